@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "formats/rounding.hpp"
+
+namespace guardbit::emulator {
+
+using formats::Rounding;
+
+/// How the products of one dot product and the addend become one number.
+enum class Summation : std::uint8_t {
+  fused,      ///< aligned to the largest exponent, cut there, added exactly, converted once (NVIDIA; NUMERICS 1.1)
+  exact,      ///< added without any loss, rounded once (CDNA1; NUMERICS 4.1)
+  fma_chain,  ///< one fused multiply-add per product, k ascending
+  pairwise,   ///< products and partial sums rounded in a balanced tree, the addend last (CDNA2; NUMERICS 4.1)
+  two_stage,  ///< products fused among themselves, then that sum fused with the addend (CDNA3; NUMERICS 4.1)
+  integer,    ///< exact total including the addend, then wrapped or saturated once (NUMERICS 3.1)
+};
+
+/// What one pair of operands contributes.
+enum class Product : std::uint8_t { multiply, bit_and, bit_xor };
+
+/// Which products of a two-stage block are fused together.
+enum class Interleave : std::uint8_t { none, even_odd };
+
+enum class Subnormals : std::uint8_t { keep, flush };
+
+enum class NanPolicy : std::uint8_t {
+  all_ones,  ///< 7FFFFFFF or 7FFF: sign and payload dropped
+  payload,   ///< quieted copy of an operand; compared as NaN only, since no source gives the rule (Q15b)
+};
+
+/// Sign of a nonzero sum that the final conversion turns into zero.
+enum class ZeroSign : std::uint8_t { positive, of_sum };
+
+enum class IntegerOverflow : std::uint8_t { wrap, saturate };
+
+/// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E is the largest exponent
+/// among the terms of a block, and the grid unit of a block is 2^(E - kept_fraction_bits).
+struct AccumulatorSpec {
+  Summation summation = Summation::fused;
+  Product product = Product::multiply;
+  int terms = 0;               ///< products accumulated together (L); longer dot products are chained blocks. 0: all
+  int exact_group = 1;         ///< products summed exactly before alignment (16 in the FP4 block-scaled kinds)
+  int kept_fraction_bits = 0;  ///< F: bits kept below 2^E
+  Rounding alignment = Rounding::toward_zero;  ///< how a term is cut to the grid
+  int min_exponent = 0;        ///< e0: the exponent that a zero product and a zero addend contribute to E
+  int result_fraction_bits = 0;  ///< fraction bits of the result when fewer than its format has (13 for E8M13); 0: all
+  Rounding result = Rounding::toward_zero;
+  Subnormals input = Subnormals::keep;
+  Subnormals output = Subnormals::keep;
+  NanPolicy nan = NanPolicy::all_ones;
+  ZeroSign underflowed_sum = ZeroSign::positive;
+  IntegerOverflow integer_overflow = IntegerOverflow::wrap;
+
+  // Two-stage accumulation only.
+  Interleave interleave = Interleave::none;
+  int sum_kept_fraction_bits = 0;      ///< bits of the product sum kept below the larger of its and the addend's exponent
+  int total_kept_fraction_bits = 0;    ///< bits of the total kept below its leading bit before the final rounding
+  int addend_cutoff = 0;               ///< an addend whose exponent is this much below E counts as zero. 0: never
+  int product_overflow_exponent = 0;   ///< a product of this exponent or more is an infinity at once. 0: never
+
+  friend constexpr bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
+};
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "emulator/arch/sm_80.hpp"
+
+// Hopper: H100, H200. Blocks of 32 bytes with two extra alignment bits; warp-group instructions (wgmma) with a native FP8
+// unit of 13 fraction bits; the warp-level FP8 instructions are emulated (NUMERICS 0.1, 1.2, 1.5, 3.4).
+namespace guardbit::emulator::sm_90 {
+
+using namespace formats;
+
+inline constexpr AccumulatorSpec f16_to_fp32 = {
+    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
+inline constexpr AccumulatorSpec f16_to_fp16 = {
+    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -22, .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec tf32_to_fp32 = {
+    .terms = 8, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
+inline constexpr AccumulatorSpec tf32_k4_to_fp32 = {
+    .terms = 4, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
+
+inline constexpr AccumulatorSpec wgmma_f16_to_fp16 = {
+    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec wgmma_fp8_to_fp32 = {.terms = 32,
+                                                      .kept_fraction_bits = 13,
+                                                      .min_exponent = -133,
+                                                      .result_fraction_bits = 13,
+                                                      .result = Rounding::toward_zero};
+inline constexpr AccumulatorSpec wgmma_fp8_to_fp16 = {
+    .terms = 32, .kept_fraction_bits = 13, .min_exponent = -133, .result = Rounding::nearest_even};
+
+inline constexpr Evidence h200 = {Basis::measured, "own H200 recordings, CUDA 13.0"};
+inline constexpr Evidence toolkit_12_4 = {Basis::inferred, "composition read from SASS of ptxas 12.4; no recording"};
+
+/// FP8 mma changed its composition between ptxas 12.4 and 13.0; where exactly is not known.
+inline constexpr Toolkit from_13_0 = {1300, 0};
+inline constexpr Toolkit before_13_0 = {0, 1300};
+
+inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
+                                                   .f16_to_fp16 = f16_to_fp16,
+                                                   .tf32_to_fp32 = tf32_to_fp32,
+                                                   .wmma_tf32_to_fp32 = tf32_k4_to_fp32,
+                                                   .floating = h200,
+                                                   .sparse = h200,
+                                                   .double_precision = h200,
+                                                   .integer = h200,
+                                                   .four_bit_integer = h200,
+                                                   .xor_bits = h200,
+                                                   .and_bits = h200,
+                                                   .quad = h200,
+                                                   .mixed = h200};
+
+inline void add_fp8_rows(Machine& m, const Evidence& evidence) {
+  const Pairs fp8 = every_pair({e4m3, e5m2});
+  for (const AccumulatorPair& cd : {to_fp32, to_fp16}) {
+    const AccumulatorSpec& hmma = cd.d == fp32 ? f16_to_fp32 : f16_to_fp16;
+    m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, cd, fp8_chained(hmma, cd.d, evidence, from_13_0));
+  }
+  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_chained(f16_to_fp32, fp32, evidence, from_13_0));
+}
+
+inline Rows rows() {
+  Machine m("sm_90");
+  sm_80::add_warp_rows(m, hopper);
+  for (const auto& [qualifier, rounding] : fp64_roundings) {
+    m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64, native(fp64_chain(rounding), to_fp64, h200),
+          qualifier);
+  }
+  add_fp8_rows(m, h200);
+  const Pairs fp8 = every_pair({e4m3, e5m2});
+  m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32, fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
+  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
+
+  for (const bool sparse : {false, true}) {
+    const int k = sparse ? 2 : 1;
+    m.wgmma(16 * k, {{fp16, fp16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
+    m.wgmma(16 * k, {{fp16, fp16}}, to_fp16, native(wgmma_f16_to_fp16, to_fp16, h200), sparse);
+    m.wgmma(16 * k, {{bf16, bf16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
+    m.wgmma(8 * k, {{tf32, tf32}}, to_fp32, native(tf32_to_fp32, to_fp32, h200), sparse);
+    m.wgmma(32 * k, fp8, to_fp32, native(wgmma_fp8_to_fp32, to_fp32, h200), sparse);
+    m.wgmma(32 * k, fp8, to_fp16, native(wgmma_fp8_to_fp16, to_fp16, h200), sparse);
+    m.wgmma_integer(32 * k, every_pair({int8, uint8}), h200, sparse);
+  }
+  m.wgmma_bits(256, h200);
+  return m.take();
+}
+
+}  // namespace guardbit::emulator::sm_90

@@ -1,0 +1,210 @@
+#include "emulator/catalogue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "emulator/arch/cdna3.hpp"
+#include "emulator/arch/sm_120.hpp"
+#include "emulator/arch/sm_70.hpp"
+#include "emulator/arch/sm_75.hpp"
+#include "emulator/arch/sm_89.hpp"
+#include "emulator/arch/tpu.hpp"
+#include "emulator/name.hpp"
+#include "formats/error.hpp"
+#include "formats/nearest.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+void append(Rows& all, Rows rows) { all.insert(all.end(), rows.begin(), rows.end()); }
+
+Rows build_catalogue() {
+  Rows all;
+  append(all, sm_70::rows());
+  append(all, sm_75::rows());
+  append(all, sm_80::rows("sm_80"));
+  append(all, sm_80::rows("sm_86"));
+  append(all, sm_89::rows());
+  append(all, sm_90::rows());
+  append(all, sm_100::rows("sm_100"));
+  append(all, sm_100::rows("sm_103"));
+  append(all, sm_120::rows());
+  append(all, cdna1::rows());
+  append(all, cdna2::rows());
+  append(all, cdna3::rows());
+  append(all, tpu::rows());
+  return all;
+}
+
+/// Rows by machine and name key; rows of different toolkits share a key.
+using Index = std::multimap<std::pair<std::string_view, std::string>, const MatrixInstruction*>;
+
+const Index& index() {
+  static const Index built = [] {
+    Index result;
+    for (const MatrixInstruction& row : catalogue()) result.emplace(std::pair{row.arch, parse_name(row.name).key}, &row);
+    return result;
+  }();
+  return built;
+}
+
+/// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90 and sm_100.
+std::string_view page_of(std::string_view arch) {
+  const auto find = [](std::string_view name) -> std::string_view {
+    for (const Arch& a : architectures()) {
+      if (a.name == name) return a.alias_of.empty() ? a.name : a.alias_of;
+    }
+    return {};
+  };
+  std::string_view page = find(arch);
+  const bool suffixed = arch.starts_with("sm_") && (arch.ends_with('a') || arch.ends_with('f'));
+  if (page.empty() && suffixed) page = find(arch.substr(0, arch.size() - 1));
+  return page;
+}
+
+std::string architecture_names() {
+  std::string names;
+  for (const Arch& a : architectures()) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  return names;
+}
+
+std::string_view require_page(std::string_view arch, std::string_view where) {
+  const std::string_view page = page_of(arch);
+  if (page.empty()) {
+    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'", architecture_names());
+  }
+  return page;
+}
+
+/// Machines other than `page` that have the name, for the error message.
+std::string owners_of(const std::string& key, std::string_view page) {
+  std::string owners;
+  for (const Arch& a : architectures()) {
+    if (!a.alias_of.empty() || a.name == page || index().count({a.name, key}) == 0) continue;
+    owners += (owners.empty() ? "" : ", ") + std::string(a.name);
+  }
+  return owners;
+}
+
+}  // namespace
+
+const std::vector<Arch>& architectures() {
+  static const std::vector<Arch> all = {
+      {"sm_70", "NVIDIA Volta (V100)", ""},
+      {"sm_75", "NVIDIA Turing (T4)", ""},
+      {"sm_80", "NVIDIA Ampere (A100)", ""},
+      {"sm_86", "NVIDIA Ampere (A2, RTX 30)", ""},
+      {"sm_87", "NVIDIA Ampere (Orin)", "sm_86"},
+      {"sm_89", "NVIDIA Ada (L40S, RTX 40)", ""},
+      {"sm_90", "NVIDIA Hopper (H100, H200)", ""},
+      {"sm_100", "NVIDIA Blackwell (B200)", ""},
+      {"sm_101", "NVIDIA Blackwell (Thor, as named before CUDA 13)", "sm_100"},
+      {"sm_103", "NVIDIA Blackwell (B300)", ""},
+      {"sm_110", "NVIDIA Blackwell (Thor)", "sm_100"},
+      {"sm_120", "NVIDIA Blackwell (RTX PRO 6000, RTX 50)", ""},
+      {"sm_121", "NVIDIA Blackwell (Spark)", "sm_120"},
+      {"cdna1", "AMD CDNA1 (MI100)", ""},
+      {"cdna2", "AMD CDNA2 (MI210, MI250)", ""},
+      {"cdna3", "AMD CDNA3 (MI300)", ""},
+      {"tpu", "Google TPU matrix unit (this project's definition)", ""},
+  };
+  return all;
+}
+
+const std::vector<MatrixInstruction>& catalogue() {
+  static const Rows rows = build_catalogue();
+  return rows;
+}
+
+std::optional<int> parse_toolkit(std::string_view text) {
+  int major = 0;
+  int minor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, major);
+  if (error != std::errc{} || major < 0 || major > 999) return {};
+  if (dot == end) return major * 100;
+  if (*dot != '.') return {};
+  const auto [rest, minor_error] = std::from_chars(dot + 1, end, minor);
+  if (minor_error != std::errc{} || (rest != end && *rest != '.') || minor < 0 || minor > 99) return {};
+  return major * 100 + minor;
+}
+
+std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name, int toolkit) {
+  const ParsedName parsed = parse_name(name);
+  const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
+  for (auto it = first; it != last; ++it) {
+    const MatrixInstruction& row = *it->second;
+    if (!row.toolkit.includes(toolkit) || !accepts_geometry(row, parsed)) continue;
+    MatrixInstruction found = row;
+    found.name = Name(name);
+    if (row.shape.m == 0) found.shape.m = parsed.shape.m;
+    if (row.shape.n == 0) found.shape.n = parsed.shape.n;
+    return found;
+  }
+  return {};
+}
+
+MatrixInstruction require_instruction(std::string_view arch, std::string_view name, std::string_view where,
+                                      int toolkit) {
+  const std::string_view page = require_page(arch, where);
+  if (name.size() <= Name{}.text.size()) {
+    if (const auto found = find_instruction(arch, name, toolkit)) return *found;
+  }
+  const std::string key = parse_name(name).key;
+  std::string message;
+  if (index().count({page, key}) != 0) {
+    message = "'" + std::string(name) + "' is a row of " + std::string(arch) +
+              ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) + "." +
+              std::to_string(toolkit % 100);
+  } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
+    message = "instruction '" + std::string(name) + "' is not in the catalogue of " + std::string(arch) +
+              " (it is in that of " + owners + ")";
+  } else {
+    std::vector<std::string_view> names;
+    for (const MatrixInstruction& row : catalogue()) {
+      if (row.arch == page) names.push_back(row.name);
+    }
+    message = formats::unknown_name("instruction", name, names);
+  }
+  throw formats::Error(std::string(where), message);
+}
+
+MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs, const Format& output,
+                              int k, std::string_view where, int toolkit) {
+  const std::string_view page = require_page(arch, where);
+  const MatrixInstruction* best = nullptr;
+  std::string units;
+  for (const MatrixInstruction& row : catalogue()) {
+    if (row.arch != page) continue;
+    const std::string_view family = family_name(row.family);
+    if (units.find(family) == std::string::npos) units += (units.empty() ? "" : ", ") + std::string(family);
+    const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output && row.d == output &&
+                      row.sparsity == Sparsity{} && row.scale == BlockScale{} && row.toolkit.includes(toolkit);
+    if (same && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k)) best = &row;
+  }
+  if (best == nullptr) {
+    throw formats::Error(std::string(where),
+                         "no " + std::string(unit) + " instruction of " + std::string(arch) + " multiplies " +
+                             formats::name_of(inputs) + " into " + formats::name_of(output) + " with K of at least " +
+                             std::to_string(k),
+                         "units " + units);
+  }
+  return *best;
+}
+
+std::string_view family_name(Family family) {
+  static constexpr std::array<std::string_view, 9> names = {"mma.sync", "mma.sp",     "wmma", "wgmma", "wgmma.sp",
+                                                            "tcgen05",  "tcgen05.sp", "mfma", "tpu"};
+  return names.at(static_cast<std::size_t>(family));
+}
+
+std::string_view basis_name(Basis basis) {
+  static constexpr std::array<std::string_view, 3> names = {"measured", "documented", "inferred"};
+  return names.at(static_cast<std::size_t>(basis));
+}
+
+}  // namespace guardbit::emulator

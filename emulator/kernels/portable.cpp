@@ -1,0 +1,513 @@
+#include "emulator/kernels/portable.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "emulator/dot.hpp"
+#include "emulator/mma.hpp"
+
+namespace guardbit::emulator::portable {
+
+namespace {
+
+// ---- Operands, decoded once per execution --------------------------------------------------------------------------------
+
+/// Blocks are padded with zeros to whole groups of lanes, so that the compiler can keep the inner loops in vectors.
+constexpr std::size_t lanes = 8;
+
+/// The exponent of a zero factor: below every sum of two real ones, so that it never wins the maximum. A zero product then
+/// does not contribute e0 to E as the model says it does, which changes nothing: e0 lies below the exponent of every nonzero
+/// addend (checked in `is_fused_step`), so it can only win when the addend is zero, and then the addend contributes it.
+constexpr std::int16_t zero_exponent = -8000;
+/// The exponent of an infinity or a NaN.
+constexpr std::int16_t special_exponent = 8000;
+
+/// A factor of a product: its value, and the exponent that the unit aligns by.
+struct Factor {
+  float value = 0;
+  std::int16_t exponent = zero_exponent;
+};
+
+/// A format of the accumulator (IEEE-like) with what the inner loop asks of it.
+struct AccumulatorFormat {
+  Format format{};
+  std::uint64_t sign = 0, magnitude = 0, infinity = 0, fraction = 0;
+  int min_exponent = 0, kept_fraction_bits = 0, last_biased = 0;
+
+  AccumulatorFormat() = default;
+  AccumulatorFormat(const Format& f, const AccumulatorSpec& spec)
+      : format(f),
+        sign(formats::sign_mask(f)),
+        magnitude(formats::magnitude_mask(f)),
+        infinity(formats::infinity_code(f)),
+        fraction(formats::fraction_mask(f)),
+        min_exponent(formats::min_exponent(f)),
+        kept_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits : f.fraction_bits),
+        last_biased((1 << f.exponent_bits) - 2) {}
+};
+
+/// Where the factors of a dot step sit in a decoded line: blocks of `length` products, each padded to `stride` positions.
+struct Segment {
+  std::size_t begin = 0;
+  std::size_t blocks = 0;
+  std::size_t stride = lanes;
+  AccumulatorFormat addend, result;
+};
+
+constexpr int padding = -1;
+
+struct Layout {
+  std::vector<Segment> segments;  ///< per step; empty for scalar steps
+  std::vector<int> order;         ///< stored element at each position, or padding
+  const Step* first_dot = nullptr;
+};
+
+Format addend_format(const MatrixInstruction& row, const Step& step) {
+  switch (step.addend) {
+    case Source::c: return row.c;
+    case Source::positive_zero:
+    case Source::negative_zero: return step.result;
+    default: return row.steps.list[static_cast<std::size_t>(step.addend)].result;
+  }
+}
+
+Layout layout_of(const MatrixInstruction& row, int stored) {
+  Layout layout;
+  for (const Step& step : row.steps) {
+    Segment segment;
+    if (step.operation == Operation::dot) {
+      if (layout.first_dot == nullptr) layout.first_dot = &step;
+      std::vector<int> selected;
+      for (int k = 0; k < stored; ++k) {
+        if (step.selection.contains(k)) selected.push_back(k);
+      }
+      const std::size_t length = std::max<std::size_t>(1, std::min(static_cast<std::size_t>(step.spec.terms), selected.size()));
+      segment.addend = AccumulatorFormat(addend_format(row, step), step.spec);
+      segment.result = AccumulatorFormat(step.result, step.spec);
+      segment.begin = layout.order.size();
+      segment.blocks = (selected.size() + length - 1) / length;
+      segment.stride = (length + lanes - 1) / lanes * lanes;
+      for (std::size_t block = 0; block < segment.blocks; ++block) {
+        for (std::size_t i = 0; i < segment.stride; ++i) {
+          const std::size_t at = block * length + i;
+          layout.order.push_back(i < length && at < selected.size() ? selected[at] : padding);
+        }
+      }
+    }
+    layout.segments.push_back(segment);
+  }
+  return layout;
+}
+
+/// Decodes the codes of one operand. Its values are exact in FP32: at most 19 bits wide, with an FP32's exponents at most.
+class Decoder {
+ public:
+  Decoder(const Step& step, const Format& stored) : format_(stored) {
+    if (formats::bits(stored) > 16) return;
+    table_.resize(std::size_t{1} << formats::bits(stored));
+    for (std::uint64_t code = 0; code < table_.size(); ++code) {
+      const Value v = decode_operand(step, stored, code);
+      Factor& factor = table_[code];
+      if (v.kind == Kind::infinity || v.kind == Kind::nan) factor.exponent = special_exponent;
+      if (v.kind != Kind::finite) continue;
+      factor.value = std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, v)));
+      factor.exponent = static_cast<std::int16_t>(aligned_exponent(v, operand_format(step, stored)));
+    }
+  }
+
+  Factor operator()(std::uint64_t code) const {
+    if (!table_.empty()) return table_[code & (table_.size() - 1)];
+    // TF32: the leading bits of an FP32 (checked in `is_fused_step`).
+    const std::uint64_t magnitude = code & formats::magnitude_mask(format_);
+    if (magnitude == 0) return {};
+    const auto biased = static_cast<int>(magnitude >> format_.fraction_bits);
+    const bool special = magnitude >= formats::infinity_code(format_);
+    return {std::bit_cast<float>(static_cast<std::uint32_t>(code << formats::container_shift(format_))),
+            special ? special_exponent : static_cast<std::int16_t>(std::max(biased, 1) - format_.bias)};
+  }
+
+ private:
+  Format format_;
+  std::vector<Factor> table_;
+};
+
+/// Tables of 16-bit formats take longer to build than a small batch to run: they are kept.
+const Decoder& decoder_for(const Step& step, const Format& stored) {
+  static std::mutex mutex;
+  static std::vector<std::pair<std::pair<Format, std::optional<Format>>, std::unique_ptr<Decoder>>> known;
+  const std::pair key{stored, step.widened};
+  const std::lock_guard lock(mutex);
+  for (const auto& [format, decoder] : known) {
+    if (format == key) return *decoder;
+  }
+  return *known.emplace_back(key, std::make_unique<Decoder>(step, stored)).second;
+}
+
+/// Decoded lines (rows of A, columns of B), and whether an infinity or a NaN is among them.
+struct Panel {
+  std::size_t width = 0;
+  std::vector<float> values;
+  std::vector<std::int16_t> exponents;
+  std::vector<std::uint8_t> special;
+
+  Panel(int lines, std::size_t line_width) : width(line_width), special(static_cast<std::size_t>(lines)) {
+    values.resize(static_cast<std::size_t>(lines) * width);
+    exponents.resize(values.size(), zero_exponent);
+  }
+  std::size_t start(int line) const { return static_cast<std::size_t>(line) * width; }
+  void set(int line, std::size_t position, const Factor& factor) {
+    values[start(line) + position] = factor.value;
+    exponents[start(line) + position] = factor.exponent;
+  }
+  Factor get(int line, std::size_t position) const {
+    return {values[start(line) + position], exponents[start(line) + position]};
+  }
+  void mark(int line) {
+    const auto begin = exponents.begin() + static_cast<std::ptrdiff_t>(start(line));
+    special[static_cast<std::size_t>(line)] =
+        std::find(begin, begin + static_cast<std::ptrdiff_t>(width), special_exponent) !=
+        begin + static_cast<std::ptrdiff_t>(width);
+  }
+};
+
+/// One line of a panel, from some position on.
+struct Line {
+  const float* values;
+  const std::int16_t* exponents;
+
+  Line from(std::size_t position) const { return {values + position, exponents + position}; }
+};
+
+Line line_of(const Panel& panel, int line) {
+  return {panel.values.data() + panel.start(line), panel.exponents.data() + panel.start(line)};
+}
+
+// ---- One fused block ----------------------------------------------------------------------------------------------------
+
+/// The addend of a block: significand with the format's fraction bits, at an exponent.
+struct Addend {
+  std::uint64_t magnitude = 0;
+  int exponent = 0;
+  bool negative = false;
+  bool special = false;
+};
+
+Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, int zero) {
+  const std::uint64_t magnitude = code & f.magnitude;
+  const bool negative = (code & f.sign) != 0;
+  if (magnitude == 0) return {0, zero, negative, false};
+  if (magnitude >= f.infinity) return {0, 0, negative, true};
+  const auto biased = static_cast<int>(magnitude >> f.format.fraction_bits);
+  const std::uint64_t fraction = magnitude & f.fraction;
+  if (biased == 0) return {fraction, f.min_exponent, negative, false};
+  return {fraction | (f.fraction + 1), biased - f.format.bias, negative, false};
+}
+
+/// The sum's code where it is a normal number of the result format; otherwise the model's final conversion.
+std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f, std::int64_t sum, int unit) {
+  if (sum == 0) return 0;
+  const bool negative = sum < 0;
+  const std::uint64_t magnitude = negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
+  const int top = static_cast<int>(std::bit_width(magnitude)) - 1;
+  const int biased = unit + top + f.format.bias;
+  const int shift = top - f.kept_fraction_bits;
+  // The largest binade is left to the model, which knows about carries into infinity.
+  if (biased <= 0 || biased >= f.last_biased) return encode_result(spec, f.format, fixed_point(sum, unit));
+  std::uint64_t kept = magnitude << std::max(0, -shift);
+  if (shift > 0) {
+    kept = magnitude >> shift;
+    if (spec.result == Rounding::nearest_even) {
+      const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+      const std::uint64_t rest = magnitude & (half | (half - 1));
+      kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
+    }
+  }
+  const std::uint64_t code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
+                             (kept << (f.format.fraction_bits - f.kept_fraction_bits));
+  return negative ? f.sign | code : code;
+}
+
+int largest_product_exponent(const Line& a, const Line& b, std::size_t count) {
+  std::int16_t largest[lanes];
+  std::fill_n(largest, lanes, std::int16_t{2 * zero_exponent});
+  for (std::size_t i = 0; i < count; i += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) {
+      const auto sum = static_cast<std::int16_t>(a.exponents[i + j] + b.exponents[i + j]);
+      largest[j] = sum > largest[j] ? sum : largest[j];
+    }
+  }
+  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) largest[j] = std::max(largest[j], largest[j + half]);
+  }
+  return largest[0];
+}
+
+/// Exponents E between which FP32 holds every product that matters, and the scale 2^(F - E): below, scales pass 2^127;
+/// above, a product can pass 2^128. A product too small for a normal FP32 is then far below the grid, and its rounded
+/// value is too.
+constexpr int lowest_scaled_exponent = -86;
+constexpr int highest_scaled_exponent = 125;
+
+/// The products cut to multiples of 2^unit, added. FP32 multiplies two significands of at most 24 bits in all and scales by
+/// a power of two without error; conversion to an integer truncates the magnitude, which is the unit's alignment.
+std::int64_t aligned_products(const Line& a, const Line& b, std::size_t count, int unit) {
+  const auto scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 - unit) << 23);
+  std::int32_t sums[lanes] = {};
+  for (std::size_t i = 0; i < count; i += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) {
+      sums[j] += static_cast<std::int32_t>(a.values[i + j] * b.values[i + j] * scale);
+    }
+  }
+  std::int64_t total = 0;
+  for (const std::int32_t sum : sums) total += sum;
+  return total;
+}
+
+// ---- Fused rows -----------------------------------------------------------------------------------------------------------
+
+bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format& addend) {
+  const AccumulatorSpec& x = step.spec;
+  const bool plain = x.summation == Summation::fused && x.exact_group == 1 && x.terms > 0 &&
+                     x.alignment == Rounding::toward_zero &&
+                     (x.result == Rounding::toward_zero || x.result == Rounding::nearest_even) &&
+                     x.input == Subnormals::keep && x.output == Subnormals::keep;
+  const auto operand = [&](const Format& f) {
+    const bool is_fp32_head = f == formats::tf32 && !step.widened;
+    return f.encoding == formats::Encoding::floating && f.exponent_bits <= 8 && (formats::bits(f) <= 16 || is_fp32_head);
+  };
+  const auto accumulator = [&](const Format& f) {
+    return f.specials == formats::Specials::ieee && formats::bits(f) <= 32 && f.has_subnormals &&
+           x.min_exponent < formats::min_exponent(f);
+  };
+  // A lane adds ceil(L / lanes) terms below 2^(F + 2) into 32 bits.
+  const int terms_per_lane = (x.terms + static_cast<int>(lanes) - 1) / static_cast<int>(lanes);
+  const bool fits = x.kept_fraction_bits >= 0 && x.kept_fraction_bits + 2 <= 30 &&
+                    (std::int64_t{terms_per_lane} << (x.kept_fraction_bits + 2)) <= INT32_MAX;
+  return plain && operand(row.a) && operand(row.b) &&
+         formats::precision(row.a) + formats::precision(row.b) <= 24 && accumulator(addend) &&
+         accumulator(step.result) && fits && x.min_exponent > 2 * zero_exponent;
+}
+
+bool is_fused_row(const MatrixInstruction& row) {
+  if (row.scale.count != 0) return false;
+  return std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
+    return step.operation != Operation::dot || is_fused_step(row, step, addend_format(row, step));
+  });
+}
+
+/// A dot step: its blocks in order. False when the model has to decide: a special addend, or exponents past FP32's.
+bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b, std::uint64_t addend,
+                  std::uint64_t& result) {
+  result = addend;
+  const AccumulatorFormat* format = &segment.addend;
+  for (std::size_t block = 0; block < segment.blocks; ++block) {
+    const Addend c = decode_addend(*format, result, spec.min_exponent);
+    if (c.special) return false;
+    const std::size_t at = segment.begin + block * segment.stride;
+    const int products = largest_product_exponent(a.from(at), b.from(at), segment.stride);
+    const int largest = std::max(products, c.exponent);
+    if (largest > highest_scaled_exponent) return false;
+    const int unit = largest - spec.kept_fraction_bits;
+    std::int64_t sum = 0;
+    if (products > zero_exponent / 2) {
+      if (largest < lowest_scaled_exponent) return false;
+      sum = aligned_products(a.from(at), b.from(at), segment.stride, unit);
+    }
+    const int down = unit - (c.exponent - format->format.fraction_bits);
+    const std::uint64_t magnitude = down >= 0 ? c.magnitude >> std::min(63, down) : c.magnitude << -down;
+    sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+    result = encode_sum(spec, segment.result, sum, unit);
+    format = &segment.result;
+  }
+  return true;
+}
+
+/// One output element of a row of several steps. False when the model has to decide.
+bool composed_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b, std::uint64_t c,
+                      std::uint64_t& d) {
+  Registers registers{};
+  const DotOperands operands{{}, {}, c};
+  std::size_t index = 0;
+  for (const Step& step : row.steps) {
+    const Register addend = read_source(step.addend, row, operands, registers, step.result);
+    Register& result = registers[index];
+    result.format = step.result;
+    if (step.operation == Operation::dot) {
+      if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code)) return false;
+    } else {
+      const Unrounded x = read_exactly(addend);
+      const Unrounded sum =
+          step.operation == Operation::convert
+              ? x
+              : formats::add(x, read_exactly(read_source(step.other, row, operands, registers, step.result)));
+      result.code = encode_result(step.spec, step.result, sum);
+    }
+    ++index;
+  }
+  d = registers[index - 1].code;
+  return true;
+}
+
+bool fused_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b, std::uint64_t c,
+                   std::uint64_t& d) {
+  if (row.steps.count > 1) return composed_element(row, layout, a, b, c, d);
+  return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
+}
+
+/// Copies the factors that a line of A meets, in the layout's order: for a sparse instruction those its metadata names.
+void pick(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t a_row,
+          const Panel& dense, int line, Panel& picked) {
+  const bool sparse = row.sparsity.group_elements != 0;
+  for (std::size_t i = 0; i < layout.order.size(); ++i) {
+    const int s = layout.order[i];
+    if (s == padding) continue;
+    const int k = sparse ? dense_k(row.sparsity, s, static_cast<int>(batch.e[a_row + s])) : s;
+    picked.set(line, i, dense.get(line, static_cast<std::size_t>(k)));
+  }
+}
+
+void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t t,
+                    Panel& a) {
+  const Decoder& decode = decoder_for(*layout.first_dot, row.a);
+  const int stored = stored_k(row, batch.shape.k);
+  for (int m = 0; m < batch.shape.m; ++m) {
+    const std::int64_t a_row = (t * batch.shape.m + m) * stored;
+    for (std::size_t i = 0; i < a.width; ++i) {
+      if (layout.order[i] == padding) continue;
+      a.set(m, i, decode(negated(row.a, batch.a[a_row + layout.order[i]], batch.modifiers.negate_a)));
+    }
+    a.mark(m);
+  }
+}
+
+void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t t,
+                    Panel& b) {
+  const Decoder& decode = decoder_for(*layout.first_dot, row.b);
+  const Shape& shape = batch.shape;
+  for (int k = 0; k < shape.k; ++k) {
+    for (int n = 0; n < shape.n; ++n) {
+      const std::uint64_t code = batch.b[(t * shape.k + k) * shape.n + n];
+      b.set(n, static_cast<std::size_t>(k), decode(negated(row.b, code, batch.modifiers.negate_b)));
+    }
+  }
+  for (int n = 0; n < shape.n; ++n) b.mark(n);
+}
+
+void run_fused(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+  const Shape& shape = batch.shape;
+  const int stored = stored_k(row, shape.k);
+  const bool sparse = row.sparsity.group_elements != 0;
+  const Layout layout = layout_of(row, stored);
+  Panel a(shape.m, layout.order.size());
+  Panel b(shape.n, static_cast<std::size_t>(shape.k));  // in order of k
+  Panel b_picked(shape.n, layout.order.size());         // in the layout's order
+  for (std::int64_t t = begin; t < end; ++t) {
+    decode_a_lines(row, layout, batch, t, a);
+    decode_b_lines(row, layout, batch, t, b);
+    for (int m = 0; m < shape.m; ++m) {
+      if (sparse || m == 0) {
+        for (int n = 0; n < shape.n; ++n) {
+          pick(row, layout, batch, (t * shape.m + m) * stored, b, n, b_picked);
+        }
+      }
+      for (int n = 0; n < shape.n; ++n) {
+        const std::int64_t at = (t * shape.m + m) * shape.n + n;
+        const bool special = (a.special[static_cast<std::size_t>(m)] | b.special[static_cast<std::size_t>(n)]) != 0;
+        const std::uint64_t c = batch.modifiers.zero_addend ? 0 : batch.c[at];
+        std::uint64_t d = 0;
+        if (special || !fused_element(row, layout, line_of(a, m), line_of(b_picked, n), c, d)) {
+          d = dot(row, gather(row, batch, t, m, n).view());
+        }
+        batch.d.set(at, d);
+      }
+    }
+  }
+}
+
+// ---- Integer rows -----------------------------------------------------------------------------------------------------------
+
+bool is_integer_row(const MatrixInstruction& row) {
+  const Step& step = row.steps.list[0];
+  return row.steps.count == 1 && step.operation == Operation::dot && step.selection == Selection{} &&
+         step.addend == Source::c && step.spec.summation == Summation::integer && step.spec.terms == 0 &&
+         formats::is_integer(row.a) && formats::is_integer(row.b) && formats::bits(row.a) <= 8 && formats::bits(row.b) <= 8 &&
+         row.c == formats::int32 && row.d == formats::int32;
+}
+
+template <Product P>
+std::int64_t integer_total(const std::int16_t* a, const std::int16_t* b, int count) {
+  std::int32_t total = 0;  // at most 256 products below 2^16
+  for (int i = 0; i < count; ++i) {
+    if constexpr (P == Product::multiply) total += a[i] * b[i];
+    if constexpr (P == Product::bit_and) total += a[i] & b[i];
+    if constexpr (P == Product::bit_xor) total += a[i] ^ b[i];
+  }
+  return total;
+}
+
+std::int64_t integer_total(Product product, const std::int16_t* a, const std::int16_t* b, int count) {
+  switch (product) {
+    case Product::multiply: return integer_total<Product::multiply>(a, b, count);
+    case Product::bit_and: return integer_total<Product::bit_and>(a, b, count);
+    case Product::bit_xor: return integer_total<Product::bit_xor>(a, b, count);
+  }
+  return 0;
+}
+
+void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+  const Shape& shape = batch.shape;
+  const int stored = stored_k(row, shape.k);
+  const bool sparse = row.sparsity.group_elements != 0;
+  const AccumulatorSpec& spec = row.steps.list[0].spec;
+  const auto width = static_cast<std::size_t>(stored);
+  std::vector<std::int16_t> a(static_cast<std::size_t>(shape.m) * width);
+  std::vector<std::int16_t> b(static_cast<std::size_t>(shape.n) * width);
+  const auto value = [](const Format& f, std::uint64_t code) {
+    return static_cast<std::int16_t>(signed_integer(formats::decode(f, code)));
+  };
+  for (std::int64_t t = begin; t < end; ++t) {
+    const std::int64_t a_base = t * shape.m * stored;
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = value(row.a, batch.a[a_base + static_cast<std::int64_t>(i)]);
+    for (int m = 0; m < shape.m; ++m) {
+      if (sparse || m == 0) {
+        for (int n = 0; n < shape.n; ++n) {
+          for (int s = 0; s < stored; ++s) {
+            const int e = sparse ? static_cast<int>(batch.e[a_base + m * stored + s]) : 0;
+            const std::int64_t k = dense_k(row.sparsity, s, e);
+            b[static_cast<std::size_t>(n) * width + static_cast<std::size_t>(s)] =
+                value(row.b, batch.b[(t * shape.k + k) * shape.n + n]);
+          }
+        }
+      }
+      for (int n = 0; n < shape.n; ++n) {
+        const std::int64_t at = (t * shape.m + m) * shape.n + n;
+        std::int64_t total = integer_total(spec.product, a.data() + static_cast<std::size_t>(m) * width,
+                                           b.data() + static_cast<std::size_t>(n) * width, stored);
+        if (!batch.modifiers.zero_addend) total += static_cast<std::int32_t>(batch.c[at]);
+        if (spec.integer_overflow == IntegerOverflow::saturate) {
+          total = std::clamp<std::int64_t>(total, INT32_MIN, INT32_MAX);
+        }
+        batch.d.set(at, static_cast<std::uint32_t>(total));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool accepts(const MatrixInstruction& row) { return is_integer_row(row) || is_fused_row(row); }
+
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+  if (is_integer_row(row)) {
+    run_integer(row, batch, begin, end);
+  } else {
+    run_fused(row, batch, begin, end);
+  }
+}
+
+}  // namespace guardbit::emulator::portable

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/batch.hpp"
+#include "emulator/instruction.hpp"
+
+namespace guardbit::emulator::portable {
+
+/// Rows made of fused accumulations without block scales (and the scalar steps between them), and integer rows.
+bool accepts(const MatrixInstruction& row);
+
+/// Executes [begin, end) of a batch of an accepted row. Operands are decoded once per execution instead of once per output;
+/// outputs that meet an infinity or a NaN go to the model.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end);
+
+}  // namespace guardbit::emulator::portable

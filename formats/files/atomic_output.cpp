@@ -1,0 +1,79 @@
+#include "formats/files/atomic_output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "formats/error.hpp"
+#include "formats/files/printable.hpp"
+
+namespace guardbit::formats {
+
+void AtomicOutput::refuse(int error) const {
+  throw Error(printable(path_), "cannot be written: " + std::generic_category().message(error));
+}
+
+AtomicOutput::AtomicOutput(const std::string& path) : path_(path), target_(path) {
+  struct stat existing {};
+  const bool exists = ::stat(path.c_str(), &existing) == 0;
+  if (exists) {
+    if (S_ISDIR(existing.st_mode)) refuse(EISDIR);
+    // Renaming over a device or a pipe would remove it.
+    if (!S_ISREG(existing.st_mode))
+      throw Error(printable(path), "cannot be written: not a regular file");
+    if (::access(path.c_str(), W_OK) != 0) refuse(errno);
+    std::error_code failure;
+    const std::filesystem::path resolved = std::filesystem::canonical(path, failure);
+    if (failure) refuse(failure.value());
+    target_ = resolved.string();
+  } else if (errno != ENOENT) {
+    refuse(errno);
+  }
+  if (path.empty() || path.back() == '/') refuse(path.empty() ? ENOENT : EISDIR);
+
+  static std::atomic<unsigned> serial = 0;
+  const std::filesystem::path folder = std::filesystem::path(target_).parent_path();
+  do {
+    const std::string name =
+        ".guardbit." + std::to_string(::getpid()) + "." + std::to_string(serial++) + ".tmp";
+    temporary_ = (folder / name).string();
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) refuse(errno);
+  if (exists) static_cast<void>(::fchmod(descriptor_, existing.st_mode & 07777U));
+}
+
+AtomicOutput::~AtomicOutput() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicOutput::write(std::span<const std::byte> bytes) {
+  // Linux writes at most 2^31 - 4096 bytes a call.
+  constexpr std::size_t largest = std::size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), largest));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse(errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicOutput::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+void AtomicOutput::commit() {
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) refuse(errno);
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
+  temporary_.clear();
+}
+
+}  // namespace guardbit::formats

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace guardbit::formats {
+
+/// A file that appears, or replaces its predecessor, only when it is complete: bytes go to a
+/// temporary in the same directory, commit() renames it, and destruction without commit() removes
+/// it. Every failure is an Error.
+class AtomicOutput {
+ public:
+  /// Error when the directory cannot be written, or `path` exists and is not a writable regular
+  /// file.
+  explicit AtomicOutput(const std::string& path);
+  AtomicOutput(const AtomicOutput&) = delete;
+  AtomicOutput& operator=(const AtomicOutput&) = delete;
+  ~AtomicOutput();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void commit();
+
+  /// For libraries that insist on opening files themselves: what stands at this path when commit()
+  /// is called.
+  const std::string& temporary_path() const { return temporary_; }
+
+ private:
+  [[noreturn]] void refuse(int error) const;
+
+  std::string path_;    ///< as the user wrote it, for messages
+  std::string target_;  ///< with symbolic links resolved, so that a link stays one
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace guardbit::formats

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace guardbit::formats {
+
+/// The content of a file; `owner` keeps it alive.
+struct MappedFile {
+  std::string path;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// Maps a regular file read-only. Error when it cannot be opened or is a directory, a pipe or a
+/// device. The file must not be shortened by others while it is mapped.
+MappedFile map_file(const std::string& path);
+
+}  // namespace guardbit::formats

@@ -1,0 +1,33 @@
+# Sourced by demo.sh, test.sh and .ci/run: install_packages NAME… installs the Debian packages that are missing.
+
+install_packages() {
+  local package as_root=() missing=()
+  if ! command -v dpkg-query >/dev/null; then
+    echo "guardbit: not a Debian system; please install the equivalents of: $*" >&2
+    return 0
+  fi
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      echo "guardbit: cannot install without root; please run: apt-get install ${missing[*]}" >&2
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq || true
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+    echo "guardbit: apt-get could not install: ${missing[*]}" >&2
+    return 1
+  }
+}
+
+install_dependencies() {
+  install_packages g++ cmake make catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
+    libbenchmark-dev
+}

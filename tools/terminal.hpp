@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace guardbit::tools {
+
+enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
+
+/// Standard output is a terminal that takes colours, and NO_COLOR is unset or empty (no-color.org).
+bool colour_wanted();
+
+/// The text in that colour, or as it is where colour is not wanted.
+std::string paint(std::string_view text, Colour colour);
+
+/// Columns that UTF-8 text takes on a terminal; colour sequences take none.
+std::size_t display_width(std::string_view text);
+
+/// Lines of at most `width` columns, broken at spaces, or inside words that are longer.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
+/// Rows of cells in aligned columns, two spaces apart, without trailing blanks.
+class Table {
+ public:
+  /// One letter per column: 'l' or 'r' for flush left or right. The first row added is the head when `has_head`.
+  explicit Table(std::string alignment, bool has_head = true);
+
+  void add(std::vector<std::string> cells);
+  void print(std::ostream& out) const;
+  /// The same as a Markdown table; it needs a head.
+  void print_markdown(std::ostream& out) const;
+
+ private:
+  std::string alignment_;
+  bool has_head_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is no terminal.
+class ProgressLine {
+ public:
+  ProgressLine(std::string label, std::size_t total);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine();
+
+  void update(std::size_t done);
+
+ private:
+  std::string label_;
+  std::size_t total_;
+  std::size_t shown_percent_ = 101;
+  bool visible_;
+};
+
+}  // namespace guardbit::tools

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Builds the release preset (asserts stay on) and runs the quick tests.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/install_dependencies.sh
+install_dependencies
+cmake --preset release
+cmake --build --preset release --parallel "$(nproc)"
+ctest --test-dir build/release -L '^quick$' --no-tests=error --output-on-failure --parallel "$(nproc)"
