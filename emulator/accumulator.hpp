@@ -27,8 +27,10 @@ enum class Interleave : std::uint8_t { none, even_odd };
 enum class Subnormals : std::uint8_t { keep, flush };
 
 enum class NanPolicy : std::uint8_t {
-  all_ones,  ///< 7FFFFFFF or 7FFF: sign and payload dropped
-  payload,   ///< quieted copy of an operand; compared as NaN only, since no source gives the rule (Q15b)
+  all_ones,     ///< 7FFFFFFF or 7FFF: sign and payload dropped
+  operand_bca,  ///< of each FMA: a quieted copy of B, else of C, else of A; an invalid operation gives the negative quiet
+                ///< NaN (DMMA, measured on an H200)
+  unspecified,  ///< some NaN: no source gives sign and payload, so NaNs are compared as NaN
 };
 
 /// Sign of a nonzero sum that the final conversion turns into zero.

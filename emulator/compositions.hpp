@@ -23,7 +23,7 @@ constexpr AccumulatorSpec fp64_chain(Rounding rounding) {
   AccumulatorSpec spec;
   spec.summation = Summation::fma_chain;
   spec.result = rounding;
-  spec.nan = NanPolicy::payload;
+  spec.nan = NanPolicy::operand_bca;
   return spec;
 }
 
@@ -57,6 +57,11 @@ inline constexpr Selection high_half_of_four = {4, 0b1100};
 constexpr Arithmetic narrowed_after(const AccumulatorSpec& spec, const Format& wide, const Format& d,
                                     const Evidence& evidence) {
   return {{dot_step(spec, every_k, Source::c, wide), convert_step(Source::step_0, d)}, evidence, {}};
+}
+
+/// A narrow C that is widened before the accumulation, which changes the exponent of a subnormal C.
+constexpr Arithmetic widened_before(const AccumulatorSpec& spec, const Format& wide, const Evidence& evidence) {
+  return {{convert_step(Source::c, wide), dot_step(spec, every_k, Source::step_0, wide)}, evidence, {}};
 }
 
 /// mma.m8n8k4 to f32 without HMMA.884: an FFMA chain from +0, the addend last.

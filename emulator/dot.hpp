@@ -317,14 +317,25 @@ constexpr std::uint64_t two_stage_block(const Block& block) {
   return encode_result(spec, block.result_format, fixed_point(floor_to(total, unit, unit + excess), unit + excess));
 }
 
+/// The NaN of one FMA of a chain under NanPolicy::operand_bca.
+constexpr Unrounded operand_nan(const Value& a, const Value& b, const Value& c) {
+  for (const Value* const x : {&b, &c, &a}) {
+    if (x->kind == Kind::nan) return {Kind::nan, x->negative, 0, x->significand | formats::quiet_bit, false};
+  }
+  return formats::exactly(formats::nan_value(true));
+}
+
 /// One fused multiply-add per product, each rounded into the result format.
 constexpr std::uint64_t fma_chain(const Block& block) {
   const bool down = block.spec.result == Rounding::downward;
   Value sum = block.addend;
   std::uint64_t code = formats::encode(block.result_format, sum);
   for (std::size_t i = 0; i < block.a.size(); ++i) {
-    code = encode_result(block.spec, block.result_format,
-                         formats::fused_multiply_add(block.a[i], block.b[i], sum, down));
+    Unrounded next = formats::fused_multiply_add(block.a[i], block.b[i], sum, down);
+    if (next.kind == Kind::nan && block.spec.nan == NanPolicy::operand_bca) {
+      next = operand_nan(block.a[i], block.b[i], sum);
+    }
+    code = encode_result(block.spec, block.result_format, next);
     sum = formats::decode(block.result_format, code);
   }
   return code;

@@ -10,6 +10,7 @@
 #include "formats/text.hpp"
 #include "tools/commands.hpp"
 #include "tools/dissection.hpp"
+#include "tools/format_facts.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -140,9 +141,13 @@ void print_short(const Dissection& d, const formats::ParsedValue& number) {
     line.append(value_column - column, ' ');
   }
   std::cout << line << paint(value, Colour::bold) << '\n' << std::string(indent, ' ') << error_text(d, number, 5);
-  if (d.value.kind != formats::Kind::nan) {
-    std::cout << paint(", between ", Colour::dim) << code_value_text(d, d.below, 9) << paint(" and ", Colour::dim)
-              << code_value_text(d, d.above, 9);
+  const int digits = std::max(9, distinguishing_digits(d.format));
+  if (d.below && d.above) {
+    std::cout << paint(", between ", Colour::dim) << code_value_text(d, d.below, digits)
+              << paint(" and ", Colour::dim) << code_value_text(d, d.above, digits);
+  } else if (d.below || d.above) {
+    std::cout << paint(d.below ? ", the largest; below it " : ", the smallest; above it ", Colour::dim)
+              << code_value_text(d, d.below ? d.below : d.above, digits);
   }
   std::cout << '\n';
   if (converters_differ(d)) print_answers(d);

@@ -52,7 +52,7 @@ struct Options {
   std::vector<std::string> files;
   std::string engine = "auto";
   std::size_t most_reports = 3;
-  unsigned threads = 0;
+  int threads = 0;
   bool json = false;
   std::int64_t execution = -1;
   int row = 0, column = 0;
@@ -67,7 +67,7 @@ struct Results {
 };
 
 /// Executes all of a capture in parts; false when interrupted.
-bool execute(const emulator::Engine& engine, const emulator::Capture& capture, unsigned threads, Results& results) {
+bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads, Results& results) {
   emulator::MatrixBatch batch = capture.operands.batch;
   const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
   results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
@@ -232,7 +232,7 @@ void add_verify(CLI::App& app, int& status) {
   command->add_option("CAPTURE", options->files, "Capture files of kind instruction or dot")->required();
   command->add_option("--engine", options->engine, "Engine that computes (default: the fastest that can)");
   command->add_option("--max-report", options->most_reports, "Mismatches to explain, over all files (default 3)");
-  command->add_option("--threads", options->threads, "Threads (default: all)")->check(CLI::Range(0U, 1024U));
+  command->add_option("--threads", options->threads, "Threads (default: all)")->check(CLI::Range(0, 1024));
   CLI::Option* const execution = command->add_option("--execution", options->execution,
                                                      "Explain one element of one capture, equal or not: its execution");
   execution->check(CLI::NonNegativeNumber);

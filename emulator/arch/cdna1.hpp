@@ -10,9 +10,9 @@ using namespace formats;
 
 inline constexpr AccumulatorSpec fp32_chain = {.summation = Summation::fma_chain, .result = Rounding::nearest_even};
 inline constexpr AccumulatorSpec f16_to_fp32 = {
-    .summation = Summation::exact, .terms = 4, .result = Rounding::nearest_even, .nan = NanPolicy::payload};
+    .summation = Summation::exact, .terms = 4, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
 inline constexpr AccumulatorSpec bf16_to_fp32 = {
-    .summation = Summation::exact, .terms = 2, .result = Rounding::nearest_even, .nan = NanPolicy::payload};
+    .summation = Summation::exact, .terms = 2, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
 inline constexpr AccumulatorSpec int8_to_int32 = {.summation = Summation::integer};
 
 inline constexpr Evidence mi100 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (MI100); no recording here"};

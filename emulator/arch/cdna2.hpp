@@ -13,14 +13,14 @@ inline constexpr AccumulatorSpec pairwise_of_four = {.summation = Summation::pai
                                                      .result = Rounding::nearest_even,
                                                      .input = Subnormals::flush,
                                                      .output = Subnormals::flush,
-                                                     .nan = NanPolicy::payload};
+                                                     .nan = NanPolicy::unspecified};
 inline constexpr AccumulatorSpec pairwise_of_two = [] {
   AccumulatorSpec spec = pairwise_of_four;
   spec.terms = 2;
   return spec;
 }();
 inline constexpr AccumulatorSpec fp64_chain = {
-    .summation = Summation::fma_chain, .result = Rounding::nearest_even, .nan = NanPolicy::payload};
+    .summation = Summation::fma_chain, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
 
 inline constexpr Evidence mi250 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (MI250X); no recording here"};
 

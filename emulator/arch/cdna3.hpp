@@ -13,7 +13,7 @@ inline constexpr AccumulatorSpec f16_to_fp32 = {.summation = Summation::two_stag
                                                 .kept_fraction_bits = 24,
                                                 .min_exponent = -126,
                                                 .result = Rounding::nearest_even,
-                                                .nan = NanPolicy::payload,
+                                                .nan = NanPolicy::unspecified,
                                                 .sum_kept_fraction_bits = 32,
                                                 .total_kept_fraction_bits = 31,
                                                 .product_overflow_exponent = 128};

@@ -8,11 +8,10 @@ namespace guardbit::emulator::sm_100 {
 
 using namespace formats;
 
-inline constexpr AccumulatorSpec tcgen05_f16_to_fp16 = sm_90::wgmma_f16_to_fp16;
 inline constexpr AccumulatorSpec narrow_to_fp32 = {
     .terms = 32, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
-inline constexpr AccumulatorSpec tcgen05_narrow_to_fp16 = {
-    .terms = 32, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec narrow_to_fp16 = {
+    .terms = 32, .kept_fraction_bits = 25, .min_exponent = -21, .result = Rounding::nearest_even};
 inline constexpr AccumulatorSpec fp4_block_scaled = {.terms = 64,
                                                      .exact_group = 16,
                                                      .kept_fraction_bits = 35,
@@ -48,10 +47,10 @@ inline void add_tensor_memory_rows(Machine& m) {
     const Evidence& evidence = is_sparse ? sparse : tensor_memory;
     m.tcgen05("f16", 16 * k, {{fp16, fp16}, {bf16, bf16}}, to_fp32, native(sm_90::f16_to_fp32, to_fp32, evidence),
               is_sparse);
-    m.tcgen05("f16", 16 * k, {{fp16, fp16}}, to_fp16, native(tcgen05_f16_to_fp16, to_fp16, evidence), is_sparse);
+    m.tcgen05("f16", 16 * k, {{fp16, fp16}}, to_fp16, native(sm_90::f16_to_fp16, to_fp16, evidence), is_sparse);
     m.tcgen05("tf32", 8 * k, {{tf32, tf32}}, to_fp32, native(sm_90::tf32_to_fp32, to_fp32, evidence), is_sparse);
     m.tcgen05("f8f6f4", 32 * k, narrow_pairs(), to_fp32, native(narrow_to_fp32, to_fp32, evidence), is_sparse);
-    m.tcgen05("f8f6f4", 32 * k, narrow_pairs(), to_fp16, native(tcgen05_narrow_to_fp16, to_fp16, evidence), is_sparse);
+    m.tcgen05("f8f6f4", 32 * k, narrow_pairs(), to_fp16, native(narrow_to_fp16, to_fp16, evidence), is_sparse);
     for (const IntegerOverflow overflow : {IntegerOverflow::wrap, IntegerOverflow::saturate}) {
       AccumulatorSpec spec;
       spec.summation = Summation::integer;

@@ -9,8 +9,7 @@ namespace guardbit::emulator::sm_120 {
 using namespace formats;
 
 inline constexpr AccumulatorSpec narrow_to_fp32 = sm_100::narrow_to_fp32;
-inline constexpr AccumulatorSpec narrow_to_fp16 = {
-    .terms = 32, .kept_fraction_bits = 25, .min_exponent = -22, .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec narrow_to_fp16 = sm_100::narrow_to_fp16;
 
 inline constexpr Evidence rtx_pro_6000 = {Basis::documented,
                                           "MMA-Sim, arXiv 2511.10909 (RTX PRO 6000); no recording here"};

@@ -11,7 +11,7 @@ using namespace formats;
 inline constexpr AccumulatorSpec f16_to_fp32 = {
     .terms = 4, .kept_fraction_bits = 23, .min_exponent = -131, .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec f16_to_fp16 = {
-    .terms = 4, .kept_fraction_bits = 23, .min_exponent = -20, .result = Rounding::nearest_even};
+    .terms = 4, .kept_fraction_bits = 23, .min_exponent = -19, .result = Rounding::nearest_even};
 
 inline constexpr Evidence v100 = {Basis::documented,
                                   "MATLAB-tensor-core V100 recordings reproduced; MMA-Sim, arXiv 2511.10909"};

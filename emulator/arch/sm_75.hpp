@@ -11,12 +11,12 @@ using namespace formats;
 inline constexpr AccumulatorSpec f16_to_fp32 = {
     .terms = 8, .kept_fraction_bits = 24, .min_exponent = -132, .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec f16_to_fp16 = {
-    .terms = 8, .kept_fraction_bits = 24, .min_exponent = -21, .result = Rounding::nearest_even};
+    .terms = 8, .kept_fraction_bits = 24, .min_exponent = -20, .result = Rounding::nearest_even};
 
 inline constexpr Evidence t4 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (T4); extra bit also in PeerJ CS 7:e330"};
 inline constexpr Evidence quad = {Basis::inferred, "HMMA.884 on Turing: one block of four taken with Turing's alignment"};
 inline constexpr Evidence mixed = {Basis::inferred,
-                                   "C and D of different widths: taken as one block chain that ends in D; no recording"};
+                                   "C and D of different widths composed as recorded on Hopper; no recording"};
 inline constexpr Evidence exact = {Basis::documented, "PTX ISA: exact integer arithmetic"};
 
 inline Rows rows() {
@@ -31,7 +31,7 @@ inline Rows rows() {
   const auto tiles = {Shape{16, 16, 16}, Shape{32, 8, 16}, Shape{8, 32, 16}};
   m.wmma(tiles, f16, to_fp32, native(f16_to_fp32, to_fp32, t4));
   m.wmma(tiles, f16, to_fp16, native(f16_to_fp16, to_fp16, t4));
-  m.wmma(tiles, f16, {fp16, fp32}, native(f16_to_fp32, to_fp32, mixed));
+  m.wmma(tiles, f16, {fp16, fp32}, widened_before(f16_to_fp32, fp32, mixed));
   m.wmma(tiles, f16, {fp32, fp16}, narrowed_after(f16_to_fp32, fp32, fp16, mixed));
 
   m.mma_integer({{8, 8, 16}}, every_pair({int8, uint8}), exact);

@@ -24,7 +24,7 @@ struct WarpAccumulators {
 inline constexpr AccumulatorSpec f16_to_fp32 = {
     .terms = 8, .kept_fraction_bits = 24, .min_exponent = -132, .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec f16_to_fp16 = {
-    .terms = 8, .kept_fraction_bits = 24, .min_exponent = -21, .result = Rounding::nearest_even};
+    .terms = 8, .kept_fraction_bits = 24, .min_exponent = -20, .result = Rounding::nearest_even};
 inline constexpr AccumulatorSpec tf32_to_fp32 = {
     .terms = 4, .kept_fraction_bits = 24, .min_exponent = -132, .result = Rounding::toward_zero};
 
@@ -35,7 +35,7 @@ inline constexpr Evidence fma = {Basis::documented, "PTX ISA: IEEE fma; chain or
 inline constexpr Evidence sparse_like_dense = {
     Basis::inferred, "the dense rule over the stored products, as recorded on Hopper; no Ampere recording"};
 inline constexpr Evidence emulated_quad = {Basis::inferred, "composition read from SASS (FFMA chain); no recording"};
-inline constexpr Evidence mixed = {Basis::inferred, "composition read from SASS; no recording"};
+inline constexpr Evidence mixed = {Basis::inferred, "C and D of different widths composed as recorded on Hopper; no recording"};
 
 inline constexpr WarpAccumulators ampere = {.f16_to_fp32 = f16_to_fp32,
                                             .f16_to_fp16 = f16_to_fp16,
@@ -92,7 +92,7 @@ inline void add_warp_rows(Machine& m, const WarpAccumulators& x) {
   const auto tiles = {Shape{16, 16, 16}, Shape{32, 8, 16}, Shape{8, 32, 16}};
   m.wmma(tiles, f16, to_fp32, f16_sum);
   m.wmma(tiles, f16, to_fp16, f16_narrow_sum);
-  m.wmma(tiles, f16, {fp16, fp32}, native(x.f16_to_fp32, to_fp32, x.mixed));
+  m.wmma(tiles, f16, {fp16, fp32}, widened_before(x.f16_to_fp32, fp32, x.mixed));
   m.wmma(tiles, f16, {fp32, fp16}, narrowed_after(x.f16_to_fp32, fp32, fp16, x.mixed));
   m.wmma(tiles, b16, to_fp32, f16_sum);
   m.wmma({{16, 16, 8}}, t32, to_fp32, native(x.wmma_tf32_to_fp32, to_fp32, x.floating));

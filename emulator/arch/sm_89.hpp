@@ -14,7 +14,7 @@ inline constexpr AccumulatorSpec fp8_to_fp32 = {.terms = 16,
                                                 .result_fraction_bits = 13,
                                                 .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec fp8_to_fp16 = {
-    .terms = 16, .kept_fraction_bits = 13, .min_exponent = -21, .result = Rounding::nearest_even};
+    .terms = 16, .kept_fraction_bits = 13, .min_exponent = -20, .result = Rounding::nearest_even};
 
 inline constexpr Evidence l40s = {Basis::documented,
                                   "MATLAB-tensor-core Ada and L40S recordings reproduced; MMA-Sim, arXiv 2511.10909"};

@@ -11,21 +11,19 @@ using namespace formats;
 inline constexpr AccumulatorSpec f16_to_fp32 = {
     .terms = 16, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec f16_to_fp16 = {
-    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -22, .result = Rounding::nearest_even};
+    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -21, .result = Rounding::nearest_even};
 inline constexpr AccumulatorSpec tf32_to_fp32 = {
     .terms = 8, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec tf32_k4_to_fp32 = {
     .terms = 4, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::toward_zero};
 
-inline constexpr AccumulatorSpec wgmma_f16_to_fp16 = {
-    .terms = 16, .kept_fraction_bits = 25, .min_exponent = -133, .result = Rounding::nearest_even};
 inline constexpr AccumulatorSpec wgmma_fp8_to_fp32 = {.terms = 32,
                                                       .kept_fraction_bits = 13,
                                                       .min_exponent = -133,
                                                       .result_fraction_bits = 13,
                                                       .result = Rounding::toward_zero};
 inline constexpr AccumulatorSpec wgmma_fp8_to_fp16 = {
-    .terms = 32, .kept_fraction_bits = 13, .min_exponent = -133, .result = Rounding::nearest_even};
+    .terms = 32, .kept_fraction_bits = 13, .min_exponent = -21, .result = Rounding::nearest_even};
 
 inline constexpr Evidence h200 = {Basis::measured, "own H200 recordings, CUDA 13.0"};
 inline constexpr Evidence toolkit_12_4 = {Basis::inferred, "composition read from SASS of ptxas 12.4; no recording"};
@@ -72,7 +70,7 @@ inline Rows rows() {
   for (const bool sparse : {false, true}) {
     const int k = sparse ? 2 : 1;
     m.wgmma(16 * k, {{fp16, fp16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
-    m.wgmma(16 * k, {{fp16, fp16}}, to_fp16, native(wgmma_f16_to_fp16, to_fp16, h200), sparse);
+    m.wgmma(16 * k, {{fp16, fp16}}, to_fp16, native(f16_to_fp16, to_fp16, h200), sparse);
     m.wgmma(16 * k, {{bf16, bf16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
     m.wgmma(8 * k, {{tf32, tf32}}, to_fp32, native(tf32_to_fp32, to_fp32, h200), sparse);
     m.wgmma(32 * k, fp8, to_fp32, native(wgmma_fp8_to_fp32, to_fp32, h200), sparse);

@@ -16,13 +16,13 @@ namespace guardbit::formats {
 
 /// Reads a .npy array (versions 1 to 3, either byte order, C or Fortran order) as a row-major
 /// tensor named after the file. A little-endian C-ordered array views the mapped file. bf16, FP8
-/// and others that NumPy knows only through extensions are stored as `V1`, `V2`, … or `f1`: their
+/// and others that NumPy knows only through extensions are stored as `V1`, `V2` or `f1`: their
 /// format comes from the overrides, or from the file's name (`grad.bf16.npy`, `w_e4m3.npy`), else
 /// an Error asks for it.
 Tensor read_npy(const std::string& path, const FormatOverrides& overrides = {});
 Tensor read_npy(const MappedFile& file, const FormatOverrides& overrides = {});
 
-/// Writes one array. Formats that NumPy does not know are written as `|V1`, `|V2`, … (one code per
+/// Writes one array. Formats that NumPy does not know are written as `|V1`, `|V2` (one code per
 /// word), the form in which numpy.save leaves ml_dtypes arrays; TF32 as `<f4`.
 void write_npy(const std::string& path, const Tensor& tensor);
 

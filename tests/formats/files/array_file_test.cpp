@@ -1,5 +1,8 @@
 #include "formats/files/array_file.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstdlib>
 
 #include "formats/catalogue.hpp"
@@ -45,6 +48,44 @@ TEST_CASE("the front door names what it does not know") {
   CHECK(contains(read("x.safetensors", ""), "too short"));
   CHECK(contains(read("x.npy", "hello"), "magic bytes"));
   CHECK(contains(read("x.npz", "hello"), "not an .npz archive"));
+}
+
+/// Lets no file grow beyond `bytes`, as a full disk would, until it goes away.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
+  const Scratch scratch;
+  const Tensor tensor = random_tensor("x", fp64, Packing::container, {5000});
+  for (const std::string name : {"x.safetensors", "x.npz", "x.npy"}) {
+    CAPTURE(name);
+    write_text(scratch / name, "old");
+    std::string message;
+    {
+      const FileSizeLimit limit(10000);
+      message = error_of([&] { write_tensors(scratch / name, {}, std::span(&tensor, 1)); });
+    }
+    CHECK(contains(message, "cannot be written: "));
+    CHECK(contains(message, "too large"));
+    CHECK(read_text(scratch / name) == "old");
+  }
+  CHECK(scratch.files() == 3);
 }
 
 // The other implementation of the format: NumPy reads what we write, and we read what it writes.
