@@ -10,11 +10,14 @@ using formats::Rounding;
 
 /// How the products of one dot product and the addend become one number.
 enum class Summation : std::uint8_t {
-  fused,      ///< aligned to the largest exponent, cut there, added exactly, converted once (NVIDIA; NUMERICS 1.1)
-  exact,      ///< added without any loss, rounded once (CDNA1; NUMERICS 4.1)
+  fused,  ///< aligned to the largest exponent, cut there, added exactly, converted once (NVIDIA;
+          ///< NUMERICS 1.1)
+  exact,  ///< added without any loss, rounded once (CDNA1; NUMERICS 4.1)
   fma_chain,  ///< one fused multiply-add per product, k ascending
-  pairwise,   ///< products and partial sums rounded in a balanced tree, the addend last (CDNA2; NUMERICS 4.1)
-  two_stage,  ///< products fused among themselves, then that sum fused with the addend (CDNA3; NUMERICS 4.1)
+  pairwise,   ///< products and partial sums rounded in a balanced tree, the addend last (CDNA2;
+              ///< NUMERICS 4.1)
+  two_stage,  ///< products fused among themselves, then that sum fused with the addend (CDNA3;
+              ///< NUMERICS 4.1)
   integer,    ///< exact total including the addend, then wrapped or saturated once (NUMERICS 3.1)
 };
 
@@ -28,8 +31,8 @@ enum class Subnormals : std::uint8_t { keep, flush };
 
 enum class NanPolicy : std::uint8_t {
   all_ones,     ///< 7FFFFFFF or 7FFF: sign and payload dropped
-  operand_bca,  ///< of each FMA: a quieted copy of B, else of C, else of A; an invalid operation gives the negative quiet
-                ///< NaN (DMMA, measured on an H200)
+  operand_bca,  ///< of each FMA: a quieted copy of B, else of C, else of A; an invalid operation
+                ///< gives the negative quiet NaN (DMMA, measured on an H200)
   unspecified,  ///< some NaN: no source gives sign and payload, so NaNs are compared as NaN
 };
 
@@ -38,17 +41,21 @@ enum class ZeroSign : std::uint8_t { positive, of_sum };
 
 enum class IntegerOverflow : std::uint8_t { wrap, saturate };
 
-/// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E is the largest exponent
-/// among the terms of a block, and the grid unit of a block is 2^(E - kept_fraction_bits).
+/// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E
+/// is the largest exponent among the terms of a block, and the grid unit of a block is 2^(E -
+/// kept_fraction_bits).
 struct AccumulatorSpec {
   Summation summation = Summation::fused;
   Product product = Product::multiply;
-  int terms = 0;               ///< products accumulated together (L); longer dot products are chained blocks. 0: all
-  int exact_group = 1;         ///< products summed exactly before alignment (16 in the FP4 block-scaled kinds)
-  int kept_fraction_bits = 0;  ///< F: bits kept below 2^E
+  int terms =
+      0;  ///< products accumulated together (L); longer dot products are chained blocks. 0: all
+  int exact_group =
+      1;  ///< products summed exactly before alignment (16 in the FP4 block-scaled kinds)
+  int kept_fraction_bits = 0;                  ///< F: bits kept below 2^E
   Rounding alignment = Rounding::toward_zero;  ///< how a term is cut to the grid
-  int min_exponent = 0;        ///< e0: the exponent that a zero product and a zero addend contribute to E
-  int result_fraction_bits = 0;  ///< fraction bits of the result when fewer than its format has (13 for E8M13); 0: all
+  int min_exponent = 0;  ///< e0: the exponent that a zero product and a zero addend contribute to E
+  int result_fraction_bits =
+      0;  ///< fraction bits of the result when fewer than its format has (13 for E8M13); 0: all
   Rounding result = Rounding::toward_zero;
   Subnormals input = Subnormals::keep;
   Subnormals output = Subnormals::keep;
@@ -58,10 +65,16 @@ struct AccumulatorSpec {
 
   // Two-stage accumulation only.
   Interleave interleave = Interleave::none;
-  int sum_kept_fraction_bits = 0;      ///< bits of the product sum kept below the larger of its and the addend's exponent
-  int total_kept_fraction_bits = 0;    ///< bits of the total kept below its leading bit before the final rounding
-  int addend_cutoff = 0;               ///< an addend whose exponent is this much below E counts as zero. 0: never
-  int product_overflow_exponent = 0;   ///< a product of this exponent or more is an infinity at once. 0: never
+  int zero_product_exponent =
+      0;  ///< the exponent that a zero product contributes; a zero addend has min_exponent
+  int sum_kept_fraction_bits =
+      0;  ///< bits of the product sum kept below the larger of its and the addend's exponent
+  int total_kept_fraction_bits =
+      0;  ///< bits of the total kept below its leading bit before the final rounding
+  int addend_cutoff =
+      0;  ///< an addend whose exponent is this much below E counts as zero. 0: never
+  int product_overflow_exponent =
+      0;  ///< a product of this exponent or more is an infinity at once. 0: never
 
   friend constexpr bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
 };

@@ -44,18 +44,22 @@ struct Codes {
 inline ConstCodes codes_of(const Format& f, const std::byte* data) {
   return {data, formats::container_bits(f) / 8, formats::container_shift(f)};
 }
-inline Codes codes_of(const Format& f, std::byte* data) { return {data, formats::container_bits(f) / 8}; }
+inline Codes codes_of(const Format& f, std::byte* data) {
+  return {data, formats::container_bits(f) / 8};
+}
 
-/// What an execution may be asked for beside its operands (NUMERICS 3.4): operand negation, and a C that is ignored.
+/// What an execution may be asked for beside its operands (NUMERICS 3.4): operand negation, and a C
+/// that is ignored.
 struct Modifiers {
   bool negate_a = false;
   bool negate_b = false;
   bool zero_addend = false;
 };
 
-/// `count` independent executions of one instruction, laid out as in a capture: a [count, m, stored k], e like a (sparse
-/// instructions), b [count, k, n], c and d [count, m, n], a_scale [count, m, scales], b_scale [count, scales, n]. `shape`
-/// may have any m and n, and a k up to the instruction's.
+/// `count` independent executions of one instruction, laid out as in a capture: a [count, m, stored
+/// k], e like a (sparse instructions), b [count, k, n], c and d [count, m, n], a_scale [count, m,
+/// scales], b_scale [count, scales, n]. `shape` may have any m and n, and a k up to the
+/// instruction's.
 struct MatrixBatch {
   std::int64_t count = 0;
   Shape shape{};

@@ -54,7 +54,8 @@ class Metadata {
     return newest_toolkit;
   }
 
-  [[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& choices) const {
+  [[noreturn]] void refuse(const std::string& key, const std::string& value,
+                           const std::string& choices) const {
     throw Error(where_, key + " " + formats::in_quotes(value) + " is not valid", choices);
   }
 
@@ -63,26 +64,32 @@ class Metadata {
   const std::string& where_;
 };
 
-Modifiers read_modifiers(const Metadata& metadata, const MatrixInstruction& row, const std::string& where) {
-  const Modifiers modifiers{metadata.flag("imm_scale_a", "-1", "1"), metadata.flag("imm_scale_b", "-1", "1"),
+Modifiers read_modifiers(const Metadata& metadata, const MatrixInstruction& row,
+                         const std::string& where) {
+  const Modifiers modifiers{metadata.flag("imm_scale_a", "-1", "1"),
+                            metadata.flag("imm_scale_b", "-1", "1"),
                             metadata.flag("scale_d", "0", "1")};
   if ((modifiers.negate_a || modifiers.negate_b) && formats::is_integer(row.a)) {
-    throw Error(where, "imm_scale -1 negates floating operands only, not " + formats::name_of(row.a));
+    throw Error(where,
+                "imm_scale -1 negates floating operands only, not " + formats::name_of(row.a));
   }
   return modifiers;
 }
 
-Tensor take(formats::TensorFile& file, std::string_view name, std::size_t dimensions, const std::string& where) {
+Tensor take(formats::TensorFile& file, std::string_view name, std::size_t dimensions,
+            const std::string& where) {
   const Tensor* tensor = file.find(name);
   if (tensor == nullptr) throw Error(where, "tensor '" + std::string(name) + "' is missing");
   if (tensor->shape.size() != dimensions) {
     throw Error(where + ": tensor '" + std::string(name) + "'",
-                "shape " + shape_text(tensor->shape) + " has not " + std::to_string(dimensions) + " dimensions");
+                "shape " + shape_text(tensor->shape) + " has not " + std::to_string(dimensions) +
+                    " dimensions");
   }
   return *tensor;
 }
 
-void check_shape(const Tensor& tensor, const std::vector<std::int64_t>& shape, const std::string& where) {
+void check_shape(const Tensor& tensor, const std::vector<std::int64_t>& shape,
+                 const std::string& where) {
   if (tensor.shape == shape) return;
   throw Error(where + ": tensor '" + tensor.name + "'",
               "shape " + shape_text(tensor.shape) + " where a has " + shape_text(shape));
@@ -98,12 +105,13 @@ Capture make_dot(formats::TensorFile& file, const Metadata& metadata, const std:
   const std::int64_t count = a.shape[0];
   const std::int64_t k = a.shape[1];
   if (k < 1 || k > max_k) {
-    throw Error(where + ": tensor 'a'", "K = " + std::to_string(k), "1 to " + std::to_string(max_k));
+    throw Error(where + ": tensor 'a'", "K = " + std::to_string(k),
+                "1 to " + std::to_string(max_k));
   }
   check_shape(b, a.shape, where);
   for (const Tensor* tensor : {&c, &d}) check_shape(*tensor, {count}, where);
-  capture.row = require_dot(metadata.require("arch"), metadata.require("unit"), inputs, output, static_cast<int>(k),
-                            where, metadata.toolkit());
+  capture.row = require_dot(metadata.require("arch"), metadata.require("unit"), inputs, output,
+                            static_cast<int>(k), where, metadata.toolkit());
   MatrixInstruction one_element = capture.row;
   one_element.shape = {1, 1, static_cast<int>(k)};
   a.shape = {count, 1, k};
@@ -113,9 +121,11 @@ Capture make_dot(formats::TensorFile& file, const Metadata& metadata, const std:
   return capture;
 }
 
-Capture make_instruction(formats::TensorFile& file, const Metadata& metadata, const std::string& where) {
+Capture make_instruction(formats::TensorFile& file, const Metadata& metadata,
+                         const std::string& where) {
   Capture capture;
-  capture.row = require_instruction(metadata.require("arch"), metadata.require("instruction"), where, metadata.toolkit());
+  capture.row = require_instruction(metadata.require("arch"), metadata.require("instruction"),
+                                    where, metadata.toolkit());
   for (const char* name : {"a", "b", "c", "d"}) static_cast<void>(take(file, name, 3, where));
   const Modifiers modifiers = read_modifiers(metadata, capture.row, where);
   capture.operands = bind_operands(capture.row, std::move(file.tensors), ElementType::named, where);
@@ -140,10 +150,12 @@ Capture make_capture(formats::TensorFile file, const std::string& where) {
   }
   const std::string kind = metadata.require("kind");
   if (kind == "gemm" || kind == "conv2d") {
-    throw Error(where, "captures of kind '" + kind + "' are not yet replayable", "instruction, dot");
+    throw Error(where, "captures of kind '" + kind + "' are not yet replayable",
+                "instruction, dot");
   }
   if (kind != "instruction" && kind != "dot") metadata.refuse("kind", kind, "instruction, dot");
-  Capture capture = kind == "dot" ? make_dot(file, metadata, where) : make_instruction(file, metadata, where);
+  Capture capture =
+      kind == "dot" ? make_dot(file, metadata, where) : make_instruction(file, metadata, where);
   capture.path = where;
   capture.kind = kind;
   capture.arch = metadata.require("arch");
@@ -156,7 +168,8 @@ Capture read_capture(const std::string& path) {
   return capture;
 }
 
-std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row, std::string_view arch, int toolkit,
+std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row,
+                                                    std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers) {
   std::map<std::string, std::string> metadata = {
       {"capture", "1"},
@@ -170,10 +183,12 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row
   return metadata;
 }
 
-bool same_result(const Format& format, std::uint64_t recorded, std::uint64_t computed) {
+bool same_result(const MatrixInstruction& row, std::uint64_t recorded, std::uint64_t computed) {
   if (recorded == computed) return true;
-  return format == formats::fp64 && formats::decode(format, recorded).kind == formats::Kind::nan &&
-         formats::decode(format, computed).kind == formats::Kind::nan;
+  const bool any_nan =
+      row.d == formats::fp64 || (row.steps.end() - 1)->spec.nan == NanPolicy::unspecified;
+  return any_nan && formats::decode(row.d, recorded).kind == formats::Kind::nan &&
+         formats::decode(row.d, computed).kind == formats::Kind::nan;
 }
 
 std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x, std::uint64_t y) {
@@ -186,15 +201,15 @@ std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x
                : static_cast<std::uint64_t>(q) - static_cast<std::uint64_t>(p);
 }
 
-Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch, const ConstCodes& recorded,
-                   const ConstCodes& computed, std::size_t limit) {
+Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch,
+                   const ConstCodes& recorded, const ConstCodes& computed, std::size_t limit) {
   Comparison result;
   const std::int64_t per_execution = std::int64_t{batch.shape.m} * batch.shape.n;
   const std::int64_t outputs = batch.count * per_execution;
   const auto size = static_cast<std::size_t>(outputs * recorded.container_bytes);
   if (outputs == 0 || std::memcmp(recorded.data, computed.data, size) == 0) return result;
   for (std::int64_t i = 0; i < outputs; ++i) {
-    if (same_result(row.d, recorded[i], computed[i])) continue;
+    if (same_result(row, recorded[i], computed[i])) continue;
     ++result.mismatches;
     if (result.first.size() >= limit) continue;
     const std::int64_t place = i % per_execution;

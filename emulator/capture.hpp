@@ -12,7 +12,8 @@
 
 namespace guardbit::emulator {
 
-/// What a device answered, checked and ready to be executed again. A `dot` recording becomes a batch with M = N = 1.
+/// What a device answered, checked and ready to be executed again. A `dot` recording becomes a
+/// batch with M = N = 1.
 struct Capture {
   std::string path;
   std::string kind;  ///< instruction or dot
@@ -21,19 +22,21 @@ struct Capture {
   BoundBatch operands;
 };
 
-/// Reads a capture file (safetensors). formats::Error for whatever does not fit: one line with file, place and choices.
+/// Reads a capture file (safetensors). formats::Error for whatever does not fit: one line with
+/// file, place and choices.
 Capture read_capture(const std::string& path);
 
 /// The same from tensors already read; `where` names them in errors.
 Capture make_capture(formats::TensorFile file, const std::string& where);
 
 /// The metadata of a capture of kind `instruction`.
-std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row, std::string_view arch, int toolkit,
+std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row,
+                                                    std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers);
 
-/// Does the computed code agree with the recorded one? Two FP64 NaNs are equal whatever their payload, whose rule nobody
-/// knows; everything else is compared bit by bit.
-bool same_result(const Format& format, std::uint64_t recorded, std::uint64_t computed);
+/// Does the computed code agree with the recorded one? Two NaNs of FP64, or of a row that does not
+/// know its NaNs, are equal whatever sign and payload; everything else is compared bit by bit.
+bool same_result(const MatrixInstruction& row, std::uint64_t recorded, std::uint64_t computed);
 
 /// Codes apart on the number line of the format, both zeros counted as one; nothing for a NaN.
 std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x, std::uint64_t y);
@@ -51,7 +54,7 @@ struct Comparison {
   std::int64_t mismatches = 0;
   std::vector<Element> first;
 };
-Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch, const ConstCodes& recorded,
-                   const ConstCodes& computed, std::size_t limit);
+Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch,
+                   const ConstCodes& recorded, const ConstCodes& computed, std::size_t limit);
 
 }  // namespace guardbit::emulator

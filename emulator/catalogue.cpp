@@ -46,13 +46,15 @@ using Index = std::multimap<std::pair<std::string_view, std::string>, const Matr
 const Index& index() {
   static const Index built = [] {
     Index result;
-    for (const MatrixInstruction& row : catalogue()) result.emplace(std::pair{row.arch, parse_name(row.name).key}, &row);
+    for (const MatrixInstruction& row : catalogue())
+      result.emplace(std::pair{row.arch, parse_name(row.name).key}, &row);
     return result;
   }();
   return built;
 }
 
-/// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90 and sm_100.
+/// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90
+/// and sm_100.
 std::string_view page_of(std::string_view arch) {
   const auto find = [](std::string_view name) -> std::string_view {
     for (const Arch& a : architectures()) {
@@ -75,7 +77,8 @@ std::string architecture_names() {
 std::string_view require_page(std::string_view arch, std::string_view where) {
   const std::string_view page = page_of(arch);
   if (page.empty()) {
-    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'", architecture_names());
+    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'",
+                         architecture_names());
   }
   return page;
 }
@@ -129,11 +132,13 @@ std::optional<int> parse_toolkit(std::string_view text) {
   if (dot == end) return major * 100;
   if (*dot != '.') return {};
   const auto [rest, minor_error] = std::from_chars(dot + 1, end, minor);
-  if (minor_error != std::errc{} || (rest != end && *rest != '.') || minor < 0 || minor > 99) return {};
+  if (minor_error != std::errc{} || (rest != end && *rest != '.') || minor < 0 || minor > 99)
+    return {};
   return major * 100 + minor;
 }
 
-std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name, int toolkit) {
+std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
+                                                  int toolkit) {
   const ParsedName parsed = parse_name(name);
   const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
   for (auto it = first; it != last; ++it) {
@@ -148,8 +153,8 @@ std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::st
   return {};
 }
 
-MatrixInstruction require_instruction(std::string_view arch, std::string_view name, std::string_view where,
-                                      int toolkit) {
+MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
+                                      std::string_view where, int toolkit) {
   const std::string_view page = require_page(arch, where);
   if (name.size() <= Name{}.text.size()) {
     if (const auto found = find_instruction(arch, name, toolkit)) return *found;
@@ -158,11 +163,11 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   std::string message;
   if (index().count({page, key}) != 0) {
     message = "'" + std::string(name) + "' is a row of " + std::string(arch) +
-              ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) + "." +
-              std::to_string(toolkit % 100);
+              ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) +
+              "." + std::to_string(toolkit % 100);
   } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
-    message = "instruction '" + std::string(name) + "' is not in the catalogue of " + std::string(arch) +
-              " (it is in that of " + owners + ")";
+    message = "instruction '" + std::string(name) + "' is not in the catalogue of " +
+              std::string(arch) + " (it is in that of " + owners + ")";
   } else {
     std::vector<std::string_view> names;
     for (const MatrixInstruction& row : catalogue()) {
@@ -173,32 +178,34 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   throw formats::Error(std::string(where), message);
 }
 
-MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs, const Format& output,
-                              int k, std::string_view where, int toolkit) {
+MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
+                              const Format& output, int k, std::string_view where, int toolkit) {
   const std::string_view page = require_page(arch, where);
   const MatrixInstruction* best = nullptr;
   std::string units;
   for (const MatrixInstruction& row : catalogue()) {
     if (row.arch != page) continue;
     const std::string_view family = family_name(row.family);
-    if (units.find(family) == std::string::npos) units += (units.empty() ? "" : ", ") + std::string(family);
-    const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output && row.d == output &&
-                      row.sparsity == Sparsity{} && row.scale == BlockScale{} && row.toolkit.includes(toolkit);
+    if (units.find(family) == std::string::npos)
+      units += (units.empty() ? "" : ", ") + std::string(family);
+    const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output &&
+                      row.d == output && row.sparsity == Sparsity{} && row.scale == BlockScale{} &&
+                      row.toolkit.includes(toolkit);
     if (same && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k)) best = &row;
   }
   if (best == nullptr) {
     throw formats::Error(std::string(where),
-                         "no " + std::string(unit) + " instruction of " + std::string(arch) + " multiplies " +
-                             formats::name_of(inputs) + " into " + formats::name_of(output) + " with K of at least " +
-                             std::to_string(k),
+                         "no " + std::string(unit) + " instruction of " + std::string(arch) +
+                             " multiplies " + formats::name_of(inputs) + " into " +
+                             formats::name_of(output) + " with K of at least " + std::to_string(k),
                          "units " + units);
   }
   return *best;
 }
 
 std::string_view family_name(Family family) {
-  static constexpr std::array<std::string_view, 9> names = {"mma.sync", "mma.sp",     "wmma", "wgmma", "wgmma.sp",
-                                                            "tcgen05",  "tcgen05.sp", "mfma", "tpu"};
+  static constexpr std::array<std::string_view, 9> names = {
+      "mma.sync", "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05", "tcgen05.sp", "mfma", "tpu"};
   return names.at(static_cast<std::size_t>(family));
 }
 

@@ -9,7 +9,8 @@
 
 namespace guardbit::emulator {
 
-/// A machine of the catalogue. An alias has no page of its own: it computes like the machine it names.
+/// A machine of the catalogue. An alias has no page of its own: it computes like the machine it
+/// names.
 struct Arch {
   std::string_view name;
   std::string_view title;
@@ -22,26 +23,30 @@ const std::vector<Arch>& architectures();
 /// Every row of every machine that has a page.
 const std::vector<MatrixInstruction>& catalogue();
 
-/// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is named.
+/// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is
+/// named.
 inline constexpr int newest_toolkit = 1300;
 
 /// "13.0" as 1300; empty when the text is not a version.
 std::optional<int> parse_toolkit(std::string_view text);
 
-/// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an alias; qualifiers of the name
-/// may stand in any order that ptxas takes, operand layouts are ignored where the instruction allows several, and M and N
-/// of wgmma and tcgen05 may be any that the instruction has. M or N is 0 where the name leaves it open.
+/// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
+/// alias; qualifiers of the name may stand in any order that ptxas takes, operand layouts are
+/// ignored where the instruction allows several, and M and N of wgmma and tcgen05 may be any that
+/// the instruction has. M or N is 0 where the name leaves it open.
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit = newest_toolkit);
 
 /// find_instruction, or formats::Error that begins with `where` and names the nearest names.
-MatrixInstruction require_instruction(std::string_view arch, std::string_view name, std::string_view where,
-                                      int toolkit = newest_toolkit);
+MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
+                                      std::string_view where, int toolkit = newest_toolkit);
 
-/// The dense row of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma), that multiplies `inputs` with
-/// `inputs` into `output` and has at least `k` products; the shortest such K.
-MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs, const Format& output,
-                              int k, std::string_view where, int toolkit = newest_toolkit);
+/// The dense row of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma), that
+/// multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest such
+/// K.
+MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
+                              const Format& output, int k, std::string_view where,
+                              int toolkit = newest_toolkit);
 
 std::string_view family_name(Family family);
 std::string_view basis_name(Basis basis);

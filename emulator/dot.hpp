@@ -1,7 +1,7 @@
 #pragma once
 
-// How a matrix unit computes one output element. This page is the model: plain integer code that reads an AccumulatorSpec.
-// Everything faster is tested against it.
+// How a matrix unit computes one output element. This page is the model: plain integer code that
+// reads an AccumulatorSpec. Everything faster is tested against it.
 
 #include <array>
 #include <cassert>
@@ -21,7 +21,8 @@ using formats::Kind;
 using formats::Unrounded;
 using formats::Value;
 
-/// The operands of one dot product as codes: K of a and b, one addend, and scale factors spread evenly over K.
+/// The operands of one dot product as codes: K of a and b, one addend, and scale factors spread
+/// evenly over K.
 struct DotOperands {
   std::span<const std::uint64_t> a, b;
   std::uint64_t c = 0;
@@ -31,10 +32,12 @@ struct DotOperands {
 /// The largest K of one dot product (mma.m16n8k256 on single bits).
 inline constexpr int max_k = 256;
 
-// ---- Terms ------------------------------------------------------------------------------------------------------------
+// ---- Terms
+// ------------------------------------------------------------------------------------------------------------
 
-/// One summand of a fused block: (-1)^negative * significand * 2^(exponent - fraction_bits). The exponent is the one the
-/// unit aligns by: a product's is the sum of its factors' exponents, its significand is not normalised.
+/// One summand of a fused block: (-1)^negative * significand * 2^(exponent - fraction_bits). The
+/// exponent is the one the unit aligns by: a product's is the sum of its factors' exponents, its
+/// significand is not normalised.
 struct Term {
   bool negative = false;
   int exponent = 0;
@@ -43,7 +46,9 @@ struct Term {
 };
 
 /// The exponent of a code as the unit sees it, given its decoded value.
-constexpr int aligned_exponent(const Value& v, const Format& f) { return v.exponent + f.fraction_bits; }
+constexpr int aligned_exponent(const Value& v, const Format& f) {
+  return v.exponent + f.fraction_bits;
+}
 
 constexpr Term addend_term(const Value& c, const Format& f, const AccumulatorSpec& spec) {
   if (c.kind == Kind::zero) return {c.negative, spec.min_exponent, 0, f.fraction_bits};
@@ -54,14 +59,17 @@ constexpr Term product_term(const Value& a, const Format& fa, const Value& b, co
                             const AccumulatorSpec& spec) {
   const bool negative = a.negative != b.negative;
   const int fraction_bits = fa.fraction_bits + fb.fraction_bits;
-  if (a.kind == Kind::zero || b.kind == Kind::zero) return {negative, spec.min_exponent, 0, fraction_bits};
-  return {negative, aligned_exponent(a, fa) + aligned_exponent(b, fb), a.significand * b.significand, fraction_bits};
+  if (a.kind == Kind::zero || b.kind == Kind::zero)
+    return {negative, spec.min_exponent, 0, fraction_bits};
+  return {negative, aligned_exponent(a, fa) + aligned_exponent(b, fb),
+          a.significand * b.significand, fraction_bits};
 }
 
 /// A term as a signed multiple of 2^unit, cut to it.
 constexpr std::int64_t align(const Term& t, int unit, Rounding rounding) {
   const auto magnitude = static_cast<std::int64_t>(
-      formats::shift_right_and_round(t.significand, unit - (t.exponent - t.fraction_bits), false, t.negative, rounding)
+      formats::shift_right_and_round(t.significand, unit - (t.exponent - t.fraction_bits), false,
+                                     t.negative, rounding)
           .significand);
   return t.negative ? -magnitude : magnitude;
 }
@@ -70,33 +78,39 @@ constexpr std::int64_t align(const Term& t, int unit, Rounding rounding) {
 constexpr Unrounded fixed_point(std::int64_t sum, int unit) {
   if (sum == 0) return {};
   const bool negative = sum < 0;
-  const auto magnitude = negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
+  const auto magnitude =
+      negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
   return {Kind::finite, negative, unit, magnitude, false};
 }
 
-// ---- Results and specials ---------------------------------------------------------------------------------------------
+// ---- Results and specials
+// ---------------------------------------------------------------------------------------------
 
 /// Overflow becomes infinity whatever the rounding (NUMERICS 1.4); a NaN is canonical.
-inline constexpr formats::Overflow unit_overflow = {formats::Overflow::Finite::infinity_always,
-                                                    formats::Overflow::Infinity::keep,
-                                                    formats::Overflow::Nan::all_ones, formats::Overflow::NoNan::maximum};
+inline constexpr formats::Overflow unit_overflow = {
+    formats::Overflow::Finite::infinity_always, formats::Overflow::Infinity::keep,
+    formats::Overflow::Nan::all_ones, formats::Overflow::NoNan::maximum};
 
 /// IEEE arithmetic of the FMA chains: overflow obeys the rounding, NaN payloads are kept.
 inline constexpr formats::Overflow chain_overflow = formats::overflow_ieee;
 
 /// The final conversion of a block into the result format.
-constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format& format, const Unrounded& sum) {
-  if (sum.kind == Kind::nan && spec.nan == NanPolicy::all_ones) return formats::all_ones_nan_code(format);
-  const bool is_chain = spec.summation == Summation::fma_chain || spec.summation == Summation::pairwise;
+constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format& format,
+                                      const Unrounded& sum) {
+  if (sum.kind == Kind::nan && spec.nan == NanPolicy::all_ones)
+    return formats::all_ones_nan_code(format);
+  const bool is_chain =
+      spec.summation == Summation::fma_chain || spec.summation == Summation::pairwise;
   const formats::Overflow overflow = is_chain ? chain_overflow : unit_overflow;
   Format kept = format;
   if (spec.result_fraction_bits != 0) kept.fraction_bits = spec.result_fraction_bits;
-  std::uint64_t code = formats::encode(kept, sum, spec.result, overflow) << (format.fraction_bits - kept.fraction_bits);
-  const bool flushed = spec.output == Subnormals::flush && (code & formats::magnitude_mask(format)) <
-                                                               formats::min_normal_code(format);
+  std::uint64_t code = formats::encode(kept, sum, spec.result, overflow)
+                       << (format.fraction_bits - kept.fraction_bits);
+  const bool flushed = spec.output == Subnormals::flush &&
+                       (code & formats::magnitude_mask(format)) < formats::min_normal_code(format);
   if (flushed) code &= formats::sign_mask(format);
-  if (sum.kind == Kind::finite && code == formats::sign_mask(format) && spec.underflowed_sum == ZeroSign::positive &&
-      !is_chain) {
+  if (sum.kind == Kind::finite && code == formats::sign_mask(format) &&
+      spec.underflowed_sum == ZeroSign::positive && !is_chain) {
     code = 0;
   }
   return code;
@@ -113,7 +127,8 @@ struct SpecialSum {
   }
   constexpr bool any() const { return nan || positive_infinity || negative_infinity; }
   constexpr Unrounded value() const {
-    if (nan || (positive_infinity && negative_infinity)) return formats::exactly(formats::nan_value());
+    if (nan || (positive_infinity && negative_infinity))
+      return formats::exactly(formats::nan_value());
     return formats::exactly(formats::infinity_value(negative_infinity));
   }
 };
@@ -125,9 +140,11 @@ constexpr Value decode_input(const AccumulatorSpec& spec, const Format& f, std::
   return subnormal && spec.input == Subnormals::flush ? formats::zero_value(false) : v;
 }
 
-// ---- One block, by kind of summation -----------------------------------------------------------------------------------
+// ---- One block, by kind of summation
+// -----------------------------------------------------------------------------------
 
-/// The operands of a block: `count` decoded pairs with their scales, and the addend in its own format.
+/// The operands of a block: `count` decoded pairs with their scales, and the addend in its own
+/// format.
 struct Block {
   const AccumulatorSpec& spec;
   const Format& a_format;
@@ -145,15 +162,17 @@ constexpr SpecialSum special_sum(const Block& block) {
   for (std::size_t i = 0; i < block.a.size(); ++i) {
     specials.include(formats::multiply(block.a[i], block.b[i]));
     if (!block.a_scale.empty()) {
-      specials.nan = specials.nan || block.a_scale[i].kind == Kind::nan || block.b_scale[i].kind == Kind::nan;
+      specials.nan =
+          specials.nan || block.a_scale[i].kind == Kind::nan || block.b_scale[i].kind == Kind::nan;
     }
   }
   specials.include(formats::exactly(block.addend));
   return specials;
 }
 
-/// A group of scaled products, summed exactly before it is aligned: the significand takes the products of the elements and
-/// of the scales' significands, the exponent is that of the scales alone (NUMERICS 1.6).
+/// A group of scaled products, summed exactly before it is aligned: the significand takes the
+/// products of the elements and of the scales' significands, the exponent is that of the scales
+/// alone (NUMERICS 1.6).
 constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end) {
   const Format& fs = block.scale_format;
   const int unit = formats::min_exponent(block.a_format) - block.a_format.fraction_bits +
@@ -164,7 +183,8 @@ constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end
     const Unrounded product = formats::multiply(block.a[i], block.b[i]);
     if (product.kind == Kind::zero) continue;
     all_zero = false;
-    const auto magnitude = static_cast<std::int64_t>(product.significand << (product.exponent - unit));
+    const auto magnitude =
+        static_cast<std::int64_t>(product.significand << (product.exponent - unit));
     sum += product.negative ? -magnitude : magnitude;
   }
   const Value& sa = block.a_scale[begin];
@@ -174,8 +194,8 @@ constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end
     return {false, block.spec.min_exponent, 0, fraction_bits};
   }
   const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
-  return {sum < 0, aligned_exponent(sa, fs) + aligned_exponent(sb, fs), magnitude * sa.significand * sb.significand,
-          fraction_bits};
+  return {sum < 0, aligned_exponent(sa, fs) + aligned_exponent(sb, fs),
+          magnitude * sa.significand * sb.significand, fraction_bits};
 }
 
 /// The summands of a fused block: products (or groups of them) first, the addend last.
@@ -239,7 +259,8 @@ constexpr std::uint64_t exact_block(const Block& block) {
   WideSum<640, -320> sum;
   for (std::size_t i = 0; i < block.a.size(); ++i) {
     const Unrounded product = formats::multiply(block.a[i], block.b[i]);
-    if (product.kind == Kind::finite) sum.add(product.negative, product.significand, product.exponent);
+    if (product.kind == Kind::finite)
+      sum.add(product.negative, product.significand, product.exponent);
   }
   if (block.addend.kind == Kind::finite) {
     sum.add(block.addend.negative, block.addend.significand, block.addend.exponent);
@@ -248,13 +269,16 @@ constexpr std::uint64_t exact_block(const Block& block) {
 }
 
 /// x + y or x * y of encoded intermediate results, rounded once.
-constexpr std::uint64_t rounded_sum(const AccumulatorSpec& spec, const Format& f, std::uint64_t x, std::uint64_t y) {
+constexpr std::uint64_t rounded_sum(const AccumulatorSpec& spec, const Format& f, std::uint64_t x,
+                                    std::uint64_t y) {
   const bool down = spec.result == Rounding::downward;
   return encode_result(spec, f,
-                       formats::add(formats::exactly(formats::decode(f, x)), formats::exactly(formats::decode(f, y)), down));
+                       formats::add(formats::exactly(formats::decode(f, x)),
+                                    formats::exactly(formats::decode(f, y)), down));
 }
 
-/// CDNA2: products rounded, added as a balanced tree, the addend last; every result is rounded (and flushed).
+/// CDNA2: products rounded, added as a balanced tree, the addend last; every result is rounded (and
+/// flushed).
 constexpr std::uint64_t pairwise_block(const Block& block) {
   const AccumulatorSpec& spec = block.spec;
   const Format& f = block.result_format;
@@ -264,7 +288,8 @@ constexpr std::uint64_t pairwise_block(const Block& block) {
     sums[i] = encode_result(spec, f, formats::multiply(block.a[i], block.b[i]));
   }
   while (count > 1) {
-    for (std::size_t i = 0; i < count / 2; ++i) sums[i] = rounded_sum(spec, f, sums[2 * i], sums[2 * i + 1]);
+    for (std::size_t i = 0; i < count / 2; ++i)
+      sums[i] = rounded_sum(spec, f, sums[2 * i], sums[2 * i + 1]);
     if (count % 2 != 0) sums[count / 2] = sums[count - 1];
     count = (count + 1) / 2;
   }
@@ -279,17 +304,20 @@ constexpr std::int64_t floor_to(std::int64_t x, int unit, int coarser) {
   return shift >= 63 ? (x < 0 ? -1 : 0) : x >> shift;
 }
 
-/// CDNA3: the products are fused among themselves with magnitude truncation (in one set, or even and odd k apart), then
-/// that sum and the addend are floored below the larger exponent, added, floored again and rounded (NUMERICS 4.1).
+/// CDNA3: the products are fused among themselves with magnitude truncation (in one set, or even
+/// and odd k apart), then that sum and the addend are floored below the larger exponent, added,
+/// floored again and rounded (NUMERICS 4.1).
 constexpr std::uint64_t two_stage_block(const Block& block) {
   const AccumulatorSpec& spec = block.spec;
   SpecialSum specials = special_sum(block);
   std::array<Terms, 2> sets;
   for (std::size_t i = 0; i < block.a.size(); ++i) {
-    const Term t = product_term(block.a[i], block.a_format, block.b[i], block.b_format, spec);
+    Term t = product_term(block.a[i], block.a_format, block.b[i], block.b_format, spec);
+    if (t.significand == 0) t.exponent = spec.zero_product_exponent;
     sets[spec.interleave == Interleave::even_odd ? i % 2 : 0].push(t);
     const int top = formats::leading_bit(t.significand) + t.exponent - t.fraction_bits;
-    if (spec.product_overflow_exponent != 0 && t.significand != 0 && top >= spec.product_overflow_exponent) {
+    if (spec.product_overflow_exponent != 0 && t.significand != 0 &&
+        top >= spec.product_overflow_exponent) {
       specials.include(formats::exactly(formats::infinity_value(t.negative)));
     }
   }
@@ -299,28 +327,34 @@ constexpr std::uint64_t two_stage_block(const Block& block) {
   const int first = largest_exponent(sets[0].view());
   const int second = sets[1].count != 0 ? largest_exponent(sets[1].view()) : first;
   const int products = first > second ? first : second;
-  std::int64_t sum = floor_to(aligned_sum(sets[0].view(), first - kept, spec.alignment), first - kept, products - kept);
+  std::int64_t sum = floor_to(aligned_sum(sets[0].view(), first - kept, spec.alignment),
+                              first - kept, products - kept);
   if (sets[1].count != 0) {
-    sum += floor_to(aligned_sum(sets[1].view(), second - kept, spec.alignment), second - kept, products - kept);
+    sum += floor_to(aligned_sum(sets[1].view(), second - kept, spec.alignment), second - kept,
+                    products - kept);
   }
 
   const Term addend = addend_term(block.addend, block.addend_format, spec);
   const int largest = products > addend.exponent ? products : addend.exponent;
   const int unit = largest - spec.sum_kept_fraction_bits;
-  const bool addend_lost = spec.addend_cutoff != 0 && addend.exponent < largest - spec.addend_cutoff;
+  const bool addend_lost =
+      spec.addend_cutoff != 0 && addend.exponent < largest - spec.addend_cutoff;
   const std::int64_t c = addend_lost ? 0 : align(addend, largest - kept, Rounding::downward);
-  const std::int64_t total = floor_to(sum, products - kept, unit) + floor_to(c, largest - kept, unit);
+  const std::int64_t total =
+      floor_to(sum, products - kept, unit) + floor_to(c, largest - kept, unit);
 
   const Unrounded exact = fixed_point(total, unit);
   const int excess = formats::leading_bit(exact.significand) - spec.total_kept_fraction_bits;
   if (excess <= 0) return encode_result(spec, block.result_format, exact);
-  return encode_result(spec, block.result_format, fixed_point(floor_to(total, unit, unit + excess), unit + excess));
+  return encode_result(spec, block.result_format,
+                       fixed_point(floor_to(total, unit, unit + excess), unit + excess));
 }
 
 /// The NaN of one FMA of a chain under NanPolicy::operand_bca.
 constexpr Unrounded operand_nan(const Value& a, const Value& b, const Value& c) {
   for (const Value* const x : {&b, &c, &a}) {
-    if (x->kind == Kind::nan) return {Kind::nan, x->negative, 0, x->significand | formats::quiet_bit, false};
+    if (x->kind == Kind::nan)
+      return {Kind::nan, x->negative, 0, x->significand | formats::quiet_bit, false};
   }
   return formats::exactly(formats::nan_value(true));
 }
@@ -341,10 +375,12 @@ constexpr std::uint64_t fma_chain(const Block& block) {
   return code;
 }
 
-// ---- A dot product of any length ---------------------------------------------------------------------------------------
+// ---- A dot product of any length
+// ---------------------------------------------------------------------------------------
 
 constexpr std::int64_t signed_integer(const Value& v) {
-  return v.negative ? -static_cast<std::int64_t>(v.significand) : static_cast<std::int64_t>(v.significand);
+  return v.negative ? -static_cast<std::int64_t>(v.significand)
+                    : static_cast<std::int64_t>(v.significand);
 }
 
 constexpr std::int64_t integer_product(Product product, const Value& a, const Value& b) {
@@ -357,12 +393,14 @@ constexpr std::int64_t integer_product(Product product, const Value& a, const Va
 }
 
 /// The exact total with the addend, wrapped or saturated once.
-constexpr std::uint64_t integer_dot(const AccumulatorSpec& spec, std::span<const Value> a, std::span<const Value> b,
-                                    const Value& addend, const Format& result) {
+constexpr std::uint64_t integer_dot(const AccumulatorSpec& spec, std::span<const Value> a,
+                                    std::span<const Value> b, const Value& addend,
+                                    const Format& result) {
   std::int64_t total = signed_integer(addend);
   for (std::size_t i = 0; i < a.size(); ++i) total += integer_product(spec.product, a[i], b[i]);
   formats::Overflow overflow = formats::overflow_saturate;
-  if (spec.integer_overflow == IntegerOverflow::wrap) overflow.finite = formats::Overflow::Finite::wrap;
+  if (spec.integer_overflow == IntegerOverflow::wrap)
+    overflow.finite = formats::Overflow::Finite::wrap;
   return formats::encode(result, fixed_point(total, 0), Rounding::toward_zero, overflow);
 }
 
@@ -396,7 +434,8 @@ struct SelectedOperands {
   bool scaled = false;
 };
 
-constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step, const DotOperands& operands) {
+constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step,
+                                  const DotOperands& operands) {
   SelectedOperands selected;
   selected.scaled = row.scale.count != 0;
   const std::size_t k = operands.a.size();
@@ -413,15 +452,20 @@ constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step
   return selected;
 }
 
-/// Calls `visit(block)` for each block of a dot step in order; visit returns the block's result, the next one's addend.
+/// Calls `visit(block)` for each block of a dot step in order; visit returns the block's result,
+/// the next one's addend.
 template <class Visit>
-constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step& step, const DotOperands& operands,
-                                       std::uint64_t addend, Format addend_format, Visit visit) {
+constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step& step,
+                                       const DotOperands& operands, std::uint64_t addend,
+                                       Format addend_format, Visit visit) {
   const SelectedOperands selected = select(row, step, operands);
-  const std::size_t length = step.spec.terms == 0 ? selected.count : static_cast<std::size_t>(step.spec.terms);
+  const std::size_t length =
+      step.spec.terms == 0 ? selected.count : static_cast<std::size_t>(step.spec.terms);
   for (std::size_t begin = 0; begin < selected.count; begin += length) {
     const std::size_t count = begin + length < selected.count ? length : selected.count - begin;
-    const auto part = [&](const auto& list) { return std::span<const Value>(list).subspan(begin, count); };
+    const auto part = [&](const auto& list) {
+      return std::span<const Value>(list).subspan(begin, count);
+    };
     const std::span<const Value> none;
     const Block block{step.spec,
                       operand_format(step, row.a),
@@ -448,8 +492,9 @@ struct Register {
 
 using Registers = std::array<Register, std::tuple_size_v<decltype(Steps::list)>>;
 
-constexpr Register read_source(Source source, const MatrixInstruction& row, const DotOperands& operands,
-                               const Registers& registers, const Format& result) {
+constexpr Register read_source(Source source, const MatrixInstruction& row,
+                               const DotOperands& operands, const Registers& registers,
+                               const Format& result) {
   switch (source) {
     case Source::positive_zero: return {0, result};
     case Source::negative_zero: return {formats::sign_mask(result), result};
@@ -458,12 +503,16 @@ constexpr Register read_source(Source source, const MatrixInstruction& row, cons
   }
 }
 
-constexpr Unrounded read_exactly(const Register& r) { return formats::exactly(formats::decode(r.format, r.code)); }
+constexpr Unrounded read_exactly(const Register& r) {
+  return formats::exactly(formats::decode(r.format, r.code));
+}
 
-/// The output element of one dot product: the row's steps in order. Visit(step index, block) -> code computes a block and
-/// lets an explanation look over the model's shoulder; the model itself is `accumulate_block`.
+/// The output element of one dot product: the row's steps in order. Visit(step index, block) ->
+/// code computes a block and lets an explanation look over the model's shoulder; the model itself
+/// is `accumulate_block`.
 template <class Visit>
-constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperands& operands, Visit visit) {
+constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperands& operands,
+                                  Visit visit) {
   Registers registers{};
   std::size_t index = 0;
   for (const Step& step : row.steps) {
@@ -477,7 +526,8 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
         break;
       case Operation::add: {
         const Register other = read_source(step.other, row, operands, registers, step.result);
-        result.code = encode_result(step.spec, step.result, formats::add(read_exactly(addend), read_exactly(other)));
+        result.code = encode_result(step.spec, step.result,
+                                    formats::add(read_exactly(addend), read_exactly(other)));
         break;
       }
       case Operation::convert:
@@ -489,11 +539,13 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
   return registers[index - 1].code;
 }
 
-/// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k; shorter dot products than
-/// the instruction's K are allowed (missing products are zero).
+/// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
+/// shorter dot products than the instruction's K are allowed (missing products are zero).
 constexpr std::uint64_t dot(const MatrixInstruction& row, const DotOperands& operands) {
-  assert(operands.a.size() == operands.b.size() && operands.a.size() <= static_cast<std::size_t>(max_k));
-  return run_steps(row, operands, [](std::size_t, const Block& block) { return accumulate_block(block); });
+  assert(operands.a.size() == operands.b.size() &&
+         operands.a.size() <= static_cast<std::size_t>(max_k));
+  return run_steps(row, operands,
+                   [](std::size_t, const Block& block) { return accumulate_block(block); });
 }
 
 }  // namespace guardbit::emulator

@@ -15,17 +15,21 @@ struct Engine {
   std::string_view description;
   bool (*accepts)(const MatrixInstruction& row);
   /// Executes [begin, end) of the batch on the calling thread; `row` must be accepted.
-  void (*run)(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end);
+  void (*run)(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+              std::int64_t end);
 };
 
-/// Every engine of this machine, the preferred first; the last is the reference, which accepts every row.
+/// Every engine of this machine, the preferred first; the last is the reference, which accepts
+/// every row.
 std::span<const Engine> engines();
 
-/// The engine of that name; "auto" is the first that accepts the row. formats::Error when the name is unknown or the engine
-/// does not take the row.
+/// The engine of that name; "auto" is the first that accepts the row. formats::Error when the name
+/// is unknown or the engine does not take the row.
 const Engine& require_engine(std::string_view name, const MatrixInstruction& row);
 
-/// Executes a whole batch on `threads` threads (0: all the machine has). The result does not depend on their number.
-void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch, int threads = 0);
+/// Executes a whole batch on `threads` threads (0: all the machine has). The result does not depend
+/// on their number.
+void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch,
+               int threads = 0);
 
 }  // namespace guardbit::emulator

@@ -13,8 +13,10 @@ namespace guardbit::emulator {
 namespace {
 
 constexpr std::array all_engines = {
-    Engine{"portable", "decodes operands once per execution; plain C++ for any CPU", portable::accepts, portable::run},
-    Engine{"reference", "the model itself, one output at a time", [](const MatrixInstruction&) { return true; }, execute},
+    Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
+           portable::accepts, portable::run},
+    Engine{"reference", "the model itself, one output at a time",
+           [](const MatrixInstruction&) { return true; }, execute},
 };
 
 }  // namespace
@@ -28,20 +30,26 @@ const Engine& require_engine(std::string_view name, const MatrixInstruction& row
     if (name != engine.name && name != "auto") continue;
     if (engine.accepts(row)) return engine;
     if (name == engine.name) {
-      throw formats::Error("engine " + std::string(name), "does not execute " + std::string(std::string_view(row.name)),
+      throw formats::Error("engine " + std::string(name),
+                           "does not execute " + std::string(std::string_view(row.name)),
                            "auto, reference");
     }
   }
   throw formats::Error("engine", "unknown engine '" + std::string(name) + "'", names);
 }
 
-void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch, int threads) {
+void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch,
+               int threads) {
   constexpr std::int64_t outputs_per_range = 16384;
-  const std::int64_t outputs = std::max<std::int64_t>(1, std::int64_t{batch.shape.m} * batch.shape.n);
-  const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, outputs_per_range / outputs));
-  formats::parallel_for(static_cast<std::size_t>(batch.count), grain, threads, [&](std::size_t begin, std::size_t end) {
-    engine.run(row, batch, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
-  });
+  const std::int64_t outputs =
+      std::max<std::int64_t>(1, std::int64_t{batch.shape.m} * batch.shape.n);
+  const auto grain =
+      static_cast<std::size_t>(std::max<std::int64_t>(1, outputs_per_range / outputs));
+  formats::parallel_for(static_cast<std::size_t>(batch.count), grain, threads,
+                        [&](std::size_t begin, std::size_t end) {
+                          engine.run(row, batch, static_cast<std::int64_t>(begin),
+                                     static_cast<std::int64_t>(end));
+                        });
 }
 
 }  // namespace guardbit::emulator

@@ -38,11 +38,14 @@ Decimal dyadic(bool negative, std::uint64_t significand, int exponent) {
 
 /// A finite result without a tail.
 Decimal decimal_of(const Unrounded& x) {
-  const Decimal high = dyadic(x.negative, static_cast<std::uint64_t>(x.significand >> 64), x.exponent + 64);
+  const Decimal high =
+      dyadic(x.negative, static_cast<std::uint64_t>(x.significand >> 64), x.exponent + 64);
   return sum(high, dyadic(x.negative, static_cast<std::uint64_t>(x.significand), x.exponent));
 }
 
-Decimal decimal_of(const Value& x) { return x.kind == Kind::finite ? formats::exact_decimal(x) : Decimal{}; }
+Decimal decimal_of(const Value& x) {
+  return x.kind == Kind::finite ? formats::exact_decimal(x) : Decimal{};
+}
 
 bool is_special(Kind kind) { return kind == Kind::infinity || kind == Kind::nan; }
 
@@ -56,16 +59,18 @@ class Observer {
     ExplainedBlock report;
     report.step = step;
     report.products = block.a.size();
-    indices_.assign(selected_.begin() + next_, selected_.begin() + next_ + static_cast<std::ptrdiff_t>(block.a.size()));
+    indices_.assign(selected_.begin() + next_,
+                    selected_.begin() + next_ + static_cast<std::ptrdiff_t>(block.a.size()));
     next_ += static_cast<std::ptrdiff_t>(block.a.size());
-    const auto [first, last] = std::minmax_element(indices_.begin(), indices_.end(), [this](auto x, auto y) {
-      return explanation_.pairs[x].k < explanation_.pairs[y].k;
-    });
+    const auto [first, last] = std::minmax_element(
+        indices_.begin(), indices_.end(),
+        [this](auto x, auto y) { return explanation_.pairs[x].k < explanation_.pairs[y].k; });
     report.first_k = explanation_.pairs[*first].k;
     report.last_k = explanation_.pairs[*last].k;
     report.result = {accumulate_block(block), block.result_format};
     report.addend.value = decimal_of(block.addend);
-    report.addend_register = {formats::encode(block.addend_format, block.addend), block.addend_format};
+    report.addend_register = {formats::encode(block.addend_format, block.addend),
+                              block.addend_format};
     find_specials(block, report);
     if (!report.special) describe(block, report);
     explanation_.blocks.push_back(report);
@@ -86,7 +91,8 @@ class Observer {
     if (block.spec.summation == Summation::integer) return;
     report.special = special_sum(block).any();
     for (std::size_t i = 0; i < block.a.size() && !report.special_pair; ++i) {
-      if (is_special(formats::multiply(block.a[i], block.b[i]).kind)) report.special_pair = indices_[i];
+      if (is_special(formats::multiply(block.a[i], block.b[i]).kind))
+        report.special_pair = indices_[i];
     }
   }
 
@@ -101,10 +107,12 @@ class Observer {
     for (const ExplainedTerm& t : products) report.exact_sum = sum(report.exact_sum, t.value);
     if (block.spec.summation == Summation::fma_chain) report.worst = worst_step(block);
     const std::size_t shown = std::min(shown_terms, products.size());
-    std::stable_sort(products.begin(), products.end(),
-                     [](const ExplainedTerm& x, const ExplainedTerm& y) { return smaller(y.value, x.value); });
+    std::stable_sort(
+        products.begin(), products.end(),
+        [](const ExplainedTerm& x, const ExplainedTerm& y) { return smaller(y.value, x.value); });
     std::copy_if(products.begin(), products.begin() + static_cast<std::ptrdiff_t>(shown),
-                 std::back_inserter(report.largest), [](const ExplainedTerm& t) { return !is_zero(t.value); });
+                 std::back_inserter(report.largest),
+                 [](const ExplainedTerm& t) { return !is_zero(t.value); });
   }
 
   std::vector<ExplainedTerm> fused_terms(const Block& block, ExplainedBlock& report) const {
@@ -159,15 +167,27 @@ class Observer {
   std::optional<ChainStep> worst_step(const Block& block) const {
     std::optional<ChainStep> worst;
     Value total = block.addend;
-    const bool down = block.spec.result == Rounding::downward;
     for (std::size_t i = 0; i < block.a.size(); ++i) {
-      const Decimal exact = sum(decimal_of(formats::multiply(block.a[i], block.b[i])), decimal_of(total));
-      const std::uint64_t code = encode_result(block.spec, block.result_format,
-                                               formats::fused_multiply_add(block.a[i], block.b[i], total, down));
+      const Format& addend_format = i == 0 ? block.addend_format : block.result_format;
+      const Block one{block.spec,
+                      block.a_format,
+                      block.b_format,
+                      block.a.subspan(i, 1),
+                      block.b.subspan(i, 1),
+                      {},
+                      {},
+                      block.scale_format,
+                      total,
+                      addend_format,
+                      block.result_format};
+      const std::uint64_t code = accumulate_block(one);
+      const Decimal exact =
+          sum(decimal_of(formats::multiply(block.a[i], block.b[i])), decimal_of(total));
       total = formats::decode(block.result_format, code);
       if (is_special(total.kind)) return ChainStep{indices_[i], exact, code, {}};
       const Decimal error = formats::difference(decimal_of(total), exact);
-      if (!worst || smaller(worst->error, error)) worst = ChainStep{indices_[i], exact, code, error};
+      if (!worst || smaller(worst->error, error))
+        worst = ChainStep{indices_[i], exact, code, error};
     }
     return worst;
   }
@@ -180,7 +200,8 @@ class Observer {
 
 }  // namespace
 
-Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution, int m, int n) {
+Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution,
+                    int m, int n) {
   const GatheredOperands gathered = gather(row, batch, execution, m, n);
   const DotOperands operands = gathered.view();
   Explanation explanation;
@@ -190,7 +211,8 @@ Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std:
   explanation.b_scale.assign(operands.b_scale.begin(), operands.b_scale.end());
   for (std::size_t i = 0; i < operands.a.size(); ++i) {
     const int s = static_cast<int>(i);
-    const std::int64_t place = (execution * batch.shape.m + m) * std::int64_t{stored_k(row, batch.shape.k)} + s;
+    const std::int64_t place =
+        (execution * batch.shape.m + m) * std::int64_t{stored_k(row, batch.shape.k)} + s;
     const int e = row.sparsity.group_elements != 0 ? static_cast<int>(batch.e[place]) : 0;
     explanation.pairs.push_back({dense_k(row.sparsity, s, e), operands.a[i], operands.b[i]});
   }

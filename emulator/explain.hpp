@@ -23,12 +23,14 @@ struct FactorPair {
 
 /// A summand of a block as a person can check it.
 struct ExplainedTerm {
-  std::vector<std::size_t> pairs;  ///< into Explanation::pairs: one, a whole group, or none for the addend
-  Decimal value;                   ///< exactly
-  int exponent = 0;                ///< that the unit aligns by (fused blocks)
-  std::uint64_t significand = 0;   ///< not normalised, in units of 2^(exponent - fraction_bits) (fused blocks)
+  std::vector<std::size_t>
+      pairs;         ///< into Explanation::pairs: one, a whole group, or none for the addend
+  Decimal value;     ///< exactly
+  int exponent = 0;  ///< that the unit aligns by (fused blocks)
+  std::uint64_t significand =
+      0;  ///< not normalised, in units of 2^(exponent - fraction_bits) (fused blocks)
   int fraction_bits = 0;
-  Decimal cut;                     ///< what alignment took away: value minus what was kept
+  Decimal cut;  ///< what alignment took away: value minus what was kept
 };
 
 /// What a fused block aligns to.
@@ -51,14 +53,14 @@ struct ExplainedBlock {
   std::size_t products = 0;
   int first_k = 0, last_k = 0;
   std::optional<std::size_t> special_pair;  ///< the first product that is an infinity or a NaN
-  bool special = false;                     ///< an infinity or a NaN decides; what follows is empty then
-  std::optional<Alignment> alignment;       ///< fused blocks
-  std::vector<ExplainedTerm> largest;       ///< at most three products (or groups), by magnitude
+  bool special = false;                ///< an infinity or a NaN decides; what follows is empty then
+  std::optional<Alignment> alignment;  ///< fused blocks
+  std::vector<ExplainedTerm> largest;  ///< at most three products (or groups), by magnitude
   ExplainedTerm addend;
-  std::size_t terms_cut = 0;                ///< terms that alignment took something from
-  Decimal exact_sum;                        ///< of all terms, nothing cut
-  std::optional<Decimal> kept_sum;          ///< fused blocks: the sum that is converted
-  std::optional<ChainStep> worst;           ///< chains: the step with the largest rounding error
+  std::size_t terms_cut = 0;        ///< terms that alignment took something from
+  Decimal exact_sum;                ///< of all terms, nothing cut
+  std::optional<Decimal> kept_sum;  ///< fused blocks: the sum that is converted
+  std::optional<ChainStep> worst;   ///< chains: the step with the largest rounding error
   Register addend_register, result;
 };
 
@@ -80,7 +82,12 @@ struct Explanation {
 };
 
 /// Explains element (m, n) of one execution of a batch.
-Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution, int m, int n);
+Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution,
+                    int m, int n);
+
+/// The number in decimal: exactly where 12 digits suffice, else the shortest that rounds to the
+/// code.
+std::string value_text(const Format& format, std::uint64_t code);
 
 /// "0x3c00 (1)"
 std::string code_text(const Format& format, std::uint64_t code);

@@ -1,7 +1,8 @@
 #pragma once
 
-// The grammar of instruction names: each family of instructions, written once, turns lists of shapes and types into rows.
-// What differs between machines (the arithmetic) is passed in by the pages in arch/.
+// The grammar of instruction names: each family of instructions, written once, turns lists of
+// shapes and types into rows. What differs between machines (the arithmetic) is passed in by the
+// pages in arch/.
 
 #include <initializer_list>
 #include <string>
@@ -61,14 +62,15 @@ class Machine {
   /// Single bits: .xor.popc or .and.popc.
   void mma_bits(Shapes shapes, Product product, const Evidence& evidence);
   /// mma.sp and mma.sp::ordered_metadata; shapes give the dense K.
-  void mma_sparse(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd, const Arithmetic& arithmetic);
+  void mma_sparse(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,
+                  const Arithmetic& arithmetic);
   void mma_sparse_integer(Shapes shapes, const Pairs& ab, const Evidence& evidence);
   /// mma with .kind::KIND; sparse forms have twice the K and ordered metadata.
   void mma_kind(std::string_view kind, Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,
                 const Arithmetic& arithmetic, bool sparse);
   /// mma with .kind::KIND.block_scale.scale_vec::<COUNT>X
-  void mma_block_scaled(std::string_view kind, const Shape& shape, const Pairs& ab, const BlockScale& scale,
-                        const Arithmetic& arithmetic, bool sparse);
+  void mma_block_scaled(std::string_view kind, const Shape& shape, const Pairs& ab,
+                        const BlockScale& scale, const Arithmetic& arithmetic, bool sparse);
 
   /// wmma.mma.sync.aligned.row.col.SHAPE: floating kinds name D and C only when A and B are f16.
   void wmma(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd, const Arithmetic& arithmetic,
@@ -77,26 +79,29 @@ class Machine {
   void wmma_bits(Shapes shapes, Product product, const Evidence& evidence);
 
   /// wgmma.mma_async[.sp].sync.aligned.m64nNkK.D.A.B
-  void wgmma(int k, const Pairs& ab, const AccumulatorPair& cd, const Arithmetic& arithmetic, bool sparse = false);
+  void wgmma(int k, const Pairs& ab, const AccumulatorPair& cd, const Arithmetic& arithmetic,
+             bool sparse = false);
   void wgmma_integer(int k, const Pairs& ab, const Evidence& evidence, bool sparse = false);
   void wgmma_bits(int k, const Evidence& evidence);
 
-  /// tcgen05.mma[.sp].kind::KIND.mMnNkK.D.A.B[.block_scale...]: PTX keeps shape and types in the instruction descriptor;
-  /// here they follow the kind.
-  void tcgen05(std::string_view kind, int k, const Pairs& ab, const AccumulatorPair& cd, const Arithmetic& arithmetic,
-               bool sparse, const BlockScale& scale = {}, std::string_view suffix = "");
+  /// tcgen05.mma[.sp].kind::KIND.mMnNkK.D.A.B[.block_scale...]: PTX keeps shape and types in the
+  /// instruction descriptor; here they follow the kind.
+  void tcgen05(std::string_view kind, int k, const Pairs& ab, const AccumulatorPair& cd,
+               const Arithmetic& arithmetic, bool sparse, const BlockScale& scale = {},
+               std::string_view suffix = "");
 
   /// Any other vendor's mnemonic.
-  void named(std::string_view name, Family family, const Shape& shape, const OperandPair& ab, const AccumulatorPair& cd,
-             const Arithmetic& arithmetic);
+  void named(std::string_view name, Family family, const Shape& shape, const OperandPair& ab,
+             const AccumulatorPair& cd, const Arithmetic& arithmetic);
   void named_sparse(std::string_view name, Family family, const Shape& shape, const OperandPair& ab,
                     const AccumulatorPair& cd, const Arithmetic& arithmetic);
 
   Rows take() { return std::move(rows_); }
 
  private:
-  MatrixInstruction& add(const std::string& name, Family family, const Shape& shape, const OperandPair& ab,
-                         const AccumulatorPair& cd, const Arithmetic& arithmetic);
+  MatrixInstruction& add(const std::string& name, Family family, const Shape& shape,
+                         const OperandPair& ab, const AccumulatorPair& cd,
+                         const Arithmetic& arithmetic);
 
   std::string_view arch_;
   Rows rows_;

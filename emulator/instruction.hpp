@@ -20,8 +20,11 @@ struct Name {
   std::uint8_t size = 0;
 
   constexpr Name() = default;
-  constexpr Name(std::string_view s) { append(s); }  // NOLINT(google-explicit-constructor): a name is its text
-  constexpr Name(const char* s) : Name(std::string_view(s)) {}  // NOLINT(google-explicit-constructor)
+  constexpr Name(std::string_view s) {
+    append(s);
+  }  // NOLINT(google-explicit-constructor): a name is its text
+  constexpr Name(const char* s)
+      : Name(std::string_view(s)) {}  // NOLINT(google-explicit-constructor)
 
   constexpr Name& append(std::string_view s) {
     for (const char c : s) text.at(size++) = c;
@@ -33,7 +36,17 @@ struct Name {
 };
 
 /// The family of instructions a row belongs to: what a `dot` capture calls its unit.
-enum class Family : std::uint8_t { mma, mma_sp, wmma, wgmma, wgmma_sp, tcgen05, tcgen05_sp, mfma, tpu };
+enum class Family : std::uint8_t {
+  mma,
+  mma_sp,
+  wmma,
+  wgmma,
+  wgmma_sp,
+  tcgen05,
+  tcgen05_sp,
+  mfma,
+  tpu
+};
 
 /// D[M x N] = A[M x K] * B[K x N] + C[M x N].
 struct Shape {
@@ -41,15 +54,17 @@ struct Shape {
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// Scale factors along K: `count` of them for each row of A and column of B, each serving K / count elements. 0: none.
+/// Scale factors along K: `count` of them for each row of A and column of B, each serving K / count
+/// elements. 0: none.
 struct BlockScale {
   Format format{};
   int count = 0;
   friend constexpr bool operator==(const BlockScale&, const BlockScale&) = default;
 };
 
-/// 2:4 sparsity of A (NUMERICS 3.3). Stored values come in chunks of `chunk` neighbours; each chunk carries a position e in
-/// its group, and stands for the k's  group * group_elements + e * chunk + (0 .. chunk-1). 0: dense.
+/// 2:4 sparsity of A (NUMERICS 3.3). Stored values come in chunks of `chunk` neighbours; each chunk
+/// carries a position e in its group, and stands for the k's  group * group_elements + e * chunk +
+/// (0 .. chunk-1). 0: dense.
 struct Sparsity {
   int group_elements = 0;  ///< elements of K covered by one group
   int stored_per_group = 0;
@@ -57,7 +72,8 @@ struct Sparsity {
   friend constexpr bool operator==(const Sparsity&, const Sparsity&) = default;
 };
 
-/// The k's of a dot product that a step takes: those whose k % modulus is set in `residues`, in ascending order.
+/// The k's of a dot product that a step takes: those whose k % modulus is set in `residues`, in
+/// ascending order.
 struct Selection {
   int modulus = 1;
   std::uint32_t residues = 1;
@@ -67,7 +83,15 @@ struct Selection {
 };
 
 /// Where a step reads its addend: constants, the instruction's C, or the result of an earlier step.
-enum class Source : std::int8_t { positive_zero = -3, negative_zero = -2, c = -1, step_0 = 0, step_1, step_2, step_3 };
+enum class Source : std::int8_t {
+  positive_zero = -3,
+  negative_zero = -2,
+  c = -1,
+  step_0 = 0,
+  step_1,
+  step_2,
+  step_3
+};
 
 enum class Operation : std::uint8_t {
   dot,      ///< spec over the selected products, plus `addend`
@@ -75,16 +99,17 @@ enum class Operation : std::uint8_t {
   convert,  ///< addend, rounded once by spec.result
 };
 
-/// One step of an instruction. A native instruction is a single `dot`; what the compiler emulates is a short list
-/// (NUMERICS 1.5), the last of which gives D.
+/// One step of an instruction. A native instruction is a single `dot`; what the compiler emulates
+/// is a short list (NUMERICS 1.5), the last of which gives D.
 struct Step {
   Operation operation = Operation::dot;
   Selection selection{};
   Source addend = Source::c;
   Source other = Source::positive_zero;
   AccumulatorSpec spec{};
-  Format result{};  ///< format of what the step produces
-  std::optional<Format> widened{};  ///< A and B are converted to this first, which changes the exponents of subnormals
+  Format result{};                  ///< format of what the step produces
+  std::optional<Format> widened{};  ///< A and B are converted to this first, which changes the
+                                    ///< exponents of subnormals
 
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
@@ -113,12 +138,15 @@ struct Evidence {
   std::string_view source;  ///< where the fact comes from, and any doubt about it
 };
 
-/// Versions of ptxas that compile the instruction this way, as major * 100 + minor; `until` is exclusive, 0 is open.
+/// Versions of ptxas that compile the instruction this way, as major * 100 + minor; `until` is
+/// exclusive, 0 is open.
 struct Toolkit {
   int from = 0;
   int until = 0;
 
-  constexpr bool includes(int version) const { return version >= from && (until == 0 || version < until); }
+  constexpr bool includes(int version) const {
+    return version >= from && (until == 0 || version < until);
+  }
 };
 
 /// One row of the catalogue: everything that decides the bits of D.
@@ -137,17 +165,21 @@ struct MatrixInstruction {
 
 /// Elements of K that A stores: all of them, or the nonzeros of a sparse instruction.
 constexpr int stored_k(const MatrixInstruction& row, int k) {
-  return row.sparsity.group_elements == 0 ? k
-                                          : k / row.sparsity.group_elements * row.sparsity.stored_per_group;
+  return row.sparsity.group_elements == 0
+             ? k
+             : k / row.sparsity.group_elements * row.sparsity.stored_per_group;
 }
 
 /// The k that stored element `s` with metadata `e` stands for.
 constexpr int dense_k(const Sparsity& sparsity, int s, int e) {
   if (sparsity.group_elements == 0) return s;
-  return s / sparsity.stored_per_group * sparsity.group_elements + e * sparsity.chunk + s % sparsity.chunk;
+  return s / sparsity.stored_per_group * sparsity.group_elements + e * sparsity.chunk +
+         s % sparsity.chunk;
 }
 
 /// Metadata values run from 0 to this, exclusive.
-constexpr int positions(const Sparsity& sparsity) { return sparsity.group_elements / sparsity.chunk; }
+constexpr int positions(const Sparsity& sparsity) {
+  return sparsity.group_elements / sparsity.chunk;
+}
 
 }  // namespace guardbit::emulator

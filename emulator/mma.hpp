@@ -11,14 +11,17 @@
 
 namespace guardbit::emulator {
 
-/// One execution's element (m, n) of a batch, gathered: the operands of its dot product in the order the unit takes them.
+/// One execution's element (m, n) of a batch, gathered: the operands of its dot product in the
+/// order the unit takes them.
 struct GatheredOperands {
   std::array<std::uint64_t, max_k> a{}, b{}, a_scale{}, b_scale{};
   std::size_t count = 0, scales = 0;
   std::uint64_t c = 0;
 
   DotOperands view() const {
-    const auto first = [](const auto& list, std::size_t n) { return std::span<const std::uint64_t>(list).first(n); };
+    const auto first = [](const auto& list, std::size_t n) {
+      return std::span<const std::uint64_t>(list).first(n);
+    };
     return {first(a, count), first(b, count), c, first(a_scale, scales), first(b_scale, scales)};
   }
 };
@@ -28,9 +31,10 @@ constexpr std::uint64_t negated(const Format& f, std::uint64_t code, bool negate
   return negate ? code ^ formats::sign_mask(f) : code;
 }
 
-/// Sparse instructions pair each stored value of A with the B that its metadata names (NUMERICS 3.3).
-inline GatheredOperands gather(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution, int m,
-                               int n) {
+/// Sparse instructions pair each stored value of A with the B that its metadata names
+/// (NUMERICS 3.3).
+inline GatheredOperands gather(const MatrixInstruction& row, const MatrixBatch& batch,
+                               std::int64_t execution, int m, int n) {
   const Shape& shape = batch.shape;
   const int stored = stored_k(row, shape.k);
   const bool sparse = row.sparsity.group_elements != 0;
@@ -56,7 +60,8 @@ inline GatheredOperands gather(const MatrixInstruction& row, const MatrixBatch& 
 }
 
 /// Executes [begin, end) of a batch, one element at a time, by the model.
-inline void execute(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+inline void execute(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+                    std::int64_t end) {
   for (std::int64_t t = begin; t < end; ++t) {
     for (int m = 0; m < batch.shape.m; ++m) {
       for (int n = 0; n < batch.shape.n; ++n) {

@@ -10,12 +10,13 @@ namespace guardbit::emulator {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> type_tokens = {"f64",  "f32",  "tf32", "bf16",  "f16",   "e5m2",
-                                                          "e4m3", "e3m2", "e2m3", "e2m1",  "ue8m0", "ue4m3",
-                                                          "s32",  "s8",   "u8",   "s4",    "u4"};
+constexpr std::array<std::string_view, 17> type_tokens = {
+    "f64",  "f32",   "tf32",  "bf16", "f16", "e5m2", "e4m3", "e3m2", "e2m3",
+    "e2m1", "ue8m0", "ue4m3", "s32",  "s8",  "u8",   "s4",   "u4"};
 
 bool is_type(std::string_view token) {
-  return token == "b1" || std::find(type_tokens.begin(), type_tokens.end(), token) != type_tokens.end();
+  return token == "b1" ||
+         std::find(type_tokens.begin(), type_tokens.end(), token) != type_tokens.end();
 }
 
 std::vector<std::string_view> split(std::string_view text) {
@@ -56,11 +57,12 @@ std::optional<Shape> read_shape(std::string_view token) {
 std::string shape_key(std::string_view family, const Shape& s) {
   const bool any_n = family == "wgmma" || family == "tcgen05";
   const bool any_m = family == "tcgen05";
-  return "m" + (any_m ? "M" : std::to_string(s.m)) + "n" + (any_n ? "N" : std::to_string(s.n)) + "k" +
-         std::to_string(s.k);
+  return "m" + (any_m ? "M" : std::to_string(s.m)) + "n" + (any_n ? "N" : std::to_string(s.n)) +
+         "k" + std::to_string(s.k);
 }
 
-/// N of wgmma: multiples of 8 up to 256; integer kinds skip the odd multiples from 40 on (NUMERICS 3.4).
+/// N of wgmma: multiples of 8 up to 256; integer kinds skip the odd multiples from 40 on
+/// (NUMERICS 3.4).
 bool is_wgmma_n(int n, bool is_integer) {
   if (n < 8 || n > 256 || n % 8 != 0) return false;
   return !is_integer || n <= 32 ? true : n % 16 == 0;
@@ -99,7 +101,8 @@ ParsedName parse_name(std::string_view name) {
 
 bool accepts_geometry(const MatrixInstruction& row, const ParsedName& name) {
   if (!name.layouts.empty() && name.layouts != "row.col") {
-    const bool pair = name.layouts == "row.row" || name.layouts == "col.row" || name.layouts == "col.col";
+    const bool pair =
+        name.layouts == "row.row" || name.layouts == "col.row" || name.layouts == "col.col";
     if (!pair || !has_free_layouts(row)) return false;
   }
   const int n = name.shape.n;
@@ -109,7 +112,8 @@ bool accepts_geometry(const MatrixInstruction& row, const ParsedName& name) {
     case Family::wgmma_sp: return n == 0 || is_wgmma_n(n, formats::is_integer(row.a));
     case Family::tcgen05:
     case Family::tcgen05_sp:
-      return (n == 0 || (n % 8 == 0 && n >= 8 && n <= 256)) && (m == 0 || m == 32 || m == 64 || m == 128 || m == 256);
+      return (n == 0 || (n % 8 == 0 && n >= 8 && n <= 256)) &&
+             (m == 0 || m == 32 || m == 64 || m == 128 || m == 256);
     default: return true;
   }
 }

@@ -19,7 +19,9 @@ using formats::Error;
 using formats::Packing;
 using formats::Tensor;
 
-std::string at_tensor(const std::string& where, const Tensor& tensor) { return where + ": tensor '" + tensor.name + "'"; }
+std::string at_tensor(const std::string& where, const Tensor& tensor) {
+  return where + ": tensor '" + tensor.name + "'";
+}
 
 std::string element_type_name(const Tensor& tensor) {
   const formats::Dtype* dtype = formats::find_dtype(tensor.format, tensor.packing);
@@ -34,7 +36,8 @@ std::vector<Format> stand_ins(const Format& format, ElementType elements) {
   if (width < 8 || format == formats::e8m0) list.push_back(formats::uint8);
   if (format == formats::ue4m3) list.push_back(formats::e4m3);
   const Format word = formats::integer(formats::container_bits(format), false);
-  if (elements == ElementType::same_bits && std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+  if (elements == ElementType::same_bits && std::find(list.begin(), list.end(), word) == list.end())
+    list.push_back(word);
   return list;
 }
 
@@ -52,13 +55,15 @@ std::string accepted_names(const Format& format, ElementType elements) {
 }
 
 /// The tensor as codes of `format`, one per container.
-Tensor read_as(const Tensor& tensor, const Format& format, ElementType elements, const std::string& where) {
+Tensor read_as(const Tensor& tensor, const Format& format, ElementType elements,
+               const std::string& where) {
   if (tensor.format != format) {
     const std::vector<Format> accepted = stand_ins(format, elements);
     if (std::find(accepted.begin(), accepted.end(), tensor.format) == accepted.end()) {
-      throw Error(at_tensor(where, tensor),
-                  "element type " + element_type_name(tensor) + " cannot hold " + formats::name_of(format),
-                  accepted_names(format, elements));
+      throw Error(
+          at_tensor(where, tensor),
+          "element type " + element_type_name(tensor) + " cannot hold " + formats::name_of(format),
+          accepted_names(format, elements));
     }
   }
   Tensor result = formats::with_packing(tensor, Packing::container);
@@ -77,20 +82,24 @@ std::string index_text(const std::vector<std::int64_t>& shape, std::int64_t flat
 }
 
 /// Codes narrower than a byte must not have bits above them.
-void check_codes(const Tensor& tensor, int limit, const std::string& what, const std::string& where) {
-  const auto bad = std::find_if(tensor.bytes.begin(), tensor.bytes.end(),
-                                [limit](std::byte code) { return std::to_integer<int>(code) >= limit; });
+void check_codes(const Tensor& tensor, int limit, const std::string& what,
+                 const std::string& where) {
+  const auto bad = std::find_if(tensor.bytes.begin(), tensor.bytes.end(), [limit](std::byte code) {
+    return std::to_integer<int>(code) >= limit;
+  });
   if (bad == tensor.bytes.end()) return;
-  throw Error(at_tensor(where, tensor) + " at " + index_text(tensor.shape, bad - tensor.bytes.begin()),
-              what + " " + std::to_string(std::to_integer<int>(*bad)) + " is out of range",
-              "0 to " + std::to_string(limit - 1));
+  throw Error(
+      at_tensor(where, tensor) + " at " + index_text(tensor.shape, bad - tensor.bytes.begin()),
+      what + " " + std::to_string(std::to_integer<int>(*bad)) + " is out of range",
+      "0 to " + std::to_string(limit - 1));
 }
 
 /// The unit ignores the sign bit of UE4M3 scales (NUMERICS 1.6); engines see codes without it.
 Tensor without_sign_bit(const Tensor& tensor) {
   std::vector<std::byte> codes(tensor.bytes.begin(), tensor.bytes.end());
   for (std::byte& code : codes) code &= std::byte{0x7F};
-  return formats::owning_tensor(tensor.name, tensor.format, tensor.packing, tensor.shape, std::move(codes));
+  return formats::owning_tensor(tensor.name, tensor.format, tensor.packing, tensor.shape,
+                                std::move(codes));
 }
 
 /// The elements of one chunk stand at neighbouring k's, so they carry one position.
@@ -99,7 +108,8 @@ void check_chunks(const Tensor& e, const Sparsity& sparsity, const std::string& 
   for (std::size_t i = 0; i < e.bytes.size(); ++i) {
     if (e.bytes[i] == e.bytes[i - i % chunk]) continue;
     throw Error(at_tensor(where, e) + " at " + index_text(e.shape, static_cast<std::int64_t>(i)),
-                "position " + std::to_string(std::to_integer<int>(e.bytes[i])) + " differs from that of its pair, " +
+                "position " + std::to_string(std::to_integer<int>(e.bytes[i])) +
+                    " differs from that of its pair, " +
                     std::to_string(std::to_integer<int>(e.bytes[i - i % chunk])));
   }
 }
@@ -107,7 +117,8 @@ void check_chunks(const Tensor& e, const Sparsity& sparsity, const std::string& 
 /// Reads the tensors of one batch, one role after the other.
 class Binder {
  public:
-  Binder(const MatrixInstruction& row, std::vector<Tensor> tensors, ElementType elements, const std::string& where)
+  Binder(const MatrixInstruction& row, std::vector<Tensor> tensors, ElementType elements,
+         const std::string& where)
       : row_(row), tensors_(std::move(tensors)), elements_(elements), where_(where) {}
 
   BoundBatch bind() {
@@ -127,7 +138,8 @@ class Binder {
 
  private:
   const Tensor* find(std::string_view name) const {
-    const auto found = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& x) { return x.name == name; });
+    const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                    [&](const Tensor& x) { return x.name == name; });
     return found == tensors_.end() ? nullptr : &*found;
   }
 
@@ -143,7 +155,8 @@ class Binder {
     const Tensor& b = require("b");
     for (const Tensor* tensor : {&a, &b}) {
       if (tensor->shape.size() != 3) {
-        throw Error(at_tensor(where_, *tensor), "shape " + shape_text(tensor->shape) + " has not 3 dimensions");
+        throw Error(at_tensor(where_, *tensor),
+                    "shape " + shape_text(tensor->shape) + " has not 3 dimensions");
       }
     }
     Shape& shape = result_.batch.shape;
@@ -155,16 +168,19 @@ class Binder {
 
   int dimension(const Tensor& tensor, std::size_t axis) const {
     const std::int64_t size = tensor.shape[axis];
-    if (size > std::numeric_limits<int>::max()) throw Error(at_tensor(where_, tensor), "too large a dimension");
+    if (size > std::numeric_limits<int>::max())
+      throw Error(at_tensor(where_, tensor), "too large a dimension");
     return static_cast<int>(size);
   }
 
-  std::optional<ConstCodes> operand(std::string_view name, const Format& format, std::vector<std::int64_t> shape) {
+  std::optional<ConstCodes> operand(std::string_view name, const Format& format,
+                                    std::vector<std::int64_t> shape) {
     const Tensor* tensor = find(name);
     if (tensor == nullptr) return {};
     if (tensor->shape != shape) {
-      throw Error(at_tensor(where_, *tensor), "shape " + shape_text(tensor->shape) + " where " + std::string(row_.name) +
-                                                  " needs " + shape_text(shape));
+      throw Error(at_tensor(where_, *tensor), "shape " + shape_text(tensor->shape) + " where " +
+                                                  std::string(row_.name) + " needs " +
+                                                  shape_text(shape));
     }
     Tensor codes = read_as(*tensor, format, elements_, where_);
     if (format == formats::ue4m3) {
@@ -177,7 +193,8 @@ class Binder {
   }
 
   void refuse(std::string_view name, const std::string& why) const {
-    if (find(name) != nullptr) throw Error(at_tensor(where_, *find(name)), std::string(row_.name) + " " + why);
+    if (find(name) != nullptr)
+      throw Error(at_tensor(where_, *find(name)), std::string(row_.name) + " " + why);
   }
 
   void bind_positions(std::int64_t count, std::int64_t stored) {
@@ -216,16 +233,18 @@ class Binder {
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   return text + "]";
 }
 
-BoundBatch bind_operands(const MatrixInstruction& row, std::vector<Tensor> tensors, ElementType elements,
-                         const std::string& where) {
+BoundBatch bind_operands(const MatrixInstruction& row, std::vector<Tensor> tensors,
+                         ElementType elements, const std::string& where) {
   return Binder(row, std::move(tensors), elements, where).bind();
 }
 
-MatrixBatch part_of(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t count) {
+MatrixBatch part_of(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+                    std::int64_t count) {
   MatrixBatch part = batch;
   part.count = count;
   const Shape& s = batch.shape;

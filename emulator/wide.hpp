@@ -9,12 +9,13 @@
 
 namespace guardbit::emulator {
 
-/// A two's-complement fixed-point accumulator of `Bits` bits whose last bit is worth 2^Unit: wide enough to add every
-/// product of a format without loss.
+/// A two's-complement fixed-point accumulator of `Bits` bits whose last bit is worth 2^Unit: wide
+/// enough to add every product of a format without loss.
 template <int Bits, int Unit>
 class WideSum {
  public:
-  /// Adds (-1)^negative * significand * 2^exponent, which must lie on the grid and within the width.
+  /// Adds (-1)^negative * significand * 2^exponent, which must lie on the grid and within the
+  /// width.
   constexpr void add(bool negative, formats::uint128 significand, int exponent) {
     const int shift = exponent - Unit;
     std::array<std::uint64_t, words> addend{};
@@ -25,7 +26,8 @@ class WideSum {
       const int offset = position % 64;
       if (word == 0) continue;
       addend.at(index) |= word << offset;
-      if (offset != 0 && (word >> (64 - offset)) != 0) addend.at(index + 1) |= word >> (64 - offset);
+      if (offset != 0 && (word >> (64 - offset)) != 0)
+        addend.at(index + 1) |= word >> (64 - offset);
     }
     if (negative) negate(addend);
     std::uint64_t carry = 0;

@@ -122,6 +122,7 @@ class Converting {
     const bool is_number = result.kind == Kind::finite || result.kind == Kind::zero;
     outcome.inexact = x.kind != Kind::nan && x.kind != result.kind;
     if (x.kind == Kind::infinity) outcome.saturated = is_number;
+    outcome.compared = x.kind == Kind::zero && result.kind == Kind::zero;
     if (x.kind != Kind::finite) return;
     Unrounded magnitude = x;
     if (!to_.has_sign && options_.overflow.negative == Overflow::Negative::magnitude) magnitude.negative = false;

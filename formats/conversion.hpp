@@ -40,7 +40,7 @@ struct ConversionSummary {
   std::uint64_t saturated = 0;        ///< out of range, and a finite number now
   std::uint64_t subnormals_made = 0;  ///< results that are subnormal
   std::uint64_t inexact = 0;          ///< results that differ from the number that was rounded
-  std::uint64_t compared = 0;         ///< finite numbers in range: those that the errors are over
+  std::uint64_t compared = 0;         ///< zeros kept and finite numbers in range: what the errors are over
   /// In units of the destination's last place at the exact number; each error exact to 2^-63 ulp, the sum exact.
   double max_ulp_error = 0;
   double mean_ulp_error = 0;

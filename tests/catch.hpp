@@ -1,6 +1,6 @@
 #pragma once
 
-// Debian 12 ships Catch2 2.13, Ubuntu 24.04 ships 3.x; a test includes this file and writes Catch::Approx in full.
+// Debian 12 ships Catch2 2.13, Ubuntu 24.04 ships 3.x: tests include this file instead of either.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 #else

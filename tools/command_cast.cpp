@@ -206,7 +206,7 @@ void add_cast(CLI::App& app, int&) {
       ->type_name("FORMAT");
   command->add_option("--rounding", options->rounding, "How to round (default nearest_even)")->type_name("ROUNDING");
   command->add_option("--overflow", options->overflow,
-                      "ieee (default), saturate, or a converter's rules, as pytorch, ml_dtypes, cvt.rn.satfinite")
+                      "ieee (default), saturate, or a converter such as pytorch")
       ->type_name("OVERFLOW");
   command->add_option("--scale", options->scale, "Multiply by this FP64 number, exactly, before the one rounding")
       ->type_name("VALUE");
@@ -223,8 +223,8 @@ void add_cast(CLI::App& app, int&) {
       ->type_name("FILE")
       ->required();
   command->add_flag("--json", options->json, "Print the summary as JSON");
-  command->footer("Example: guardbit cast weights.safetensors --to e4m3 --scale 16 --overflow cvt.rn.satfinite "
-                  "-o out.safetensors");
+  command->footer("Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o w8.safetensors\n"
+                  "'guardbit formats --converters' lists the converters.");
   command->callback([options] { run(*options); });
 }
 

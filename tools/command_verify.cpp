@@ -131,8 +131,8 @@ bool verify_file(const Options& options, const std::string& path, VerifyReport& 
   return true;
 }
 
-std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+std::string plural(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
 }
 
 /// One line per file, the fixed-width columns first so that long names need no room.
@@ -155,8 +155,8 @@ void print_summary(const VerifyReport& report) {
   if (report.files.empty()) return;
   if (!report.elements.empty()) std::cout << '\n';
   const std::int64_t mismatches = report.mismatches();
-  std::cout << paint(plural(report.files.size(), "file") + ", " + std::to_string(report.outputs()) + " outputs, " +
-                         std::to_string(mismatches) + " mismatches",
+  std::cout << paint(plural(std::ssize(report.files), "file") + ", " + plural(report.outputs(), "output") + ", " +
+                         plural(mismatches, "mismatch", "es"),
                      mismatches == 0 ? Colour::green : Colour::red)
             << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
 }
@@ -217,7 +217,7 @@ int verify(const Options& options) {
     print_summary(report);
   }
   if (!report.skipped.empty()) {
-    say("interrupted: " + plural(report.skipped.size(), "file") + " skipped, from " + report.skipped.front() + " on");
+    say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " + report.skipped.front() + " on");
     return exit_interrupted;
   }
   if (!report.failed.empty()) return exit_error;

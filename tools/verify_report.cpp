@@ -15,7 +15,7 @@ using emulator::ExplainedTerm;
 using emulator::Explanation;
 using formats::Decimal;
 using formats::Format;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::string distance_text(const ElementReport& report) {
   if (report.equal) return "equal";
@@ -25,7 +25,7 @@ std::string distance_text(const ElementReport& report) {
 }
 
 json code_json(const Format& format, std::uint64_t code) {
-  return {{"code", formats::hex_text(format, code)}, {"value", formats::shortest_text(format, code)}};
+  return {{"code", formats::hex_text(format, code)}, {"value", emulator::value_text(format, code)}};
 }
 
 json term_json(const Explanation& explanation, const ExplainedTerm& term, bool aligned) {
@@ -152,7 +152,7 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
   report.element = element;
   report.expected = capture.operands.recorded[place];
   report.got = got;
-  report.equal = emulator::same_result(capture.row.d, report.expected, got);
+  report.equal = emulator::same_result(capture.row, report.expected, got);
   report.distance = emulator::code_distance(capture.row.d, report.expected, got);
   report.explanation = emulator::explain(capture.row, batch, element.execution, element.row, element.column);
   report.command = command_for(capture, element, engine);
@@ -168,7 +168,7 @@ void print_element(std::ostream& out, const ElementReport& report) {
       << "    expected  " << emulator::code_text(d, report.expected) << '\n'
       << "    got       " << paint(emulator::code_text(d, report.got), report.equal ? Colour::green : Colour::red) << "  "
       << distance_text(report) << '\n';
-  if (!emulator::same_result(d, explanation.result, report.got)) {
+  if (!emulator::same_result(explanation.row, explanation.result, report.got)) {
     out << "    the reference model, which the lines below follow, gives " << emulator::code_text(d, explanation.result)
         << '\n';
   }

@@ -57,7 +57,7 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
 /// The element, its operands, and how the model arrives at it.
 void print_element(std::ostream& out, const ElementReport& report);
 
-nlohmann::json to_json(const VerifyReport& report);
+nlohmann::ordered_json to_json(const VerifyReport& report);
 
 /// A word as a POSIX shell reads it back.
 std::string shell_word(const std::string& text);

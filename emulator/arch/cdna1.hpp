@@ -2,26 +2,35 @@
 
 #include "emulator/families.hpp"
 
-// AMD CDNA1: MI100. FP32 is an FMA chain; F16 and BF16 products and the addend are summed without error and rounded once
-// per block (NUMERICS 4.1). Nothing of AMD has been measured by this project.
+// AMD CDNA1: MI100. FP32 is an FMA chain; F16 and BF16 products and the addend are summed without
+// error and rounded once per block (NUMERICS 4.1). Nothing of AMD has been measured by this
+// project.
 namespace guardbit::emulator::cdna1 {
 
 using namespace formats;
 
-inline constexpr AccumulatorSpec fp32_chain = {.summation = Summation::fma_chain, .result = Rounding::nearest_even};
-inline constexpr AccumulatorSpec f16_to_fp32 = {
-    .summation = Summation::exact, .terms = 4, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
-inline constexpr AccumulatorSpec bf16_to_fp32 = {
-    .summation = Summation::exact, .terms = 2, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
+inline constexpr AccumulatorSpec fp32_chain = {.summation = Summation::fma_chain,
+                                               .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec f16_to_fp32 = {.summation = Summation::exact,
+                                                .terms = 4,
+                                                .result = Rounding::nearest_even,
+                                                .nan = NanPolicy::unspecified};
+inline constexpr AccumulatorSpec bf16_to_fp32 = {.summation = Summation::exact,
+                                                 .terms = 2,
+                                                 .result = Rounding::nearest_even,
+                                                 .nan = NanPolicy::unspecified};
 inline constexpr AccumulatorSpec int8_to_int32 = {.summation = Summation::integer};
 
-inline constexpr Evidence mi100 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (MI100); no recording here"};
-inline constexpr Evidence exact = {Basis::documented, "AMD CDNA ISA: exact, wraps; no recording here"};
+inline constexpr Evidence mi100 = {Basis::documented,
+                                   "MMA-Sim, arXiv 2511.10909 (MI100); no recording here"};
+inline constexpr Evidence exact = {Basis::documented,
+                                   "AMD CDNA ISA: exact, wraps; no recording here"};
 
 inline Rows rows() {
   Machine m("cdna1");
-  const auto add = [&m](std::string_view name, const Shape& shape, const Format& f, const AccumulatorPair& cd,
-                        const AccumulatorSpec& spec, const Evidence& evidence) {
+  const auto add = [&m](std::string_view name, const Shape& shape, const Format& f,
+                        const AccumulatorPair& cd, const AccumulatorSpec& spec,
+                        const Evidence& evidence) {
     m.named(name, Family::mfma, shape, {f, f}, cd, native(spec, cd, evidence));
   };
   add("v_mfma_f32_32x32x1f32", {32, 32, 1}, fp32, to_fp32, fp32_chain, mi100);

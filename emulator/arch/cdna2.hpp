@@ -2,8 +2,8 @@
 
 #include "emulator/arch/cdna1.hpp"
 
-// AMD CDNA2: MI210, MI250. F16 and BF16 products are rounded and added in pairs, with subnormal operands and results flushed
-// (NUMERICS 4.1).
+// AMD CDNA2: MI210, MI250. F16 and BF16 products are rounded and added in pairs, with subnormal
+// operands and results flushed (NUMERICS 4.1).
 namespace guardbit::emulator::cdna2 {
 
 using namespace formats;
@@ -19,15 +19,18 @@ inline constexpr AccumulatorSpec pairwise_of_two = [] {
   spec.terms = 2;
   return spec;
 }();
-inline constexpr AccumulatorSpec fp64_chain = {
-    .summation = Summation::fma_chain, .result = Rounding::nearest_even, .nan = NanPolicy::unspecified};
+inline constexpr AccumulatorSpec fp64_chain = {.summation = Summation::fma_chain,
+                                               .result = Rounding::nearest_even,
+                                               .nan = NanPolicy::unspecified};
 
-inline constexpr Evidence mi250 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (MI250X); no recording here"};
+inline constexpr Evidence mi250 = {Basis::documented,
+                                   "MMA-Sim, arXiv 2511.10909 (MI250X); no recording here"};
 
 inline Rows rows() {
   Machine m("cdna2");
-  const auto add = [&m](std::string_view name, const Shape& shape, const Format& f, const AccumulatorPair& cd,
-                        const AccumulatorSpec& spec, const Evidence& evidence) {
+  const auto add = [&m](std::string_view name, const Shape& shape, const Format& f,
+                        const AccumulatorPair& cd, const AccumulatorSpec& spec,
+                        const Evidence& evidence) {
     m.named(name, Family::mfma, shape, {f, f}, cd, native(spec, cd, evidence));
   };
   add("v_mfma_f64_16x16x4f64", {16, 16, 4}, fp64, to_fp64, fp64_chain, mi250);

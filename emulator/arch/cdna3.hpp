@@ -2,8 +2,9 @@
 
 #include "emulator/arch/cdna2.hpp"
 
-// AMD CDNA3: MI300. Products are fused and truncated among themselves, then added to C with floors (NUMERICS 4.1). The
-// sources disagree on details (31 or 32 bits; an FP8 kind may lose an infinite C), so the evidence is weak.
+// AMD CDNA3: MI300. Products are fused and truncated among themselves, then added to C with floors
+// (NUMERICS 4.1). The sources disagree on details (31 or 32 bits; an FP8 kind may lose an infinite
+// C), so the evidence is weak.
 namespace guardbit::emulator::cdna3 {
 
 using namespace formats;
@@ -31,22 +32,25 @@ inline constexpr AccumulatorSpec fp8_to_fp32 = [] {
   return spec;
 }();
 
-inline constexpr Evidence mi300 = {Basis::documented,
-                                   "MMA-Sim, arXiv 2511.10909 (MI300X); sources differ in details; no recording here"};
-inline constexpr Evidence sparse = {Basis::inferred, "the dense rule over the stored products; no recording"};
+inline constexpr Evidence mi300 = {
+    Basis::documented,
+    "MMA-Sim, arXiv 2511.10909 (MI300X); sources differ in details; no recording here"};
+inline constexpr Evidence sparse = {Basis::inferred,
+                                    "the dense rule over the stored products; no recording"};
 
 inline Rows rows() {
   Machine m("cdna3");
-  const auto add = [&m](std::string_view name, const Shape& shape, const OperandPair& ab, const AccumulatorPair& cd,
-                        const AccumulatorSpec& spec) {
-    m.named(name, Family::mfma, shape, ab, cd, native(spec, cd, cd.d == int32 ? cdna1::exact : mi300));
+  const auto add = [&m](std::string_view name, const Shape& shape, const OperandPair& ab,
+                        const AccumulatorPair& cd, const AccumulatorSpec& spec) {
+    m.named(name, Family::mfma, shape, ab, cd,
+            native(spec, cd, cd.d == int32 ? cdna1::exact : mi300));
   };
   const auto add_sparse = [&m](std::string_view name, const Shape& shape, const OperandPair& ab,
                                const AccumulatorPair& cd, const AccumulatorSpec& spec) {
     m.named_sparse(name, Family::mfma, shape, ab, cd, native(spec, cd, sparse));
   };
-  const OperandPair f64 = {fp64, fp64}, f32 = {fp32, fp32}, xf32 = {tf32, tf32}, f16 = {fp16, fp16}, b16 = {bf16, bf16},
-                    i8 = {int8, int8};
+  const OperandPair f64 = {fp64, fp64}, f32 = {fp32, fp32}, xf32 = {tf32, tf32}, f16 = {fp16, fp16},
+                    b16 = {bf16, bf16}, i8 = {int8, int8};
   add("v_mfma_f64_16x16x4_f64", {16, 16, 4}, f64, to_fp64, cdna2::fp64_chain);
   add("v_mfma_f64_4x4x4_4b_f64", {4, 4, 4}, f64, to_fp64, cdna2::fp64_chain);
   add("v_mfma_f32_32x32x1_2b_f32", {32, 32, 1}, f32, to_fp32, cdna1::fp32_chain);

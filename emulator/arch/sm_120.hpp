@@ -2,8 +2,9 @@
 
 #include "emulator/arch/sm_100.hpp"
 
-// Blackwell workstation: RTX PRO 6000, RTX 50 (sm_120), Spark (sm_121). Warp-level instructions only; FP8, FP6 and FP4 are
-// native there (QMMA), with tcgen05's accumulators (NUMERICS 1.2, 1.6, 3.8).
+// Blackwell workstation: RTX PRO 6000, RTX 50 (sm_120), Spark (sm_121). Warp-level instructions
+// only; FP8, FP6 and FP4 are native there (QMMA), with tcgen05's accumulators
+// (NUMERICS 1.2, 1.6, 3.8).
 namespace guardbit::emulator::sm_120 {
 
 using namespace formats;
@@ -11,8 +12,8 @@ using namespace formats;
 inline constexpr AccumulatorSpec narrow_to_fp32 = sm_100::narrow_to_fp32;
 inline constexpr AccumulatorSpec narrow_to_fp16 = sm_100::narrow_to_fp16;
 
-inline constexpr Evidence rtx_pro_6000 = {Basis::documented,
-                                          "MMA-Sim, arXiv 2511.10909 (RTX PRO 6000); no recording here"};
+inline constexpr Evidence rtx_pro_6000 = {
+    Basis::documented, "MMA-Sim, arXiv 2511.10909 (RTX PRO 6000); no recording here"};
 
 inline constexpr sm_80::WarpAccumulators blackwell = [] {
   sm_80::WarpAccumulators x = sm_100::blackwell;

@@ -13,10 +13,11 @@ inline constexpr AccumulatorSpec f16_to_fp32 = {
 inline constexpr AccumulatorSpec f16_to_fp16 = {
     .terms = 4, .kept_fraction_bits = 23, .min_exponent = -19, .result = Rounding::nearest_even};
 
-inline constexpr Evidence v100 = {Basis::documented,
-                                  "MATLAB-tensor-core V100 recordings reproduced; MMA-Sim, arXiv 2511.10909"};
-inline constexpr Evidence mixed = {Basis::inferred,
-                                   "C and D of different widths: taken as one block chain that ends in D; no recording"};
+inline constexpr Evidence v100 = {
+    Basis::documented, "MATLAB-tensor-core V100 recordings reproduced; MMA-Sim, arXiv 2511.10909"};
+inline constexpr Evidence mixed = {
+    Basis::inferred,
+    "C and D of different widths: taken as one block chain that ends in D; no recording"};
 
 inline Rows rows() {
   Machine m("sm_70");

@@ -3,7 +3,8 @@
 #include "emulator/compositions.hpp"
 #include "emulator/families.hpp"
 
-// Turing: T4. Eight products per block, one extra alignment bit; first integer and single-bit kinds (NUMERICS 1.2, 3.1).
+// Turing: T4. Eight products per block, one extra alignment bit; first integer and single-bit kinds
+// (NUMERICS 1.2, 3.1).
 namespace guardbit::emulator::sm_75 {
 
 using namespace formats;
@@ -13,10 +14,12 @@ inline constexpr AccumulatorSpec f16_to_fp32 = {
 inline constexpr AccumulatorSpec f16_to_fp16 = {
     .terms = 8, .kept_fraction_bits = 24, .min_exponent = -20, .result = Rounding::nearest_even};
 
-inline constexpr Evidence t4 = {Basis::documented, "MMA-Sim, arXiv 2511.10909 (T4); extra bit also in PeerJ CS 7:e330"};
-inline constexpr Evidence quad = {Basis::inferred, "HMMA.884 on Turing: one block of four taken with Turing's alignment"};
-inline constexpr Evidence mixed = {Basis::inferred,
-                                   "C and D of different widths composed as recorded on Hopper; no recording"};
+inline constexpr Evidence t4 = {
+    Basis::documented, "MMA-Sim, arXiv 2511.10909 (T4); extra bit also in PeerJ CS 7:e330"};
+inline constexpr Evidence quad = {
+    Basis::inferred, "HMMA.884 on Turing: one block of four taken with Turing's alignment"};
+inline constexpr Evidence mixed = {
+    Basis::inferred, "C and D of different widths composed as recorded on Hopper; no recording"};
 inline constexpr Evidence exact = {Basis::documented, "PTX ISA: exact integer arithmetic"};
 
 inline Rows rows() {

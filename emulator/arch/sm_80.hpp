@@ -3,8 +3,9 @@
 #include "emulator/compositions.hpp"
 #include "emulator/families.hpp"
 
-// Ampere: A100 (sm_80), A2 and the RTX 30 cards (sm_86), Orin (sm_87). Turing's block of 32 bytes for f16, bf16 and tf32;
-// FP64 and 2:4 sparse kinds (NUMERICS 1.2, 3). The pages of later machines call `warp_rows` with their own accumulators.
+// Ampere: A100 (sm_80), A2 and the RTX 30 cards (sm_86), Orin (sm_87). Turing's block of 32 bytes
+// for f16, bf16 and tf32; FP64 and 2:4 sparse kinds (NUMERICS 1.2, 3). The pages of later machines
+// call `warp_rows` with their own accumulators.
 namespace guardbit::emulator::sm_80 {
 
 using namespace formats;
@@ -12,13 +13,14 @@ using namespace formats;
 /// What differs between Ampere and its successors for the same warp-level instructions.
 struct WarpAccumulators {
   AccumulatorSpec f16_to_fp32, f16_to_fp16, tf32_to_fp32;
-  AccumulatorSpec wmma_tf32_to_fp32;  ///< WMMA compiles TF32 to k4 instructions on every machine (NUMERICS 3.6)
-  Evidence floating;                  ///< f16, bf16, tf32
+  AccumulatorSpec
+      wmma_tf32_to_fp32;  ///< WMMA compiles TF32 to k4 instructions on every machine (NUMERICS 3.6)
+  Evidence floating;      ///< f16, bf16, tf32
   Evidence sparse;
   Evidence double_precision;
   Evidence integer, four_bit_integer, xor_bits, and_bits;
-  Evidence quad;       ///< mma.m8n8k4, which the compiler emulates
-  Evidence mixed;      ///< WMMA with C and D of different widths
+  Evidence quad;   ///< mma.m8n8k4, which the compiler emulates
+  Evidence mixed;  ///< WMMA with C and D of different widths
 };
 
 inline constexpr AccumulatorSpec f16_to_fp32 = {
@@ -28,14 +30,19 @@ inline constexpr AccumulatorSpec f16_to_fp16 = {
 inline constexpr AccumulatorSpec tf32_to_fp32 = {
     .terms = 4, .kept_fraction_bits = 24, .min_exponent = -132, .result = Rounding::toward_zero};
 
-inline constexpr Evidence a100 = {Basis::documented,
-                                  "MATLAB-tensor-core A100 and A2 recordings reproduced; MMA-Sim, arXiv 2511.10909"};
+inline constexpr Evidence a100 = {
+    Basis::documented,
+    "MATLAB-tensor-core A100 and A2 recordings reproduced; MMA-Sim, arXiv 2511.10909"};
 inline constexpr Evidence exact = {Basis::documented, "PTX ISA: exact integer arithmetic"};
-inline constexpr Evidence fma = {Basis::documented, "PTX ISA: IEEE fma; chain order from MMA-Sim, arXiv 2511.10909"};
+inline constexpr Evidence fma = {Basis::documented,
+                                 "PTX ISA: IEEE fma; chain order from MMA-Sim, arXiv 2511.10909"};
 inline constexpr Evidence sparse_like_dense = {
-    Basis::inferred, "the dense rule over the stored products, as recorded on Hopper; no Ampere recording"};
-inline constexpr Evidence emulated_quad = {Basis::inferred, "composition read from SASS (FFMA chain); no recording"};
-inline constexpr Evidence mixed = {Basis::inferred, "C and D of different widths composed as recorded on Hopper; no recording"};
+    Basis::inferred,
+    "the dense rule over the stored products, as recorded on Hopper; no Ampere recording"};
+inline constexpr Evidence emulated_quad = {Basis::inferred,
+                                           "composition read from SASS (FFMA chain); no recording"};
+inline constexpr Evidence mixed = {
+    Basis::inferred, "C and D of different widths composed as recorded on Hopper; no recording"};
 
 inline constexpr WarpAccumulators ampere = {.f16_to_fp32 = f16_to_fp32,
                                             .f16_to_fp16 = f16_to_fp16,
@@ -72,8 +79,10 @@ inline void add_warp_rows(Machine& m, const WarpAccumulators& x) {
   m.mma({{8, 8, 4}}, f16, to_fp16, quad_to_fp16(x.quad));
 
   for (const auto& [qualifier, rounding] : fp64_roundings) {
-    m.mma({{8, 8, 4}}, f64, to_fp64, native(fp64_chain(rounding), to_fp64, x.double_precision), qualifier);
-    m.wmma({{8, 8, 4}}, f64, to_fp64, native(fp64_chain(rounding), to_fp64, x.double_precision), qualifier);
+    m.mma({{8, 8, 4}}, f64, to_fp64, native(fp64_chain(rounding), to_fp64, x.double_precision),
+          qualifier);
+    m.wmma({{8, 8, 4}}, f64, to_fp64, native(fp64_chain(rounding), to_fp64, x.double_precision),
+           qualifier);
   }
 
   m.mma_integer({{8, 8, 16}, {16, 8, 16}, {16, 8, 32}}, bytes, x.integer);

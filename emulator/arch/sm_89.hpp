@@ -2,8 +2,8 @@
 
 #include "emulator/arch/sm_80.hpp"
 
-// Ada: L40S, RTX 40. Ampere's units, and FP8 with a 13-bit accumulator: 16 products per block, results in E8M13
-// (NUMERICS 1.2).
+// Ada: L40S, RTX 40. Ampere's units, and FP8 with a 13-bit accumulator: 16 products per block,
+// results in E8M13 (NUMERICS 1.2).
 namespace guardbit::emulator::sm_89 {
 
 using namespace formats;
@@ -16,8 +16,9 @@ inline constexpr AccumulatorSpec fp8_to_fp32 = {.terms = 16,
 inline constexpr AccumulatorSpec fp8_to_fp16 = {
     .terms = 16, .kept_fraction_bits = 13, .min_exponent = -20, .result = Rounding::nearest_even};
 
-inline constexpr Evidence l40s = {Basis::documented,
-                                  "MATLAB-tensor-core Ada and L40S recordings reproduced; MMA-Sim, arXiv 2511.10909"};
+inline constexpr Evidence l40s = {
+    Basis::documented,
+    "MATLAB-tensor-core Ada and L40S recordings reproduced; MMA-Sim, arXiv 2511.10909"};
 
 inline constexpr sm_80::WarpAccumulators ada = [] {
   sm_80::WarpAccumulators x = sm_80::ampere;

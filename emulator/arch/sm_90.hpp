@@ -2,8 +2,9 @@
 
 #include "emulator/arch/sm_80.hpp"
 
-// Hopper: H100, H200. Blocks of 32 bytes with two extra alignment bits; warp-group instructions (wgmma) with a native FP8
-// unit of 13 fraction bits; the warp-level FP8 instructions are emulated (NUMERICS 0.1, 1.2, 1.5, 3.4).
+// Hopper: H100, H200. Blocks of 32 bytes with two extra alignment bits; warp-group instructions
+// (wgmma) with a native FP8 unit of 13 fraction bits; the warp-level FP8 instructions are emulated
+// (NUMERICS 0.1, 1.2, 1.5, 3.4).
 namespace guardbit::emulator::sm_90 {
 
 using namespace formats;
@@ -26,7 +27,8 @@ inline constexpr AccumulatorSpec wgmma_fp8_to_fp16 = {
     .terms = 32, .kept_fraction_bits = 13, .min_exponent = -21, .result = Rounding::nearest_even};
 
 inline constexpr Evidence h200 = {Basis::measured, "own H200 recordings, CUDA 13.0"};
-inline constexpr Evidence toolkit_12_4 = {Basis::inferred, "composition read from SASS of ptxas 12.4; no recording"};
+inline constexpr Evidence toolkit_12_4 = {Basis::inferred,
+                                          "composition read from SASS of ptxas 12.4; no recording"};
 
 /// FP8 mma changed its composition between ptxas 12.4 and 13.0; where exactly is not known.
 inline constexpr Toolkit from_13_0 = {1300, 0};
@@ -59,13 +61,15 @@ inline Rows rows() {
   Machine m("sm_90");
   sm_80::add_warp_rows(m, hopper);
   for (const auto& [qualifier, rounding] : fp64_roundings) {
-    m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64, native(fp64_chain(rounding), to_fp64, h200),
-          qualifier);
+    m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64,
+          native(fp64_chain(rounding), to_fp64, h200), qualifier);
   }
   add_fp8_rows(m, h200);
   const Pairs fp8 = every_pair({e4m3, e5m2});
-  m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32, fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
-  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
+  m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32,
+        fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
+  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32,
+               fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
 
   for (const bool sparse : {false, true}) {
     const int k = sparse ? 2 : 1;

@@ -2,14 +2,16 @@
 
 #include "emulator/families.hpp"
 
-// TPU matrix unit. The documents say BF16 operands and FP32 accumulation and no more; the order and rounding below are this
-// project's definition.
+// TPU matrix unit. The documents say BF16 operands and FP32 accumulation and no more; the order and
+// rounding below are this project's definition.
 namespace guardbit::emulator::tpu {
 
-inline constexpr AccumulatorSpec bf16_to_fp32 = {.summation = Summation::fma_chain, .result = Rounding::nearest_even};
+inline constexpr AccumulatorSpec bf16_to_fp32 = {.summation = Summation::fma_chain,
+                                                 .result = Rounding::nearest_even};
 
 inline constexpr Evidence definition = {
-    Basis::inferred, "documented only as bf16 in, fp32 out; one ascending FMA chain is this project's definition"};
+    Basis::inferred,
+    "documented only as bf16 in, fp32 out; one ascending FMA chain is this project's definition"};
 
 inline Rows rows() {
   Machine m("tpu");

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,17 +19,23 @@ namespace guardbit::emulator::portable {
 
 namespace {
 
-// ---- Operands, decoded once per execution --------------------------------------------------------------------------------
+// ---- Operands, decoded once per execution
+// --------------------------------------------------------------------------------
 
-/// Blocks are padded with zeros to whole groups of lanes, so that the compiler can keep the inner loops in vectors.
+/// Blocks are padded with zeros to whole groups of lanes, so that the compiler can keep the inner
+/// loops in vectors.
 constexpr std::size_t lanes = 8;
+constexpr int widest_block = 32;
 
-/// The exponent of a zero factor: below every sum of two real ones, so that it never wins the maximum. A zero product then
-/// does not contribute e0 to E as the model says it does, which changes nothing: e0 lies below the exponent of every nonzero
-/// addend (checked in `is_fused_step`), so it can only win when the addend is zero, and then the addend contributes it.
+/// The exponent of a zero factor: below every sum of two real ones, so that it never wins the
+/// maximum. A zero product then does not contribute e0 to E as the model says it does, which
+/// changes nothing: e0 lies below the exponent of every nonzero addend (checked in
+/// `is_fused_step`), so it can only win when the addend is zero, and then the addend contributes
+/// it.
 constexpr std::int16_t zero_exponent = -8000;
-/// The exponent of an infinity or a NaN.
-constexpr std::int16_t special_exponent = 8000;
+/// The exponent of an infinity or a NaN: it wins the maximum even beside a zero.
+constexpr std::int16_t special_exponent = 16000;
+constexpr int largest_finite_exponent = 4000;
 
 /// A factor of a product: its value, and the exponent that the unit aligns by.
 struct Factor {
@@ -47,11 +57,13 @@ struct AccumulatorFormat {
         infinity(formats::infinity_code(f)),
         fraction(formats::fraction_mask(f)),
         min_exponent(formats::min_exponent(f)),
-        kept_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits : f.fraction_bits),
+        kept_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits
+                                                          : f.fraction_bits),
         last_biased((1 << f.exponent_bits) - 2) {}
 };
 
-/// Where the factors of a dot step sit in a decoded line: blocks of `length` products, each padded to `stride` positions.
+/// Where the factors of a dot step sit in a decoded line: blocks of `length` products, each padded
+/// to `stride` positions.
 struct Segment {
   std::size_t begin = 0;
   std::size_t blocks = 0;
@@ -86,7 +98,8 @@ Layout layout_of(const MatrixInstruction& row, int stored) {
       for (int k = 0; k < stored; ++k) {
         if (step.selection.contains(k)) selected.push_back(k);
       }
-      const std::size_t length = std::max<std::size_t>(1, std::min(static_cast<std::size_t>(step.spec.terms), selected.size()));
+      const std::size_t length = std::max<std::size_t>(
+          1, std::min(static_cast<std::size_t>(step.spec.terms), selected.size()));
       segment.addend = AccumulatorFormat(addend_format(row, step), step.spec);
       segment.result = AccumulatorFormat(step.result, step.spec);
       segment.begin = layout.order.size();
@@ -104,7 +117,8 @@ Layout layout_of(const MatrixInstruction& row, int stored) {
   return layout;
 }
 
-/// Decodes the codes of one operand. Its values are exact in FP32: at most 19 bits wide, with an FP32's exponents at most.
+/// Decodes the codes of one operand. Its values are exact in FP32: at most 19 bits wide, with an
+/// FP32's exponents at most.
 class Decoder {
  public:
   Decoder(const Step& step, const Format& stored) : format_(stored) {
@@ -113,10 +127,12 @@ class Decoder {
     for (std::uint64_t code = 0; code < table_.size(); ++code) {
       const Value v = decode_operand(step, stored, code);
       Factor& factor = table_[code];
+      factor.value =
+          std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, v)));
       if (v.kind == Kind::infinity || v.kind == Kind::nan) factor.exponent = special_exponent;
-      if (v.kind != Kind::finite) continue;
-      factor.value = std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, v)));
-      factor.exponent = static_cast<std::int16_t>(aligned_exponent(v, operand_format(step, stored)));
+      if (v.kind == Kind::finite)
+        factor.exponent =
+            static_cast<std::int16_t>(aligned_exponent(v, operand_format(step, stored)));
     }
   }
 
@@ -127,8 +143,9 @@ class Decoder {
     if (magnitude == 0) return {};
     const auto biased = static_cast<int>(magnitude >> format_.fraction_bits);
     const bool special = magnitude >= formats::infinity_code(format_);
-    return {std::bit_cast<float>(static_cast<std::uint32_t>(code << formats::container_shift(format_))),
-            special ? special_exponent : static_cast<std::int16_t>(std::max(biased, 1) - format_.bias)};
+    return {
+        std::bit_cast<float>(static_cast<std::uint32_t>(code << formats::container_shift(format_))),
+        special ? special_exponent : static_cast<std::int16_t>(std::max(biased, 1) - format_.bias)};
   }
 
  private:
@@ -139,7 +156,8 @@ class Decoder {
 /// Tables of 16-bit formats take longer to build than a small batch to run: they are kept.
 const Decoder& decoder_for(const Step& step, const Format& stored) {
   static std::mutex mutex;
-  static std::vector<std::pair<std::pair<Format, std::optional<Format>>, std::unique_ptr<Decoder>>> known;
+  static std::vector<std::pair<std::pair<Format, std::optional<Format>>, std::unique_ptr<Decoder>>>
+      known;
   const std::pair key{stored, step.widened};
   const std::lock_guard lock(mutex);
   for (const auto& [format, decoder] : known) {
@@ -148,14 +166,13 @@ const Decoder& decoder_for(const Step& step, const Format& stored) {
   return *known.emplace_back(key, std::make_unique<Decoder>(step, stored)).second;
 }
 
-/// Decoded lines (rows of A, columns of B), and whether an infinity or a NaN is among them.
+/// Decoded lines: rows of A, columns of B.
 struct Panel {
   std::size_t width = 0;
   std::vector<float> values;
   std::vector<std::int16_t> exponents;
-  std::vector<std::uint8_t> special;
 
-  Panel(int lines, std::size_t line_width) : width(line_width), special(static_cast<std::size_t>(lines)) {
+  Panel(int lines, std::size_t line_width) : width(line_width) {
     values.resize(static_cast<std::size_t>(lines) * width);
     exponents.resize(values.size(), zero_exponent);
   }
@@ -166,12 +183,6 @@ struct Panel {
   }
   Factor get(int line, std::size_t position) const {
     return {values[start(line) + position], exponents[start(line) + position]};
-  }
-  void mark(int line) {
-    const auto begin = exponents.begin() + static_cast<std::ptrdiff_t>(start(line));
-    special[static_cast<std::size_t>(line)] =
-        std::find(begin, begin + static_cast<std::ptrdiff_t>(width), special_exponent) !=
-        begin + static_cast<std::ptrdiff_t>(width);
   }
 };
 
@@ -187,7 +198,8 @@ Line line_of(const Panel& panel, int line) {
   return {panel.values.data() + panel.start(line), panel.exponents.data() + panel.start(line)};
 }
 
-// ---- One fused block ----------------------------------------------------------------------------------------------------
+// ---- One fused block
+// ----------------------------------------------------------------------------------------------------
 
 /// The addend of a block: significand with the format's fraction bits, at an exponent.
 struct Addend {
@@ -208,16 +220,20 @@ Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, int zero) {
   return {fraction | (f.fraction + 1), biased - f.format.bias, negative, false};
 }
 
-/// The sum's code where it is a normal number of the result format; otherwise the model's final conversion.
-std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f, std::int64_t sum, int unit) {
+/// The sum's code where it is a normal number of the result format; otherwise the model's final
+/// conversion.
+std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f, std::int64_t sum,
+                         int unit) {
   if (sum == 0) return 0;
   const bool negative = sum < 0;
-  const std::uint64_t magnitude = negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
+  const std::uint64_t magnitude =
+      negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
   const int top = static_cast<int>(std::bit_width(magnitude)) - 1;
   const int biased = unit + top + f.format.bias;
   const int shift = top - f.kept_fraction_bits;
   // The largest binade is left to the model, which knows about carries into infinity.
-  if (biased <= 0 || biased >= f.last_biased) return encode_result(spec, f.format, fixed_point(sum, unit));
+  if (biased <= 0 || biased >= f.last_biased)
+    return encode_result(spec, f.format, fixed_point(sum, unit));
   std::uint64_t kept = magnitude << std::max(0, -shift);
   if (shift > 0) {
     kept = magnitude >> shift;
@@ -232,43 +248,73 @@ std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f
   return negative ? f.sign | code : code;
 }
 
-int largest_product_exponent(const Line& a, const Line& b, std::size_t count) {
-  std::int16_t largest[lanes];
-  std::fill_n(largest, lanes, std::int16_t{2 * zero_exponent});
-  for (std::size_t i = 0; i < count; i += lanes) {
-    for (std::size_t j = 0; j < lanes; ++j) {
-      const auto sum = static_cast<std::int16_t>(a.exponents[i + j] + b.exponents[i + j]);
-      largest[j] = sum > largest[j] ? sum : largest[j];
-    }
-  }
-  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
-    for (std::size_t j = 0; j < half; ++j) largest[j] = std::max(largest[j], largest[j + half]);
-  }
-  return largest[0];
+// Vectors of the compiler's own (GCC, Clang): they become whatever the target CPU has.
+using Exponents = std::int16_t __attribute__((vector_size(2 * lanes)));
+using Values = float __attribute__((vector_size(2 * lanes)));
+using Integers = std::int32_t __attribute__((vector_size(2 * lanes)));
+constexpr std::size_t half = lanes / 2;
+
+template <class Vector, class Element>
+Vector load(const Element* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
 }
 
-/// Exponents E between which FP32 holds every product that matters, and the scale 2^(F - E): below, scales pass 2^127;
-/// above, a product can pass 2^128. A product too small for a normal FP32 is then far below the grid, and its rounded
-/// value is too.
+/// The block's width is a template argument so that the compiler unrolls it whole.
+template <std::size_t Width>
+int largest_product_exponent(const Line& a, const Line& b) {
+  Exponents largest = load<Exponents>(a.exponents) + load<Exponents>(b.exponents);
+  for (std::size_t i = lanes; i < Width; i += lanes) {
+    const Exponents sum = load<Exponents>(a.exponents + i) + load<Exponents>(b.exponents + i);
+    largest = sum > largest ? sum : largest;
+  }
+  const Exponents swapped = __builtin_shufflevector(largest, largest, 4, 5, 6, 7, 0, 1, 2, 3);
+  largest = swapped > largest ? swapped : largest;
+  const Exponents crossed = __builtin_shufflevector(largest, largest, 2, 3, 0, 1, 6, 7, 4, 5);
+  largest = crossed > largest ? crossed : largest;
+  return std::max(largest[0], largest[1]);
+}
+
+/// Exponents E between which FP32 holds every product that matters, and the scale 2^(F - E): below,
+/// scales pass 2^127; above, a product can pass 2^128. A product too small for a normal FP32 is
+/// then far below the grid, and its rounded value is too.
 constexpr int lowest_scaled_exponent = -86;
 constexpr int highest_scaled_exponent = 125;
 
-/// The products cut to multiples of 2^unit, added. FP32 multiplies two significands of at most 24 bits in all and scales by
-/// a power of two without error; conversion to an integer truncates the magnitude, which is the unit's alignment.
-std::int64_t aligned_products(const Line& a, const Line& b, std::size_t count, int unit) {
+/// The products cut to multiples of 2^unit, added. FP32 multiplies two significands of at most 24
+/// bits in all and scales by a power of two without error; conversion to an integer truncates the
+/// magnitude, which is the unit's alignment.
+template <std::size_t Width>
+std::int64_t aligned_products(const Line& a, const Line& b, int unit) {
   const auto scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 - unit) << 23);
-  std::int32_t sums[lanes] = {};
-  for (std::size_t i = 0; i < count; i += lanes) {
-    for (std::size_t j = 0; j < lanes; ++j) {
-      sums[j] += static_cast<std::int32_t>(a.values[i + j] * b.values[i + j] * scale);
-    }
+  Integers sums = {};
+  for (std::size_t i = 0; i < Width; i += half) {
+    const Values products = load<Values>(a.values + i) * load<Values>(b.values + i) * scale;
+    sums += __builtin_convertvector(products, Integers);
   }
-  std::int64_t total = 0;
-  for (const std::int32_t sum : sums) total += sum;
-  return total;
+  return (std::int64_t{sums[0]} + sums[1]) + (std::int64_t{sums[2]} + sums[3]);
 }
 
-// ---- Fused rows -----------------------------------------------------------------------------------------------------------
+/// A block with an infinity or a NaN among its factors or as its addend. FP32 multiplies those as
+/// the unit does; finite products do not matter.
+std::uint64_t special_block(const AccumulatorSpec& spec, const AccumulatorFormat& format,
+                            const Line& a, const Line& b, std::size_t width, const Addend& addend,
+                            bool addend_is_nan) {
+  SpecialSum specials;
+  if (addend.special)
+    specials.include({addend_is_nan ? Kind::nan : Kind::infinity, addend.negative, 0, 0, false});
+  for (std::size_t i = 0; i < width; ++i) {
+    if (a.exponents[i] != special_exponent && b.exponents[i] != special_exponent) continue;
+    const float product = a.values[i] * b.values[i];
+    specials.include(
+        {std::isnan(product) ? Kind::nan : Kind::infinity, std::signbit(product), 0, 0, false});
+  }
+  return encode_result(spec, format.format, specials.value());
+}
+
+// ---- Fused rows
+// -----------------------------------------------------------------------------------------------------------
 
 bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format& addend) {
   const AccumulatorSpec& x = step.spec;
@@ -278,16 +324,18 @@ bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format&
                      x.input == Subnormals::keep && x.output == Subnormals::keep;
   const auto operand = [&](const Format& f) {
     const bool is_fp32_head = f == formats::tf32 && !step.widened;
-    return f.encoding == formats::Encoding::floating && f.exponent_bits <= 8 && (formats::bits(f) <= 16 || is_fp32_head);
+    return f.encoding == formats::Encoding::floating && f.exponent_bits <= 8 &&
+           (formats::bits(f) <= 16 || is_fp32_head);
   };
   const auto accumulator = [&](const Format& f) {
     return f.specials == formats::Specials::ieee && formats::bits(f) <= 32 && f.has_subnormals &&
            x.min_exponent < formats::min_exponent(f);
   };
-  // A lane adds ceil(L / lanes) terms below 2^(F + 2) into 32 bits.
-  const int terms_per_lane = (x.terms + static_cast<int>(lanes) - 1) / static_cast<int>(lanes);
+  // A lane adds L / half terms below 2^(F + 2) into 32 bits.
+  const int terms_per_lane = (x.terms + static_cast<int>(half) - 1) / static_cast<int>(half);
   const bool fits = x.kept_fraction_bits >= 0 && x.kept_fraction_bits + 2 <= 30 &&
-                    (std::int64_t{terms_per_lane} << (x.kept_fraction_bits + 2)) <= INT32_MAX;
+                    (std::int64_t{terms_per_lane} << (x.kept_fraction_bits + 2)) <= INT32_MAX &&
+                    x.terms <= widest_block;
   return plain && operand(row.a) && operand(row.b) &&
          formats::precision(row.a) + formats::precision(row.b) <= 24 && accumulator(addend) &&
          accumulator(step.result) && fits && x.min_exponent > 2 * zero_exponent;
@@ -300,36 +348,57 @@ bool is_fused_row(const MatrixInstruction& row) {
   });
 }
 
-/// A dot step: its blocks in order. False when the model has to decide: a special addend, or exponents past FP32's.
-bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b, std::uint64_t addend,
-                  std::uint64_t& result) {
+/// A dot step: its blocks in order. False when the model has to decide, because exponents pass
+/// FP32's.
+template <std::size_t Width>
+bool run_blocks(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b,
+                std::uint64_t addend, std::uint64_t& result) {
   result = addend;
   const AccumulatorFormat* format = &segment.addend;
   for (std::size_t block = 0; block < segment.blocks; ++block) {
     const Addend c = decode_addend(*format, result, spec.min_exponent);
-    if (c.special) return false;
-    const std::size_t at = segment.begin + block * segment.stride;
-    const int products = largest_product_exponent(a.from(at), b.from(at), segment.stride);
+    const Line a_block = a.from(segment.begin + block * Width);
+    const Line b_block = b.from(segment.begin + block * Width);
+    const int products = largest_product_exponent<Width>(a_block, b_block);
     const int largest = std::max(products, c.exponent);
+    if (products > largest_finite_exponent || c.special) {
+      const bool addend_is_nan = (result & format->magnitude) > format->infinity;
+      result = special_block(spec, segment.result, a_block, b_block, Width, c, addend_is_nan);
+      format = &segment.result;
+      continue;
+    }
     if (largest > highest_scaled_exponent) return false;
     const int unit = largest - spec.kept_fraction_bits;
     std::int64_t sum = 0;
     if (products > zero_exponent / 2) {
       if (largest < lowest_scaled_exponent) return false;
-      sum = aligned_products(a.from(at), b.from(at), segment.stride, unit);
+      sum = aligned_products<Width>(a_block, b_block, unit);
     }
     const int down = unit - (c.exponent - format->format.fraction_bits);
-    const std::uint64_t magnitude = down >= 0 ? c.magnitude >> std::min(63, down) : c.magnitude << -down;
-    sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+    const std::uint64_t magnitude =
+        down >= 0 ? c.magnitude >> std::min(63, down) : c.magnitude << -down;
+    sum +=
+        c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
     result = encode_sum(spec, segment.result, sum, unit);
     format = &segment.result;
   }
   return true;
 }
 
+bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b,
+                  std::uint64_t addend, std::uint64_t& result) {
+  switch (segment.stride) {
+    case 8: return run_blocks<8>(spec, segment, a, b, addend, result);
+    case 16: return run_blocks<16>(spec, segment, a, b, addend, result);
+    case 24: return run_blocks<24>(spec, segment, a, b, addend, result);
+    case 32: return run_blocks<32>(spec, segment, a, b, addend, result);
+    default: return false;
+  }
+}
+
 /// One output element of a row of several steps. False when the model has to decide.
-bool composed_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b, std::uint64_t c,
-                      std::uint64_t& d) {
+bool composed_element(const MatrixInstruction& row, const Layout& layout, const Line& a,
+                      const Line& b, std::uint64_t c, std::uint64_t& d) {
   Registers registers{};
   const DotOperands operands{{}, {}, c};
   std::size_t index = 0;
@@ -338,13 +407,15 @@ bool composed_element(const MatrixInstruction& row, const Layout& layout, const 
     Register& result = registers[index];
     result.format = step.result;
     if (step.operation == Operation::dot) {
-      if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code)) return false;
+      if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code))
+        return false;
     } else {
       const Unrounded x = read_exactly(addend);
       const Unrounded sum =
           step.operation == Operation::convert
               ? x
-              : formats::add(x, read_exactly(read_source(step.other, row, operands, registers, step.result)));
+              : formats::add(x, read_exactly(read_source(step.other, row, operands, registers,
+                                                         step.result)));
       result.code = encode_result(step.spec, step.result, sum);
     }
     ++index;
@@ -353,90 +424,94 @@ bool composed_element(const MatrixInstruction& row, const Layout& layout, const 
   return true;
 }
 
-bool fused_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b, std::uint64_t c,
-                   std::uint64_t& d) {
+bool fused_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b,
+                   std::uint64_t c, std::uint64_t& d) {
   if (row.steps.count > 1) return composed_element(row, layout, a, b, c, d);
   return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
 }
 
-/// Copies the factors that a line of A meets, in the layout's order: for a sparse instruction those its metadata names.
-void pick(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t a_row,
-          const Panel& dense, int line, Panel& picked) {
-  const bool sparse = row.sparsity.group_elements != 0;
-  for (std::size_t i = 0; i < layout.order.size(); ++i) {
-    const int s = layout.order[i];
-    if (s == padding) continue;
-    const int k = sparse ? dense_k(row.sparsity, s, static_cast<int>(batch.e[a_row + s])) : s;
-    picked.set(line, i, dense.get(line, static_cast<std::size_t>(k)));
-  }
-}
-
-void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t t,
-                    Panel& a) {
+void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
+                    std::int64_t t, Panel& a) {
   const Decoder& decode = decoder_for(*layout.first_dot, row.a);
+  const std::uint64_t flip = negated(row.a, 0, batch.modifiers.negate_a);
   const int stored = stored_k(row, batch.shape.k);
   for (int m = 0; m < batch.shape.m; ++m) {
     const std::int64_t a_row = (t * batch.shape.m + m) * stored;
     for (std::size_t i = 0; i < a.width; ++i) {
-      if (layout.order[i] == padding) continue;
-      a.set(m, i, decode(negated(row.a, batch.a[a_row + layout.order[i]], batch.modifiers.negate_a)));
+      if (layout.order[i] != padding) a.set(m, i, decode(batch.a[a_row + layout.order[i]] ^ flip));
     }
-    a.mark(m);
   }
 }
 
-void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch, std::int64_t t,
-                    Panel& b) {
+/// Decodes B's columns; position i of a line takes the k in `order`.
+void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
+                    std::int64_t t, std::span<const int> order, Panel& b) {
   const Decoder& decode = decoder_for(*layout.first_dot, row.b);
+  const std::uint64_t flip = negated(row.b, 0, batch.modifiers.negate_b);
   const Shape& shape = batch.shape;
-  for (int k = 0; k < shape.k; ++k) {
-    for (int n = 0; n < shape.n; ++n) {
-      const std::uint64_t code = batch.b[(t * shape.k + k) * shape.n + n];
-      b.set(n, static_cast<std::size_t>(k), decode(negated(row.b, code, batch.modifiers.negate_b)));
-    }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] == padding) continue;
+    const std::int64_t b_row = (t * shape.k + order[i]) * shape.n;
+    for (int n = 0; n < shape.n; ++n) b.set(n, i, decode(batch.b[b_row + n] ^ flip));
   }
-  for (int n = 0; n < shape.n; ++n) b.mark(n);
 }
 
-void run_fused(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+/// Copies the factors of B that a sparse line of A meets, in the layout's order.
+void pick_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
+                  std::int64_t a_row, const Panel& dense, Panel& picked) {
+  for (std::size_t i = 0; i < layout.order.size(); ++i) {
+    const int s = layout.order[i];
+    if (s == padding) continue;
+    const auto k =
+        static_cast<std::size_t>(dense_k(row.sparsity, s, static_cast<int>(batch.e[a_row + s])));
+    for (int n = 0; n < batch.shape.n; ++n) picked.set(n, i, dense.get(n, k));
+  }
+}
+
+void run_fused(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+               std::int64_t end) {
   const Shape& shape = batch.shape;
-  const int stored = stored_k(row, shape.k);
   const bool sparse = row.sparsity.group_elements != 0;
+  const int stored = stored_k(row, shape.k);
   const Layout layout = layout_of(row, stored);
+  std::vector<int> every_k(static_cast<std::size_t>(shape.k));
+  std::iota(every_k.begin(), every_k.end(), 0);
   Panel a(shape.m, layout.order.size());
-  Panel b(shape.n, static_cast<std::size_t>(shape.k));  // in order of k
-  Panel b_picked(shape.n, layout.order.size());         // in the layout's order
+  Panel b(shape.n, layout.order.size());
+  Panel b_dense(sparse ? shape.n : 0, every_k.size());
   for (std::int64_t t = begin; t < end; ++t) {
     decode_a_lines(row, layout, batch, t, a);
-    decode_b_lines(row, layout, batch, t, b);
+    if (sparse) {
+      decode_b_lines(row, layout, batch, t, every_k, b_dense);
+    } else {
+      decode_b_lines(row, layout, batch, t, layout.order, b);
+    }
     for (int m = 0; m < shape.m; ++m) {
-      if (sparse || m == 0) {
-        for (int n = 0; n < shape.n; ++n) {
-          pick(row, layout, batch, (t * shape.m + m) * stored, b, n, b_picked);
-        }
-      }
+      const std::int64_t d_row = (t * shape.m + m) * shape.n;
+      const Line a_line = line_of(a, m);
+      if (sparse) pick_b_lines(row, layout, batch, (t * shape.m + m) * stored, b_dense, b);
       for (int n = 0; n < shape.n; ++n) {
-        const std::int64_t at = (t * shape.m + m) * shape.n + n;
-        const bool special = (a.special[static_cast<std::size_t>(m)] | b.special[static_cast<std::size_t>(n)]) != 0;
-        const std::uint64_t c = batch.modifiers.zero_addend ? 0 : batch.c[at];
+        const std::uint64_t c = batch.modifiers.zero_addend ? 0 : batch.c[d_row + n];
         std::uint64_t d = 0;
-        if (special || !fused_element(row, layout, line_of(a, m), line_of(b_picked, n), c, d)) {
+        if (!fused_element(row, layout, a_line, line_of(b, n), c, d)) {
           d = dot(row, gather(row, batch, t, m, n).view());
         }
-        batch.d.set(at, d);
+        batch.d.set(d_row + n, d);
       }
     }
   }
 }
 
-// ---- Integer rows -----------------------------------------------------------------------------------------------------------
+// ---- Integer rows
+// -----------------------------------------------------------------------------------------------------------
 
 bool is_integer_row(const MatrixInstruction& row) {
   const Step& step = row.steps.list[0];
-  return row.steps.count == 1 && step.operation == Operation::dot && step.selection == Selection{} &&
-         step.addend == Source::c && step.spec.summation == Summation::integer && step.spec.terms == 0 &&
-         formats::is_integer(row.a) && formats::is_integer(row.b) && formats::bits(row.a) <= 8 && formats::bits(row.b) <= 8 &&
-         row.c == formats::int32 && row.d == formats::int32;
+  return row.steps.count == 1 && step.operation == Operation::dot &&
+         step.selection == Selection{} && step.addend == Source::c &&
+         step.spec.summation == Summation::integer && step.spec.terms == 0 &&
+         formats::is_integer(row.a) && formats::is_integer(row.b) && formats::bits(row.a) <= 8 &&
+         formats::bits(row.b) <= 8 && row.c == formats::int32 && row.d == formats::int32;
 }
 
 template <Product P>
@@ -450,7 +525,8 @@ std::int64_t integer_total(const std::int16_t* a, const std::int16_t* b, int cou
   return total;
 }
 
-std::int64_t integer_total(Product product, const std::int16_t* a, const std::int16_t* b, int count) {
+std::int64_t integer_total(Product product, const std::int16_t* a, const std::int16_t* b,
+                           int count) {
   switch (product) {
     case Product::multiply: return integer_total<Product::multiply>(a, b, count);
     case Product::bit_and: return integer_total<Product::bit_and>(a, b, count);
@@ -459,7 +535,8 @@ std::int64_t integer_total(Product product, const std::int16_t* a, const std::in
   return 0;
 }
 
-void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+                 std::int64_t end) {
   const Shape& shape = batch.shape;
   const int stored = stored_k(row, shape.k);
   const bool sparse = row.sparsity.group_elements != 0;
@@ -472,7 +549,8 @@ void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::in
   };
   for (std::int64_t t = begin; t < end; ++t) {
     const std::int64_t a_base = t * shape.m * stored;
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = value(row.a, batch.a[a_base + static_cast<std::int64_t>(i)]);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = value(row.a, batch.a[a_base + static_cast<std::int64_t>(i)]);
     for (int m = 0; m < shape.m; ++m) {
       if (sparse || m == 0) {
         for (int n = 0; n < shape.n; ++n) {
@@ -486,8 +564,9 @@ void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::in
       }
       for (int n = 0; n < shape.n; ++n) {
         const std::int64_t at = (t * shape.m + m) * shape.n + n;
-        std::int64_t total = integer_total(spec.product, a.data() + static_cast<std::size_t>(m) * width,
-                                           b.data() + static_cast<std::size_t>(n) * width, stored);
+        std::int64_t total =
+            integer_total(spec.product, a.data() + static_cast<std::size_t>(m) * width,
+                          b.data() + static_cast<std::size_t>(n) * width, stored);
         if (!batch.modifiers.zero_addend) total += static_cast<std::int32_t>(batch.c[at]);
         if (spec.integer_overflow == IntegerOverflow::saturate) {
           total = std::clamp<std::int64_t>(total, INT32_MIN, INT32_MAX);
@@ -502,7 +581,8 @@ void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::in
 
 bool accepts(const MatrixInstruction& row) { return is_integer_row(row) || is_fused_row(row); }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end) {
   if (is_integer_row(row)) {
     run_integer(row, batch, begin, end);
   } else {

@@ -136,8 +136,9 @@ NpyArray npy_array(const std::string& where, const std::string& name, const NpyH
 }
 
 std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides& overrides,
-                                 std::vector<NpyArray> arrays) {
+                                 const std::vector<NpyArray>& arrays) {
   std::vector<Tensor> tensors;
+  tensors.reserve(arrays.size());
   for (const NpyArray& array : arrays) tensors.push_back(array.tensor);
   apply_overrides(where, overrides, tensors);
   for (const auto& [tensor, known] : arrays) {
@@ -174,8 +175,8 @@ Tensor read_npy(const MappedFile& file, const FormatOverrides& overrides) {
   const NpyHeader header = parse_npy_header(where, file.bytes);
   const std::size_t offset = npy_data_offset(where, file.bytes);
   const std::string name = std::filesystem::path(file.path).stem().string();
-  NpyArray array = npy_array(where, name, header, file.bytes.subspan(offset), file.owner);
-  return with_formats(where, overrides, {std::move(array)}).front();
+  const NpyArray array = npy_array(where, name, header, file.bytes.subspan(offset), file.owner);
+  return with_formats(where, overrides, {array}).front();
 }
 
 void write_npy(const std::string& path, const Tensor& tensor) {

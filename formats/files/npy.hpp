@@ -41,7 +41,7 @@ NpyArray npy_array(const std::string& where, const std::string& name, const NpyH
 
 /// Applies the overrides; an Error for an array whose format is still unknown.
 std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides& overrides,
-                                 std::vector<NpyArray> arrays);
+                                 const std::vector<NpyArray>& arrays);
 
 /// Bytes of data that the header announces.
 std::size_t npy_data_size(const std::string& where, const NpyHeader& header);

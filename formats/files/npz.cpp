@@ -206,7 +206,7 @@ TensorFile read_npz(const MappedFile& file, const FormatOverrides& overrides) {
       throw Error(place, "no memory for its " + std::to_string(stat.size) + " bytes");
     }
   }
-  return {{}, with_formats(where, overrides, std::move(arrays))};
+  return {{}, with_formats(where, overrides, arrays)};
 }
 
 void write_npz(const std::string& path, std::span<const Tensor> tensors, ZipMethod method) {

@@ -69,6 +69,7 @@ Tensor described(const std::string& where, const SafetensorsEntry& entry) {
 void check_coverage(const std::string& where, const std::vector<SafetensorsEntry>& entries,
                     std::uint64_t data_size) {
   std::vector<const SafetensorsEntry*> order;
+  order.reserve(entries.size());
   for (const SafetensorsEntry& entry : entries) order.push_back(&entry);
   std::ranges::sort(
       order, {}, [](const SafetensorsEntry* entry) { return std::pair(entry->begin, entry->end); });

@@ -107,7 +107,7 @@ TEST_CASE("block-scaled kinds") {
                       scalar(fp32, 1)) == 0x7fffffff);
 }
 
-TEST_CASE("E8M13 loses the carry's last bit; products are not normalised") {
+TEST_CASE("E8M13 loses the carry's last bit, products are not normalised") {
   CHECK(fused(hopper_fp8_fp32, e4m3, {1, 1, p2(-6)}, {1, 1, p2(-7)}, 0) == 0x40000000);
   CHECK(fused(blackwell_fp8_fp32, e4m3, {1, 1, p2(-6)}, {1, 1, p2(-7)}, 0) == 0x40000200);
   const std::vector<double> tail_a = {1.5, p2(-11), p2(-11), 0};
