@@ -149,6 +149,9 @@ struct Toolkit {
   }
 };
 
+/// The largest K of any instruction (mma.m16n8k256 on single bits).
+inline constexpr int max_k = 256;
+
 /// One row of the catalogue: everything that decides the bits of D.
 struct MatrixInstruction {
   Name name;              ///< the PTX qualifier, or the vendor's mnemonic

@@ -18,7 +18,8 @@ inline constexpr AccumulatorSpec f16_to_fp32 = {.summation = Summation::exact,
 inline constexpr AccumulatorSpec bf16_to_fp32 = {.summation = Summation::exact,
                                                  .terms = 2,
                                                  .result = Rounding::nearest_even,
-                                                 .nan = NanPolicy::unspecified};
+                                                 .nan = NanPolicy::unspecified,
+                                                 .underflowed_sum = ZeroSign::of_sum};
 inline constexpr AccumulatorSpec int8_to_int32 = {.summation = Summation::integer};
 
 inline constexpr Evidence mi100 = {Basis::documented,

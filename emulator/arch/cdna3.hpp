@@ -15,6 +15,8 @@ inline constexpr AccumulatorSpec f16_to_fp32 = {.summation = Summation::two_stag
                                                 .min_exponent = -126,
                                                 .result = Rounding::nearest_even,
                                                 .nan = NanPolicy::unspecified,
+                                                .underflowed_sum = ZeroSign::of_sum,
+                                                .zero_product_exponent = -999,
                                                 .sum_kept_fraction_bits = 32,
                                                 .total_kept_fraction_bits = 31,
                                                 .product_overflow_exponent = 128};

@@ -1,0 +1,82 @@
+#pragma once
+
+// What goes into a sum and what comes out of it: input decoding, infinities and NaNs, and the final
+// conversion.
+
+#include <cstdint>
+
+#include "emulator/accumulator.hpp"
+#include "formats/arithmetic.hpp"
+#include "formats/codec.hpp"
+
+namespace guardbit::emulator {
+
+using formats::Format;
+using formats::Kind;
+using formats::Unrounded;
+using formats::Value;
+
+/// Decodes an input operand; a unit that flushes takes subnormals as +0.
+constexpr Value decode_input(const AccumulatorSpec& spec, const Format& f, std::uint64_t code) {
+  const Value v = formats::decode(f, code);
+  const bool subnormal = v.kind == Kind::finite && (v.significand >> f.fraction_bits) == 0;
+  return subnormal && spec.input == Subnormals::flush ? formats::zero_value(false) : v;
+}
+
+/// An integer multiple of 2^unit as a number ready to be rounded.
+constexpr Unrounded fixed_point(std::int64_t sum, int unit) {
+  if (sum == 0) return {};
+  const bool negative = sum < 0;
+  const auto magnitude =
+      negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
+  return {Kind::finite, negative, unit, magnitude, false};
+}
+
+/// Overflow becomes infinity whatever the rounding (NUMERICS 1.4); a NaN is canonical.
+inline constexpr formats::Overflow unit_overflow = {
+    formats::Overflow::Finite::infinity_always, formats::Overflow::Infinity::keep,
+    formats::Overflow::Nan::all_ones, formats::Overflow::NoNan::maximum};
+
+/// IEEE arithmetic of the FMA chains: overflow obeys the rounding, NaN payloads are kept.
+inline constexpr formats::Overflow chain_overflow = formats::overflow_ieee;
+
+/// The final conversion of a block into the result format.
+constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format& format,
+                                      const Unrounded& sum) {
+  if (sum.kind == Kind::nan && spec.nan == NanPolicy::all_ones)
+    return formats::all_ones_nan_code(format);
+  const bool is_chain =
+      spec.summation == Summation::fma_chain || spec.summation == Summation::pairwise;
+  const formats::Overflow overflow = is_chain ? chain_overflow : unit_overflow;
+  Format kept = format;
+  if (spec.result_fraction_bits != 0) kept.fraction_bits = spec.result_fraction_bits;
+  std::uint64_t code = formats::encode(kept, sum, spec.result, overflow)
+                       << (format.fraction_bits - kept.fraction_bits);
+  const bool flushed = spec.output == Subnormals::flush &&
+                       (code & formats::magnitude_mask(format)) < formats::min_normal_code(format);
+  if (flushed) code &= formats::sign_mask(format);
+  if (sum.kind == Kind::finite && code == formats::sign_mask(format) &&
+      spec.underflowed_sum == ZeroSign::positive && !is_chain) {
+    code = 0;
+  }
+  return code;
+}
+
+/// What specials make of a sum: kind `finite` when there are none among the summands seen.
+struct SpecialSum {
+  bool nan = false, positive_infinity = false, negative_infinity = false;
+
+  constexpr void include(const Unrounded& x) {
+    nan = nan || x.kind == Kind::nan;
+    positive_infinity = positive_infinity || (x.kind == Kind::infinity && !x.negative);
+    negative_infinity = negative_infinity || (x.kind == Kind::infinity && x.negative);
+  }
+  constexpr bool any() const { return nan || positive_infinity || negative_infinity; }
+  constexpr Unrounded value() const {
+    if (nan || (positive_infinity && negative_infinity))
+      return formats::exactly(formats::nan_value());
+    return formats::exactly(formats::infinity_value(negative_infinity));
+  }
+};
+
+}  // namespace guardbit::emulator
