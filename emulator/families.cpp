@@ -139,8 +139,9 @@ void Machine::mma_bits(Shapes shapes, Product product, const Evidence& evidence)
 }
 
 void Machine::mma_sparse(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,
-                         const Arithmetic& arithmetic) {
+                         const Arithmetic& arithmetic, bool ordered_only) {
   for (const char* metadata : {"", "::ordered_metadata"}) {
+    if (ordered_only && *metadata == '\0') continue;
     for (const Shape& shape : shapes) {
       for (const OperandPair& pair : ab) {
         add("mma.sp" + std::string(metadata) + ".sync.aligned." + shape_text(shape) + ".row.col" +

@@ -61,9 +61,9 @@ class Machine {
   void mma_integer(Shapes shapes, const Pairs& ab, const Evidence& evidence);
   /// Single bits: .xor.popc or .and.popc.
   void mma_bits(Shapes shapes, Product product, const Evidence& evidence);
-  /// mma.sp and mma.sp::ordered_metadata; shapes give the dense K.
+  /// mma.sp (unless `ordered_only`) and mma.sp::ordered_metadata; shapes give the dense K.
   void mma_sparse(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,
-                  const Arithmetic& arithmetic);
+                  const Arithmetic& arithmetic, bool ordered_only = false);
   void mma_sparse_integer(Shapes shapes, const Pairs& ab, const Evidence& evidence);
   /// mma with .kind::KIND; sparse forms have twice the K and ordered metadata.
   void mma_kind(std::string_view kind, Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,

@@ -69,7 +69,7 @@ bool is_wgmma_n(int n, bool is_integer) {
 }
 
 bool has_free_layouts(const MatrixInstruction& row) {
-  if (row.family == Family::wmma) return formats::bits(row.a) >= 8 && row.a != formats::fp64;
+  if (row.family == Family::wmma) return formats::bits(row.a) >= 8;
   return row.family == Family::mma && row.a == formats::fp16 && row.shape == Shape{8, 8, 4};
 }
 

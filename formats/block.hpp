@@ -11,8 +11,9 @@
 
 namespace guardbit::formats {
 
-/// A block format is data: `block_size` consecutive elements share one scale, and a tensor may have one more. An element
-/// stands for element * 2^element_exponent * scale * tensor scale. How scales are chosen is not part of the format.
+/// A block format is data: `block_size` consecutive elements share one scale, and a tensor may have
+/// one more. An element stands for element * 2^element_exponent * scale * tensor scale. How scales
+/// are chosen is not part of the format.
 struct BlockFormat {
   Format element;
   int element_exponent = 0;  ///< implied scale of the elements (MXINT8 counts in 2^-6)
@@ -46,7 +47,8 @@ inline constexpr std::array block_format_catalogue = {
     BlockFormatEntry{"mxfp6_e2m3", mxfp6_e2m3, "", "OCP Microscaling Formats (MX) 1.0"},
     BlockFormatEntry{"mxfp4", mxfp4, "mxfp4_e2m1", "OCP Microscaling Formats (MX) 1.0"},
     BlockFormatEntry{"mxint8", mxint8, "", "OCP Microscaling Formats (MX) 1.0"},
-    BlockFormatEntry{"nvfp4", nvfp4, "", "PTX ISA .kind::mxf4nvf4 with .ue4m3 scales; NVIDIA cuBLAS"},
+    BlockFormatEntry{"nvfp4", nvfp4, "",
+                     "PTX ISA .kind::mxf4nvf4 with .ue4m3 scales; NVIDIA cuBLAS"},
 };
 
 /// The block format of that name or alias (any case).
@@ -57,7 +59,8 @@ constexpr std::int64_t block_count(const BlockFormat& format, std::int64_t lengt
   return length / format.block_size + (length % format.block_size != 0 ? 1 : 0);
 }
 
-/// Bytes of the densely packed elements of a row (first element in the lowest bits); a row ends on a whole byte.
+/// Bytes of the densely packed elements of a row (first element in the lowest bits); a row ends on
+/// a whole byte.
 constexpr std::int64_t element_bytes(const BlockFormat& format, std::int64_t length) {
   const std::int64_t width = bits(format.element);
   return length / 8 * width + (length % 8 * width + 7) / 8;
@@ -68,13 +71,16 @@ constexpr std::int64_t scale_bytes(const BlockFormat& format, std::int64_t lengt
   return block_count(format, length) * (container_bits(format.scale) / 8);
 }
 
-/// Bits that one element of a full block costs, its share of the scale included, in 1/block_size of a bit.
+/// Bits that one element of a full block costs, its share of the scale included, in 1/block_size of
+/// a bit.
 constexpr int bits_per_block(const BlockFormat& format) {
   return format.block_size * bits(format.element) + container_bits(format.scale);
 }
 
-/// The number that an element of a block stands for, exactly, before the tensor scale. NaN when either is.
-constexpr Value decode_element(const BlockFormat& format, std::uint64_t element, std::uint64_t scale) {
+/// The number that an element of a block stands for, exactly, before the tensor scale. NaN when
+/// either is.
+constexpr Value decode_element(const BlockFormat& format, std::uint64_t element,
+                               std::uint64_t scale) {
   const Unrounded product = multiply(decode(format.element, element), decode(format.scale, scale));
   // Significands of at most 8 and 4 bits: the product fits a Value.
   return {product.kind, product.negative,
@@ -83,10 +89,11 @@ constexpr Value decode_element(const BlockFormat& format, std::uint64_t element,
 }
 
 /// The same times the tensor scale.
-constexpr Value decode_element(const BlockFormat& format, std::uint64_t element, std::uint64_t scale,
-                               const Value& tensor_scale) {
+constexpr Value decode_element(const BlockFormat& format, std::uint64_t element,
+                               std::uint64_t scale, const Value& tensor_scale) {
   const Unrounded product = multiply(decode_element(format, element, scale), tensor_scale);
-  return {product.kind, product.negative, product.exponent, static_cast<std::uint64_t>(product.significand)};
+  return {product.kind, product.negative, product.exponent,
+          static_cast<std::uint64_t>(product.significand)};
 }
 
 }  // namespace guardbit::formats

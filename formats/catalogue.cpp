@@ -37,7 +37,8 @@ std::optional<int> parse_int(std::string_view text) {
 
 /// Digits only, so that "e+5m2" is not a format.
 std::optional<int> parse_count(std::string_view text) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   return parse_int(text);
 }
 
@@ -49,13 +50,15 @@ bool is_alias(std::string_view aliases, std::string_view name) {
   return false;
 }
 
-/// What a format without an explicit bias uses; "fnuz" formats shift theirs by one (arXiv 2206.02915).
+/// What a format without an explicit bias uses; "fnuz" formats shift theirs by one (arXiv
+/// 2206.02915).
 int default_bias(int exponent_bits, Specials specials) {
   return (1 << (exponent_bits - 1)) - (specials == Specials::nan_negative_zero ? 0 : 1);
 }
 
 bool is_usable(const Format& f) {
-  if (f.exponent_bits < 1 || f.exponent_bits > 15 || f.fraction_bits > 52 || bits(f) > 64) return false;
+  if (f.exponent_bits < 1 || f.exponent_bits > 15 || f.fraction_bits > 52 || bits(f) > 64)
+    return false;
   if (f.specials == Specials::ieee && f.exponent_bits < 2) return false;
   if (f.specials == Specials::nan_negative_zero && !f.has_sign) return false;
   if (f.bias < -largest_bias || f.bias > largest_bias) return false;
@@ -96,7 +99,8 @@ std::optional<Format> parse_floating(std::string_view name) {
   pattern.remove_prefix(1);
   const std::optional<int> exponent_bits = parse_count(take(pattern, 'm'));
   const std::optional<int> fraction_bits = parse_count(pattern);
-  if (!exponent_bits || !fraction_bits || *exponent_bits < 1 || *exponent_bits > 15) return std::nullopt;
+  if (!exponent_bits || !fraction_bits || *exponent_bits < 1 || *exponent_bits > 15)
+    return std::nullopt;
   Format f = floating(*exponent_bits, *fraction_bits);
   std::optional<int> bias;
   while (!name.empty()) {
@@ -141,10 +145,12 @@ Format require_format(std::string_view name, std::string_view where) {
   std::vector<std::string_view> names;
   for (const FormatEntry& entry : format_catalogue) {
     names.push_back(entry.name);
-    for (std::string_view aliases = entry.aliases; !aliases.empty();) names.push_back(take(aliases, ','));
+    for (std::string_view aliases = entry.aliases; !aliases.empty();)
+      names.push_back(take(aliases, ','));
   }
   throw Error(std::string(where), unknown_name("format", name, names),
-              format_names() + ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
+              format_names() +
+                  ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
 }
 
 std::string name_of(const Format& format) {
@@ -152,7 +158,8 @@ std::string name_of(const Format& format) {
     if (entry.format == format) return std::string(entry.name);
   }
   if (is_integer(format)) return (format.has_sign ? "int" : "uint") + std::to_string(bits(format));
-  std::string pattern = "e" + std::to_string(format.exponent_bits) + "m" + std::to_string(format.fraction_bits);
+  std::string pattern =
+      "e" + std::to_string(format.exponent_bits) + "m" + std::to_string(format.fraction_bits);
   std::string options;
   if (format.bias != default_bias(format.exponent_bits, format.specials)) {
     options += ":bias=" + std::to_string(format.bias);

@@ -71,7 +71,8 @@ constexpr std::uint64_t encode_nan(const Format& f, const Value& nan, const Over
     case Overflow::Nan::quiet_signed: return quiet_nan_code(f) | sign;
     case Overflow::Nan::quiet: return quiet_nan_code(f);
     case Overflow::Nan::all_ones_signed: return all_ones_nan_code(f) | sign;
-    case Overflow::Nan::all_ones: return all_ones_nan_code(f);
+    case Overflow::Nan::all_ones:
+    case Overflow::Nan::all_ones_of_nan: return all_ones_nan_code(f);
     case Overflow::Nan::cut:
     case Overflow::Nan::cut_then_below: {
       if (f.specials != Specials::ieee) return quiet_nan_code(f) | sign;
@@ -80,6 +81,12 @@ constexpr std::uint64_t encode_nan(const Format& f, const Value& nan, const Over
     }
   }
   return quiet_nan_code(f);
+}
+
+/// The NaN that stands for a number of that sign which has no code.
+constexpr std::uint64_t encode_overflow_nan(const Format& f, bool negative, const Overflow& overflow) {
+  if (overflow.nan != Overflow::Nan::all_ones_of_nan) return encode_nan(f, nan_value(negative), overflow);
+  return all_ones_nan_code(f) | (negative ? sign_mask(f) : 0);
 }
 
 /// The code of an infinity of that sign under an overflow policy.
@@ -92,7 +99,7 @@ constexpr std::uint64_t encode_infinity(const Format& f, bool negative, const Ov
   const std::uint64_t sign = negative ? sign_mask(f) : 0;
   if (overflow.infinity == Overflow::Infinity::saturate) return sign | max_finite_code(f);
   if (has_infinity(f)) return sign | infinity_code(f);
-  return has_nan(f) ? encode_nan(f, nan_value(negative), overflow) : sign | max_finite_code(f);
+  return has_nan(f) ? encode_overflow_nan(f, negative, overflow) : sign | max_finite_code(f);
 }
 
 /// The code of a finite number past the largest one.
@@ -102,7 +109,7 @@ constexpr std::uint64_t encode_overflow(const Format& f, bool negative, Rounding
                      (overflow.finite == Overflow::Finite::infinity && overflow_stops_at_max(rounding, negative));
   if (stops) return sign | max_finite_code(f);
   if (has_infinity(f)) return sign | infinity_code(f);
-  return has_nan(f) ? encode_nan(f, nan_value(negative), overflow) : sign | max_finite_code(f);
+  return has_nan(f) ? encode_overflow_nan(f, negative, overflow) : sign | max_finite_code(f);
 }
 
 constexpr std::uint64_t encode_integer(const Format& f, const Unrounded& x, Rounding rounding,
@@ -149,7 +156,7 @@ constexpr std::uint64_t encode_finite(const Format& f, const Unrounded& x, Round
 
 /// Rounds once into the format. Zero keeps its sign where the format has a negative zero.
 constexpr std::uint64_t encode(const Format& f, const Unrounded& x, Rounding rounding = Rounding::nearest_even,
-                               const Overflow& overflow = overflow_ieee, RandomBits random = {}) {
+                               const Overflow& overflow = {}, RandomBits random = {}) {
   if (x.negative && !f.has_sign && overflow.negative == Overflow::Negative::magnitude) {
     return encode(f, Unrounded{x.kind, false, x.exponent, x.significand, x.sticky}, rounding, overflow, random);
   }
@@ -173,13 +180,13 @@ constexpr std::uint64_t encode(const Format& f, const Unrounded& x, Rounding rou
 }
 
 constexpr std::uint64_t encode(const Format& f, const Value& v, Rounding rounding = Rounding::nearest_even,
-                               const Overflow& overflow = overflow_ieee, RandomBits random = {}) {
+                               const Overflow& overflow = {}, RandomBits random = {}) {
   return encode(f, exactly(v), rounding, overflow, random);
 }
 
 /// Decodes and encodes: one conversion of one code.
 constexpr std::uint64_t convert(const Format& from, std::uint64_t code, const Format& to,
-                                Rounding rounding = Rounding::nearest_even, const Overflow& overflow = overflow_ieee,
+                                Rounding rounding = Rounding::nearest_even, const Overflow& overflow = {},
                                 RandomBits random = {}) {
   return encode(to, decode(from, code), rounding, overflow, random);
 }

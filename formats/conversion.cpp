@@ -86,24 +86,30 @@ uint128 fixed_point(uint128 significand, int exponent, int unit) {
 }
 
 bool is_subnormal(const Format& f, const Value& v) {
-  return f.encoding == Encoding::floating && v.kind == Kind::finite && (v.significand >> f.fraction_bits) == 0;
+  return f.encoding == Encoding::floating && v.kind == Kind::finite &&
+         (v.significand >> f.fraction_bits) == 0;
 }
 
 class Converting {
  public:
   Converting(const Format& from, const Format& to, const ConversionOptions& options)
-      : from_(from), to_(to), options_(options), reads_source_(options.source && (*options.source != from || options.scale)) {}
+      : from_(from),
+        to_(to),
+        options_(options),
+        reads_source_(options.source && (*options.source != from || options.scale)) {}
 
   Outcome operator()(std::uint64_t code, RandomBits random) const {
     const Value value = decode(from_, code);
-    Unrounded x = options_.scale && value.kind != Kind::nan ? multiply(value, *options_.scale) : exactly(value);
+    Unrounded x = options_.scale && value.kind != Kind::nan ? multiply(value, *options_.scale)
+                                                            : exactly(value);
     if (reads_source_) x = exactly(as_source(*options_.source, x));
     Outcome outcome;
     outcome.code = encode(to_, x, options_.rounding, options_.overflow, random);
     describe(x, decode(to_, outcome.code), random, outcome);
     outcome.zero_made = outcome.zero_made || (value.kind == Kind::finite && x.kind == Kind::zero);
-    outcome.infinity_made = outcome.infinity_made || (value.kind == Kind::finite && x.kind == Kind::infinity &&
-                                                      decode(to_, outcome.code).kind == Kind::infinity);
+    outcome.infinity_made =
+        outcome.infinity_made || (value.kind == Kind::finite && x.kind == Kind::infinity &&
+                                  decode(to_, outcome.code).kind == Kind::infinity);
     return outcome;
   }
 
@@ -113,7 +119,8 @@ class Converting {
   }
 
  private:
-  void describe(const Unrounded& x, const Value& result, RandomBits random, Outcome& outcome) const {
+  void describe(const Unrounded& x, const Value& result, RandomBits random,
+                Outcome& outcome) const {
     outcome.nan_in = x.kind == Kind::nan;
     outcome.nan_made = x.kind != Kind::nan && result.kind == Kind::nan;
     outcome.zero_made = x.kind == Kind::finite && result.kind == Kind::zero;
@@ -125,7 +132,8 @@ class Converting {
     outcome.compared = x.kind == Kind::zero && result.kind == Kind::zero;
     if (x.kind != Kind::finite) return;
     Unrounded magnitude = x;
-    if (!to_.has_sign && options_.overflow.negative == Overflow::Negative::magnitude) magnitude.negative = false;
+    if (!to_.has_sign && options_.overflow.negative == Overflow::Negative::magnitude)
+      magnitude.negative = false;
     const bool out_of_range = !is_in_range(to_, magnitude, options_.rounding, random);
     outcome.saturated = out_of_range && is_number;
     outcome.compared = !out_of_range && is_number;
@@ -140,7 +148,8 @@ class Converting {
   static bool same_magnitude(const Unrounded& x, const Value& y) {
     if (y.kind != Kind::finite || x.sticky) return false;
     const int shift = x.exponent - y.exponent;
-    if (shift >= 0) return leading_bit(x.significand) + shift < 128 && x.significand << shift == y.significand;
+    if (shift >= 0)
+      return leading_bit(x.significand) + shift < 128 && x.significand << shift == y.significand;
     return -shift < 64 && x.significand == uint128{y.significand} << -shift;
   }
 
@@ -163,11 +172,13 @@ void check(const ConversionOptions& options) {
 }  // namespace
 
 int unit_exponent(const Format& f, const Unrounded& x) {
-  if (is_integer(f) || x.kind != Kind::finite) return is_integer(f) ? 0 : min_exponent(f) - f.fraction_bits;
+  if (is_integer(f) || x.kind != Kind::finite)
+    return is_integer(f) ? 0 : min_exponent(f) - f.fraction_bits;
   const int top = x.exponent + leading_bit(x.significand);
   const int lowest = min_exponent(f);
   if (top >= lowest) return top - f.fraction_bits;
-  return f.has_subnormals || f.encoding == Encoding::power_of_two ? lowest - f.fraction_bits : lowest;
+  return f.has_subnormals || f.encoding == Encoding::power_of_two ? lowest - f.fraction_bits
+                                                                  : lowest;
 }
 
 bool is_in_range(const Format& f, const Unrounded& x, Rounding rounding, RandomBits random) {
@@ -175,13 +186,14 @@ bool is_in_range(const Format& f, const Unrounded& x, Rounding rounding, RandomB
   if (x.negative && !f.has_sign && !is_integer(f)) return false;
   const int top = x.exponent + leading_bit(x.significand);
   if (is_integer(f)) {
-    return top <= 64 && shift_right_and_round(x.significand, -x.exponent, x.sticky, x.negative, rounding, random)
-                                .significand <= integer_limit(f, x.negative);
+    return top <= 64 &&
+           shift_right_and_round(x.significand, -x.exponent, x.sticky, x.negative, rounding, random)
+                   .significand <= integer_limit(f, x.negative);
   }
   if (top != max_exponent(f)) return top < max_exponent(f);
   const int shift = top - f.fraction_bits - x.exponent;
-  return shift_right_and_round(x.significand, shift, x.sticky, x.negative, rounding, random).significand <=
-         decode(f, max_finite_code(f)).significand;
+  return shift_right_and_round(x.significand, shift, x.sticky, x.negative, rounding, random)
+             .significand <= decode(f, max_finite_code(f)).significand;
 }
 
 std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code) {
@@ -201,8 +213,9 @@ ConversionOptions options_of(const Converter& converter) {
   return options;
 }
 
-ConversionSummary convert_codes(const Format& from, Packing from_packing, std::span<const std::byte> input,
-                                const Format& to, Packing to_packing, std::span<std::byte> output, std::size_t count,
+ConversionSummary convert_codes(const Format& from, Packing from_packing,
+                                std::span<const std::byte> input, const Format& to,
+                                Packing to_packing, std::span<std::byte> output, std::size_t count,
                                 const ConversionOptions& options) {
   check(options);
   const Converting converting(from, to, options);
@@ -219,7 +232,8 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing, std::s
     Tally tally;
     if (table.empty()) {
       for (std::size_t i = begin; i < end; ++i) {
-        const Outcome outcome = converting(load_code(input, from, from_packing, i), converting.random(i));
+        const Outcome outcome =
+            converting(load_code(input, from, from_packing, i), converting.random(i));
         store_code(output, to, to_packing, i, outcome.code);
         tally.add(outcome, 1);
       }
@@ -241,11 +255,12 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing, std::s
   return total.summary();
 }
 
-Tensor convert_tensor(const Tensor& tensor, const Format& to, Packing packing, const ConversionOptions& options,
-                      ConversionSummary& summary) {
+Tensor convert_tensor(const Tensor& tensor, const Format& to, Packing packing,
+                      const ConversionOptions& options, ConversionSummary& summary) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   std::vector<std::byte> output(byte_size(to, packing, count).value());
-  summary = convert_codes(tensor.format, tensor.packing, tensor.bytes, to, packing, output, count, options);
+  summary = convert_codes(tensor.format, tensor.packing, tensor.bytes, to, packing, output, count,
+                          options);
   return owning_tensor(tensor.name, to, packing, tensor.shape, std::move(output));
 }
 

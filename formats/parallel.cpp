@@ -45,7 +45,8 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
           failed_range = range;
           failure = std::current_exception();
         }
-        stopped = true;  // ranges before this one have begun already, so the first failure is still seen
+        stopped =
+            true;  // ranges before this one have begun already, so the first failure is still seen
       }
     }
   };

@@ -7,9 +7,9 @@
 
 namespace guardbit::formats {
 
-/// Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw ("Parallel random numbers: as easy as
-/// 1, 2, 3", SC'11): a bijection of the counter under the key, so element i's bits depend on the seed and i alone, not
-/// on who computes it or when.
+/// Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw ("Parallel random
+/// numbers: as easy as 1, 2, 3", SC'11): a bijection of the counter under the key, so element i's
+/// bits depend on the seed and i alone, not on who computes it or when.
 constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
@@ -26,12 +26,14 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
 
 inline constexpr int most_random_bits = 32;
 
-/// The random bits of element `index`, for Rounding::stochastic: the top `count` bits (at most 32) of its own word of
-/// the stream that `seed` selects; four elements share a block.
-constexpr RandomBits random_bits(std::uint64_t seed, std::uint64_t index, int count = most_random_bits) {
+/// The random bits of element `index`, for Rounding::stochastic: the top `count` bits (at most 32)
+/// of its own word of the stream that `seed` selects; four elements share a block.
+constexpr RandomBits random_bits(std::uint64_t seed, std::uint64_t index,
+                                 int count = most_random_bits) {
   const std::uint64_t block = index / 4;
-  const auto words = philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
-                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  const auto words =
+      philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return {std::uint64_t{words[index % 4]} >> (most_random_bits - count), count};
 }
 

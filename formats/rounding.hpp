@@ -89,6 +89,7 @@ struct Overflow {
     quiet,              ///< the quiet bit alone, positive
     all_ones_signed,    ///< all magnitude bits, sign kept
     all_ones,           ///< all magnitude bits, positive (NVIDIA's canonical NaN)
+    all_ones_of_nan,    ///< all magnitude bits, positive for a NaN, signed for a number that overflowed (cuda_fp8.h)
     cut,                ///< fraction cut, not quieted, sign kept; infinity where the cut leaves none (cvt.rna.tf32)
     cut_then_below,     ///< cut, then the next lower magnitude code (cvt.rna.satfinite.tf32)
   };

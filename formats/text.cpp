@@ -18,7 +18,9 @@ using boost::multiprecision::cpp_int;
 /// Far past every format (its largest exponent is 2^15 - 1 + 32768), with room for sums of ints.
 constexpr int beyond_exponent = 1 << 20;
 
-cpp_int power(int base, int exponent) { return boost::multiprecision::pow(cpp_int(base), static_cast<unsigned>(exponent)); }
+cpp_int power(int base, int exponent) {
+  return boost::multiprecision::pow(cpp_int(base), static_cast<unsigned>(exponent));
+}
 
 Decimal normalised(bool negative, std::string digits, int exponent) {
   const std::size_t first = digits.find_first_not_of('0');
@@ -28,7 +30,8 @@ Decimal normalised(bool negative, std::string digits, int exponent) {
   return {negative, digits.substr(first, last - first + 1), exponent};
 }
 
-/// significand * 2^exponent, plus a tail when sticky, with the significand cut to what Unrounded holds.
+/// significand * 2^exponent, plus a tail when sticky, with the significand cut to what Unrounded
+/// holds.
 Unrounded cut(bool negative, cpp_int significand, int exponent, bool sticky) {
   if (significand == 0) return exactly(zero_value(negative));
   constexpr int width = 120;
@@ -42,7 +45,8 @@ Unrounded cut(bool negative, cpp_int significand, int exponent, bool sticky) {
   const cpp_int high = significand >> 64;
   const cpp_int low = significand & ~std::uint64_t{0};
   return {Kind::finite, negative, exponent,
-          (uint128{static_cast<std::uint64_t>(high)} << 64) | static_cast<std::uint64_t>(low), sticky};
+          (uint128{static_cast<std::uint64_t>(high)} << 64) | static_cast<std::uint64_t>(low),
+          sticky};
 }
 
 Unrounded beyond(bool negative, bool large) {
@@ -73,9 +77,11 @@ struct Scientific {
 std::optional<int> parse_exponent(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   int value = beyond_exponent;
-  std::from_chars(text.data(), text.data() + text.size(), value);  // left as it is when out of range
+  std::from_chars(text.data(), text.data() + text.size(),
+                  value);  // left as it is when out of range
   value = std::min(value, beyond_exponent);
   return negative ? -value : value;
 }
@@ -104,10 +110,12 @@ std::optional<Scientific> parse_scientific(std::string_view text, int base, char
 }
 
 ParsedValue from_decimal_digits(bool negative, const Scientific& number) {
-  const Decimal decimal = normalised(negative, number.digits, number.exponent - number.fraction_digits);
+  const Decimal decimal =
+      normalised(negative, number.digits, number.exponent - number.fraction_digits);
   if (decimal.digits == "0") return {exactly(zero_value(negative)), decimal, {}, 0};
   const int leading = static_cast<int>(decimal.digits.size()) + decimal.exponent;
-  if (leading > most_digits || leading < -most_digits) return {beyond(negative, leading > 0), {}, {}, 0};
+  if (leading > most_digits || leading < -most_digits)
+    return {beyond(negative, leading > 0), {}, {}, 0};
   return {unrounded(decimal), decimal, {}, 0};
 }
 
@@ -117,8 +125,12 @@ ParsedValue from_hex_digits(bool negative, const Scientific& number) {
   const int exponent = number.exponent - 4 * number.fraction_digits;
   const int leading = static_cast<int>(boost::multiprecision::msb(significand)) + exponent;
   constexpr int most_bits = most_digits / 3 * 10;  // 2^10 > 10^3
-  if (leading > most_bits || leading < -most_bits) return {beyond(negative, leading > 0), {}, {}, 0};
-  return {cut(negative, significand, exponent, false), decimal_of(negative, significand, exponent), {}, 0};
+  if (leading > most_bits || leading < -most_bits)
+    return {beyond(negative, leading > 0), {}, {}, 0};
+  return {cut(negative, significand, exponent, false),
+          decimal_of(negative, significand, exponent),
+          {},
+          0};
 }
 
 /// "0x3c00:fp16"
@@ -131,10 +143,12 @@ ParsedValue parse_code(std::string_view text, std::size_t colon, std::string_vie
   const char* end = digits.data() + digits.size();
   const auto parsed = std::from_chars(begin, end, word, base == 0 ? 16 : base);
   const int shift = container_shift(format);
-  if (base == 0 || parsed.ec != std::errc{} || parsed.ptr != end || (word >> shift) > code_mask(format)) {
-    throw Error(std::string(where), "'" + std::string(text) + "' is not a code of " +
-                                        std::to_string(bits(format) + shift) + " bits; write it as in " +
-                                        hex_text(format, min_normal_code(format)) + ":" + name_of(format));
+  if (base == 0 || parsed.ec != std::errc{} || parsed.ptr != end ||
+      (word >> shift) > code_mask(format)) {
+    throw Error(std::string(where),
+                "'" + std::string(text) + "' is not a code of " +
+                    std::to_string(bits(format) + shift) + " bits; write it as in " +
+                    hex_text(format, min_normal_code(format)) + ":" + name_of(format));
   }
   const std::uint64_t code = word >> shift;
   const Value value = decode(format, code);
@@ -187,7 +201,8 @@ ParsedValue parse_value(std::string_view text, std::string_view where) {
   if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
     return parse_code(rest, colon, where);
   }
-  if (rest.size() > most_digits) throw Error(std::string(where), "a number of more than 20000 characters");
+  if (rest.size() > most_digits)
+    throw Error(std::string(where), "a number of more than 20000 characters");
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   if (rest == "inf" || rest == "infinity") return {exactly(infinity_value(negative)), {}, {}, 0};
@@ -195,10 +210,14 @@ ParsedValue parse_value(std::string_view text, std::string_view where) {
   if (rest.starts_with("0x")) {
     const auto number = parse_scientific(rest.substr(2), 16, 'p');
     if (number && number->has_exponent) return from_hex_digits(negative, *number);
-    throw Error(std::string(where), "'" + std::string(text) + "' is neither a code nor a number; a code names its "
-                "format, as in 0x3c00:fp16, and a hexadecimal number its exponent, as in 0x1.8p-3");
+    throw Error(
+        std::string(where),
+        "'" + std::string(text) +
+            "' is neither a code nor a number; a code names its "
+            "format, as in 0x3c00:fp16, and a hexadecimal number its exponent, as in 0x1.8p-3");
   }
-  if (const auto number = parse_scientific(rest, 10, 'e')) return from_decimal_digits(negative, *number);
+  if (const auto number = parse_scientific(rest, 10, 'e'))
+    return from_decimal_digits(negative, *number);
   throw Error(std::string(where), "'" + std::string(text) + "' is not a number",
               "a decimal, 0x1.8p-3, inf, nan, or a code as in 0x3c00:fp16");
 }
@@ -220,8 +239,10 @@ Decimal difference(const Decimal& x, const Decimal& y) {
 
 Decimal scaled(const Decimal& x, int power_of_two) {
   const cpp_int digits(x.digits);
-  if (power_of_two >= 0) return normalised(x.negative, cpp_int(digits << power_of_two).str(), x.exponent);
-  return normalised(x.negative, cpp_int(digits * power(5, -power_of_two)).str(), x.exponent + power_of_two);
+  if (power_of_two >= 0)
+    return normalised(x.negative, cpp_int(digits << power_of_two).str(), x.exponent);
+  return normalised(x.negative, cpp_int(digits * power(5, -power_of_two)).str(),
+                    x.exponent + power_of_two);
 }
 
 Unrounded unrounded(const Decimal& x) {
@@ -249,8 +270,10 @@ std::string to_string(const Decimal& x, int digits) {
     if (count > 1) text += "." + shown.digits.substr(1);
     return text + "e" + (point > 0 ? "+" : "") + std::to_string(point - 1);
   }
-  if (point >= count) return sign + shown.digits + std::string(static_cast<std::size_t>(point - count), '0');
-  if (point <= 0) return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + shown.digits;
+  if (point >= count)
+    return sign + shown.digits + std::string(static_cast<std::size_t>(point - count), '0');
+  if (point <= 0)
+    return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + shown.digits;
   return sign + shown.digits.substr(0, static_cast<std::size_t>(point)) + "." +
          shown.digits.substr(static_cast<std::size_t>(point));
 }
@@ -293,7 +316,8 @@ std::string hex_float(const Value& value) {
 Fields fields_of(const Format& format, std::uint64_t code) {
   code &= code_mask(format);
   return {binary(code >> (bits(format) - 1), format.has_sign ? 1 : 0),
-          binary(code >> format.fraction_bits, format.exponent_bits), binary(code, format.fraction_bits)};
+          binary(code >> format.fraction_bits, format.exponent_bits),
+          binary(code, format.fraction_bits)};
 }
 
 std::string binary_text(const Format& format, std::uint64_t code) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,16 +50,19 @@ struct Cast {
     list += ", " + std::string(row->name);
   }
   const auto known = formats::converter_names();
-  const bool elsewhere = std::find(known.begin(), known.end(), formats::lower_case(name)) != known.end();
+  const bool elsewhere =
+      std::find(known.begin(), known.end(), formats::lower_case(name)) != known.end();
   throw formats::Error("--overflow",
-                       elsewhere ? "converter '" + name + "' does not convert to " + formats::name_of(to)
-                                 : formats::unknown_name("overflow rule", name, names),
+                       elsewhere
+                           ? "converter '" + name + "' does not convert to " + formats::name_of(to)
+                           : formats::unknown_name("overflow rule", name, names),
                        list);
 }
 
 formats::Value parse_scale(const std::string& text) {
   const formats::ParsedValue number = formats::parse_value(text, "--scale");
-  const formats::Value scale = formats::decode(formats::fp64, formats::encode(formats::fp64, number.value));
+  const formats::Value scale =
+      formats::decode(formats::fp64, formats::encode(formats::fp64, number.value));
   if (scale.kind != formats::Kind::finite) {
     throw formats::Error("--scale", "'" + text + "' is not a finite FP64 number other than zero");
   }
@@ -68,7 +72,8 @@ formats::Value parse_scale(const std::string& text) {
 /// A converter brings its own rounding; naming another one beside it is a contradiction.
 formats::ConversionOptions conversion_options(const Options& options, const formats::Format& to) {
   formats::ConversionOptions conversion;
-  if (!options.rounding.empty()) conversion.rounding = formats::require_rounding(options.rounding, "--rounding");
+  if (!options.rounding.empty())
+    conversion.rounding = formats::require_rounding(options.rounding, "--rounding");
   const std::string overflow = formats::lower_case(options.overflow);
   if (overflow == "saturate") {
     conversion.overflow = formats::overflow_saturate;
@@ -76,8 +81,10 @@ formats::ConversionOptions conversion_options(const Options& options, const form
     const formats::Converter* converter = formats::find_converter(overflow, to);
     if (converter == nullptr) refuse_overflow(options.overflow, to);
     if (!options.rounding.empty() && conversion.rounding != converter->rounding) {
-      throw formats::Error("--rounding", "converter " + std::string(converter->name) + " rounds " +
-                                             std::string(formats::rounding_names[static_cast<std::size_t>(converter->rounding)]));
+      throw formats::Error(
+          "--rounding",
+          "converter " + std::string(converter->name) + " rounds " +
+              std::string(formats::rounding_names[static_cast<std::size_t>(converter->rounding)]));
     }
     conversion = formats::options_of(*converter);
   }
@@ -99,9 +106,11 @@ std::vector<formats::Tensor> select(const formats::TensorFile& file, const Optio
   std::vector<formats::Tensor> selected;
   for (const std::string& name : options.tensors) {
     const formats::Tensor* tensor = file.find(name);
-    if (tensor == nullptr) throw formats::Error(options.input, formats::unknown_name("tensor", name, names), list);
-    const bool repeated = std::any_of(selected.begin(), selected.end(),
-                                      [&](const formats::Tensor& other) { return other.name == name; });
+    if (tensor == nullptr)
+      throw formats::Error(options.input, formats::unknown_name("tensor", name, names), list);
+    const bool repeated =
+        std::any_of(selected.begin(), selected.end(),
+                    [&](const formats::Tensor& other) { return other.name == name; });
     if (!repeated) selected.push_back(*tensor);
   }
   return selected;
@@ -109,13 +118,15 @@ std::vector<formats::Tensor> select(const formats::TensorFile& file, const Optio
 
 /// Sub-byte codes lie densely where the file's kind has a type for that.
 formats::Packing output_packing(const std::string& path, const formats::Format& to) {
-  const bool dense = path.ends_with(".safetensors") && formats::find_dtype(to, formats::Packing::dense) != nullptr;
+  const bool dense =
+      path.ends_with(".safetensors") && formats::find_dtype(to, formats::Packing::dense) != nullptr;
   return dense ? formats::Packing::dense : formats::Packing::container;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text;
-  for (const std::int64_t dimension : shape) text += (text.empty() ? "" : "x") + std::to_string(dimension);
+  for (const std::int64_t dimension : shape)
+    text += (text.empty() ? "" : "x") + std::to_string(dimension);
   return text.empty() ? "scalar" : text;
 }
 
@@ -127,14 +138,16 @@ std::string ulp_text(double ulps) {
 
 void print_table(const std::vector<Cast>& casts, const formats::Format& to) {
   Table table("lllrrrrrrrrr");
-  table.add({"tensor", "shape", "from", "zeros", "infs", "NaNs", "saturated", "subnormal", "inexact", "of", "max ulp",
-             "mean ulp"});
+  table.add({"tensor", "shape", "from", "zeros", "infs", "NaNs", "saturated", "subnormal",
+             "inexact", "of", "max ulp", "mean ulp"});
   for (const Cast& cast : casts) {
     const formats::ConversionSummary& s = cast.summary;
-    table.add({paint(cast.tensor.name, Colour::bold), shape_text(cast.tensor.shape), formats::name_of(cast.from),
-               std::to_string(s.zeros_made), std::to_string(s.infinities_made), std::to_string(s.nans_made),
-               std::to_string(s.saturated), std::to_string(s.subnormals_made), std::to_string(s.inexact),
-               std::to_string(s.elements), ulp_text(s.max_ulp_error), ulp_text(s.mean_ulp_error)});
+    table.add({paint(cast.tensor.name, Colour::bold), shape_text(cast.tensor.shape),
+               formats::name_of(cast.from), std::to_string(s.zeros_made),
+               std::to_string(s.infinities_made), std::to_string(s.nans_made),
+               std::to_string(s.saturated), std::to_string(s.subnormals_made),
+               std::to_string(s.inexact), std::to_string(s.elements), ulp_text(s.max_ulp_error),
+               ulp_text(s.mean_ulp_error)});
   }
   std::cout << "to " << paint(formats::name_of(to), Colour::bold) << '\n';
   table.print(std::cout);
@@ -168,7 +181,8 @@ void run(const Options& options) {
   const std::vector<formats::Tensor> selected = select(file, options);
 
   std::size_t total = 0;
-  for (const formats::Tensor& tensor : selected) total += static_cast<std::size_t>(formats::element_count(tensor.shape));
+  for (const formats::Tensor& tensor : selected)
+    total += static_cast<std::size_t>(formats::element_count(tensor.shape));
   ProgressLine progress("converting", total);
   std::size_t before = 0;
   conversion.progress = [&](std::size_t done) { progress.update(before + done); };
@@ -200,17 +214,28 @@ void run(const Options& options) {
 void add_cast(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("cast", "Convert arrays from one format to another");
   const auto options = std::make_shared<Options>();
-  command->add_option("input", options->input, "A .safetensors, .npy or .npz file")->type_name("FILE")->required();
-  command->add_option("--to", options->to, "The format to convert to")->type_name("FORMAT")->required();
-  command->add_option("--from", options->from, "The format of the input, where the file does not say it")
+  command->add_option("IN", options->input, "A .safetensors, .npy or .npz file")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--to", options->to, "The format to convert to")
+      ->type_name("FORMAT")
+      ->required();
+  command
+      ->add_option("--from", options->from,
+                   "The format of the input, where the file does not say it")
       ->type_name("FORMAT");
-  command->add_option("--rounding", options->rounding, "How to round (default nearest_even)")->type_name("ROUNDING");
-  command->add_option("--overflow", options->overflow,
-                      "ieee (default), saturate, or a converter such as pytorch")
+  command->add_option("--rounding", options->rounding, "How to round (default nearest_even)")
+      ->type_name("ROUNDING");
+  command
+      ->add_option("--overflow", options->overflow,
+                   "ieee (default), saturate, or a converter such as pytorch")
       ->type_name("OVERFLOW");
-  command->add_option("--scale", options->scale, "Multiply by this FP64 number, exactly, before the one rounding")
+  command
+      ->add_option("--scale", options->scale,
+                   "Multiply by this FP64 number, exactly, before the one rounding")
       ->type_name("VALUE");
-  command->add_option("--seed", options->seed, "Of stochastic rounding (default 0)")->type_name("N");
+  command->add_option("--seed", options->seed, "Of stochastic rounding (default 0)")
+      ->type_name("N");
   command->add_option("--tensor", options->tensors, "Convert and write only these tensors")
       ->type_name("NAME")
       ->expected(1)
@@ -219,12 +244,16 @@ void add_cast(CLI::App& app, int&) {
   command->add_option("--threads", options->threads, "Threads (default: all processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
-  command->add_option("-o,--output", options->output, "The file to write; its extension names its kind")
+  command
+      ->add_option("-o,--output", options->output,
+                   "The file to write; its extension names its kind")
       ->type_name("FILE")
       ->required();
   command->add_flag("--json", options->json, "Print the summary as JSON");
-  command->footer("Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o w8.safetensors\n"
-                  "'guardbit formats --converters' lists the converters.");
+  command->footer(
+      "Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o "
+      "w8.safetensors\n"
+      "'guardbit formats --converters' lists the converters.");
   command->callback([options] { run(*options); });
 }
 

@@ -16,14 +16,17 @@ namespace {
 
 std::string format_words(bool with_blocks) {
   std::string words;
-  for (const formats::FormatEntry& entry : formats::format_catalogue) words += std::string(entry.name) + " ";
+  for (const formats::FormatEntry& entry : formats::format_catalogue)
+    words += std::string(entry.name) + " ";
   if (with_blocks) {
-    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) words += std::string(entry.name) + " ";
+    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue)
+      words += std::string(entry.name) + " ";
   }
   return words;
 }
 
-/// The words that may stand for an option's value, by the type name that its help shows; a leading "-f" means files.
+/// The words that may stand for an option's value, by the type name that its help shows; a leading
+/// "-f" means files.
 std::string value_words(const std::string& type) {
   if (type == "FORMAT") return format_words(true);
   if (type == "ROUNDING") {
@@ -50,8 +53,10 @@ std::string value_words(const std::string& type) {
 
 std::string shown_names(const CLI::Option& option, std::string_view separator) {
   std::string names;
-  for (const std::string& name : option.get_lnames()) names += (names.empty() ? "" : std::string(separator)) + "--" + name;
-  for (const std::string& name : option.get_snames()) names += (names.empty() ? "" : std::string(separator)) + "-" + name;
+  for (const std::string& name : option.get_lnames())
+    names += (names.empty() ? "" : std::string(separator)) + "--" + name;
+  for (const std::string& name : option.get_snames())
+    names += (names.empty() ? "" : std::string(separator)) + "-" + name;
   return names;
 }
 
@@ -71,20 +76,23 @@ void print_command(const CLI::App& command) {
     std::cout << "        " << shown_names(*option, "|") << ") words='" << words << "' ;;\n";
   }
   if (positional == "-f") positional.clear();  // file names complete by default
-  std::cout << "        *) words='" << positional << options << "' ;;\n      esac ;;\n";
+  std::cout << "        *) words='" << positional << ' ' << options << "' ;;\n      esac ;;\n";
 }
 
 void print_bash(const CLI::App& app) {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   std::string names;
   for (const CLI::App* command : commands) names += command->get_name() + " ";
-  // ':' and '=' break words in bash, which user-defined formats contain; nothing completes past them.
-  std::cout << "# bash completion of guardbit; load it with: source <(guardbit completion bash)\n"
-               "_guardbit() {\n"
-               "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words=''\n"
-               "  if ((COMP_CWORD == 1)); then\n"
-               "    COMPREPLY=($(compgen -W '"
-            << names << "--help --version' -- \"$current\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n";
+  // ':' and '=' break words in bash, which user-defined formats contain; nothing completes past
+  // them.
+  std::cout
+      << "# bash completion of guardbit; load it with: source <(guardbit completion bash)\n"
+         "_guardbit() {\n"
+         "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words=''\n"
+         "  if ((COMP_CWORD == 1)); then\n"
+         "    COMPREPLY=($(compgen -W '"
+      << names
+      << "--help --version' -- \"$current\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n";
   for (const CLI::App* command : commands) print_command(*command);
   std::cout << "  esac\n"
                "  [[ $words == -f ]] && words=''\n"
@@ -98,10 +106,11 @@ void print_bash(const CLI::App& app) {
 void add_completion(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
   const auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "The shell")->type_name("{bash}")->required();
+  command->add_option("SHELL", *shell, "The shell")->type_name("{bash}")->required();
   command->footer("Example: source <(guardbit completion bash)");
   command->callback([shell, &app] {
-    if (*shell != "bash") throw formats::Error("completion", "no completion for '" + *shell + "'", "bash");
+    if (*shell != "bash")
+      throw formats::Error("completion", "no completion for '" + *shell + "'", "bash");
     print_bash(app);
   });
 }

@@ -50,15 +50,17 @@ std::string_view block_standard(const formats::BlockFormat& format) {
     names.push_back(entry.name);
     block_names += ", " + std::string(entry.name);
   }
-  throw formats::Error("formats", formats::unknown_name("format", name, names),
-                       formats::format_names() + block_names +
-                           ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
+  throw formats::Error(
+      "formats", formats::unknown_name("format", name, names),
+      formats::format_names() + block_names +
+          ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
 }
 
 Selection select(const std::vector<std::string>& names) {
   Selection selection;
   const auto add_block = [&](const formats::BlockFormat& format) {
-    selection.block.push_back(facts_of(std::string(block_name(format)), format, block_standard(format)));
+    selection.block.push_back(
+        facts_of(std::string(block_name(format)), format, block_standard(format)));
   };
   for (const std::string& name : names) {
     if (const auto block = formats::find_block_format(name)) {
@@ -70,8 +72,10 @@ Selection select(const std::vector<std::string>& names) {
     }
   }
   if (names.empty()) {
-    for (const formats::FormatEntry& entry : formats::format_catalogue) selection.plain.push_back(facts_of(entry.format));
-    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) add_block(entry.format);
+    for (const formats::FormatEntry& entry : formats::format_catalogue)
+      selection.plain.push_back(facts_of(entry.format));
+    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue)
+      add_block(entry.format);
   }
   return selection;
 }
@@ -95,12 +99,14 @@ std::string short_number(const std::string& text) {
 /// One line per format.
 Table overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
   Table table("lrlrlllrrl");
-  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", "ulp at 1", "digits", "specials"});
+  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", "ulp at 1",
+             "digits", "specials"});
   for (const std::vector<Fact>& facts : formats) {
     const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("bits"), text("layout"), text("bias"),
-               short_number(text("smallest_subnormal")), short_number(text("smallest_normal")),
-               short_number(text("largest")), short_number(text("ulp_at_1")),
+    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("bits"),
+               text("layout"), text("bias"), short_number(text("smallest_subnormal")),
+               short_number(text("smallest_normal")), short_number(text("largest")),
+               short_number(text("ulp_at_1")),
                text("decimal_digits") + "/" + text("distinguishing_digits"), text("specials")});
   }
   return table;
@@ -108,17 +114,20 @@ Table overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
 
 Table block_overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
   Table table("llrllrl");
-  table.add({"block format", "element", "counts in", "scale", "tensor scale", "block", "bits/element"});
+  table.add(
+      {"block format", "element", "counts in", "scale", "tensor scale", "block", "bits/element"});
   for (const std::vector<Fact>& facts : formats) {
     const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("element"), text("element_exponent"),
-               text("scale"), text("tensor_scale"), text("block_size"), text("bits_per_element")});
+    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("element"),
+               text("element_exponent"), text("scale"), text("tensor_scale"), text("block_size"),
+               text("bits_per_element")});
   }
   return table;
 }
 
 /// Below a side-by-side table, what is too long for its columns.
-void print_standards(const std::vector<std::vector<Fact>>& formats, std::size_t begin, std::size_t end) {
+void print_standards(const std::vector<std::vector<Fact>>& formats, std::size_t begin,
+                     std::size_t end) {
   std::cout << paint("defined by", Colour::dim) << '\n';
   Table table("ll", false);
   for (std::size_t i = begin; i < end; ++i) {
@@ -138,7 +147,8 @@ void print_vertically(const std::vector<std::vector<Fact>>& formats) {
       std::size_t widest = 0;
       for (const Fact& f : formats[end]) {
         // Long prose counts little: it is wrapped where formats stand side by side.
-        if (f.key != "standard" && f.key != "aliases") widest = std::max(widest, display_width(f.text));
+        if (f.key != "standard" && f.key != "aliases")
+          widest = std::max(widest, display_width(f.text));
       }
       if (end > begin && width + widest + 2 > screen) break;
       width += widest + 2;
@@ -150,7 +160,8 @@ void print_vertically(const std::vector<std::vector<Fact>>& formats) {
       if (!alone && (key == "standard" || key == "aliases")) continue;
       std::vector<std::string> cells = {paint(formats[begin][i].label, Colour::dim)};
       for (std::size_t column = begin; column < end; ++column) {
-        cells.push_back(i == 0 ? paint(formats[column][i].text, Colour::bold) : formats[column][i].text);
+        cells.push_back(i == 0 ? paint(formats[column][i].text, Colour::bold)
+                               : formats[column][i].text);
       }
       table.add(cells);
     }
@@ -166,9 +177,12 @@ void print_overview(const Selection& selection) {
   std::cout << '\n';
   block_overview(selection.block, true).print(std::cout);
   std::cout << '\n'
-            << paint("s-e-f: sign, exponent and fraction bits. digits: decimal digits kept / needed to distinguish.\n"
-                     "Any e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals] is a format too.",
-                     Colour::dim)
+            << paint(
+                   "s-e-f: sign, exponent and fraction bits. digits: decimal digits kept / needed "
+                   "to distinguish.\n"
+                   "Any e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals] "
+                   "is a format too.",
+                   Colour::dim)
             << '\n';
 }
 
@@ -201,19 +215,26 @@ void run(const Options& options) {
 }  // namespace
 
 void add_formats(CLI::App& app, int&) {
-  CLI::App* command = app.add_subcommand("formats", "Number formats: bits, range, precision, specials");
+  CLI::App* command =
+      app.add_subcommand("formats", "Number formats: bits, range, precision, specials");
   const auto options = std::make_shared<Options>();
   const auto converters = std::make_shared<bool>(false);
-  command->add_option("names", options->names, "Formats to set side by side (default: a table of all)")
+  command
+      ->add_option("NAME", options->names, "Formats to set side by side (default: a table of all)")
       ->type_name("FORMAT");
   CLI::Option* json = command->add_flag("--json", options->json, "Print JSON");
-  CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "Print Markdown tables");
-  command->add_flag("--converters", *converters, "Print the converters' rules instead, as Markdown tables")
+  CLI::Option* markdown =
+      command->add_flag("--markdown", options->markdown, "Print Markdown tables");
+  command
+      ->add_flag("--converters", *converters,
+                 "Print the converters' rules instead, as Markdown tables")
       ->excludes(json)
       ->excludes(markdown);
   json->excludes(markdown);
-  command->footer("Example: guardbit formats e4m3 e5m2 e5m6:bias=20\n"
-                  "A format is a name or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals].");
+  command->footer(
+      "Example: guardbit formats e4m3 e5m2 e5m6:bias=20\n"
+      "A format is a name or "
+      "e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals].");
   command->callback([options, converters] {
     if (*converters) {
       std::cout << formats::converters_markdown();

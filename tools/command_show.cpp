@@ -34,7 +34,8 @@ std::vector<formats::Format> overview_formats(const formats::ParsedValue& number
   std::vector<formats::Format> list;
   if (number.format) list.push_back(*number.format);
   for (const formats::FormatEntry& entry : formats::format_catalogue) {
-    if (!formats::is_integer(entry.format) && entry.format != number.format) list.push_back(entry.format);
+    if (!formats::is_integer(entry.format) && entry.format != number.format)
+      list.push_back(entry.format);
   }
   return list;
 }
@@ -42,7 +43,8 @@ std::vector<formats::Format> overview_formats(const formats::ParsedValue& number
 /// Programs get the integer formats in the same shape as the others.
 void append_integers(const formats::ParsedValue& number, std::vector<formats::Format>& list) {
   for (const formats::FormatEntry& entry : formats::format_catalogue) {
-    if (formats::is_integer(entry.format) && entry.format != number.format) list.push_back(entry.format);
+    if (formats::is_integer(entry.format) && entry.format != number.format)
+      list.push_back(entry.format);
   }
 }
 
@@ -60,8 +62,8 @@ std::string painted_fields(const formats::Format& format, std::uint64_t code) {
 /// All digits, or so many of them and how many there are.
 std::string number_text(const formats::Decimal& number, std::size_t digits) {
   if (digits == 0 || number.digits.size() <= digits) return formats::to_string(number);
-  return formats::to_string(number, static_cast<int>(digits)) + "… (" + std::to_string(number.digits.size()) +
-         " digits)";
+  return formats::to_string(number, static_cast<int>(digits)) + "… (" +
+         std::to_string(number.digits.size()) + " digits)";
 }
 
 std::string value_text(const formats::Value& value, int digits) {
@@ -76,7 +78,8 @@ std::string padded(std::string text, std::size_t width) {
 
 /// "LABEL  LEAD TEXT", the text wrapped below itself.
 void print_line(std::string_view label, const std::string& lead, const std::string& text) {
-  std::string margin = std::string(indent, ' ') + paint(padded(std::string(label), label_width), Colour::dim) + lead;
+  std::string margin =
+      std::string(indent, ' ') + paint(padded(std::string(label), label_width), Colour::dim) + lead;
   const std::size_t width = indent + label_width + lead.size();
   for (const std::string& line : wrapped(text, screen - width)) {
     std::cout << margin << line << '\n';
@@ -94,17 +97,20 @@ std::string error_text(const Dissection& d, const formats::ParsedValue& number, 
     return lost ? "overflow" : "underflow";
   }
   const std::string difference = formats::to_string(*d.error, digits);
-  if (!d.error_in_ulp) return "out of range by " + (d.error->negative ? difference.substr(1) : difference);
+  if (!d.error_in_ulp)
+    return "out of range by " + (d.error->negative ? difference.substr(1) : difference);
   return formats::to_string(*d.error_in_ulp, 4) + " ulp = " + difference;
 }
 
-std::string code_value_text(const Dissection& d, const std::optional<std::uint64_t>& code, int digits) {
+std::string code_value_text(const Dissection& d, const std::optional<std::uint64_t>& code,
+                            int digits) {
   return code ? value_text(formats::decode(d.format, *code), digits) : "nothing";
 }
 
 std::string names_text(const Answer& answer) {
   std::string text;
-  for (const std::string_view name : answer.converters) text += (text.empty() ? "" : ", ") + std::string(name);
+  for (const std::string_view name : answer.converters)
+    text += (text.empty() ? "" : ", ") + std::string(name);
   return text;
 }
 
@@ -123,11 +129,13 @@ bool converters_differ(const Dissection& d) {
   return d.answers.size() > 1 || (d.answers.size() == 1 && d.answers.front().code != d.code);
 }
 
-/// Two lines, and what the converters give where they differ from each other or from the code shown.
+/// Two lines, and what the converters give where they differ from each other or from the code
+/// shown.
 void print_short(const Dissection& d, const formats::ParsedValue& number) {
   constexpr std::size_t value_column = 60;
   std::string line = paint(padded(formats::name_of(d.format), indent), Colour::bold) +
-                     padded(formats::hex_text(d.format, d.code), 10) + "  " + painted_fields(d.format, d.code);
+                     padded(formats::hex_text(d.format, d.code), 10) + "  " +
+                     painted_fields(d.format, d.code);
   const std::string value = d.value.kind == formats::Kind::finite
                                 ? number_text(formats::exact_decimal(d.value), overview_digits)
                                 : formats::exact_text(d.value);
@@ -140,13 +148,15 @@ void print_short(const Dissection& d, const formats::ParsedValue& number) {
   } else {
     line.append(value_column - column, ' ');
   }
-  std::cout << line << paint(value, Colour::bold) << '\n' << std::string(indent, ' ') << error_text(d, number, 5);
+  std::cout << line << paint(value, Colour::bold) << '\n'
+            << std::string(indent, ' ') << error_text(d, number, 5);
   const int digits = std::max(9, distinguishing_digits(d.format));
   if (d.below && d.above) {
     std::cout << paint(", between ", Colour::dim) << code_value_text(d, d.below, digits)
               << paint(" and ", Colour::dim) << code_value_text(d, d.above, digits);
   } else if (d.below || d.above) {
-    std::cout << paint(d.below ? ", the largest; below it " : ", the smallest; above it ", Colour::dim)
+    std::cout << paint(d.below ? ", the largest; below it " : ", the smallest; above it ",
+                       Colour::dim)
               << code_value_text(d, d.below ? d.below : d.above, digits);
   }
   std::cout << '\n';
@@ -155,8 +165,9 @@ void print_short(const Dissection& d, const formats::ParsedValue& number) {
 
 /// A line per property, with every digit.
 void print_fully(const Dissection& d, const formats::ParsedValue& number) {
-  std::cout << paint(padded(formats::name_of(d.format), indent), Colour::bold) << formats::hex_text(d.format, d.code)
-            << "  " << painted_fields(d.format, d.code) << '\n';
+  std::cout << paint(padded(formats::name_of(d.format), indent), Colour::bold)
+            << formats::hex_text(d.format, d.code) << "  " << painted_fields(d.format, d.code)
+            << '\n';
   print_line("exactly", "", value_text(d.value, 0));
   if (d.value.kind == formats::Kind::finite) {
     print_line("shortest", "", formats::shortest_text(d.format, d.code));
@@ -165,7 +176,8 @@ void print_fully(const Dissection& d, const formats::ParsedValue& number) {
   print_line("error", "", error_text(d, number, 0));
   for (const auto& [label, code] : {std::pair("below", d.below), std::pair("above", d.above)}) {
     if (d.value.kind == formats::Kind::nan) break;
-    print_line(label, code ? formats::hex_text(d.format, *code) + "  " : "", code_value_text(d, code, 0));
+    print_line(label, code ? formats::hex_text(d.format, *code) + "  " : "",
+               code_value_text(d, code, 0));
   }
   print_answers(d);
 }
@@ -176,7 +188,8 @@ void print_integers(const formats::ParsedValue& number, formats::Rounding roundi
   for (const formats::FormatEntry& entry : formats::format_catalogue) {
     if (!formats::is_integer(entry.format) || entry.format == number.format) continue;
     const Dissection d = dissect(number, entry.format, rounding);
-    table.add({paint(padded(std::string(entry.name), indent - 2), Colour::bold), formats::hex_text(d.format, d.code),
+    table.add({paint(padded(std::string(entry.name), indent - 2), Colour::bold),
+               formats::hex_text(d.format, d.code),
                formats::exact_text(d.value) + paint("  " + error_text(d, number, 5), Colour::dim)});
   }
   table.print(std::cout);
@@ -185,19 +198,25 @@ void print_integers(const formats::ParsedValue& number, formats::Rounding roundi
 void run(const Options& options) {
   const formats::Rounding rounding = formats::require_rounding(options.rounding, "--rounding");
   if (rounding == formats::Rounding::stochastic) {
-    throw formats::Error("--rounding", "stochastic rounding has no single answer; 'guardbit cast' does it");
+    throw formats::Error("--rounding",
+                         "stochastic rounding has no single answer; 'guardbit cast' does it");
   }
   std::vector<formats::Format> wanted;
-  for (const std::string& name : options.formats) wanted.push_back(formats::require_format(name, "--format"));
+  for (const std::string& name : options.formats)
+    wanted.push_back(formats::require_format(name, "--format"));
   std::vector<formats::ParsedValue> numbers;
-  for (const std::string& value : options.values) numbers.push_back(formats::parse_value(value, "show"));
+  for (const std::string& value : options.values)
+    numbers.push_back(formats::parse_value(value, "show"));
 
-  auto document = nlohmann::ordered_json::array();
+  nlohmann::ordered_json document;
+  document["values"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    nlohmann::ordered_json entry = {{"value", options.values[i]},
-                                    {"rounding", formats::rounding_names[static_cast<std::size_t>(rounding)]}};
+    nlohmann::ordered_json entry = {
+        {"value", options.values[i]},
+        {"rounding", formats::rounding_names[static_cast<std::size_t>(rounding)]}};
     entry["formats"] = nlohmann::ordered_json::array();
-    if (!options.json) std::cout << (i == 0 ? "" : "\n") << paint(options.values[i], Colour::yellow) << '\n';
+    if (!options.json)
+      std::cout << (i == 0 ? "" : "\n") << paint(options.values[i], Colour::yellow) << '\n';
     std::vector<formats::Format> list = wanted.empty() ? overview_formats(numbers[i]) : wanted;
     if (options.json && wanted.empty()) append_integers(numbers[i], list);
     for (const formats::Format& format : list) {
@@ -213,7 +232,7 @@ void run(const Options& options) {
       std::cout << '\n';
       print_integers(numbers[i], rounding);
     }
-    document.push_back(entry);
+    document["values"].push_back(entry);
   }
   if (options.json) std::cout << document.dump(2) << '\n';
 }
@@ -223,19 +242,24 @@ void run(const Options& options) {
 void add_show(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("show", "A number taken apart in every format");
   const auto options = std::make_shared<Options>();
-  command->add_option("values", options->values, "Decimals, 0x1.8p-3, inf, nan, or codes as in 0x3c00:fp16")
-      ->type_name("VALUE")
+  command
+      ->add_option("VALUE", options->values,
+                   "Decimals, 0x1.8p-3, inf, nan, or codes as in 0x3c00:fp16")
+      ->type_name("")
       ->required();
   command->add_option("-f,--format", options->formats, "Only these formats, with every digit")
       ->type_name("FORMAT")
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--rounding", options->rounding, "How the number is rounded (default nearest_even)")
+  command
+      ->add_option("--rounding", options->rounding,
+                   "How the number is rounded (default nearest_even)")
       ->type_name("ROUNDING");
   command->add_flag("--json", options->json, "Print JSON, with every digit");
-  command->footer("Example: guardbit show 465 --format e4m3 --format e5m2\n"
-                  "A negative number stands after '--': guardbit show --format fp16 -- -0.1");
+  command->footer(
+      "Example: guardbit show 465 --format e4m3 --format e5m2\n"
+      "-inf and -nan stand after '--': guardbit show --format fp16 -- -inf");
   command->callback([options] { run(*options); });
 }
 

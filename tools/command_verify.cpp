@@ -67,7 +67,8 @@ struct Results {
 };
 
 /// Executes all of a capture in parts; false when interrupted.
-bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads, Results& results) {
+bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
+             Results& results) {
   emulator::MatrixBatch batch = capture.operands.batch;
   const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
   results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
@@ -79,15 +80,19 @@ bool execute(const emulator::Engine& engine, const emulator::Capture& capture, i
   for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
     if (interrupted != 0) return false;
     const std::int64_t count = std::min(executions, batch.count - begin);
-    emulator::run_batch(engine, capture.row, emulator::part_of(capture.row, batch, begin, count), threads);
+    emulator::run_batch(engine, capture.row, emulator::part_of(capture.row, batch, begin, count),
+                        threads);
   }
   return true;
 }
 
-void check_range(const std::string& path, const char* what, std::int64_t value, std::int64_t count) {
+void check_range(const std::string& path, const char* what, std::int64_t value,
+                 std::int64_t count) {
   if (value >= 0 && value < count) return;
-  throw formats::Error(formats::printable(path), std::string(what) + " " + std::to_string(value) + " is out of range",
-                       count == 0 ? "none, the capture is empty" : "0 to " + std::to_string(count - 1));
+  throw formats::Error(
+      formats::printable(path),
+      std::string(what) + " " + std::to_string(value) + " is out of range",
+      count == 0 ? "none, the capture is empty" : "0 to " + std::to_string(count - 1));
 }
 
 /// Executes and reports the one element that was asked for.
@@ -100,16 +105,16 @@ void verify_element(const Options& options, const std::string& path, VerifyRepor
   check_range(path, "column", options.column, all.shape.n);
   emulator::MatrixBatch batch = emulator::part_of(capture.row, all, options.execution, 1);
   const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
-  std::vector<std::byte> results(static_cast<std::size_t>(batch.shape.m) * static_cast<std::size_t>(batch.shape.n) *
-                                 width);
+  std::vector<std::byte> results(static_cast<std::size_t>(batch.shape.m) *
+                                 static_cast<std::size_t>(batch.shape.n) * width);
   batch.d = {results.data(), static_cast<int>(width)};
   emulator::run_batch(engine, capture.row, batch, 1);
   const emulator::ConstCodes codes{results.data(), static_cast<int>(width), 0};
   const std::uint64_t got = codes[std::int64_t{options.row} * batch.shape.n + options.column];
-  report.elements.push_back(
-      report_element(capture, {options.execution, options.row, options.column}, got, options.engine));
-  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch, std::string(engine.name), 1,
-                          report.elements.back().equal ? 0 : 1});
+  report.elements.push_back(report_element(
+      capture, {options.execution, options.row, options.column}, got, options.engine));
+  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
+                          std::string(engine.name), 1, report.elements.back().equal ? 0 : 1});
 }
 
 /// Executes a file and compares; false when interrupted.
@@ -118,16 +123,20 @@ bool verify_file(const Options& options, const std::string& path, VerifyReport& 
   const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
   Results results;
   if (!execute(engine, capture, options.threads, results)) return false;
-  const std::size_t wanted = options.most_reports - std::min(options.most_reports, report.elements.size());
+  const std::size_t wanted =
+      options.most_reports - std::min(options.most_reports, report.elements.size());
   const emulator::MatrixBatch& batch = capture.operands.batch;
   const emulator::Comparison comparison =
       emulator::compare(capture.row, batch, capture.operands.recorded, results.codes, wanted);
   for (const emulator::Element& element : comparison.first) {
-    const std::int64_t place = (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
-    report.elements.push_back(report_element(capture, element, results.codes[place], options.engine));
+    const std::int64_t place =
+        (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
+    report.elements.push_back(
+        report_element(capture, element, results.codes[place], options.engine));
   }
-  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch, std::string(engine.name),
-                          capture.operands.outputs(), comparison.mismatches});
+  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
+                          std::string(engine.name), capture.operands.outputs(),
+                          comparison.mismatches});
   return true;
 }
 
@@ -138,13 +147,14 @@ std::string plural(std::int64_t count, const std::string& noun, const std::strin
 /// One line per file, the fixed-width columns first so that long names need no room.
 void print_row(const std::string& outputs, const std::string& mismatches, const std::string& engine,
                const std::string& file) {
-  std::cout << std::setw(10) << outputs << "  " << std::setw(10) << mismatches << "  " << std::left << std::setw(9)
-            << engine << std::right << "  " << file << '\n';
+  std::cout << std::setw(10) << outputs << "  " << std::setw(10) << mismatches << "  " << std::left
+            << std::setw(9) << engine << std::right << "  " << file << '\n';
 }
 
 void print_file(const FileReport& file, bool first) {
   if (first) print_row("outputs", "mismatches", "engine", "file");
-  print_row(std::to_string(file.outputs), std::to_string(file.mismatches), file.engine, formats::printable(file.file));
+  print_row(std::to_string(file.outputs), std::to_string(file.mismatches), file.engine,
+            formats::printable(file.file));
 }
 
 void print_summary(const VerifyReport& report) {
@@ -155,7 +165,8 @@ void print_summary(const VerifyReport& report) {
   if (report.files.empty()) return;
   if (!report.elements.empty()) std::cout << '\n';
   const std::int64_t mismatches = report.mismatches();
-  std::cout << paint(plural(std::ssize(report.files), "file") + ", " + plural(report.outputs(), "output") + ", " +
+  std::cout << paint(plural(std::ssize(report.files), "file") + ", " +
+                         plural(report.outputs(), "output") + ", " +
                          plural(mismatches, "mismatch", "es"),
                      mismatches == 0 ? Colour::green : Colour::red)
             << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
@@ -174,7 +185,8 @@ void verify_all(const Options& options, VerifyReport& report) {
     progress.update(i);
     try {
       if (interrupted != 0 || !verify_file(options, path, report)) {
-        report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i), options.files.end());
+        report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i),
+                              options.files.end());
         return;
       }
     } catch (const formats::Error& error) {
@@ -191,7 +203,8 @@ void check_engine_name(const std::string& name) {
     if (engine.name == name) return;
     names += ", " + std::string(engine.name);
   }
-  if (name != "auto") throw formats::Error("--engine", "unknown engine " + formats::in_quotes(name), names);
+  if (name != "auto")
+    throw formats::Error("--engine", "unknown engine " + formats::in_quotes(name), names);
 }
 
 int verify(const Options& options) {
@@ -212,12 +225,14 @@ int verify(const Options& options) {
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    std::cout << to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    std::cout << to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
   } else {
     print_summary(report);
   }
   if (!report.skipped.empty()) {
-    say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " + report.skipped.front() + " on");
+    say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
+        report.skipped.front() + " on");
     return exit_interrupted;
   }
   if (!report.failed.empty()) return exit_error;
@@ -227,20 +242,28 @@ int verify(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
+  CLI::App* command =
+      app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
   const auto options = std::make_shared<Options>();
-  command->add_option("CAPTURE", options->files, "Capture files of kind instruction or dot")->required();
-  command->add_option("--engine", options->engine, "Engine that computes (default: the fastest that can)");
-  command->add_option("--max-report", options->most_reports, "Mismatches to explain, over all files (default 3)");
-  command->add_option("--threads", options->threads, "Threads (default: all)")->check(CLI::Range(0, 1024));
-  CLI::Option* const execution = command->add_option("--execution", options->execution,
-                                                     "Explain one element of one capture, equal or not: its execution");
+  command->add_option("CAPTURE", options->files, "Capture files of kind instruction or dot")
+      ->required();
+  command->add_option("--engine", options->engine,
+                      "Engine that computes (default: the fastest that can)");
+  command->add_option("--max-report", options->most_reports,
+                      "Mismatches to explain, over all files (default 3)");
+  command->add_option("--threads", options->threads, "Threads (default: all)")
+      ->check(CLI::Range(0, 1024));
+  CLI::Option* const execution =
+      command->add_option("--execution", options->execution,
+                          "Explain one element of one capture, equal or not: its execution");
   execution->check(CLI::NonNegativeNumber);
   command->add_option("--row", options->row, "... its row of D (default 0)")->needs(execution);
-  command->add_option("--column", options->column, "... its column of D (default 0)")->needs(execution);
+  command->add_option("--column", options->column, "... its column of D (default 0)")
+      ->needs(execution);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Exit status: 0 all equal, 1 a mismatch, 2 a file that cannot be verified (the others are), 130 interrupted.\n"
+      "Exit status: 0 all equal, 1 a mismatch, 2 a file that cannot be verified (the others are), "
+      "130 interrupted.\n"
       "Example: guardbit verify tests/golden/*.safetensors");
   command->callback([options, &status] { status = verify(*options); });
 }

@@ -4,8 +4,9 @@
 
 namespace guardbit::tools {
 
-/// Each function adds one subcommand, in its own file `command_<name>.cpp`. The subcommand's callback does the work,
-/// writes its exit status where it differs from 0, and throws formats::Error for bad input (`main` prints it, status 2).
+/// Each function adds one subcommand, in its own file `command_<name>.cpp`. The subcommand's
+/// callback does the work, writes its exit status where it differs from 0, and throws
+/// formats::Error for bad input (`main` prints it, status 2).
 void add_formats(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_cast(CLI::App& app, int& status);

@@ -39,21 +39,25 @@ nlohmann::ordered_json decimal_json(const std::optional<Decimal>& decimal) {
 
 }  // namespace
 
-Dissection dissect(const formats::ParsedValue& number, const Format& format, formats::Rounding rounding) {
+Dissection dissect(const formats::ParsedValue& number, const Format& format,
+                   formats::Rounding rounding) {
   Dissection result;
   result.format = format;
-  result.code = number.format == format ? number.code : formats::encode(format, number.value, rounding);
+  result.code =
+      number.format == format ? number.code : formats::encode(format, number.value, rounding);
   result.value = formats::decode(format, result.code);
   result.below = formats::neighbour(format, result.code, false);
   result.above = formats::neighbour(format, result.code, true);
   if (number.decimal && is_number(result.value.kind)) {
     result.error = formats::difference(formats::exact_decimal(result.value), *number.decimal);
     if (formats::is_in_range(format, number.value, rounding)) {
-      result.error_in_ulp = formats::scaled(*result.error, -formats::unit_exponent(format, number.value));
+      result.error_in_ulp =
+          formats::scaled(*result.error, -formats::unit_exponent(format, number.value));
     }
   }
   for (const formats::Converter* converter : formats::converters_to(format)) {
-    if (converter->rounding == formats::Rounding::stochastic) continue;  // its answer is not a function of the number
+    if (converter->rounding == formats::Rounding::stochastic)
+      continue;  // its answer is not a function of the number
     add_answer(result.answers, formats::convert(*converter, number.value, format), converter->name);
   }
   return result;
@@ -64,7 +68,8 @@ nlohmann::ordered_json to_json(const Dissection& d) {
   nlohmann::ordered_json object = {
       {"format", formats::name_of(d.format)},
       {"code", formats::hex_text(d.format, d.code)},
-      {"fields", {{"sign", fields.sign}, {"exponent", fields.exponent}, {"fraction", fields.fraction}}},
+      {"fields",
+       {{"sign", fields.sign}, {"exponent", fields.exponent}, {"fraction", fields.fraction}}},
       {"decimal", formats::exact_text(d.value)},
       {"shortest", formats::shortest_text(d.format, d.code)},
       {"hex_float", formats::hex_float(d.value)},

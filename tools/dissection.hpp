@@ -23,16 +23,19 @@ struct Answer {
 struct Dissection {
   formats::Format format;
   std::uint64_t code = 0;
-  formats::Value value;                         ///< of the code
-  std::optional<std::uint64_t> below;           ///< neighbouring codes by value
+  formats::Value value;                ///< of the code
+  std::optional<std::uint64_t> below;  ///< neighbouring codes by value
   std::optional<std::uint64_t> above;
-  std::optional<formats::Decimal> error;        ///< value - number, exactly, where both are finite
-  std::optional<formats::Decimal> error_in_ulp; ///< of the number's own binade; where the number is in range
-  std::vector<Answer> answers;                  ///< of every converter to the format, commonest rule first
+  std::optional<formats::Decimal> error;  ///< value - number, exactly, where both are finite
+  std::optional<formats::Decimal>
+      error_in_ulp;             ///< of the number's own binade; where the number is in range
+  std::vector<Answer> answers;  ///< of every converter to the format, commonest rule first
 };
 
-/// Rounds the number into the format with IEEE overflow; a number written as a code of the format keeps that code.
-Dissection dissect(const formats::ParsedValue& number, const formats::Format& format, formats::Rounding rounding);
+/// Rounds the number into the format with IEEE overflow; a number written as a code of the format
+/// keeps that code.
+Dissection dissect(const formats::ParsedValue& number, const formats::Format& format,
+                   formats::Rounding rounding);
 
 /// Stable keys; every digit of every number.
 nlohmann::ordered_json to_json(const Dissection& dissection);

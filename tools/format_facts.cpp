@@ -1,5 +1,7 @@
 #include "tools/format_facts.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 
 #include "formats/catalogue.hpp"
@@ -38,7 +40,9 @@ std::string number_text(const Value& v) {
 /// A number of the format as JSON: its code, exact decimal and hexadecimal float.
 json number_json(const Format& f, std::uint64_t code) {
   const Value v = formats::decode(f, code);
-  return {{"code", formats::hex_text(f, code)}, {"decimal", formats::exact_text(v)}, {"hex_float", formats::hex_float(v)}};
+  return {{"code", formats::hex_text(f, code)},
+          {"decimal", formats::exact_text(v)},
+          {"hex_float", formats::hex_float(v)}};
 }
 
 std::string_view encoding_text(const Format& f) {
@@ -95,10 +99,12 @@ std::string zero_text(const Format& f) {
 
 std::string range_text(const Format& f) {
   if (formats::is_integer(f)) return "-";
-  return std::to_string(formats::min_exponent(f)) + " to " + std::to_string(formats::max_exponent(f));
+  return std::to_string(formats::min_exponent(f)) + " to " +
+         std::to_string(formats::max_exponent(f));
 }
 
-Fact number_fact(std::string_view key, std::string_view label, const Format& f, std::uint64_t code) {
+Fact number_fact(std::string_view key, std::string_view label, const Format& f,
+                 std::uint64_t code) {
   return {key, label, number_text(formats::decode(f, code)), number_json(f, code)};
 }
 
@@ -106,8 +112,8 @@ Fact missing(std::string_view key, std::string_view label) { return {key, label,
 
 Fact ulp_fact(const Format& f) {
   const int exponent = formats::is_integer(f) ? 0 : -f.fraction_bits;
-  const bool has_one = formats::is_integer(f) ||
-                       (formats::min_exponent(f) <= 0 && formats::max_exponent(f) >= 0);
+  const bool has_one =
+      formats::is_integer(f) || (formats::min_exponent(f) <= 0 && formats::max_exponent(f) >= 0);
   if (!has_one) return missing("ulp_at_1", "ulp at 1");
   const Value ulp = {formats::Kind::finite, false, exponent, 1};
   return {"ulp_at_1", "ulp at 1", number_text(ulp), formats::exact_text(ulp)};
@@ -138,20 +144,23 @@ json split(const std::string& list) {
 }
 
 std::string spaced(std::string list) {
-  for (std::size_t i = list.find(','); i != std::string::npos; i = list.find(',', i + 2)) list.insert(i + 1, " ");
+  for (std::size_t i = list.find(','); i != std::string::npos; i = list.find(',', i + 2))
+    list.insert(i + 1, " ");
   return list.empty() ? "-" : list;
 }
 
 /// Code of the lowest number: the most negative one, or the smallest.
 std::uint64_t lowest_code(const Format& f) {
   if (!f.has_sign) return 0;
-  return formats::is_integer(f) ? formats::sign_mask(f) : formats::sign_mask(f) | formats::max_finite_code(f);
+  return formats::is_integer(f) ? formats::sign_mask(f)
+                                : formats::sign_mask(f) | formats::max_finite_code(f);
 }
 
 }  // namespace
 
 int decimal_digits(const Format& f) {
-  const formats::uint128 limit = formats::uint128{1} << (formats::precision(f) - (formats::is_integer(f) ? 0 : 1));
+  const formats::uint128 limit = formats::uint128{1}
+                                 << (formats::precision(f) - (formats::is_integer(f) ? 0 : 1));
   int digits = 0;
   for (formats::uint128 power = 10; power <= limit; power *= 10) ++digits;
   return digits;
@@ -160,7 +169,9 @@ int decimal_digits(const Format& f) {
 int distinguishing_digits(const Format& f) {
   const formats::uint128 limit = formats::uint128{1} << formats::precision(f);
   int digits = 1;
-  for (formats::uint128 power = 1; formats::is_integer(f) ? power * 10 < limit : power <= limit; power *= 10) ++digits;
+  for (formats::uint128 power = 1; formats::is_integer(f) ? power * 10 < limit : power <= limit;
+       power *= 10)
+    ++digits;
   return digits;
 }
 
@@ -172,48 +183,69 @@ std::vector<Fact> facts_of(const Format& f) {
       {"aliases", "aliases", spaced(aliases_of(name)), split(aliases_of(name))},
       {"encoding", "encoding", std::string(encoding_text(f)), encoding_text(f)},
       {"bits", "bits", std::to_string(formats::bits(f)), formats::bits(f)},
-      {"layout", "sign-exponent-fraction", layout_text(f),
-       {{"sign", f.has_sign ? 1 : 0}, {"exponent", f.exponent_bits}, {"fraction", f.fraction_bits}}},
-      {"precision", "significant bits", std::to_string(formats::precision(f)), formats::precision(f)},
+      {"layout",
+       "sign-exponent-fraction",
+       layout_text(f),
+       {{"sign", f.has_sign ? 1 : 0},
+        {"exponent", f.exponent_bits},
+        {"fraction", f.fraction_bits}}},
+      {"precision", "significant bits", std::to_string(formats::precision(f)),
+       formats::precision(f)},
       {"bias", "bias", formats::is_integer(f) ? "-" : std::to_string(f.bias),
        formats::is_integer(f) ? json(nullptr) : json(f.bias)},
       {"exponents", "exponents", range_text(f),
-       formats::is_integer(f) ? json(nullptr) : json::array({formats::min_exponent(f), formats::max_exponent(f)})},
+       formats::is_integer(f) ? json(nullptr)
+                              : json::array({formats::min_exponent(f), formats::max_exponent(f)})},
       ulp_fact(f)};
   facts.push_back(is_floating && f.has_subnormals && f.fraction_bits > 0
                       ? number_fact("smallest_subnormal", "smallest subnormal", f, 1)
                       : missing("smallest_subnormal", "smallest subnormal"));
   facts.push_back(formats::is_integer(f) ? missing("smallest_normal", "smallest normal")
-                                         : number_fact("smallest_normal", "smallest normal", f, formats::min_normal_code(f)));
+                                         : number_fact("smallest_normal", "smallest normal", f,
+                                                       formats::min_normal_code(f)));
   facts.push_back(number_fact("largest", "largest", f, formats::max_finite_code(f)));
   facts.push_back(number_fact("lowest", "lowest", f, lowest_code(f)));
-  facts.push_back({"zero", "zeros", zero_text(f), f.encoding == Encoding::power_of_two ? 0 : formats::has_negative_zero(f) ? 2 : 1});
-  facts.push_back({"specials", "specials", specials_text(f),
-                   {{"rule", specials_key(f)}, {"infinity", formats::has_infinity(f)}, {"nan_codes", nan_codes(f)}}});
-  facts.push_back({"decimal_digits", "decimal digits kept", std::to_string(decimal_digits(f)), decimal_digits(f)});
-  facts.push_back({"distinguishing_digits", "digits that distinguish", std::to_string(distinguishing_digits(f)),
-                   distinguishing_digits(f)});
+  facts.push_back({"zero", "zeros", zero_text(f),
+                   f.encoding == Encoding::power_of_two ? 0
+                   : formats::has_negative_zero(f)      ? 2
+                                                        : 1});
+  facts.push_back({"specials",
+                   "specials",
+                   specials_text(f),
+                   {{"rule", specials_key(f)},
+                    {"infinity", formats::has_infinity(f)},
+                    {"nan_codes", nan_codes(f)}}});
+  facts.push_back({"decimal_digits", "decimal digits kept", std::to_string(decimal_digits(f)),
+                   decimal_digits(f)});
+  facts.push_back({"distinguishing_digits", "digits that distinguish",
+                   std::to_string(distinguishing_digits(f)), distinguishing_digits(f)});
   facts.push_back({"standard", "defined by", standard_of(name), standard_of(name)});
   return facts;
 }
 
-std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& b, std::string_view standard) {
+std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& b,
+                           std::string_view standard) {
   const int per_block = formats::bits_per_block(b);
-  const Value cost = {formats::Kind::finite, false, 0, static_cast<std::uint64_t>(per_block) * 10000 / static_cast<std::uint64_t>(b.block_size)};
+  const Value cost = {
+      formats::Kind::finite, false, 0,
+      static_cast<std::uint64_t>(per_block) * 10000 / static_cast<std::uint64_t>(b.block_size)};
   formats::Decimal bits_each = formats::exact_decimal(cost);
   bits_each.exponent -= 4;
-  const Value largest = formats::decode_element(b, formats::max_finite_code(b.element), formats::max_finite_code(b.scale));
+  const Value largest = formats::decode_element(b, formats::max_finite_code(b.element),
+                                                formats::max_finite_code(b.scale));
   const std::string tensor_scale = b.tensor_scale ? formats::name_of(*b.tensor_scale) : "-";
-  return {{"name", "format", name, name},
-          {"element", "element", formats::name_of(b.element), formats::name_of(b.element)},
-          {"element_exponent", "element counts in", power_text(b.element_exponent), b.element_exponent},
-          {"scale", "block scale", formats::name_of(b.scale), formats::name_of(b.scale)},
-          {"block_size", "block size", std::to_string(b.block_size), b.block_size},
-          {"tensor_scale", "tensor scale", tensor_scale, b.tensor_scale ? json(tensor_scale) : json(nullptr)},
-          {"bits_per_element", "bits per element", formats::to_string(bits_each),
-           static_cast<double>(per_block) / b.block_size},
-          {"largest", "largest", number_text(largest), formats::exact_text(largest)},
-          {"standard", "defined by", std::string(standard), standard}};
+  return {
+      {"name", "format", name, name},
+      {"element", "element", formats::name_of(b.element), formats::name_of(b.element)},
+      {"element_exponent", "element counts in", power_text(b.element_exponent), b.element_exponent},
+      {"scale", "block scale", formats::name_of(b.scale), formats::name_of(b.scale)},
+      {"block_size", "block size", std::to_string(b.block_size), b.block_size},
+      {"tensor_scale", "tensor scale", tensor_scale,
+       b.tensor_scale ? json(tensor_scale) : json(nullptr)},
+      {"bits_per_element", "bits per element", formats::to_string(bits_each),
+       static_cast<double>(per_block) / b.block_size},
+      {"largest", "largest", number_text(largest), formats::exact_text(largest)},
+      {"standard", "defined by", std::string(standard), standard}};
 }
 
 const Fact& fact(const std::vector<Fact>& facts, std::string_view key) {

@@ -18,19 +18,21 @@ struct Fact {
   nlohmann::json value;
 };
 
-/// Everything worth saying about a format, derived from its descriptor; the same keys for every format.
+/// Everything worth saying about a format, derived from its descriptor; the same keys for every
+/// format.
 std::vector<Fact> facts_of(const formats::Format& format);
-std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& format, std::string_view standard);
+std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& format,
+                           std::string_view standard);
 
 /// The fact of that key.
 const Fact& fact(const std::vector<Fact>& facts, std::string_view key);
 
-/// Decimal digits that every number of so many survives a round trip through the format: the most n with
-/// 10^n <= 2^(precision - 1); of integers, the most n whose every n-digit number is one.
+/// Decimal digits that every number of so many survives a round trip through the format: the most n
+/// with 10^n <= 2^(precision - 1); of integers, the most n whose every n-digit number is one.
 int decimal_digits(const formats::Format& format);
 
-/// Decimal digits that tell any two numbers of the format apart: the least n with 10^(n - 1) > 2^precision; of integers,
-/// the digits of the largest.
+/// Decimal digits that tell any two numbers of the format apart: the least n with 10^(n - 1) >
+/// 2^precision; of integers, the digits of the largest.
 int distinguishing_digits(const formats::Format& format);
 
 }  // namespace guardbit::tools

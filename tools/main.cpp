@@ -18,7 +18,8 @@ namespace {
 
 constexpr int exit_bad_input = 2;
 
-/// Where the caller closed a standard stream, the next file opened would take its number and receive its text.
+/// Where the caller closed a standard stream, the next file opened would take its number and
+/// receive its text.
 void hold_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) == -1) {
@@ -40,7 +41,8 @@ int fail(std::string_view text) {
   return exit_bad_input;
 }
 
-/// The first word of the command line must name a subcommand; CLI11 would only say that one is required.
+/// The first word of the command line must name a subcommand; CLI11 would only say that one is
+/// required.
 void check_command(const CLI::App& app, int count, const char* const* words) {
   std::vector<std::string_view> names;
   std::string list;
@@ -49,24 +51,30 @@ void check_command(const CLI::App& app, int count, const char* const* words) {
     list += (list.empty() ? "" : ", ") + command->get_name();
   }
   const std::string_view word = count > 1 ? words[1] : "";
-  if (word.empty()) throw guardbit::formats::Error("no command; try 'guardbit --help' (valid: " + list + ")");
+  if (word.empty())
+    throw guardbit::formats::Error("no command; try 'guardbit --help' (valid: " + list + ")");
   if (word.starts_with('-')) return;
   for (const std::string_view name : names) {
     if (name == word) return;
   }
-  throw guardbit::formats::Error(guardbit::formats::unknown_name("command", word, names) + " (valid: " + list + ")");
+  throw guardbit::formats::Error(guardbit::formats::unknown_name("command", word, names) +
+                                 " (valid: " + list + ")");
 }
 
 int run(int count, char** words) {
-  CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in", "guardbit"};
+  CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in",
+               "guardbit"};
   app.set_version_flag("--version", "guardbit " GUARDBIT_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.footer("Example: guardbit show 0.1 --format fp16 --format e4m3\n"
-             "'guardbit COMMAND --help' explains a command and gives an example.");
+  app.footer(
+      "Example: guardbit show 0.1 --format fp16 --format e4m3\n"
+      "'guardbit COMMAND --help' explains a command and gives an example.");
   app.require_subcommand(1);
   int status = 0;
   using Add = void (*)(CLI::App&, int&);
-  for (const Add add : std::array<Add, 4>{guardbit::tools::add_formats, guardbit::tools::add_show, guardbit::tools::add_cast,
+  for (const Add add : std::array<Add, 7>{guardbit::tools::add_formats, guardbit::tools::add_show,
+                                          guardbit::tools::add_cast, guardbit::tools::add_list,
+                                          guardbit::tools::add_run, guardbit::tools::add_verify,
                                           guardbit::tools::add_completion}) {
     add(app, status);
   }

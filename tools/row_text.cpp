@@ -1,5 +1,6 @@
 #include "tools/row_text.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "emulator/catalogue.hpp"
@@ -37,7 +38,8 @@ std::string number(int x) { return std::to_string(x); }
 
 std::string conversion(const AccumulatorSpec& spec, const Format& result) {
   std::string text = rounded(spec.result) + " to " + formats::name_of(result);
-  if (spec.result_fraction_bits != 0) text += " with " + number(spec.result_fraction_bits) + " fraction bits";
+  if (spec.result_fraction_bits != 0)
+    text += " with " + number(spec.result_fraction_bits) + " fraction bits";
   return text;
 }
 
@@ -72,7 +74,8 @@ std::string integer_summary(const AccumulatorSpec& spec) {
   const std::string product = spec.product == Product::multiply  ? "exact sum"
                               : spec.product == Product::bit_and ? "popcount of A and B"
                                                                  : "popcount of A xor B";
-  return product + (spec.integer_overflow == emulator::IntegerOverflow::wrap ? ", wraps" : ", saturates once");
+  return product + (spec.integer_overflow == emulator::IntegerOverflow::wrap ? ", wraps"
+                                                                             : ", saturates once");
 }
 
 /// The accumulation of one dot step.
@@ -81,16 +84,20 @@ std::string dot_summary(const AccumulatorSpec& spec, const Format& result) {
   const std::string end = ", " + conversion(spec, result) + flushes(spec);
   switch (spec.summation) {
     case Summation::fused: {
-      const std::string groups = spec.exact_group > 1 ? " in exact groups of " + number(spec.exact_group) : "";
-      return blocks + groups + ", F = " + number(spec.kept_fraction_bits) + ", e0 = " + number(spec.min_exponent) + end;
+      const std::string groups =
+          spec.exact_group > 1 ? " in exact groups of " + number(spec.exact_group) : "";
+      return blocks + groups + ", F = " + number(spec.kept_fraction_bits) +
+             ", e0 = " + number(spec.min_exponent) + end;
     }
     case Summation::exact: return blocks + ", exact sum" + end;
     case Summation::fma_chain: return "chain of fused multiply-adds" + end;
     case Summation::pairwise: return blocks + ", added in pairs, every step" + end.substr(1);
     case Summation::two_stage: {
-      const std::string sets = spec.interleave == emulator::Interleave::even_odd ? ", even and odd k apart" : "";
-      return blocks + sets + ", F = " + number(spec.kept_fraction_bits) + ", then C with floors at " +
-             number(spec.sum_kept_fraction_bits) + " and " + number(spec.total_kept_fraction_bits) + " bits" + end;
+      const std::string sets =
+          spec.interleave == emulator::Interleave::even_odd ? ", even and odd k apart" : "";
+      return blocks + sets + ", F = " + number(spec.kept_fraction_bits) +
+             ", then C with floors at " + number(spec.sum_kept_fraction_bits) + " and " +
+             number(spec.total_kept_fraction_bits) + " bits" + end;
     }
     case Summation::integer: return integer_summary(spec);
   }
@@ -103,7 +110,8 @@ std::string step_formula(const Step& step, const std::string& name) {
     case Operation::dot:
       return name + " = " + source_name(step.addend) + " + dot(" +
              (takes_all(step.selection) ? "all k" : selection_text(step.selection)) + ")";
-    case Operation::add: return name + " = " + source_name(step.addend) + " + " + source_name(step.other);
+    case Operation::add:
+      return name + " = " + source_name(step.addend) + " + " + source_name(step.other);
     case Operation::convert: return name + " = " + source_name(step.addend);
   }
   return "";
@@ -113,34 +121,44 @@ std::vector<std::string> fused_description(const AccumulatorSpec& spec) {
   std::vector<std::string> lines;
   if (spec.exact_group > 1) {
     lines.push_back("The " + number(spec.exact_group) +
-                    " products of a group are added exactly, then multiplied by the significands of their two scales; "
+                    " products of a group are added exactly, then multiplied by the significands "
+                    "of their two scales; "
                     "the group is one term, whose exponent is the sum of the scales' exponents.");
   } else {
-    lines.push_back("Each product is exact and not normalised: its exponent is the sum of its factors' exponents, its "
-                    "significand lies in [0, 4). Subnormal operands count in full.");
+    lines.push_back(
+        "Each product is exact and not normalised: its exponent is the sum of its factors' "
+        "exponents, its "
+        "significand lies in [0, 4). Subnormal operands count in full.");
   }
-  lines.push_back("Every term, and the addend as one of them, is cut toward zero to a multiple of 2^(E-" +
-                  number(spec.kept_fraction_bits) +
-                  "), where E is the largest exponent among them; what remains is added exactly, in no particular order.");
-  lines.push_back("A zero product or addend takes part in the choice of E with exponent " + number(spec.min_exponent) + ".");
+  lines.push_back(
+      "Every term, and the addend as one of them, is cut toward zero to a multiple of 2^(E-" +
+      number(spec.kept_fraction_bits) +
+      "), where E is the largest exponent among them; what remains is added exactly, in no "
+      "particular order.");
+  lines.push_back("A zero product or addend takes part in the choice of E with exponent " +
+                  number(spec.min_exponent) + ".");
   return lines;
 }
 
 std::vector<std::string> two_stage_description(const AccumulatorSpec& spec) {
   const bool apart = spec.interleave == emulator::Interleave::even_odd;
   std::vector<std::string> lines = {
-      std::string(apart ? "The products of even and of odd k are each aligned" : "The products are aligned") +
+      std::string(apart ? "The products of even and of odd k are each aligned"
+                        : "The products are aligned") +
       " to their own largest exponent, cut toward zero " + number(spec.kept_fraction_bits) +
-      " bits below it and added exactly" + (apart ? "; the two sums are brought together with a floor." : ".")};
+      " bits below it and added exactly" +
+      (apart ? "; the two sums are brought together with a floor." : ".")};
   lines.push_back("That sum is floored " + number(spec.sum_kept_fraction_bits) +
                   " bits below the larger of its and the addend's exponent, the addend " +
-                  number(spec.kept_fraction_bits) + " bits; the total keeps " + number(spec.total_kept_fraction_bits) +
-                  " bits below its leading one.");
+                  number(spec.kept_fraction_bits) + " bits; the total keeps " +
+                  number(spec.total_kept_fraction_bits) + " bits below its leading one.");
   if (spec.addend_cutoff != 0) {
-    lines.push_back("An addend more than " + number(spec.addend_cutoff) + " exponents below counts as zero.");
+    lines.push_back("An addend more than " + number(spec.addend_cutoff) +
+                    " exponents below counts as zero.");
   }
   if (spec.product_overflow_exponent != 0) {
-    lines.push_back("A product of 2^" + number(spec.product_overflow_exponent) + " or more is an infinity at once.");
+    lines.push_back("A product of 2^" + number(spec.product_overflow_exponent) +
+                    " or more is an infinity at once.");
   }
   return lines;
 }
@@ -148,13 +166,19 @@ std::vector<std::string> two_stage_description(const AccumulatorSpec& spec) {
 std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
   switch (spec.summation) {
     case Summation::fused: return fused_description(spec);
-    case Summation::exact: return {"Products and addend are added without any loss and rounded once."};
+    case Summation::exact:
+      return {"Products and addend are added without any loss and rounded once."};
     case Summation::fma_chain:
-      return {"One fused multiply-add per product, k ascending, each rounded: the addend starts the chain."};
+      return {
+          "One fused multiply-add per product, k ascending, each rounded: the addend starts the "
+          "chain."};
     case Summation::pairwise:
-      return {"Products are rounded, then added in a balanced tree whose every sum is rounded; the addend comes last."};
+      return {
+          "Products are rounded, then added in a balanced tree whose every sum is rounded; the "
+          "addend comes last."};
     case Summation::two_stage: return two_stage_description(spec);
-    case Summation::integer: return {"The exact total with the addend: " + integer_summary(spec) + "."};
+    case Summation::integer:
+      return {"The exact total with the addend: " + integer_summary(spec) + "."};
   }
   return {};
 }
@@ -162,9 +186,11 @@ std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
 std::string nan_description(emulator::NanPolicy policy) {
   switch (policy) {
     case emulator::NanPolicy::all_ones:
-      return "A NaN operand, infinity times zero, or infinities of both signs give the NaN of all ones.";
+      return "A NaN operand, infinity times zero, or infinities of both signs give the NaN of all "
+             "ones.";
     case emulator::NanPolicy::operand_bca:
-      return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the negative quiet NaN.";
+      return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the "
+             "negative quiet NaN.";
     case emulator::NanPolicy::unspecified:
       return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
   }
@@ -173,12 +199,15 @@ std::string nan_description(emulator::NanPolicy policy) {
 
 std::vector<std::string> result_description(const AccumulatorSpec& spec, const Format& result) {
   if (spec.summation == Summation::integer) return {};
-  std::vector<std::string> lines = {"The result is " + conversion(spec, result) + flushes(spec) + "."};
-  if (spec.summation == Summation::fused || spec.summation == Summation::two_stage || spec.summation == Summation::exact) {
-    lines.push_back(std::string("Past the largest number it is an infinity, whatever the rounding") +
-                    (spec.underflowed_sum == emulator::ZeroSign::positive
-                         ? "; a negative sum that becomes zero gives +0."
-                         : "; a negative sum that becomes zero gives -0."));
+  std::vector<std::string> lines = {"The result is " + conversion(spec, result) + flushes(spec) +
+                                    "."};
+  if (spec.summation == Summation::fused || spec.summation == Summation::two_stage ||
+      spec.summation == Summation::exact) {
+    lines.push_back(
+        std::string("Past the largest number it is an infinity, whatever the rounding") +
+        (spec.underflowed_sum == emulator::ZeroSign::positive
+             ? "; a negative sum that becomes zero gives +0."
+             : "; a negative sum that becomes zero gives -0."));
   }
   lines.push_back(nan_description(spec.nan));
   return lines;
@@ -194,8 +223,10 @@ std::string arithmetic_summary(const MatrixInstruction& row) {
   for (const Step& step : row.steps) {
     ++index;
     const bool last = index == row.steps.count;
-    formulas += (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
-    if (step.operation == Operation::dot && text.empty()) text = dot_summary(step.spec, step.result);
+    formulas +=
+        (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
+    if (step.operation == Operation::dot && text.empty())
+      text = dot_summary(step.spec, step.result);
     if (last) formulas += ", " + conversion(step.spec, step.result);
   }
   return formulas + "; each dot: " + text;
@@ -203,27 +234,33 @@ std::string arithmetic_summary(const MatrixInstruction& row) {
 
 std::vector<std::string> arithmetic_description(const MatrixInstruction& row) {
   std::vector<std::string> lines;
-  const Step& first = row.steps.list[0];
+  const Step& dot = *std::find_if(row.steps.begin(), row.steps.end(), [](const Step& step) {
+    return step.operation == Operation::dot;
+  });
   if (row.steps.count > 1) {
-    std::string formulas = "The hardware has no such instruction; what runs is";
+    std::string formulas;
     int index = 0;
     for (const Step& step : row.steps) {
       ++index;
-      formulas += (index == 1 ? " " : "; ") + step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
-      if (step.operation != Operation::dot) formulas += " (" + conversion(step.spec, step.result) + ")";
+      formulas += (index == 1 ? " " : "; ") +
+                  step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
+      if (step.operation != Operation::dot)
+        formulas += " (" + conversion(step.spec, step.result) + ")";
     }
-    lines.push_back(formulas + ".");
-    if (first.widened) {
-      lines.push_back("The operands are first widened, exactly, to " + formats::name_of(*first.widened) + ".");
+    lines.push_back("What runs is a sequence:" + formulas + ".");
+    lines.push_back("Each dot works as follows.");
+    if (dot.widened) {
+      lines.push_back("The operands are first widened, exactly, to " +
+                      formats::name_of(*dot.widened) + ".");
     }
   }
-  if (first.spec.terms != 0 && first.spec.summation != Summation::integer) {
-    lines.push_back("The products are taken in blocks of " + number(first.spec.terms) +
-                    ", k ascending; the result of a block, already in " + formats::name_of(first.result) +
-                    ", is the addend of the next.");
+  if (dot.spec.terms != 0 && dot.spec.summation != Summation::integer) {
+    lines.push_back("The products are taken in blocks of " + number(dot.spec.terms) +
+                    ", k ascending; the result of a block, already in " +
+                    formats::name_of(dot.result) + ", is the addend of the next.");
   }
-  for (const std::string& line : sum_description(first.spec)) lines.push_back(line);
-  for (const std::string& line : result_description(first.spec, first.result)) lines.push_back(line);
+  for (const std::string& line : sum_description(dot.spec)) lines.push_back(line);
+  for (const std::string& line : result_description(dot.spec, dot.result)) lines.push_back(line);
   return lines;
 }
 
@@ -236,7 +273,8 @@ std::string toolkit_text(const emulator::Toolkit& toolkit) {
   const auto version = [](int v) { return number(v / 100) + "." + number(v % 100); };
   std::string text;
   if (toolkit.from != 0) text += "from ptxas " + version(toolkit.from);
-  if (toolkit.until != 0) text += (text.empty() ? "" : ", ") + std::string("before ptxas ") + version(toolkit.until);
+  if (toolkit.until != 0)
+    text += (text.empty() ? "" : ", ") + std::string("before ptxas ") + version(toolkit.until);
   return text;
 }
 
@@ -250,25 +288,27 @@ std::string sparsity_text(const emulator::Sparsity& sparsity) {
 
 std::string scale_text(const MatrixInstruction& row) {
   if (row.scale.count == 0) return "";
-  return formats::name_of(row.scale.format) + ", one per " + number(row.shape.k / row.scale.count) + " of K";
+  return formats::name_of(row.scale.format) + ", one per " + number(row.shape.k / row.scale.count) +
+         " of K";
 }
 
 nlohmann::ordered_json row_json(const MatrixInstruction& row) {
-  nlohmann::ordered_json j = {{"name", std::string_view(row.name)},
-                              {"arch", row.arch},
-                              {"family", emulator::family_name(row.family)},
-                              {"shape", {{"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}}},
-                              {"a", formats::name_of(row.a)},
-                              {"b", formats::name_of(row.b)},
-                              {"c", formats::name_of(row.c)},
-                              {"d", formats::name_of(row.d)},
-                              {"arithmetic", arithmetic_summary(row)},
-                              {"description", arithmetic_description(row)},
-                              {"sparsity", sparsity_text(row.sparsity)},
-                              {"scales", scale_text(row)},
-                              {"toolkit", toolkit_text(row.toolkit)},
-                              {"basis", emulator::basis_name(row.evidence.basis)},
-                              {"source", row.evidence.source}};
+  nlohmann::ordered_json j = {
+      {"name", std::string_view(row.name)},
+      {"arch", row.arch},
+      {"family", emulator::family_name(row.family)},
+      {"shape", {{"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}}},
+      {"a", formats::name_of(row.a)},
+      {"b", formats::name_of(row.b)},
+      {"c", formats::name_of(row.c)},
+      {"d", formats::name_of(row.d)},
+      {"arithmetic", arithmetic_summary(row)},
+      {"description", arithmetic_description(row)},
+      {"sparsity", sparsity_text(row.sparsity)},
+      {"scales", scale_text(row)},
+      {"toolkit", toolkit_text(row.toolkit)},
+      {"basis", emulator::basis_name(row.evidence.basis)},
+      {"source", row.evidence.source}};
   return j;
 }
 

@@ -9,7 +9,8 @@
 // What a row of the catalogue says, in words.
 namespace guardbit::tools {
 
-/// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for rows that compute alike.
+/// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for rows
+/// that compute alike.
 std::string arithmetic_summary(const emulator::MatrixInstruction& row);
 
 /// The arithmetic in sentences.

@@ -34,8 +34,8 @@ std::string_view sequence(Colour colour) {
 }  // namespace
 
 bool colour_wanted() {
-  static const bool wanted =
-      isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  static const bool wanted = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() &&
+                             environment("TERM") != "dumb";
   return wanted;
 }
 
@@ -69,7 +69,8 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-Table::Table(std::string alignment, bool has_head) : alignment_(std::move(alignment)), has_head_(has_head) {}
+Table::Table(std::string alignment, bool has_head)
+    : alignment_(std::move(alignment)), has_head_(has_head) {}
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(alignment_.size());
@@ -79,7 +80,8 @@ void Table::add(std::vector<std::string> cells) {
 void Table::print(std::ostream& out) const {
   std::vector<std::size_t> widths(alignment_.size());
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row[i]));
   }
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     std::string line;
@@ -114,7 +116,9 @@ void Table::print_markdown(std::ostream& out) const {
 }
 
 ProgressLine::ProgressLine(std::string label, std::size_t total)
-    : label_(std::move(label)), total_(total), visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
+    : label_(std::move(label)),
+      total_(total),
+      visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
 
 ProgressLine::~ProgressLine() {
   if (visible_ && shown_percent_ <= 100) std::cerr << "\r\033[K" << std::flush;
@@ -122,7 +126,8 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::update(std::size_t done) {
   if (!visible_ || total_ == 0) return;
-  const std::size_t percent = std::min<std::size_t>(100, done / std::max<std::size_t>(1, total_ / 100));
+  const std::size_t percent =
+      std::min<std::size_t>(100, done / std::max<std::size_t>(1, total_ / 100));
   if (percent == shown_percent_) return;
   shown_percent_ = percent;
   std::cerr << '\r' << label_ << "  " << percent << "%\033[K" << std::flush;

@@ -20,13 +20,15 @@ std::string paint(std::string_view text, Colour colour);
 /// Columns that UTF-8 text takes on a terminal; colour sequences take none.
 std::size_t display_width(std::string_view text);
 
-/// Lines of at most `width` columns, broken at spaces, or inside words that are longer.
+/// Lines of ASCII text of at most `width` columns, broken at spaces, or inside words that are
+/// longer.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// Rows of cells in aligned columns, two spaces apart, without trailing blanks.
 class Table {
  public:
-  /// One letter per column: 'l' or 'r' for flush left or right. The first row added is the head when `has_head`.
+  /// One letter per column: 'l' or 'r' for flush left or right. The first row added is the head
+  /// when `has_head`.
   explicit Table(std::string alignment, bool has_head = true);
 
   void add(std::vector<std::string> cells);
@@ -40,7 +42,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is no terminal.
+/// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is
+/// no terminal.
 class ProgressLine {
  public:
   ProgressLine(std::string label, std::size_t total);

@@ -21,7 +21,8 @@ std::string distance_text(const ElementReport& report) {
   if (report.equal) return "equal";
   if (!report.distance) return "one of them is NaN";
   if (*report.distance == 0) return "the signs of zero differ";
-  return std::to_string(*report.distance) + (formats::is_integer(report.explanation.row.d) ? "" : " ulp") + " apart";
+  return std::to_string(*report.distance) +
+         (formats::is_integer(report.explanation.row.d) ? "" : " ulp") + " apart";
 }
 
 json code_json(const Format& format, std::uint64_t code) {
@@ -78,7 +79,8 @@ json block_json(const Explanation& explanation, const ExplainedBlock& block) {
 
 json explanation_json(const Explanation& explanation) {
   json j = {{"blocks", json::array()}, {"steps", json::array()}};
-  for (const ExplainedBlock& block : explanation.blocks) j["blocks"].push_back(block_json(explanation, block));
+  for (const ExplainedBlock& block : explanation.blocks)
+    j["blocks"].push_back(block_json(explanation, block));
   for (const emulator::ExplainedStep& step : explanation.steps) {
     j["steps"].push_back(code_json(step.result.format, step.result.code));
   }
@@ -101,8 +103,9 @@ json element_json(const ElementReport& report) {
             {"explanation", explanation_json(explanation)},
             {"command", report.command}};
   for (const emulator::FactorPair& pair : explanation.pairs) {
-    j["operands"].push_back(
-        {{"k", pair.k}, {"a", code_json(explanation.row.a, pair.a)}, {"b", code_json(explanation.row.b, pair.b)}});
+    j["operands"].push_back({{"k", pair.k},
+                             {"a", code_json(explanation.row.a, pair.a)},
+                             {"b", code_json(explanation.row.b, pair.b)}});
   }
   for (std::size_t i = 0; i < explanation.a_scale.size(); ++i) {
     j["scales"].push_back({{"a", code_json(explanation.row.scale.format, explanation.a_scale[i])},
@@ -111,10 +114,11 @@ json element_json(const ElementReport& report) {
   return j;
 }
 
-std::string command_for(const emulator::Capture& capture, const emulator::Element& element, const std::string& engine) {
+std::string command_for(const emulator::Capture& capture, const emulator::Element& element,
+                        const std::string& engine) {
   std::string command = "guardbit verify " + shell_word(capture.path) + " --execution " +
-                        std::to_string(element.execution) + " --row " + std::to_string(element.row) + " --column " +
-                        std::to_string(element.column);
+                        std::to_string(element.execution) + " --row " +
+                        std::to_string(element.row) + " --column " + std::to_string(element.column);
   if (engine != "auto") command += " --engine " + shell_word(engine);
   return command;
 }
@@ -142,8 +146,8 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element, std::uint64_t got,
-                             const std::string& engine) {
+ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element,
+                             std::uint64_t got, const std::string& engine) {
   const emulator::MatrixBatch& batch = capture.operands.batch;
   const std::int64_t place =
       (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
@@ -154,7 +158,8 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
   report.got = got;
   report.equal = emulator::same_result(capture.row, report.expected, got);
   report.distance = emulator::code_distance(capture.row.d, report.expected, got);
-  report.explanation = emulator::explain(capture.row, batch, element.execution, element.row, element.column);
+  report.explanation =
+      emulator::explain(capture.row, batch, element.execution, element.row, element.column);
   report.command = command_for(capture, element, engine);
   return report;
 }
@@ -166,22 +171,29 @@ void print_element(std::ostream& out, const ElementReport& report) {
       << "  execution " << report.element.execution << ", row " << report.element.row << ", column "
       << report.element.column << " of " << std::string_view(explanation.row.name) << '\n'
       << "    expected  " << emulator::code_text(d, report.expected) << '\n'
-      << "    got       " << paint(emulator::code_text(d, report.got), report.equal ? Colour::green : Colour::red) << "  "
-      << distance_text(report) << '\n';
+      << "    got       "
+      << paint(emulator::code_text(d, report.got), report.equal ? Colour::green : Colour::red)
+      << "  " << distance_text(report) << '\n';
   if (!emulator::same_result(explanation.row, explanation.result, report.got)) {
-    out << "    the reference model, which the lines below follow, gives " << emulator::code_text(d, explanation.result)
-        << '\n';
+    out << "    the reference model, which the lines below follow, gives "
+        << emulator::code_text(d, explanation.result) << '\n';
   }
   out << "  operands\n";
-  for (const std::string& line : emulator::operand_lines(explanation)) out << "    " << line << '\n';
+  for (const std::string& line : emulator::operand_lines(explanation))
+    out << "    " << line << '\n';
   out << "  the model\n";
-  for (const std::string& line : emulator::explanation_lines(explanation)) out << "    " << line << '\n';
+  for (const std::string& line : emulator::explanation_lines(explanation))
+    out << "    " << line << '\n';
   if (!report.command.empty()) out << "  reproduce: " << report.command << '\n';
 }
 
 json to_json(const VerifyReport& report) {
-  json j = {{"files", json::array()}, {"outputs", report.outputs()}, {"mismatches", report.mismatches()},
-            {"reports", json::array()}, {"errors", json::array()},   {"skipped", report.skipped},
+  json j = {{"files", json::array()},
+            {"outputs", report.outputs()},
+            {"mismatches", report.mismatches()},
+            {"reports", json::array()},
+            {"errors", json::array()},
+            {"skipped", report.skipped},
             {"seconds", report.seconds}};
   for (const FileReport& file : report.files) {
     j["files"].push_back({{"file", file.file},
@@ -191,7 +203,8 @@ json to_json(const VerifyReport& report) {
                           {"outputs", file.outputs},
                           {"mismatches", file.mismatches}});
   }
-  for (const ElementReport& element : report.elements) j["reports"].push_back(element_json(element));
+  for (const ElementReport& element : report.elements)
+    j["reports"].push_back(element_json(element));
   for (const FailedFile& failed : report.failed) {
     j["errors"].push_back({{"file", failed.file}, {"error", failed.error}});
   }

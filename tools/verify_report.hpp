@@ -51,8 +51,8 @@ struct VerifyReport {
 };
 
 /// `engine` is what the user asked for, as it belongs into the command.
-ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element, std::uint64_t got,
-                             const std::string& engine);
+ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element,
+                             std::uint64_t got, const std::string& engine);
 
 /// The element, its operands, and how the model arrives at it.
 void print_element(std::ostream& out, const ElementReport& report);

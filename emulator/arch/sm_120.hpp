@@ -28,7 +28,7 @@ inline void add_narrow_rows(Machine& m) {
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32, to32);
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp16, to16);
   m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, native(narrow_to_fp32, to_fp32, sm_100::sparse));
-  m.mma_sparse({{16, 8, 64}}, fp8, to_fp16, native(narrow_to_fp16, to_fp16, sm_100::sparse));
+  m.mma_sparse({{16, 8, 64}}, fp8, to_fp16, native(narrow_to_fp16, to_fp16, sm_100::sparse), true);
   for (const bool is_sparse : {false, true}) {
     const int k = is_sparse ? 2 : 1;
     const Evidence& evidence = is_sparse ? sm_100::sparse : rtx_pro_6000;

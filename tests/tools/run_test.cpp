@@ -1,0 +1,165 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "formats/catalogue.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/files/safetensors.hpp"
+#include "formats/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/command.hpp"
+
+namespace {
+
+using namespace guardbit;
+using tests::CommandResult;
+using tests::is_one_error_line;
+using tests::run_command;
+using tests::TemporaryFolder;
+
+const std::string capture =
+    "tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
+const std::string name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool same_bytes(const formats::Tensor& x, const formats::Tensor& y) {
+  return x.shape == y.shape &&
+         std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
+}
+
+formats::Tensor recorded_result(const std::string& path) {
+  return *formats::read_safetensors(path).find("d");
+}
+
+std::vector<std::string> run_words(const std::string& output) {
+  return {"run", name,    "--arch", "sm_90",        "--a", capture,
+          "--b", capture, "--c",    capture + ":c", "-o",  output};
+}
+
+TEST_CASE("a recording's operands give its results, in every kind of file") {
+  const TemporaryFolder folder;
+  for (const std::string file : {"d.npy", "d.npz", "d.safetensors"}) {
+    const CommandResult result = run_command(run_words(folder.path(file)));
+    INFO(result.error);
+    CHECK(result.status == 0);
+    CHECK(holds(result.out, "10 executions"));
+    const formats::TensorFile written = formats::read_tensors(folder.path(file));
+    REQUIRE(written.tensors.size() == 1);
+    CHECK(same_bytes(written.tensors[0], recorded_result(capture)));
+  }
+}
+
+TEST_CASE("every dense or sparse recording can be written as a capture that verifies") {
+  const TemporaryFolder folder;
+  const std::string made = folder.path("made.safetensors");
+  for (const std::string stem :
+       {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sp__ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.neg_a"}) {
+    const std::string file = "tests/golden/" + stem + ".safetensors";
+    const formats::TensorFile source = formats::read_safetensors(file);
+    std::vector<std::string> words = {"run",          source.metadata.at("instruction"),
+                                      "--arch",       "sm_90",
+                                      "--a",          file,
+                                      "--b",          file,
+                                      "--c",          file,
+                                      "-o",           made,
+                                      "--as-capture", "--json"};
+    if (source.find("e") != nullptr) words.insert(words.end(), {"--e", file});
+    if (source.metadata.contains("imm_scale_a")) words.push_back("--negate-a");
+    const CommandResult result = run_command(words);
+    INFO(stem << "\n" << result.error);
+    REQUIRE(result.status == 0);
+    CHECK(nlohmann::json::parse(result.out)["file"] == made);
+    CHECK(run_command({"verify", made}).status == 0);
+    const formats::TensorFile written = formats::read_safetensors(made);
+    CHECK(written.metadata.at("device") == "guardbit model");
+    for (const formats::Tensor& tensor : source.tensors) {
+      REQUIRE(written.find(tensor.name) != nullptr);
+      CHECK(written.find(tensor.name)->format == tensor.format);
+      CHECK(same_bytes(*written.find(tensor.name), tensor));
+    }
+  }
+}
+
+TEST_CASE("matrices without executions, words as codes, and C left out") {
+  const TemporaryFolder folder;
+  const std::vector<std::uint64_t> a(16 * 16, 0x3F80), b(16 * 8, 0x4000);
+  const auto write = [&](const std::string& file, const formats::Format& format,
+                         std::vector<std::int64_t> shape, const std::vector<std::uint64_t>& codes) {
+    const auto tensor =
+        formats::tensor_of_codes("x", format, formats::Packing::container, std::move(shape), codes);
+    formats::write_tensors(folder.path(file), {}, std::vector{tensor});
+    return folder.path(file);
+  };
+  const std::string words_file = write("a.npy", formats::uint16, {16, 16}, a);
+  const std::string void_file =
+      write("b.npy", formats::bf16, {16, 8}, b);  // numpy.save's form: |V2
+  const CommandResult result =
+      run_command({"run", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "--arch", "sm_80",
+                   "--a", words_file, "--b", void_file, "-o", folder.path("d.npy")});
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  const formats::Tensor d = formats::read_tensors(folder.path("d.npy")).tensors.at(0);
+  CHECK(d.shape == std::vector<std::int64_t>{16, 8});
+  CHECK(formats::codes_of(d) == std::vector<std::uint64_t>(16 * 8, 0x42000000));
+}
+
+TEST_CASE("modifiers act on the result") {
+  const TemporaryFolder folder;
+  std::vector<std::string> words = run_words(folder.path("d.npy"));
+  words.insert(words.end(), {"--scale-d", "0", "--negate-a", "--negate-b"});
+  REQUIRE(run_command(words).status == 0);
+  std::vector<std::string> without_c = {"run",   name,  "--arch", "sm_90", "--a",
+                                        capture, "--b", capture,  "-o",    folder.path("e.npy")};
+  REQUIRE(run_command(without_c).status == 0);
+  const formats::Tensor scaled = formats::read_tensors(folder.path("d.npy")).tensors.at(0);
+  CHECK(same_bytes(scaled, formats::read_tensors(folder.path("e.npy")).tensors.at(0)));
+  CHECK_FALSE(same_bytes(scaled, recorded_result(capture)));
+}
+
+TEST_CASE("what cannot be run gives one line and status 2, and no file") {
+  const TemporaryFolder folder;
+  const std::string output = folder.path("d.npy");
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& why) {
+    const CommandResult result = run_command(words);
+    INFO(result.error);
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    CHECK(holds(result.error, why));
+    CHECK_FALSE(std::filesystem::exists(output));
+  };
+  const auto words = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = run_words(output);
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  refused({"run", name, "--arch", "sm_99", "--a", capture, "--b", capture, "-o", output},
+          "unknown architecture");
+  refused(
+      {"run", "mma.sync.m16n8k16", "--arch", "sm_90", "--a", capture, "--b", capture, "-o", output},
+      "unknown instruction");
+  refused({"run", name, "--arch", "sm_90", "--a", capture + ":f", "--b", capture, "-o", output},
+          "no tensor 'f' (valid: ");
+  refused({"run", name, "--arch", "sm_90", "--a", capture + ":d", "--b", capture, "-o", output},
+          "tensor 'a'");
+  refused(
+      {"run", name, "--arch", "sm_90", "--a", folder.path("x.npy"), "--b", capture, "-o", output},
+      "x.npy");
+  refused(words({"--engine", "abacus"}), "abacus");
+  refused(words({"--toolkit", "new"}), "'new' is not a version");
+  refused(words({"--e", capture + ":a"}), "is dense");
+  refused({"run", name, "--arch", "sm_90", "--a", capture, "--b", capture, "-o",
+           folder.path("absent/d.npy")},
+          "absent");
+  refused(
+      {"run", name, "--arch", "sm_90", "--a", capture, "--b", capture, "-o", folder.path("d.txt")},
+      "valid: .safetensors");
+}
+
+}  // namespace
