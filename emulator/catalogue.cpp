@@ -30,8 +30,8 @@ Rows build_catalogue() {
   append(all, sm_80::rows("sm_86"));
   append(all, sm_89::rows());
   append(all, sm_90::rows());
-  append(all, sm_100::rows("sm_100"));
-  append(all, sm_100::rows("sm_103"));
+  append(all, sm_100::rows());
+  append(all, sm_100::sm_103_rows());
   append(all, sm_120::rows());
   append(all, cdna1::rows());
   append(all, cdna2::rows());
@@ -74,15 +74,6 @@ std::string architecture_names() {
   return names;
 }
 
-std::string_view require_page(std::string_view arch, std::string_view where) {
-  const std::string_view page = page_of(arch);
-  if (page.empty()) {
-    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'",
-                         architecture_names());
-  }
-  return page;
-}
-
 /// Machines other than `page` that have the name, for the error message.
 std::string owners_of(const std::string& key, std::string_view page) {
   std::string owners;
@@ -94,6 +85,15 @@ std::string owners_of(const std::string& key, std::string_view page) {
 }
 
 }  // namespace
+
+std::string_view require_page(std::string_view arch, std::string_view where) {
+  const std::string_view page = page_of(arch);
+  if (page.empty()) {
+    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'",
+                         architecture_names());
+  }
+  return page;
+}
 
 const std::vector<Arch>& architectures() {
   static const std::vector<Arch> all = {

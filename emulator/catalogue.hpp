@@ -20,6 +20,10 @@ struct Arch {
 /// Every machine, oldest first.
 const std::vector<Arch>& architectures();
 
+/// The machine whose page `arch` means: its own, its alias's target, or sm_90's for sm_90a.
+/// formats::Error that begins with `where` when there is none.
+std::string_view require_page(std::string_view arch, std::string_view where);
+
 /// Every row of every machine that has a page.
 const std::vector<MatrixInstruction>& catalogue();
 

@@ -174,7 +174,7 @@ class Binder {
   }
 
   std::optional<ConstCodes> operand(std::string_view name, const Format& format,
-                                    std::vector<std::int64_t> shape) {
+                                    const std::vector<std::int64_t>& shape) {
     const Tensor* tensor = find(name);
     if (tensor == nullptr) return {};
     if (tensor->shape != shape) {

@@ -7,8 +7,9 @@
 #include "formats/rounding.hpp"
 #include "formats/value.hpp"
 
-// Exact operations on decoded values, with the rules of IEEE 754-2019 for signs of zero and invalid operands. Results are
-// Unrounded; `encode` rounds them once into any format. A NaN result carries the first NaN operand's sign and payload.
+// Exact operations on decoded values, with the rules of IEEE 754-2019 for signs of zero and invalid
+// operands. Results are Unrounded; `encode` rounds them once into any format. A NaN result carries
+// the first NaN operand's sign and payload.
 namespace guardbit::formats {
 
 constexpr Unrounded unrounded_nan(const Unrounded& x, const Unrounded& y) {
@@ -82,11 +83,12 @@ constexpr Unrounded multiply(const Value& x, const Value& y) {
     return exactly(infinity_value(negative));
   }
   if (x.kind == Kind::zero || y.kind == Kind::zero) return exactly(zero_value(negative));
-  return {Kind::finite, negative, x.exponent + y.exponent, uint128{x.significand} * y.significand, false};
+  return {Kind::finite, negative, x.exponent + y.exponent, uint128{x.significand} * y.significand,
+          false};
 }
 
-/// x * y + z, exact up to the one rounding of the result. Inf * 0 is invalid whatever z is, unless z
-/// is a NaN: then that is the result.
+/// x * y + z, exact up to the one rounding of the result. Inf * 0 is invalid whatever z is, unless
+/// z is a NaN: then that is the result.
 constexpr Unrounded fused_multiply_add(const Value& x, const Value& y, const Value& z,
                                        bool toward_minus = false) {
   if (z.kind == Kind::nan && x.kind != Kind::nan && y.kind != Kind::nan) {
@@ -99,7 +101,8 @@ constexpr Unrounded fused_multiply_add(const Value& x, const Value& y, const Val
 constexpr Unrounded divide(const Value& x, const Value& y) {
   const bool negative = x.negative != y.negative;
   if (x.kind == Kind::nan || y.kind == Kind::nan) return unrounded_nan(exactly(x), exactly(y));
-  if (x.kind == y.kind && (x.kind == Kind::infinity || x.kind == Kind::zero)) return invalid_operation();
+  if (x.kind == y.kind && (x.kind == Kind::infinity || x.kind == Kind::zero))
+    return invalid_operation();
   if (x.kind == Kind::infinity || y.kind == Kind::zero) return exactly(infinity_value(negative));
   if (x.kind == Kind::zero || y.kind == Kind::infinity) return exactly(zero_value(negative));
   // 128 bits over at most 64 give at least 64; a second step fills the word, for roundings that
@@ -119,8 +122,8 @@ constexpr Unrounded square_root(const Value& x) {
   if (x.kind == Kind::zero) return exactly(x);
   if (x.negative) return invalid_operation();
   if (x.kind == Kind::infinity) return exactly(x);
-  // Digit by digit: each step takes two bits of the radicand, zeros after the last, and gives one of
-  // the root. Four times the rest of a root of 120 bits still fits the word.
+  // Digit by digit: each step takes two bits of the radicand, zeros after the last, and gives one
+  // of the root. Four times the rest of a root of 120 bits still fits the word.
   constexpr int steps = 120;
   const Unrounded normal = normalised(exactly(x));
   const int odd = normal.exponent % 2 != 0 ? 1 : 0;

@@ -150,7 +150,8 @@ class Converting {
     const int shift = x.exponent - y.exponent;
     if (shift >= 0)
       return leading_bit(x.significand) + shift < 128 && x.significand << shift == y.significand;
-    return -shift < 64 && x.significand == uint128{y.significand} << -shift;
+    return leading_bit(y.significand) - shift < 128 && x.significand == uint128{y.significand}
+                                                                            << -shift;
   }
 
   Format from_;

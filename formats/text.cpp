@@ -7,6 +7,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/error.hpp"
+#include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
 
 namespace guardbit::formats {
@@ -22,7 +23,7 @@ cpp_int power(int base, int exponent) {
   return boost::multiprecision::pow(cpp_int(base), static_cast<unsigned>(exponent));
 }
 
-Decimal normalised(bool negative, std::string digits, int exponent) {
+Decimal normalised(bool negative, const std::string& digits, int exponent) {
   const std::size_t first = digits.find_first_not_of('0');
   if (first == std::string::npos) return {negative, "0", 0};
   const std::size_t last = digits.find_last_not_of('0');
@@ -146,9 +147,9 @@ ParsedValue parse_code(std::string_view text, std::size_t colon, std::string_vie
   if (base == 0 || parsed.ec != std::errc{} || parsed.ptr != end ||
       (word >> shift) > code_mask(format)) {
     throw Error(std::string(where),
-                "'" + std::string(text) + "' is not a code of " +
-                    std::to_string(bits(format) + shift) + " bits; write it as in " +
-                    hex_text(format, min_normal_code(format)) + ":" + name_of(format));
+                in_quotes(text) + " is not a code of " + std::to_string(bits(format) + shift) +
+                    " bits; write it as in " + hex_text(format, min_normal_code(format)) + ":" +
+                    name_of(format));
   }
   const std::uint64_t code = word >> shift;
   const Value value = decode(format, code);
@@ -186,6 +187,11 @@ std::string binary(std::uint64_t value, int width) {
   return text;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 /// NaN and infinity; empty for numbers.
 std::string special_text(const Value& value) {
   const std::string sign = value.negative ? "-" : "";
@@ -196,6 +202,7 @@ std::string special_text(const Value& value) {
 }  // namespace
 
 ParsedValue parse_value(std::string_view text, std::string_view where) {
+  text = trimmed(text);
   const std::string lower = lower_case(text);
   std::string_view rest = lower;
   if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {
@@ -212,13 +219,13 @@ ParsedValue parse_value(std::string_view text, std::string_view where) {
     if (number && number->has_exponent) return from_hex_digits(negative, *number);
     throw Error(
         std::string(where),
-        "'" + std::string(text) +
-            "' is neither a code nor a number; a code names its "
+        in_quotes(text) +
+            " is neither a code nor a number; a code names its "
             "format, as in 0x3c00:fp16, and a hexadecimal number its exponent, as in 0x1.8p-3");
   }
   if (const auto number = parse_scientific(rest, 10, 'e'))
     return from_decimal_digits(negative, *number);
-  throw Error(std::string(where), "'" + std::string(text) + "' is not a number",
+  throw Error(std::string(where), in_quotes(text) + " is not a number",
               "a decimal, 0x1.8p-3, inf, nan, or a code as in 0x3c00:fp16");
 }
 
@@ -301,7 +308,7 @@ std::string shortest_text(const Format& format, std::uint64_t code) {
 }
 
 std::string hex_float(const Value& value) {
-  if (const std::string special = special_text(value); !special.empty()) return special;
+  if (value.kind == Kind::nan || value.kind == Kind::infinity) return special_text(value);
   const std::string sign = value.negative ? "-0x" : "0x";
   if (value.kind == Kind::zero) return sign + "0p+0";
   const int top = leading_bit(value.significand);

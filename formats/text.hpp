@@ -34,8 +34,8 @@ struct ParsedValue {
 inline constexpr int most_digits = 20000;
 
 /// Reads a decimal ("-1.5e-3"), a C hexadecimal floating constant ("0x1.8p-3"), "inf", "nan" (both
-/// with a sign), or a code with its format ("0x3c00:fp16", "0b0111:e2m1"). Throws Error, naming
-/// `where`.
+/// with a sign), or a code with its format ("0x3c00:fp16", "0b0111:e2m1"); blanks around it do not
+/// count. Throws Error, naming `where`.
 ParsedValue parse_value(std::string_view text, std::string_view where);
 
 /// A finite number or zero as a decimal.

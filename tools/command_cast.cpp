@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,10 +13,14 @@
 #include "formats/converters.hpp"
 #include "formats/error.hpp"
 #include "formats/files/array_file.hpp"
+#include "formats/files/atomic_output.hpp"
 #include "formats/files/dtype.hpp"
+#include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
 #include "formats/text.hpp"
 #include "tools/commands.hpp"
+#include "tools/format_facts.hpp"
+#include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -29,7 +35,7 @@ struct Options {
   std::string rounding;
   std::string overflow = "ieee";
   std::string scale;
-  std::uint64_t seed = 0;
+  std::string seed;
   std::vector<std::string> tensors;
   int threads = 0;
   bool json = false;
@@ -64,9 +70,21 @@ formats::Value parse_scale(const std::string& text) {
   const formats::Value scale =
       formats::decode(formats::fp64, formats::encode(formats::fp64, number.value));
   if (scale.kind != formats::Kind::finite) {
-    throw formats::Error("--scale", "'" + text + "' is not a finite FP64 number other than zero");
+    throw formats::Error("--scale",
+                         formats::in_quotes(text) + " is not a finite FP64 number other than zero");
   }
   return scale;
+}
+
+/// All of the text: CLI11 would take -1 for 2^64 - 1.
+std::uint64_t parse_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw formats::Error("--seed", formats::in_quotes(text) + " is not a seed",
+                         "0 to " + std::to_string(~std::uint64_t{0}));
+  }
+  return seed;
 }
 
 /// A converter brings its own rounding; naming another one beside it is a contradiction.
@@ -89,7 +107,7 @@ formats::ConversionOptions conversion_options(const Options& options, const form
     conversion = formats::options_of(*converter);
   }
   if (!options.scale.empty()) conversion.scale = parse_scale(options.scale);
-  conversion.seed = options.seed;
+  if (!options.seed.empty()) conversion.seed = parse_seed(options.seed);
   conversion.threads = options.threads;
   return conversion;
 }
@@ -172,32 +190,68 @@ nlohmann::ordered_json to_json(const Cast& cast) {
           {"mean_ulp_error", s.mean_ulp_error}};
 }
 
-void run(const Options& options) {
-  const formats::Format to = formats::require_format(options.to, "--to");
-  formats::ConversionOptions conversion = conversion_options(options, to);
-  formats::FormatOverrides overrides;
-  if (!options.from.empty()) overrides.any = formats::require_format(options.from, "--from");
-  const formats::TensorFile file = formats::read_tensors(options.input, overrides);
-  const std::vector<formats::Tensor> selected = select(file, options);
+/// What can be known to fail is refused before any work.
+void check_output(const std::string& path, std::size_t tensors) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension != ".safetensors" && extension != ".npy" && extension != ".npz") {
+    throw formats::Error(formats::printable(path), "unknown extension", ".safetensors, .npy, .npz");
+  }
+  if (extension == ".npy" && tensors != 1) {
+    throw formats::Error(formats::printable(path), "a .npy file holds one tensor, not " +
+                                                       std::to_string(tensors) + ": use .npz");
+  }
+  const formats::AtomicOutput writable(path);
+}
 
+/// Ends a conversion that was interrupted.
+struct Interrupted {};
+
+std::vector<Cast> convert(const Options& options, const formats::Format& to,
+                          formats::ConversionOptions conversion,
+                          const std::vector<formats::Tensor>& tensors,
+                          const Interruption& interruption) {
   std::size_t total = 0;
-  for (const formats::Tensor& tensor : selected)
+  for (const formats::Tensor& tensor : tensors)
     total += static_cast<std::size_t>(formats::element_count(tensor.shape));
   ProgressLine progress("converting", total);
   std::size_t before = 0;
-  conversion.progress = [&](std::size_t done) { progress.update(before + done); };
-
-  std::vector<Cast> casts;
-  std::vector<formats::Tensor> outputs;
+  conversion.progress = [&](std::size_t done) {
+    if (interruption.asked_for()) throw Interrupted{};
+    progress.update(before + done);
+  };
   const formats::Packing packing = output_packing(options.output, to);
-  for (const formats::Tensor& tensor : selected) {
+  std::vector<Cast> casts;
+  casts.reserve(tensors.size());
+  for (const formats::Tensor& tensor : tensors) {
     Cast cast;
     cast.from = tensor.format;
     cast.tensor = formats::convert_tensor(tensor, to, packing, conversion, cast.summary);
     before += cast.summary.elements;
-    outputs.push_back(cast.tensor);
     casts.push_back(std::move(cast));
   }
+  return casts;
+}
+
+int run(const Options& options) {
+  const formats::Format to = require_element_format(options.to, "--to");
+  const formats::ConversionOptions conversion = conversion_options(options, to);
+  formats::FormatOverrides overrides;
+  if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
+  const formats::TensorFile file = formats::read_tensors(options.input, overrides);
+  const std::vector<formats::Tensor> selected = select(file, options);
+
+  check_output(options.output, selected.size());
+
+  std::vector<Cast> casts;
+  const Interruption interruption;
+  try {
+    casts = convert(options, to, conversion, selected, interruption);
+  } catch (const Interrupted&) {
+    std::cerr << "guardbit: interrupted: nothing written\n";
+    return interruption.exit_status();
+  }
+  std::vector<formats::Tensor> outputs;
+  for (const Cast& cast : casts) outputs.push_back(cast.tensor);
   formats::write_tensors(options.output, file.metadata, outputs);
   if (options.json) {
     nlohmann::ordered_json document = {{"input", options.input}, {"output", options.output}};
@@ -207,11 +261,12 @@ void run(const Options& options) {
   } else {
     print_table(casts, to);
   }
+  return interruption.asked_for() ? interruption.exit_status() : 0;
 }
 
 }  // namespace
 
-void add_cast(CLI::App& app, int&) {
+void add_cast(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("cast", "Convert arrays from one format to another");
   const auto options = std::make_shared<Options>();
   command->add_option("IN", options->input, "A .safetensors, .npy or .npz file")
@@ -254,7 +309,7 @@ void add_cast(CLI::App& app, int&) {
       "Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o "
       "w8.safetensors\n"
       "'guardbit formats --converters' lists the converters.");
-  command->callback([options] { run(*options); });
+  command->callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace guardbit::tools

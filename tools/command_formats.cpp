@@ -45,6 +45,7 @@ std::string_view block_standard(const formats::BlockFormat& format) {
 [[noreturn]] void refuse(const std::string& name) {
   std::vector<std::string_view> names;
   std::string block_names;
+  names.reserve(formats::format_catalogue.size() + formats::block_format_catalogue.size());
   for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
   for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
     names.push_back(entry.name);
@@ -90,11 +91,8 @@ nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
   return list;
 }
 
-/// "2^-24 = 5.96046e-8" without the part that has a column to itself elsewhere.
-std::string short_number(const std::string& text) {
-  const std::size_t equals = text.find(" = ");
-  return equals == std::string::npos ? text : text.substr(0, equals);
-}
+/// "2^-24 ≈ 5.96046e-8" without the decimal.
+std::string short_number(const std::string& text) { return text.substr(0, text.find(' ')); }
 
 /// One line per format.
 Table overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {

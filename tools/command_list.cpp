@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,24 +29,8 @@ constexpr std::size_t page_width = 100;
 
 struct Options {
   std::string name, arch, type, family, basis;
-  bool json = false, markdown = false, names = false;
+  bool json = false, markdown = false, names = false, machines = false;
 };
-
-/// The machine's own page, or that of the machine it computes like; sm_90a means sm_90.
-std::string_view require_page(const std::string& name) {
-  for (const bool suffixed : {false, true}) {
-    if (suffixed && !(name.starts_with("sm_") && (name.ends_with('a') || name.ends_with('f'))))
-      break;
-    const std::string_view sought =
-        std::string_view(name).substr(0, name.size() - (suffixed ? 1 : 0));
-    for (const Arch& arch : emulator::architectures()) {
-      if (arch.name == sought) return arch.alias_of.empty() ? arch.name : arch.alias_of;
-    }
-  }
-  throw formats::Error(
-      "--arch", "unknown architecture '" + name + "'",
-      joined(emulator::architectures(), ", ", [](const Arch& a) { return a.name; }));
-}
 
 void check_family(const std::string& name) {
   std::set<std::string_view> families;
@@ -60,7 +45,7 @@ void check_family(const std::string& name) {
 CatalogueRows select(const Options& options) {
   check_family(options.family);
   const std::string_view page =
-      options.arch.empty() ? std::string_view{} : require_page(options.arch);
+      options.arch.empty() ? std::string_view{} : emulator::require_page(options.arch, "--arch");
   std::optional<formats::Format> type;
   if (!options.type.empty()) type = formats::require_format(options.type, "--type");
   CatalogueRows rows;
@@ -97,6 +82,33 @@ void print_page(const CataloguePage& page) {
     print_wrapped(arithmetic_text(entry), 8, Colour::dim);
   }
   std::cout << '\n';
+}
+
+/// Machines with the number of their instructions by evidence.
+void print_machines(const CatalogueRows& rows, bool markdown) {
+  Table table("llrrrr");
+  table.add({"machine", "", "instructions", "measured", "documented", "inferred"});
+  for (const Arch& arch : emulator::architectures()) {
+    if (!arch.alias_of.empty()) {
+      table.add({std::string(arch.name), std::string(arch.title),
+                 "as " + std::string(arch.alias_of), "", "", ""});
+      continue;
+    }
+    std::map<emulator::Basis, std::size_t> counts;
+    for (const MatrixInstruction* row : rows) {
+      if (row->arch == arch.name) ++counts[row->evidence.basis];
+    }
+    std::vector<std::string> cells = {std::string(arch.name), std::string(arch.title), ""};
+    std::size_t total = 0;
+    for (const emulator::Basis basis :
+         {emulator::Basis::measured, emulator::Basis::documented, emulator::Basis::inferred}) {
+      total += counts[basis];
+      cells.push_back(counts[basis] == 0 ? "" : std::to_string(counts[basis]));
+    }
+    cells[2] = std::to_string(total);
+    if (total != 0) table.add(cells);
+  }
+  markdown ? table.print_markdown(std::cout) : table.print(std::cout);
 }
 
 void print_markdown(const CataloguePage& page) {
@@ -175,6 +187,8 @@ void list(const Options& options) {
     std::vector<std::string_view> names;
     for (const MatrixInstruction* row : rows) add_once(names, std::string_view(row->name));
     for (const std::string_view name : names) std::cout << name << '\n';
+  } else if (options.machines) {
+    print_machines(rows, options.markdown);
   } else if (!options.name.empty()) {
     print_rows(rows);
   } else {
@@ -198,6 +212,8 @@ void add_list(CLI::App& app, int&) {
   command->add_option("--basis", options->basis, "Only rows of this evidence")
       ->check(CLI::IsMember({"measured", "documented", "inferred"}));
   command->add_flag("--names", options->names, "Print names only, one per line");
+  command->add_flag("--machines", options->machines,
+                    "Print the machines and how many instructions rest on which evidence");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Print the tables of the documents");
   command->footer(

@@ -167,6 +167,9 @@ int toolkit_of(const Options& options) {
 void write_result(const Options& options, const MatrixInstruction& row, std::vector<Tensor> tensors,
                   bool two_dimensional) {
   if (options.as_capture) {
+    if (!options.output.ends_with(".safetensors")) {
+      throw Error(formats::printable(options.output), "a capture is a .safetensors file");
+    }
     std::map<std::string, std::string> metadata =
         emulator::capture_metadata(row, options.arch, toolkit_of(options), options.modifiers);
     metadata["device"] = "guardbit model";

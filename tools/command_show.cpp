@@ -76,6 +76,11 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+/// At least as wide as the indent, which user-defined formats exceed.
+std::string format_name(const formats::Format& format) {
+  return padded(formats::name_of(format) + "  ", indent);
+}
+
 /// "LABEL  LEAD TEXT", the text wrapped below itself.
 void print_line(std::string_view label, const std::string& lead, const std::string& text) {
   std::string margin =
@@ -92,6 +97,7 @@ std::string error_text(const Dissection& d, const formats::ParsedValue& number, 
   if (d.error && d.error->digits == "0") return "exact";
   if (!d.error) {
     if (number.value.kind == d.value.kind) return "exact";
+    if (number.value.negative && !d.format.has_sign) return "the format has no negative numbers";
     if (number.value.kind != formats::Kind::finite) return "the format has no such number";
     const bool lost = d.value.kind == formats::Kind::infinity || d.value.kind == formats::Kind::nan;
     return lost ? "overflow" : "underflow";
@@ -133,7 +139,7 @@ bool converters_differ(const Dissection& d) {
 /// shown.
 void print_short(const Dissection& d, const formats::ParsedValue& number) {
   constexpr std::size_t value_column = 60;
-  std::string line = paint(padded(formats::name_of(d.format), indent), Colour::bold) +
+  std::string line = paint(format_name(d.format), Colour::bold) +
                      padded(formats::hex_text(d.format, d.code), 10) + "  " +
                      painted_fields(d.format, d.code);
   const std::string value = d.value.kind == formats::Kind::finite
@@ -155,7 +161,7 @@ void print_short(const Dissection& d, const formats::ParsedValue& number) {
     std::cout << paint(", between ", Colour::dim) << code_value_text(d, d.below, digits)
               << paint(" and ", Colour::dim) << code_value_text(d, d.above, digits);
   } else if (d.below || d.above) {
-    std::cout << paint(d.below ? ", the largest; below it " : ", the smallest; above it ",
+    std::cout << paint(d.below ? "; the largest number, after " : "; the smallest number, before ",
                        Colour::dim)
               << code_value_text(d, d.below ? d.below : d.above, digits);
   }
@@ -165,9 +171,8 @@ void print_short(const Dissection& d, const formats::ParsedValue& number) {
 
 /// A line per property, with every digit.
 void print_fully(const Dissection& d, const formats::ParsedValue& number) {
-  std::cout << paint(padded(formats::name_of(d.format), indent), Colour::bold)
-            << formats::hex_text(d.format, d.code) << "  " << painted_fields(d.format, d.code)
-            << '\n';
+  std::cout << paint(format_name(d.format), Colour::bold) << formats::hex_text(d.format, d.code)
+            << "  " << painted_fields(d.format, d.code) << '\n';
   print_line("exactly", "", value_text(d.value, 0));
   if (d.value.kind == formats::Kind::finite) {
     print_line("shortest", "", formats::shortest_text(d.format, d.code));
@@ -195,6 +200,11 @@ void print_integers(const formats::ParsedValue& number, formats::Rounding roundi
   table.print(std::cout);
 }
 
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
 void run(const Options& options) {
   const formats::Rounding rounding = formats::require_rounding(options.rounding, "--rounding");
   if (rounding == formats::Rounding::stochastic) {
@@ -203,20 +213,20 @@ void run(const Options& options) {
   }
   std::vector<formats::Format> wanted;
   for (const std::string& name : options.formats)
-    wanted.push_back(formats::require_format(name, "--format"));
+    wanted.push_back(require_element_format(name, "--format"));
   std::vector<formats::ParsedValue> numbers;
+  numbers.reserve(options.values.size());
   for (const std::string& value : options.values)
     numbers.push_back(formats::parse_value(value, "show"));
 
   nlohmann::ordered_json document;
   document["values"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string text = without_blanks(options.values[i]);
     nlohmann::ordered_json entry = {
-        {"value", options.values[i]},
-        {"rounding", formats::rounding_names[static_cast<std::size_t>(rounding)]}};
+        {"value", text}, {"rounding", formats::rounding_names[static_cast<std::size_t>(rounding)]}};
     entry["formats"] = nlohmann::ordered_json::array();
-    if (!options.json)
-      std::cout << (i == 0 ? "" : "\n") << paint(options.values[i], Colour::yellow) << '\n';
+    if (!options.json) std::cout << (i == 0 ? "" : "\n") << paint(text, Colour::yellow) << '\n';
     std::vector<formats::Format> list = wanted.empty() ? overview_formats(numbers[i]) : wanted;
     if (options.json && wanted.empty()) append_integers(numbers[i], list);
     for (const formats::Format& format : list) {
@@ -257,9 +267,7 @@ void add_show(CLI::App& app, int&) {
                    "How the number is rounded (default nearest_even)")
       ->type_name("ROUNDING");
   command->add_flag("--json", options->json, "Print JSON, with every digit");
-  command->footer(
-      "Example: guardbit show 465 --format e4m3 --format e5m2\n"
-      "-inf and -nan stand after '--': guardbit show --format fp16 -- -inf");
+  command->footer("Example: guardbit show 465 -inf 0x7e:e4m3 --format e4m3 --format e5m2");
   command->callback([options] { run(*options); });
 }
 

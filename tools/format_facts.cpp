@@ -6,6 +6,7 @@
 
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
+#include "formats/error.hpp"
 #include "formats/text.hpp"
 #include "formats/value.hpp"
 
@@ -20,6 +21,7 @@ using formats::Value;
 using nlohmann::json;
 
 constexpr int shown_digits = 6;
+constexpr std::size_t most_exact_digits = 10;
 
 /// "2^-24" for a power of two.
 std::string power_text(int exponent) { return "2^" + std::to_string(exponent); }
@@ -28,13 +30,15 @@ bool is_power_of_two(const Value& v) {
   return v.kind == formats::Kind::finite && !v.negative && std::has_single_bit(v.significand);
 }
 
-/// "2^-24 = 5.96046e-8"; integers that fit 64 bits with all their digits.
+/// "2^-9 = 0.001953125", "2^-24 ≈ 5.96046e-8"; integers that fit 64 bits with all their digits.
 std::string number_text(const Value& v) {
   const formats::Decimal exact = formats::exact_decimal(v);
-  const std::string text = formats::to_string(exact, shown_digits);
   if (exact.exponent >= 0 && v.exponent <= 0) return formats::to_string(exact);
   if (!is_power_of_two(v)) return formats::to_string(exact, 8);
-  return power_text(v.exponent + formats::leading_bit(v.significand)) + " = " + text;
+  const bool in_full = exact.digits.size() <= most_exact_digits;
+  return power_text(v.exponent + formats::leading_bit(v.significand)) +
+         (in_full ? " = " + formats::to_string(exact)
+                  : " ≈ " + formats::to_string(exact, shown_digits));
 }
 
 /// A number of the format as JSON: its code, exact decimal and hexadecimal float.
@@ -246,6 +250,16 @@ std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& 
        static_cast<double>(per_block) / b.block_size},
       {"largest", "largest", number_text(largest), formats::exact_text(largest)},
       {"standard", "defined by", std::string(standard), standard}};
+}
+
+formats::Format require_element_format(std::string_view name, std::string_view where) {
+  if (const auto block = formats::find_block_format(name)) {
+    throw formats::Error(std::string(where),
+                         "'" + std::string(name) + "' is a block format, whose elements are " +
+                             formats::name_of(block->element) + " under scales of " +
+                             formats::name_of(block->scale));
+  }
+  return formats::require_format(name, where);
 }
 
 const Fact& fact(const std::vector<Fact>& facts, std::string_view key) {

@@ -24,6 +24,10 @@ std::vector<Fact> facts_of(const formats::Format& format);
 std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& format,
                            std::string_view standard);
 
+/// The format of that name, as formats::require_format; a block format is refused as such, since
+/// codes alone say nothing there.
+formats::Format require_element_format(std::string_view name, std::string_view where);
+
 /// The fact of that key.
 const Fact& fact(const std::vector<Fact>& facts, std::string_view key);
 

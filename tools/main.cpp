@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -8,22 +9,26 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/error.hpp"
+#include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
 #include "tools/commands.hpp"
 
 namespace {
 
+using guardbit::formats::Error;
+
 constexpr int exit_bad_input = 2;
 
 /// Where the caller closed a standard stream, the next file opened would take its number and
-/// receive its text.
+/// receive its text. Writing to a closed standard output still fails.
 void hold_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) == -1) {
-      const int opened = open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+      const int opened = open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
       if (opened != descriptor && opened >= 0) close(opened);
     }
   }
@@ -41,27 +46,76 @@ int fail(std::string_view text) {
   return exit_bad_input;
 }
 
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+[[noreturn]] void refuse_option(const CLI::App& app, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  const std::string_view name = word.substr(0, word.find('='));
+  throw Error(guardbit::formats::unknown_name("option", name, {names.begin(), names.end()}) +
+              " (see 'guardbit" + (app.get_parent() == nullptr ? "" : " " + app.get_name()) +
+              " --help')");
+}
+
 /// The first word of the command line must name a subcommand; CLI11 would only say that one is
 /// required.
-void check_command(const CLI::App& app, int count, const char* const* words) {
+void check_command(CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string_view> names;
   std::string list;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : commands_of(app)) {
     names.push_back(command->get_name());
     list += (list.empty() ? "" : ", ") + command->get_name();
   }
-  const std::string_view word = count > 1 ? words[1] : "";
-  if (word.empty())
-    throw guardbit::formats::Error("no command; try 'guardbit --help' (valid: " + list + ")");
-  if (word.starts_with('-')) return;
-  for (const std::string_view name : names) {
-    if (name == word) return;
+  if (words.empty() || words[0].empty())
+    throw Error("no command; try 'guardbit --help' (valid: " + list + ")");
+  const std::string& word = words[0];
+  if (word.starts_with('-')) {
+    if (word != "-h" && word != "--help" && word != "--version") refuse_option(app, word);
+    return;
   }
-  throw guardbit::formats::Error(guardbit::formats::unknown_name("command", word, names) +
-                                 " (valid: " + list + ")");
+  if (std::find(names.begin(), names.end(), word) == names.end())
+    throw Error(guardbit::formats::unknown_name("command", word, names) + " (valid: " + list + ")");
 }
 
-int run(int count, char** words) {
+/// An empty word given to an option would read as if the option were absent.
+void refuse_empty_words(CLI::App& app) {
+  for (CLI::App* command : commands_of(app)) {
+    for (CLI::Option* option : command->get_options([](const CLI::Option*) { return true; })) {
+      if (option->get_items_expected_max() == 0) continue;
+      option->check([](const std::string& word) {
+        return word.empty() ? std::string("needs more than an empty word") : std::string();
+      });
+    }
+  }
+}
+
+/// CLI11 takes -inf for the options -i, -n and -f. A leading blank makes it a word, and
+/// parse_value passes over blanks.
+void keep_numbers(std::vector<std::string>& words) {
+  if (words.empty() || words[0] != "show") return;
+  for (std::string& word : words) {
+    if (word == "--") return;
+    const std::string lower = guardbit::formats::lower_case(word);
+    if (lower == "-inf" || lower == "-infinity" || lower == "-nan") word.insert(0, " ");
+  }
+}
+
+/// What CLI11 left over, as an error that names what comes near.
+[[noreturn]] void refuse_rest(CLI::App& app) {
+  CLI::App& command = *app.get_subcommands().at(0);
+  for (const std::string& word : command.remaining()) {
+    if (word.starts_with('-') && word != "--") refuse_option(command, word);
+  }
+  throw Error(command.get_name() +
+              ": one word too many: " + guardbit::formats::in_quotes(command.remaining().at(0)));
+}
+
+int run(std::vector<std::string> words) {
   CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in",
                "guardbit"};
   app.set_version_flag("--version", "guardbit " GUARDBIT_VERSION);
@@ -78,9 +132,14 @@ int run(int count, char** words) {
                                           guardbit::tools::add_completion}) {
     add(app, status);
   }
+  refuse_empty_words(app);
+  check_command(app, words);
+  keep_numbers(words);
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
-    check_command(app, count, words);
-    app.parse(count, words);
+    app.parse(std::move(words));
+  } catch (const CLI::ExtrasError&) {
+    refuse_rest(app);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return fail(error.what());
     app.exit(error);  // --help and --version arrive as exceptions
@@ -95,8 +154,8 @@ int main(int count, char** words) {
   hold_standard_streams();
   std::ios::sync_with_stdio(false);
   try {
-    return run(count, words);
-  } catch (const guardbit::formats::Error& error) {
+    return run({words + std::min(1, count), words + count});
+  } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
     return fail("out of memory");

@@ -13,7 +13,6 @@ namespace {
 using emulator::ExplainedBlock;
 using emulator::ExplainedTerm;
 using emulator::Explanation;
-using formats::Decimal;
 using formats::Format;
 using json = nlohmann::ordered_json;
 

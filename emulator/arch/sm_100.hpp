@@ -87,8 +87,8 @@ inline void add_fp64_tiles(Machine& m) {
   }
 }
 
-inline Rows rows(std::string_view arch = "sm_100") {
-  Machine m(arch);
+inline Rows rows() {
+  Machine m("sm_100");
   sm_80::add_warp_rows(m, blackwell);
   add_fp64_tiles(m);
   sm_90::add_fp8_rows(m, b200);
@@ -99,6 +99,18 @@ inline Rows rows(std::string_view arch = "sm_100") {
   }
   add_tensor_memory_rows(m);
   return m.take();
+}
+
+/// B300: the same instructions, on weaker evidence.
+inline Rows sm_103_rows() {
+  Rows all = rows();
+  for (MatrixInstruction& row : all) {
+    row.arch = "sm_103";
+    const bool from_b200 =
+        row.evidence.source == b200.source || row.evidence.source == tensor_memory.source;
+    if (from_b200) row.evidence = {Basis::inferred, "as on sm_100 (B200); no recording"};
+  }
+  return all;
 }
 
 }  // namespace guardbit::emulator::sm_100

@@ -66,12 +66,14 @@ TEST_CASE("rounding a shift is its definition for every significand of 10 bits")
       bool holds = true;
       for (std::uint64_t significand = 0; significand < 1024; ++significand) {
         for (unsigned quarters = 0; quarters < 4; ++quarters) {
-          // What a tail is next to half of it matters to the nearest ones unless a bit is shifted out.
+          // What a tail is next to half of it matters to the nearest ones unless a bit is shifted
+          // out.
           const bool nearest =
               rounding == Rounding::nearest_even || rounding == Rounding::nearest_away;
           if (shift == 0 && quarters > 1 && nearest) continue;
           for (const bool negative : {false, true}) {
-            holds = holds && is_definition<std::uint64_t>(significand, shift, quarters, negative, rounding);
+            holds = holds &&
+                    is_definition<std::uint64_t>(significand, shift, quarters, negative, rounding);
           }
         }
       }
@@ -81,7 +83,8 @@ TEST_CASE("rounding a shift is its definition for every significand of 10 bits")
   }
 }
 
-TEST_CASE("random bits are added below the last kept place, for every fraction and random integer") {
+TEST_CASE(
+    "random bits are added below the last kept place, for every fraction and random integer") {
   for (int shift = 0; shift <= 7; ++shift) {
     for (int count = 0; count <= 7; ++count) {
       bool holds = true;
@@ -91,8 +94,7 @@ TEST_CASE("random bits are added below the last kept place, for every fraction a
           const std::uint64_t scaled = significand << (14 - shift);
           const std::uint64_t unit = std::uint64_t{1} << (14 - count);
           const std::uint64_t fraction = (scaled & 0x3FFF) / unit;
-          const std::uint64_t expected =
-              (significand >> shift) + ((fraction + random) >> count);
+          const std::uint64_t expected = (significand >> shift) + ((fraction + random) >> count);
           const auto rounded = shift_right_and_round(significand, shift, false, false,
                                                      Rounding::stochastic, {random, count});
           holds = holds && rounded.significand == expected;
@@ -134,7 +136,8 @@ TEST_CASE("rounding a shift is its definition across the whole word and past it"
     const bool up = rest != 0 && goes_up(rest, whole, bit_test(kept, 0), negative, rounding);
     const Integer expected = kept + (up ? 1 : 0);
     const Rounded rounded = shift_right_and_round(significand, shift, sticky, negative, rounding);
-    holds = holds && Integer(static_cast<std::uint64_t>(rounded.significand >> 64)) == expected >> 64 &&
+    holds = holds &&
+            Integer(static_cast<std::uint64_t>(rounded.significand >> 64)) == expected >> 64 &&
             static_cast<std::uint64_t>(rounded.significand) ==
                 static_cast<std::uint64_t>(expected & ~std::uint64_t{0}) &&
             rounded.inexact == (rest != 0);

@@ -1,6 +1,5 @@
 // The model's headers as device code. A row goes to the kernel by value: device code cannot index
-// the host's tables. Compiled, not run; what it would compute is compared with the host's
-// elsewhere.
+// the host's tables. Compiled, not run.
 
 #include <cstdint>
 #include <span>

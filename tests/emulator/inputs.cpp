@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 
 #include "formats/codec.hpp"
 
 namespace guardbit::tests {
 
 namespace {
-
-using formats::Format;
 
 constexpr std::array family_names = {"raw bits",
                                      "finite bits",
@@ -31,173 +27,6 @@ constexpr std::array family_names = {"raw bits",
                                      "exact zeros",
                                      "integer extremes"};
 
-/// What decides the operands of a dot product, whatever computes it.
-struct Types {
-  Format a, b, c, d;
-  emulator::BlockScale scale;
-  emulator::Sparsity sparsity;
-};
-
-bool is_floating(const Format& f) { return f.encoding == formats::Encoding::floating; }
-
-double value_of(const Format& f, std::uint64_t code) {
-  const formats::Value v = formats::decode(f, code);
-  double magnitude = 0;
-  if (v.kind == formats::Kind::nan) return std::nan("");
-  if (v.kind == formats::Kind::infinity) magnitude = HUGE_VAL;
-  if (v.kind == formats::Kind::finite)
-    magnitude = std::ldexp(static_cast<double>(v.significand), v.exponent);
-  return v.negative ? -magnitude : magnitude;
-}
-
-std::uint64_t nearest_code(const Format& f, double value) {
-  return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(value), f,
-                          formats::Rounding::nearest_even, formats::overflow_saturate);
-}
-
-std::uint64_t zero_code(const Format& f, bool negative) {
-  if (f.encoding == formats::Encoding::power_of_two) return 0;
-  return negative && formats::has_negative_zero(f) ? formats::sign_mask(f) : 0;
-}
-
-// ---- One operand
-// --------------------------------------------------------------------------------------------------------
-
-/// Fractions are dense or have few bits, so that ties and exact sums occur.
-std::uint64_t random_fraction(Random& random) {
-  const std::uint64_t bits = random.next();
-  switch (random.below(4)) {
-    case 0: return bits & random.next() & random.next();
-    case 1: return ~std::uint64_t{0} << random.below(56);
-    default: return bits;
-  }
-}
-
-std::uint64_t random_code(const Format& f, Random& random) {
-  return random.next() & formats::code_mask(f);
-}
-
-std::uint64_t finite_code(const Format& f, Random& random) {
-  while (true) {
-    const std::uint64_t code = random_code(f, random);
-    const formats::Kind kind = formats::decode(f, code).kind;
-    if (kind == formats::Kind::finite || kind == formats::Kind::zero) return code;
-  }
-}
-
-std::uint64_t code_between(const Format& f, int low, int high, Random& random) {
-  const bool negative = random.one_in(2);
-  const int exponent = random.between(low, high);
-  return code_with_exponent(f, negative, exponent, random_fraction(random));
-}
-
-/// Exponents of the smallest subnormal and of the largest number.
-int lowest_exponent(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
-
-std::uint64_t subnormal_code(const Format& f, Random& random) {
-  return code_between(f, lowest_exponent(f), formats::min_exponent(f), random);
-}
-
-/// NaNs of every kind, infinities, zeros, the ends of the subnormal and the normal range, one.
-std::uint64_t special_code(const Format& f, Random& random) {
-  const std::uint64_t sign = random.one_in(2) ? formats::sign_mask(f) : 0;
-  const std::uint64_t quiet = std::uint64_t{1} << std::max(0, f.fraction_bits - 1);
-  const std::uint64_t payload = random.next() & (quiet - 1);
-  const auto exactly = [&](std::uint64_t code) { return (sign | code) & formats::code_mask(f); };
-  const bool ieee = f.specials == formats::Specials::ieee;
-  switch (random.below(12)) {
-    case 0:
-      return ieee ? exactly(formats::infinity_code(f) | quiet)
-                  : exactly(formats::all_ones_nan_code(f));
-    case 1:
-      return ieee ? exactly(formats::infinity_code(f) | quiet | payload)
-                  : exactly(formats::quiet_nan_code(f));
-    case 2:
-      return ieee ? exactly(formats::infinity_code(f) | std::max<std::uint64_t>(1, payload))
-                  : exactly(0);
-    case 3: return exactly(formats::all_ones_nan_code(f));
-    case 4:
-    case 5: return exactly(formats::infinity_code(f));
-    case 6:
-    case 7: return exactly(0);
-    case 8: return exactly(1);
-    case 9: return exactly(formats::min_normal_code(f) - 1);
-    case 10: return exactly(formats::max_finite_code(f));
-    default: return code_with_exponent(f, sign != 0, 0, 0);
-  }
-}
-
-/// An infinity, or the largest number of a format without.
-std::uint64_t infinity_like(const Format& f, bool negative) {
-  const std::uint64_t magnitude =
-      formats::has_infinity(f) ? formats::infinity_code(f) : formats::max_finite_code(f);
-  return (negative ? formats::sign_mask(f) : 0) | magnitude;
-}
-
-// ---- One execution
-// --------------------------------------------------------------------------------------------------------
-
-/// Exponents that the operands of one execution are drawn around.
-struct Ranges {
-  int a_low = -2, a_high = 0, b_low = -2, b_high = 0, c_low = -2, c_high = 0, scale = 0;
-};
-
-/// Splits an exponent of products among the factors (and the scales), as far as their formats
-/// reach.
-Ranges ranges_for_products(const Types& t, int low, int high, Random& random) {
-  Ranges r;
-  int target = (low + high) / 2;
-  const int spread = (high - low + 1) / 2;
-  if (t.scale.count != 0 && t.scale.format.encoding == formats::Encoding::power_of_two) {
-    r.scale = target / 2;
-    target -= 2 * r.scale;
-  }
-  const int a_lowest = lowest_exponent(t.a), a_highest = formats::max_exponent(t.a);
-  const int b_lowest = lowest_exponent(t.b), b_highest = formats::max_exponent(t.b);
-  const int from = std::clamp(target - b_highest, a_lowest, a_highest);
-  const int to = std::clamp(target - b_lowest, a_lowest, a_highest);
-  const int a = random.between(std::min(from, to), std::max(from, to));
-  const int b = std::clamp(target - a, b_lowest, b_highest);
-  r.a_low = a - spread / 2;
-  r.a_high = a + spread / 2;
-  r.b_low = b - (spread + 1) / 2;
-  r.b_high = b + (spread + 1) / 2;
-  r.c_low = low;
-  r.c_high = high;
-  return r;
-}
-
-Ranges ranges_of(const Types& t, InputFamily family, Random& random) {
-  const int d_lowest = lowest_exponent(t.d);
-  const int d_highest = formats::max_exponent(t.d);
-  switch (family) {
-    case InputFamily::near_overflow:
-      return ranges_for_products(t, d_highest - 4, d_highest + 1, random);
-    case InputFamily::huge_products:
-      return ranges_for_products(t, d_highest, d_highest + 3, random);
-    case InputFamily::tiny_sum: {
-      const int high = random.one_in(2) ? d_lowest + 2 : d_lowest + std::min(20, t.d.fraction_bits);
-      return ranges_for_products(t, d_lowest - 16, high, random);
-    }
-    case InputFamily::wide_exponents: {
-      const Ranges r = {lowest_exponent(t.a),
-                        formats::max_exponent(t.a),
-                        lowest_exponent(t.b),
-                        formats::max_exponent(t.b),
-                        0,
-                        0,
-                        random.between(-8, 8)};
-      Ranges wide = r;
-      wide.c_low = std::max(d_lowest, r.a_low + r.b_low);
-      wide.c_high = std::max(wide.c_low, std::min(d_highest, r.a_high + r.b_high + 4));
-      return wide;
-    }
-    case InputFamily::mostly_zero: return {-6, 6, -6, 6, -12, 12, 0};
-    case InputFamily::dominant_product: return {-8, -4, -8, -4, -20, 12, 0};
-    default: return {};
-  }
-}
-
 /// Draws the operands of one execution: lines of A, columns of B, C. Places that matter are shared
 /// by all lines, so that every output of a batch sees them.
 class Execution {
@@ -207,7 +36,8 @@ class Execution {
         family_(family),
         shape_(shape),
         random_(seed),
-        ranges_(ranges_of(types, family, random_)) {
+        ranges_(ranges_of(types, family, random_)),
+        tail_(tail_of(types, family, random_)) {
     const bool dense = t_.sparsity.group_elements == 0;
     stored_ = dense ? shape.k : shape.k / t_.sparsity.group_elements * t_.sparsity.stored_per_group;
     const auto slots = static_cast<std::uint64_t>(std::max(1, stored_));
@@ -276,11 +106,27 @@ class Execution {
         if (random_.one_in(2)) return zero_code(f, random_.one_in(2));
         break;
       case InputFamily::tiny_sum:
+        if (has_tiny_tails()) return few_bits(f);
+        if (tail_.present) return tail_operand(f, at_first, is_b);
         if (random_.one_in(4)) return zero_code(f, random_.one_in(2));
         break;
       default: break;
     }
     return code_between(f, low, high, random_);
+  }
+
+  std::uint64_t tail_operand(const Format& f, bool at_first, bool is_b) {
+    const bool negative = random_.one_in(2);
+    const Split& split = at_first ? tail_.head : tail_.tail;
+    if (!at_first && random_.one_in(2)) return zero_code(f, negative);
+    return code_with_exponent(f, negative, is_b ? split.b : split.a,
+                              !at_first && random_.one_in(4) ? random_.next() : 0);
+  }
+
+  std::uint64_t few_bits(const Format& f) {
+    const bool negative = random_.one_in(2);
+    if (!random_.one_in(3)) return zero_code(f, negative);
+    return code_with_exponent(f, negative, random_.between(-1, 1), 0);
   }
 
   std::uint64_t opposite_infinity(const Format& f, bool is_b, bool at_first) {
@@ -388,6 +234,7 @@ class Execution {
 
   std::uint64_t scale_code() {
     const Format& f = t_.scale.format;
+    if (tail_.present) return code_with_exponent(f, false, tail_.scale, 0);
     switch (family_) {
       case InputFamily::raw_bits: return random_code(f, random_);
       case InputFamily::finite_bits: return finite_code(f, random_);
@@ -408,9 +255,36 @@ class Execution {
     return code_between(f, ranges_.scale - 2, ranges_.scale + 2, random_);
   }
 
+  /// Several powers of two along K: sums near the result's smallest numbers in one group, tails
+  /// around the last bit that the unit keeps there in the others.
+  bool has_tiny_tails() const {
+    return family_ == InputFamily::tiny_sum && t_.scale.count > 1 &&
+           t_.scale.format.encoding == formats::Encoding::power_of_two;
+  }
+
   void draw_scales() {
+    if (has_tiny_tails()) return draw_tiny_scales();
     for (int i = 0; i < shape_.m * t_.scale.count; ++i) a_scale.push_back(scale_code());
     for (int i = 0; i < shape_.n * t_.scale.count; ++i) b_scale.push_back(scale_code());
+  }
+
+  void draw_tiny_scales() {
+    const int lowest = lowest_exponent(t_.d);
+    const int first = static_cast<int>(std::int64_t{first_} * t_.scale.count / stored_);
+    std::vector<int> exponents;
+    for (int i = 0; i < t_.scale.count; ++i) {
+      exponents.push_back(i == first ? lowest + random_.between(0, 2)
+                                     : lowest - random_.between(20, 30));
+    }
+    const auto code = [this](int exponent) {
+      return code_with_exponent(t_.scale.format, false, exponent, 0);
+    };
+    for (int m = 0; m < shape_.m; ++m) {
+      for (const int x : exponents) a_scale.push_back(code(x / 2));
+    }
+    for (const int x : exponents) {
+      for (int n = 0; n < shape_.n; ++n) b_scale.push_back(code(x - x / 2));
+    }
   }
 
   /// Increasing positions inside each group, one per chunk of stored values.
@@ -436,6 +310,7 @@ class Execution {
   Shape shape_;
   Random random_;
   Ranges ranges_;
+  Tail tail_;
   int stored_ = 0;
   int first_ = 0, second_ = 0;  ///< stored elements where something happens
   int dominance_ = 0;
@@ -451,26 +326,22 @@ std::uint64_t seed_of(InputFamily family, std::uint64_t seed, std::uint64_t inde
   return mix.next() + index * 0xD1342543DE82EF95U;
 }
 
+/// Bits of the container below the code (TF32) are noise, which units must ignore.
 void store(const Format& f, const std::vector<std::uint64_t>& codes,
            std::vector<std::byte>& bytes) {
   const auto width = static_cast<std::size_t>(formats::container_bits(f) / 8);
+  const int shift = formats::container_shift(f);
   const std::size_t begin = bytes.size();
   bytes.resize(begin + codes.size() * width);
   const emulator::Codes out = emulator::codes_of(f, bytes.data() + begin);
+  Random noise(begin);
   for (std::size_t i = 0; i < codes.size(); ++i) {
-    out.set(static_cast<std::int64_t>(i), codes[i] << formats::container_shift(f));
+    out.set(static_cast<std::int64_t>(i),
+            (codes[i] << shift) | (noise.next() & formats::low_bits(shift)));
   }
 }
 
 }  // namespace
-
-std::uint64_t Random::next() {
-  state_ += 0x9E3779B97F4A7C15U;
-  std::uint64_t x = state_;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
 
 std::string_view family_name(InputFamily family) {
   return family_names.at(static_cast<std::size_t>(family));
@@ -491,25 +362,6 @@ std::vector<InputFamily> input_families(const MatrixInstruction& row) {
     if (!needs_infinity || has_infinity) families.push_back(family);
   }
   return families;
-}
-
-std::uint64_t code_with_exponent(const Format& f, bool negative, int exponent,
-                                 std::uint64_t fraction) {
-  if (f.encoding == formats::Encoding::power_of_two) {
-    return static_cast<std::uint64_t>(
-        std::clamp(exponent + f.bias, 0, static_cast<int>(formats::max_finite_code(f))));
-  }
-  const std::uint64_t sign = negative ? formats::sign_mask(f) : 0;
-  if (exponent > formats::max_exponent(f)) return sign | formats::max_finite_code(f);
-  const int below = formats::min_exponent(f) - exponent;
-  if (below > 0) {
-    const int bit = std::max(0, f.fraction_bits - below);
-    return sign | (std::uint64_t{1} << bit) | (fraction & formats::low_bits(bit));
-  }
-  const std::uint64_t magnitude =
-      (static_cast<std::uint64_t>(exponent + f.bias) << f.fraction_bits) |
-      (fraction & formats::fraction_mask(f));
-  return sign | std::min(magnitude, formats::max_finite_code(f));
 }
 
 DotInputs dot_inputs(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,

@@ -149,6 +149,18 @@ Judge narrowed(const MatrixInstruction& row) {
                });
 }
 
+/// WMMA with C in f16 and D in f32: C becomes f32 first (recorded on an H200), which matters for a
+/// subnormal C. Volta's own HMMA.884 takes it as it is.
+Judge widened(const MatrixInstruction& row) {
+  const FusedRule rule = generation_of(row.arch).fp32;
+  return judge(row, "widened " + text_of(rule),
+               [rule](const Vector& a, const Vector& b, const Scalar& c) {
+                 const std::uint64_t wide = oracle::encode(
+                     oracle::fp32, oracle::decode(c.format, c.code), oracle::nearest_even);
+                 return oracle::nvidia_fused(rule, a, b, {oracle::fp32, wide});
+               });
+}
+
 Judge half_and_wider(const MatrixInstruction& row) {
   const Generation& generation = generation_of(row.arch);
   if (row.shape == Shape{8, 8, 4}) return quad(row);
@@ -156,6 +168,7 @@ Judge half_and_wider(const MatrixInstruction& row) {
     return fused(row, row.family == Family::wmma ? generation.wmma_tf32 : generation.tf32);
   }
   if (row.c == formats::fp32 && row.d == formats::fp16) return narrowed(row);
+  if (row.c == formats::fp16 && row.d == formats::fp32 && row.arch != "sm_70") return widened(row);
   return fused(row, row.d == formats::fp16 ? generation.fp16 : generation.fp32);
 }
 

@@ -31,7 +31,9 @@ constexpr HostRounding host_roundings[] = {{FE_TONEAREST, Rounding::nearest_even
 /// The mode of the processor while this lives.
 class RoundingMode {
  public:
-  explicit RoundingMode(int mode) : before_(std::fegetround()) { REQUIRE(std::fesetround(mode) == 0); }
+  explicit RoundingMode(int mode) : before_(std::fegetround()) {
+    REQUIRE(std::fesetround(mode) == 0);
+  }
   RoundingMode(const RoundingMode&) = delete;
   RoundingMode& operator=(const RoundingMode&) = delete;
   ~RoundingMode() { std::fesetround(before_); }
@@ -73,14 +75,18 @@ Codes host_results(std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   return codes;
 }
 
-Codes model_results(const Format& f, std::uint64_t x, std::uint64_t y, std::uint64_t z, Rounding rounding) {
+Codes model_results(const Format& f, std::uint64_t x, std::uint64_t y, std::uint64_t z,
+                    Rounding rounding) {
   const Value a = decode(f, x);
   const Value b = decode(f, y);
   const bool down = rounding == Rounding::downward;
   const auto rounded = [&](const Unrounded& exact) { return encode(f, exact, rounding); };
-  return {rounded(add(exactly(a), exactly(b), down)), rounded(subtract(exactly(a), exactly(b), down)),
-          rounded(multiply(a, b)), rounded(divide(a, b)),
-          rounded(fused_multiply_add(a, b, decode(f, z), down)), rounded(square_root(a))};
+  return {rounded(add(exactly(a), exactly(b), down)),
+          rounded(subtract(exactly(a), exactly(b), down)),
+          rounded(multiply(a, b)),
+          rounded(divide(a, b)),
+          rounded(fused_multiply_add(a, b, decode(f, z), down)),
+          rounded(square_root(a))};
 }
 
 /// NaNs count as equal: which one results is the processor's choice.
@@ -89,7 +95,8 @@ bool same(const Format& f, std::uint64_t x, std::uint64_t y) {
 }
 
 template <typename Float>
-void compare(std::uint64_t x, std::uint64_t y, std::uint64_t z, Rounding rounding, Mismatches& mismatches) {
+void compare(std::uint64_t x, std::uint64_t y, std::uint64_t z, Rounding rounding,
+             Mismatches& mismatches) {
   constexpr Format f = format_of<Float>();
   const Codes host = host_results<Float>(x, y, z);
   const Codes model = model_results(f, x, y, z, rounding);
@@ -109,8 +116,8 @@ void compare_patterns() {
     const RoundingMode set(mode);
     for (std::size_t i = 0; i < patterns.size(); ++i) {
       for (std::size_t j = 0; j < patterns.size(); ++j) {
-        compare<Float>(patterns[i], patterns[j], patterns[(i * 31 + j * 7) % patterns.size()], rounding,
-                       mismatches);
+        compare<Float>(patterns[i], patterns[j], patterns[(i * 31 + j * 7) % patterns.size()],
+                       rounding, mismatches);
       }
     }
   }
@@ -171,8 +178,12 @@ void compare_conversions(int count) {
 
 }  // namespace
 
-TEST_CASE("float operations on crossed patterns agree with the processor") { compare_patterns<float>(); }
-TEST_CASE("double operations on crossed patterns agree with the processor") { compare_patterns<double>(); }
+TEST_CASE("float operations on crossed patterns agree with the processor") {
+  compare_patterns<float>();
+}
+TEST_CASE("double operations on crossed patterns agree with the processor") {
+  compare_patterns<double>();
+}
 TEST_CASE("random float operations agree with the processor") { compare_random<float>(100'000); }
 TEST_CASE("random double operations agree with the processor") { compare_random<double>(100'000); }
 TEST_CASE("conversions of doubles agree with the processor") { compare_conversions(100'000); }

@@ -79,7 +79,8 @@ inline void judge_operation(Operation operation, const Operand& x, const Operand
         encode(to.format.model, exact, to.rounding.model, to.overflow.model, to.random);
     mismatches.compare(same_code(to.format, model, judge), model, judge, [&](auto& out) {
       out << operation_names[static_cast<std::size_t>(operation)];
-      for (const Operand& operand : {x, y, z}) out << ' ' << operand.code << ':' << operand.format.name;
+      for (const Operand& operand : {x, y, z})
+        out << ' ' << operand.code << ':' << operand.format.name;
       out << " to " << to.format.name << ' ' << to.rounding.name << ' ' << to.overflow.name;
     });
   }

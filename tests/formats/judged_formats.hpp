@@ -77,20 +77,19 @@ inline constexpr JudgedFormat e4m3_flat{
     "e4m3 without subnormals",
     {Encoding::floating, true, 4, 3, 7, Specials::nan_all_ones, false},
     without_subnormals(oracle::e4m3)};
-inline constexpr JudgedFormat e5m2_flat{
-    "e5m2 without subnormals",
-    {Encoding::floating, true, 5, 2, 15, Specials::ieee, false},
-    without_subnormals(oracle::e5m2)};
+inline constexpr JudgedFormat e5m2_flat{"e5m2 without subnormals",
+                                        {Encoding::floating, true, 5, 2, 15, Specials::ieee, false},
+                                        without_subnormals(oracle::e5m2)};
 
 }  // namespace judged
 
 /// Every catalogued format of at most 8 bits, and user-defined ones of at most 9.
 inline constexpr std::array narrow_formats = {
-    judged::e5m2,  judged::e4m3,     judged::e5m2fnuz,    judged::e4m3fnuz, judged::e3m2,
-    judged::e2m3,  judged::e2m1,     judged::e8m0,        judged::ue4m3,    judged::int8,
-    judged::uint8, judged::int4,     judged::uint4,       judged::b1,       judged::e5m0,
-    judged::e4m0,  judged::e1m2,     judged::e4m3ieee,    judged::e4m3b11fnuz,
-    judged::ue5m3, judged::e3m4b_20, judged::e4m3_flat,   judged::e5m2_flat};
+    judged::e5m2,     judged::e4m3,      judged::e5m2fnuz, judged::e4m3fnuz,    judged::e3m2,
+    judged::e2m3,     judged::e2m1,      judged::e8m0,     judged::ue4m3,       judged::int8,
+    judged::uint8,    judged::int4,      judged::uint4,    judged::b1,          judged::e5m0,
+    judged::e4m0,     judged::e1m2,      judged::e4m3ieee, judged::e4m3b11fnuz, judged::ue5m3,
+    judged::e3m4b_20, judged::e4m3_flat, judged::e5m2_flat};
 
 inline constexpr std::array sixteen_bit_formats = {judged::fp16, judged::bf16, judged::int16,
                                                    judged::uint16};

@@ -27,8 +27,8 @@ constexpr Value low_payload = decode(fp32, 0x7F800001);
 /// fp32 codes of operations, so that a failure shows bits.
 constexpr std::uint64_t fp32_code(const Unrounded& x) { return encode(fp32, x); }
 
-constexpr std::uint64_t nan_one = 0x7F800001;      // signalling
-constexpr std::uint64_t nan_two = 0xFFC00002;      // quiet, negative
+constexpr std::uint64_t nan_one = 0x7F800001;  // signalling
+constexpr std::uint64_t nan_two = 0xFFC00002;  // quiet, negative
 constexpr std::uint64_t quieted_one = 0x7FC00001;
 constexpr std::uint64_t default_nan = 0x7FC00000;
 constexpr std::uint64_t infinity = 0x7F800000;
@@ -227,7 +227,10 @@ TEST_CASE("zeros of formats with and without a negative one") {
 TEST_CASE("ties and limits of integers, by hand") {
   const auto halves = [](int count, const Format& to, Rounding rounding) {
     const bool negative = count < 0;
-    return encode(to, Value{Kind::finite, negative, -1, static_cast<std::uint64_t>(negative ? -count : count)}, rounding);
+    return encode(
+        to,
+        Value{Kind::finite, negative, -1, static_cast<std::uint64_t>(negative ? -count : count)},
+        rounding);
   };
   // 0.5, 1.5, 2.5, -2.5, 127.5, -128.5, -127.5
   CHECK(halves(1, int8, Rounding::nearest_even) == 0);
@@ -245,8 +248,8 @@ TEST_CASE("ties and limits of integers, by hand") {
   CHECK(halves(-255, int8, Rounding::nearest_even) == 0x80);
   CHECK(halves(511, uint8, Rounding::upward) == 0xFF);
   CHECK(halves(-1, uint8, Rounding::downward) == 0);
-  CHECK(encode(int32, decode(fp32, 0x4F000000)) == 0x7FFFFFFF);  // 2^31
-  CHECK(encode(int32, decode(fp32, 0xCF000000)) == 0x80000000);  // -2^31
+  CHECK(encode(int32, decode(fp32, 0x4F000000)) == 0x7FFFFFFF);          // 2^31
+  CHECK(encode(int32, decode(fp32, 0xCF000000)) == 0x80000000);          // -2^31
   CHECK(encode(int32, decode(fp64, 0x41DFFFFFFFE00000)) == 0x7FFFFFFF);  // 2^31 - 0.5
   CHECK(encode(int32, decode(fp64, 0x41DFFFFFFFE00000), Rounding::toward_zero) == 0x7FFFFFFF);
   CHECK(encode(int32, infinity_value(true)) == 0x80000000);

@@ -35,9 +35,9 @@ inline std::vector<std::uint64_t> exponent_patterns(const Format& f) {
   const int p = f.fraction_bits + 1;
   const int far = 2 * p < f.bias ? 2 * p : f.bias - 1;
   const int near = p < f.bias ? p : f.bias / 2;
-  return {0,        1,         2,         largest,       largest - 1,     at(0),   at(-1),
-          at(1),    at(2),     at(near),  at(near - 1),  at(near + 1),    at(-near), at(-far),
-          at(far),  at(-f.bias / 2), at(f.bias / 2)};
+  return {0,         1,        2,       largest,         largest - 1,   at(0),
+          at(-1),    at(1),    at(2),   at(near),        at(near - 1),  at(near + 1),
+          at(-near), at(-far), at(far), at(-f.bias / 2), at(f.bias / 2)};
 }
 
 /// Codes of floating formats of at least 10 bits, both signs.
@@ -69,7 +69,8 @@ inline std::vector<std::uint64_t> special_codes(const Format& f) {
 inline std::uint64_t random_code(const Format& f, std::uint64_t other, std::mt19937_64& generator) {
   const std::uint64_t draw = generator();
   std::uint64_t code = generator() & code_mask(f);
-  if (is_integer(f)) return draw % 2 != 0 ? code : code >> (draw >> 8) % static_cast<unsigned>(bits(f));
+  if (is_integer(f))
+    return draw % 2 != 0 ? code : code >> (draw >> 8) % static_cast<unsigned>(bits(f));
   if ((draw & 3) == 0) {
     const int cut = static_cast<int>((draw >> 8) % static_cast<unsigned>(f.fraction_bits + 1));
     code &= ~low_bits(cut);
@@ -80,7 +81,8 @@ inline std::uint64_t random_code(const Format& f, std::uint64_t other, std::mt19
     const auto reach = static_cast<std::uint64_t>(f.fraction_bits * 3 / 2 + 1);
     const std::uint64_t field = (other & magnitude_mask(f)) >> f.fraction_bits;
     const std::uint64_t moved = field + (draw >> 16) % (2 * reach + 1) - reach;
-    const std::uint64_t exponent = (moved << f.fraction_bits) & magnitude_mask(f) & ~fraction_mask(f);
+    const std::uint64_t exponent =
+        (moved << f.fraction_bits) & magnitude_mask(f) & ~fraction_mask(f);
     code = (code & ~(magnitude_mask(f) & ~fraction_mask(f))) | exponent;
   }
   return code;

@@ -21,12 +21,15 @@ struct Run {
   std::uint64_t result = 0;
 };
 
-std::uint64_t judge_code(const JudgedFormat& to, const JudgedOverflow& overflow, std::uint32_t code) {
-  return oracle::encode(to.judge, oracle::decode(oracle::fp32, code), oracle::nearest_even, overflow.judge);
+std::uint64_t judge_code(const JudgedFormat& to, const JudgedOverflow& overflow,
+                         std::uint32_t code) {
+  return oracle::encode(to.judge, oracle::decode(oracle::fp32, code), oracle::nearest_even,
+                        overflow.judge);
 }
 
 /// The runs of the codes from +0 to +infinity, or from -0 to -infinity.
-std::vector<Run> find_runs(const JudgedFormat& to, const JudgedOverflow& overflow, std::uint32_t sign) {
+std::vector<Run> find_runs(const JudgedFormat& to, const JudgedOverflow& overflow,
+                           std::uint32_t sign) {
   std::vector<Run> runs;
   std::uint32_t length = 1;
   for (std::uint32_t first = 0; first <= infinity; first += length) {
@@ -85,19 +88,21 @@ void walk(const JudgedFormat& to, const JudgedOverflow& overflow, const std::vec
       const std::uint64_t model =
           convert(formats::fp32, code, to.model, Rounding::nearest_even, overflow.model);
       if (model == judge || (judge_is_nan && oracle::is_nan(to.judge, model))) continue;
-      mismatches.compare(false, model, judge, [&](auto& out) { out << "fp32 " << code << " to " << to.name; });
+      mismatches.compare(false, model, judge,
+                         [&](auto& out) { out << "fp32 " << code << " to " << to.name; });
     }
     if (next != runs.end()) ++next;
   }
 }
 
-void walk_nans(const JudgedFormat& to, const JudgedOverflow& overflow, std::uint32_t begin, std::uint32_t end,
-               Mismatches& mismatches) {
+void walk_nans(const JudgedFormat& to, const JudgedOverflow& overflow, std::uint32_t begin,
+               std::uint32_t end, Mismatches& mismatches) {
   for (std::uint64_t code = begin; code < end; ++code) {
     const std::uint64_t model =
         convert(formats::fp32, code, to.model, Rounding::nearest_even, overflow.model);
     const std::uint64_t judge = nan_result(to.model, static_cast<std::uint32_t>(code));
-    mismatches.compare(model == judge, model, judge, [&](auto& out) { out << "fp32 NaN " << code; });
+    mismatches.compare(model == judge, model, judge,
+                       [&](auto& out) { out << "fp32 NaN " << code; });
   }
 }
 
@@ -124,9 +129,9 @@ void convert_all(const JudgedFormat& to, std::size_t stride) {
 }
 
 constexpr std::array narrow_destinations = {
-    judged::fp16, judged::bf16, judged::tf32, judged::e5m2, judged::e4m3,  judged::e5m2fnuz, judged::e4m3fnuz,
-    judged::e3m2, judged::e2m3, judged::e2m1, judged::e8m0, judged::ue4m3, judged::int8,     judged::uint8,
-    judged::int4};
+    judged::fp16,     judged::bf16,     judged::tf32, judged::e5m2,  judged::e4m3,
+    judged::e5m2fnuz, judged::e4m3fnuz, judged::e3m2, judged::e2m3,  judged::e2m1,
+    judged::e8m0,     judged::ue4m3,    judged::int8, judged::uint8, judged::int4};
 
 /// Every code of a 16-bit format to every format of at most 16 bits.
 void convert_sixteen_bits(const JudgedFormat& from) {
@@ -142,7 +147,8 @@ void convert_sixteen_bits(const JudgedFormat& from) {
         for (const JudgedRounding& rounding : judged_roundings) {
           for (const JudgedOverflow& overflow : judged_overflows) {
             const std::uint64_t model = encode(to.model, value, rounding.model, overflow.model);
-            const std::uint64_t judge = oracle::encode(to.judge, number, rounding.judge, overflow.judge);
+            const std::uint64_t judge =
+                oracle::encode(to.judge, number, rounding.judge, overflow.judge);
             mismatches.compare(same_code(to, model, judge), model, judge, [&](auto& out) {
               out << from.name << ' ' << code << " to " << to.name << ", " << rounding.name << ", "
                   << overflow.name;

@@ -1,0 +1,200 @@
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "formats/parallel.hpp"
+#include "tests/catch.hpp"
+#include "tests/mutation/survey.hpp"
+
+// Every field of every row, changed by one step, is noticed by a committed vector or provably
+// cannot be. With GUARDBIT_UPDATE_MUTATION set, the program first searches the vectors again and
+// writes them, and then the page; run it so after a change to the catalogue, the recordings or the
+// search.
+namespace {
+
+using namespace guardbit::tests;
+
+/// Outputs sampled of each recording: enough to notice, few enough to try on every mutant.
+constexpr std::int64_t sampled_outputs = 2048;
+/// Candidates tried before the search gives up on a mutant.
+constexpr std::uint64_t search_limit = 400'000;
+
+std::filesystem::path page_file() {
+  return std::filesystem::path(GUARDBIT_SOURCE_DIR) / "docs" / "OBSERVABILITY.md";
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool updating() { return std::getenv("GUARDBIT_UPDATE_MUTATION") != nullptr; }
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  REQUIRE(out);
+}
+
+std::string text_of(const std::vector<RowVectors>& vectors) {
+  std::ostringstream text;
+  write_vectors(text, vectors);
+  return text.str();
+}
+
+std::vector<RowVectors> searched_vectors() {
+  std::vector<RowVectors> vectors(arithmetics().size());
+  guardbit::formats::parallel_for(vectors.size(), 1, 0, [&](std::size_t begin, std::size_t) {
+    const MatrixInstruction& row = arithmetics()[begin].row;
+    vectors[begin] = {row, search_vectors(row, search_limit)};
+  });
+  for (const SharedSparsity& shared : sparsities()) {
+    vectors.push_back({shared.row, search_sparsity_vectors(shared.row)});
+  }
+  return vectors;
+}
+
+const std::vector<RowVectors>& committed_vectors() {
+  static const std::vector<RowVectors> vectors = [] {
+    if (updating()) write_text(vectors_file(), text_of(searched_vectors()));
+    return read_vectors(vectors_file());
+  }();
+  return vectors;
+}
+
+const std::vector<Survey>& surveys() {
+  static const std::vector<Survey> all =
+      survey_catalogue(committed_vectors(), read_recordings(sampled_outputs));
+  return all;
+}
+
+using guardbit::tests::text_of;
+
+std::string text_of(const MatrixInstruction& row, const Mutant& mutant) {
+  return text_of(row) + "\n" + mutant.field + ": " + mutant.from + " -> " + mutant.to;
+}
+
+/// Mutants that candidates [0, count) notice, with the operands; for each mutant the first.
+std::vector<std::string> noticed_by_search(const MatrixInstruction& row,
+                                           std::vector<Mutant> mutants, std::uint64_t count) {
+  std::vector<std::string> noticed;
+  const bool any_nan = judge_of(row).nan_is_any_nan;
+  for (std::uint64_t i = 0; i < count && !mutants.empty(); ++i) {
+    TestVector v = candidate(row, i);
+    const auto answer = computed(row, v);
+    if (!answer) continue;
+    v.d = *answer;
+    std::erase_if(mutants, [&](const Mutant& mutant) {
+      const bool seen = notices(v, mutant, any_nan);
+      if (seen) noticed.push_back(text_of(row, mutant) + "\n" + text_of(v.x));
+      return seen;
+    });
+  }
+  return noticed;
+}
+
+/// Fails for every mutant of `mutants(row)` that candidates [0, count) notice.
+template <class Mutants>
+void expect_unnoticed(std::uint64_t count, std::string_view claim, Mutants mutants) {
+  std::vector<std::vector<std::string>> noticed(arithmetics().size());
+  guardbit::formats::parallel_for(noticed.size(), 1, 0, [&](std::size_t begin, std::size_t) {
+    const MatrixInstruction& row = arithmetics()[begin].row;
+    noticed[begin] = noticed_by_search(row, mutants(row), count);
+  });
+  for (const auto& list : noticed) {
+    for (const std::string& text : list) FAIL_CHECK(claim << ", but noticed: " << text);
+  }
+  CHECK(noticed.size() > 100);
+}
+
+std::vector<Mutant> unobservable_mutants_of(const MatrixInstruction& row) {
+  std::vector<Mutant> list = mutants_of(row);
+  std::erase_if(list, [&](const Mutant& mutant) { return !unobservable(row, mutant); });
+  return list;
+}
+
+/// Changes of fields that the table says no step of the row reads.
+std::vector<Mutant> unread_mutants_of(const MatrixInstruction& row) {
+  std::vector<Mutant> list;
+  for (int i = 0; i < row.steps.count; ++i) {
+    for (const SpecField& field : spec_fields()) {
+      const guardbit::emulator::Step& step = row.steps.list.at(static_cast<std::size_t>(i));
+      // Groups exist only with scales: a row without them cannot have any.
+      if (field.read(row, step) || field.name == "exact_group") continue;
+      const long value = field.get(step.spec);
+      for (const long other : field.neighbours(value, step)) {
+        Mutant mutant{
+            row, Place::spec, i, std::string(field.name), field.text(value), field.text(other)};
+        field.set(mutant.row.steps.list.at(static_cast<std::size_t>(i)).spec, other);
+        list.push_back(std::move(mutant));
+      }
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("the committed vectors are what the oracle says, and the model agrees") {
+  std::size_t count = 0;
+  for (const RowVectors& rows : committed_vectors()) {
+    const Judge oracle = judge_of(rows.row);
+    for (const TestVector& v : rows.list) {
+      INFO(text_of(rows.row) << "\n" << text_of(v.x));
+      CHECK(oracle.answer(gathered(rows.row, v)) == v.d);
+      const auto answer = computed(rows.row, v);
+      REQUIRE(answer);
+      CHECK(agree(rows.row, oracle, *answer, v.d));
+      ++count;
+    }
+  }
+  CHECK(count > 500);
+  CHECK(text_of(committed_vectors()) == read_text(vectors_file()));
+}
+
+TEST_CASE("the rows of an arithmetic are judged alike") {
+  for (const SharedArithmetic& shared : arithmetics()) {
+    const std::string rule = judge_of(shared.row).rule;
+    for (const MatrixInstruction* row : shared.rows) {
+      INFO(text_of(*row));
+      CHECK(judge_of(*row).rule == rule);
+    }
+  }
+}
+
+TEST_CASE("every change of a field is noticed or provably unobservable") {
+  for (const Survey& survey : surveys()) {
+    for (const Finding& f : survey.findings) {
+      if (!f.noticed() && !f.unobservable) {
+        FAIL_CHECK(text_of(survey.row, f.mutant) << "\nis noticed by no committed vector");
+      }
+      const bool contradicted =
+          f.by_vector || (f.by_recording && !f.unobservable.recording_may_tell);
+      if (f.unobservable && contradicted) {
+        FAIL_CHECK(text_of(survey.row, f.mutant)
+                   << "\nis noticed, although " << f.unobservable.reason);
+      }
+    }
+  }
+  CHECK(surveys().size() > 100);
+}
+
+TEST_CASE("what is called unobservable survives random inputs") {
+  expect_unnoticed(150, "called unobservable", unobservable_mutants_of);
+}
+
+TEST_CASE("what is called unobservable survives many random inputs", "[sweep]") {
+  expect_unnoticed(20'000, "called unobservable", unobservable_mutants_of);
+}
+
+TEST_CASE("fields that the table calls unread decide nothing") {
+  expect_unnoticed(60, "called unread", unread_mutants_of);
+}
+
+TEST_CASE("docs/OBSERVABILITY.md is what the mutation test finds") {
+  const std::string page = observability_page(surveys());
+  if (updating()) write_text(page_file(), page);
+  CHECK(page == read_text(page_file()));
+}

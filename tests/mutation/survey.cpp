@@ -1,0 +1,78 @@
+#include "tests/mutation/survey.hpp"
+
+#include <algorithm>
+
+#include "formats/parallel.hpp"
+
+namespace guardbit::tests {
+
+namespace {
+
+void append(std::vector<const TestVector*>& all, const std::vector<TestVector>& list) {
+  for (const TestVector& v : list) all.push_back(&v);
+}
+
+/// The committed vectors of a row, by the row that their header names.
+std::vector<const TestVector*> vectors_of(const MatrixInstruction& row,
+                                          const std::vector<RowVectors>& vectors) {
+  std::vector<const TestVector*> found;
+  for (const RowVectors& x : vectors) {
+    const bool same = x.row.arch == row.arch && x.row.sparsity == row.sparsity &&
+                      std::string_view(x.row.name) == std::string_view(row.name) &&
+                      toolkit_of(x.row) == toolkit_of(row);
+    if (same) append(found, x.list);
+  }
+  return found;
+}
+
+bool any_notices(const std::vector<const TestVector*>& list, const Mutant& mutant,
+                 bool nan_is_any_nan) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const TestVector* v) { return notices(*v, mutant, nan_is_any_nan); });
+}
+
+std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstruction& row,
+                                 const std::vector<const TestVector*>& vectors,
+                                 const std::vector<const TestVector*>& recorded) {
+  const bool any_nan = judge_of(row).nan_is_any_nan;
+  std::vector<Finding> findings;
+  for (Mutant& mutant : mutants) {
+    Finding finding;
+    if (mutant.place != Place::sparsity) finding.unobservable = unobservable(row, mutant);
+    finding.by_vector = any_notices(vectors, mutant, any_nan);
+    finding.by_recording = any_notices(recorded, mutant, false);
+    finding.mutant = std::move(mutant);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors,
+                                     const std::vector<RecordedRow>& recordings) {
+  std::vector<Survey> surveys;
+  for (const SharedArithmetic& shared : arithmetics()) {
+    surveys.push_back({shared.row, shared.rows, false, {}});
+  }
+  for (const SharedSparsity& shared : sparsities()) {
+    surveys.push_back({shared.row, shared.rows, false, {}});
+  }
+  formats::parallel_for(surveys.size(), 1, 0, [&](std::size_t begin, std::size_t) {
+    Survey& survey = surveys[begin];
+    const MatrixInstruction& row = survey.row;
+    const bool sparse = row.sparsity.group_elements != 0;
+    std::vector<const TestVector*> recorded;
+    for (const RecordedRow& x : recordings) {
+      if (!same_arithmetic(x.row, row)) continue;
+      if (!sparse) append(recorded, x.dense);
+      if (sparse && x.row.sparsity == row.sparsity) append(recorded, x.sparse);
+    }
+    survey.has_recordings = !recorded.empty();
+    survey.findings = findings_of(sparse ? sparsity_mutants_of(row) : mutants_of(row), row,
+                                  vectors_of(row, vectors), recorded);
+  });
+  return surveys;
+}
+
+}  // namespace guardbit::tests

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/mutation/recordings.hpp"
+#include "tests/mutation/search.hpp"
+#include "tests/mutation/unobservable.hpp"
+
+namespace guardbit::tests {
+
+/// What is known about one mutant.
+struct Finding {
+  Mutant mutant;
+  Unobservable unobservable;
+  bool by_recording = false;
+  bool by_vector = false;
+
+  bool noticed() const { return by_recording || by_vector; }
+};
+
+/// All mutants of one arithmetic, or of one kind of sparsity.
+struct Survey {
+  MatrixInstruction row;
+  std::vector<const MatrixInstruction*> rows;
+  bool has_recordings = false;
+  std::vector<Finding> findings;
+};
+
+/// Tries the committed vectors and the recordings on every mutant of the catalogue.
+std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors,
+                                     const std::vector<RecordedRow>& recordings);
+
+/// docs/OBSERVABILITY.md
+std::string observability_page(const std::vector<Survey>& surveys);
+
+}  // namespace guardbit::tests

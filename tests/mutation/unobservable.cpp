@@ -1,0 +1,395 @@
+#include "tests/mutation/unobservable.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "formats/catalogue.hpp"
+#include "tests/emulator/oracle_rules.hpp"
+
+namespace guardbit::tests {
+
+namespace {
+
+using emulator::AccumulatorSpec;
+using emulator::Operation;
+using emulator::Source;
+using emulator::Step;
+using emulator::Summation;
+using formats::Format;
+using formats::Rounding;
+
+constexpr int never = std::numeric_limits<int>::max() / 2;
+
+const Step& step_of(const MatrixInstruction& row, int index) {
+  return row.steps.list.at(static_cast<std::size_t>(index));
+}
+
+/// Exponent of the smallest positive number: every number of the format is a multiple of it.
+int unit_of(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
+
+bool is_chain(Summation s) { return s == Summation::fma_chain || s == Summation::pairwise; }
+bool to_nearest(Rounding r) { return r == Rounding::nearest_even || r == Rounding::nearest_away; }
+
+// ---- What the numbers of a row are multiples of (NUMERICS 1.3) ---------------------------------
+
+int product_unit(const MatrixInstruction& row) {
+  const int unscaled = unit_of(row.a) + unit_of(row.b);
+  return row.scale.count == 0 ? unscaled : unscaled + 2 * unit_of(row.scale.format);
+}
+
+/// The largest exponent that a product is aligned by.
+int highest_product(const MatrixInstruction& row) {
+  const int unscaled = formats::max_exponent(row.a) + formats::max_exponent(row.b);
+  return row.scale.count == 0 ? unscaled : unscaled + 2 * formats::max_exponent(row.scale.format);
+}
+
+Format kept_format(const Step& step) {
+  Format f = step.result;
+  if (step.spec.result_fraction_bits != 0) f.fraction_bits = step.spec.result_fraction_bits;
+  return f;
+}
+
+const Format& source_format(const MatrixInstruction& row, Source source, const Format& own) {
+  if (source == Source::c) return row.c;
+  return static_cast<int>(source) < 0 ? own : step_of(row, static_cast<int>(source)).result;
+}
+
+int result_unit(const MatrixInstruction& row, int index);
+
+int source_unit(const MatrixInstruction& row, Source source) {
+  if (source == Source::c) return unit_of(row.c);
+  return static_cast<int>(source) < 0 ? never : result_unit(row, static_cast<int>(source));
+}
+
+/// The exact sum of a step, before its rounding, is a multiple of 2^this.
+int sum_unit(const MatrixInstruction& row, int index) {
+  const Step& step = step_of(row, index);
+  int addend = source_unit(row, step.addend);
+  if (step.operation == Operation::convert) return addend;
+  if (step.operation == Operation::add) return std::min(addend, source_unit(row, step.other));
+  if (step.spec.summation == Summation::fused && addend != never) {
+    // A nonzero addend sets a grid no finer than this, and is cut to it.
+    const Format& f = source_format(row, step.addend, step.result);
+    addend = std::max(addend, formats::min_exponent(f) - step.spec.kept_fraction_bits);
+  }
+  return std::min(addend, product_unit(row));
+}
+
+int result_unit(const MatrixInstruction& row, int index) {
+  return std::max(sum_unit(row, index), unit_of(kept_format(step_of(row, index))));
+}
+
+/// Does a fused step with at least `kept` fraction bits ever cut a nonzero bit?
+bool never_cuts(const MatrixInstruction& row, int index, int kept) {
+  const Step& step = step_of(row, index);
+  const int products = highest_product(row);
+  const int addend_unit = source_unit(row, step.addend);
+  const bool zero_addend = addend_unit == never;
+  const Format& f = source_format(row, step.addend, step.result);
+  const int largest = zero_addend ? products : std::max(products, formats::max_exponent(f));
+  if (largest - kept > product_unit(row)) return false;
+  return zero_addend || (kept >= f.fraction_bits && products - kept <= addend_unit);
+}
+
+int selected_products(const MatrixInstruction& row, const Step& step) {
+  int count = 0;
+  for (int k = 0; k < row.shape.k; ++k) count += step.selection.contains(k) ? 1 : 0;
+  return count;
+}
+
+bool same_selection(const MatrixInstruction& row, const Step& x, const Step& y) {
+  for (int k = 0; k < row.shape.k; ++k) {
+    if (x.selection.contains(k) != y.selection.contains(k)) return false;
+  }
+  return true;
+}
+
+// ---- The proofs --------------------------------------------------------------------------------
+
+/// One mutated step, before and after.
+struct Case {
+  const MatrixInstruction& row;
+  const Mutant& mutant;
+  const Step& before;
+  const Step& after;
+  std::string_view field;  ///< of the spec
+
+  bool is_last() const { return mutant.step == row.steps.count - 1; }
+  bool dot() const { return before.operation == Operation::dot; }
+  bool summation_is(Summation s) const { return dot() && before.spec.summation == s; }
+  bool aligns() const {
+    return summation_is(Summation::fused) || summation_is(Summation::two_stage);
+  }
+  bool both(Rounding AccumulatorSpec::*member, Rounding x, Rounding y) const {
+    return before.spec.*member == x && after.spec.*member == y;
+  }
+};
+
+std::string about_rounding(const Case& x) {
+  // In a chain the rounding also decides what overflows to infinity.
+  if (x.both(&AccumulatorSpec::alignment, Rounding::toward_zero, Rounding::stochastic) ||
+      (x.both(&AccumulatorSpec::result, Rounding::toward_zero, Rounding::stochastic) &&
+       !is_chain(x.before.spec.summation))) {
+    return "without random bits stochastic rounding truncates";
+  }
+  const bool fits = x.before.operation == Operation::convert &&
+                    sum_unit(x.row, x.mutant.step) >= unit_of(x.before.result) &&
+                    x.after.result.fraction_bits >= x.row.c.fraction_bits &&
+                    x.before.addend == Source::c &&
+                    x.after.spec.result_fraction_bits != x.row.c.fraction_bits - 1;
+  if (fits && (x.field == "result" || x.field == "result_fraction_bits" ||
+               x.mutant.place == Place::result_format)) {
+    return "the conversion is exact: its result holds every C";
+  }
+  return "";
+}
+
+std::string about_kept_bits(const Case& x) {
+  if (!x.summation_is(Summation::fused) || x.row.scale.count != 0) return "";
+  const bool exact_sum = x.field == "summation" && x.after.spec.summation == Summation::exact;
+  if (x.field != "kept_fraction_bits" && x.field != "alignment" && !exact_sum) return "";
+  const int kept = std::min(x.before.spec.kept_fraction_bits, x.after.spec.kept_fraction_bits);
+  return never_cuts(x.row, x.mutant.step, kept) ? "no bit of any term lies below the grid" : "";
+}
+
+std::string about_zero_exponent(const Case& x) {
+  if (x.field != "min_exponent" || !x.aligns()) return "";
+  const int zero = std::max(x.before.spec.min_exponent, x.after.spec.min_exponent);
+  const int kept = x.summation_is(Summation::fused) ? x.before.spec.kept_fraction_bits
+                                                    : x.before.spec.sum_kept_fraction_bits;
+  return zero - kept <= product_unit(x.row)
+             ? "no product has a bit below the grid of a zero (NUMERICS 1.3)"
+             : "";
+}
+
+std::string about_two_stages(const Case& x) {
+  if (!x.summation_is(Summation::two_stage)) return "";
+  const AccumulatorSpec &before = x.before.spec, &after = x.after.spec;
+  if (x.field == "product_overflow_exponent") {
+    const auto reached = [&](int threshold) {
+      return threshold != 0 && highest_product(x.row) + 1 >= threshold;
+    };
+    if (!reached(before.product_overflow_exponent) && !reached(after.product_overflow_exponent)) {
+      return "no product is as large as that";
+    }
+  }
+  if (x.field == "zero_product_exponent") {
+    const int zero = std::max(before.zero_product_exponent, after.zero_product_exponent);
+    const int lowest = formats::min_exponent(x.row.a) + formats::min_exponent(x.row.b);
+    if (zero < std::min(lowest, before.min_exponent)) return "every other exponent is larger";
+  }
+  if (x.field == "sum_kept_fraction_bits" && after.sum_kept_fraction_bits == 33 &&
+      before.total_kept_fraction_bits == 31 && before.kept_fraction_bits == 24) {
+    // A bit of the product sum 33 below C's exponent belongs to products 9 below it, which cannot
+    // cancel C past the next binade; there the last floor cuts 32 below. C must be normal: for a
+    // smaller one no product has such a bit.
+    if (formats::min_exponent(x.row.c) - 33 < product_unit(x.row) - 1) {
+      return "the floor of the total cuts all that the floor of the product sum would";
+    }
+  }
+  return "";
+}
+
+std::string about_terms(const Case& x) {
+  if (x.field != "terms") return "";
+  const int count = selected_products(x.row, x.before);
+  const auto whole = [count](int terms) { return terms == 0 || terms >= count; };
+  if (whole(x.before.spec.terms) && whole(x.after.spec.terms)) {
+    return "the instruction has no more products than one block";
+  }
+  if (x.summation_is(Summation::fma_chain)) return "a chain of chains is the same chain";
+  if (!x.summation_is(Summation::integer)) return "";
+  if (x.before.spec.integer_overflow == emulator::IntegerOverflow::wrap) {
+    return "addition modulo 2^32 is associative";
+  }
+  return !x.row.a.has_sign && !x.row.b.has_sign
+             ? "a sum of nonnegative products that has saturated stays saturated"
+             : "";
+}
+
+Unobservable about_nan(const Case& x) {
+  if (x.field != "nan") return {};
+  if (!x.is_last()) return {"a later step makes its own NaN"};
+  const AccumulatorSpec& spec = x.before.spec;
+  if (judge_of(x.row).nan_is_any_nan) {
+    if (spec.nan == emulator::NanPolicy::operand_bca) {
+      return {"no source but a recording gives sign and payload of this NaN", true};
+    }
+    return {"no source gives sign and payload of this NaN (NUMERICS, Q15b)"};
+  }
+  const int from = static_cast<int>(x.before.addend);
+  if (x.before.operation == Operation::convert && from >= 0 &&
+      step_of(x.row, from).spec.nan == emulator::NanPolicy::all_ones) {
+    return {"the NaN that is converted is all ones already"};
+  }
+  if (!is_chain(spec.summation) && spec.result_fraction_bits == 0) {
+    return {"the unit's conversion makes every NaN all ones already"};
+  }
+  // Additions: without a payload to keep, the quiet NaN would show.
+  return {};
+}
+
+std::string about_zero_signs(const Case& x) {
+  const int sum = sum_unit(x.row, x.mutant.step);
+  const Format kept = kept_format(x.before);
+  if (x.field == "underflowed_sum" && sum >= unit_of(kept)) {
+    return "every sum is a multiple of the smallest result: nothing underflows";
+  }
+  if (x.field == "underflowed_sum" && !x.is_last()) {
+    const Step& next = step_of(x.row, x.mutant.step + 1);
+    if (static_cast<int>(next.addend) == x.mutant.step && next.operation == Operation::dot &&
+        !is_chain(next.spec.summation)) {
+      return "an aligned sum loses the sign of a zero addend";
+    }
+  }
+  if (x.field == "output") {
+    if (sum >= formats::min_exponent(kept)) return "no result is subnormal";
+    if (x.before.spec.input == emulator::Subnormals::flush && x.dot() &&
+        product_unit(x.row) - x.row.c.fraction_bits - 2 > formats::min_exponent(kept)) {
+      return "a subnormal C is flushed before, and no product is small enough to leave one";
+    }
+    const bool last = x.is_last();
+    const Step* const next = last ? nullptr : &step_of(x.row, x.mutant.step + 1);
+    if (next != nullptr && next->operation == Operation::convert &&
+        unit_of(next->result) - 1 > formats::min_exponent(kept)) {
+      return "the next step rounds this step's subnormals to zero";
+    }
+  }
+  const bool zeros =
+      static_cast<int>(x.before.addend) < -1 && static_cast<int>(x.after.addend) < -1;
+  if (x.mutant.place == Place::addend && zeros && x.dot() && !is_chain(x.before.spec.summation)) {
+    return "an aligned sum loses the sign of a zero addend";
+  }
+  return "";
+}
+
+/// The sign of a zero C or of a zero sum, which an addition of +0 would change and a conversion
+/// keeps.
+std::string about_operation(const Case& x) {
+  if (x.mutant.place == Place::swapped_operands) return "addition is commutative";
+  if (x.mutant.place == Place::operation && x.before.operation == Operation::convert &&
+      x.after.operation == Operation::add) {
+    const int from = static_cast<int>(x.before.addend);
+    if (from >= 0 && !is_chain(step_of(x.row, from).spec.summation)) {
+      return "an accumulation gives no -0, whose sign adding +0 would lose";
+    }
+    if (!x.is_last() && !is_chain(step_of(x.row, x.mutant.step + 1).spec.summation)) {
+      return "an aligned sum loses the sign of a zero addend";
+    }
+  }
+  const bool exact_products =
+      x.row.a.fraction_bits + x.row.b.fraction_bits + 2 <= x.before.result.fraction_bits + 1;
+  if (x.field == "summation" && x.dot() && is_chain(x.before.spec.summation) &&
+      is_chain(x.after.spec.summation) && exact_products &&
+      source_unit(x.row, x.before.addend) == never && selected_products(x.row, x.before) <= 2) {
+    return "the sum of two exact products is rounded once either way";
+  }
+  if (x.field == "summation" && !x.dot()) {
+    if (is_chain(x.before.spec.summation) && is_chain(x.after.spec.summation)) {
+      return "additions and conversions are the same in every chain";
+    }
+    if (sum_unit(x.row, x.mutant.step) >= unit_of(kept_format(x.before)) &&
+        to_nearest(x.before.spec.result)) {
+      return "an addition that cannot underflow is the same in every unit";
+    }
+  }
+  if ((x.mutant.place == Place::residues || x.mutant.place == Place::modulus) &&
+      same_selection(x.row, x.before, x.after)) {
+    return "the same products are selected";
+  }
+  return "";
+}
+
+/// Exponents by which the factors below the normal range of `f` are aligned differ between the
+/// formats of a step before and after; everything else is aligned alike.
+struct AffectedFactors {
+  bool any = false;
+  int highest = 0;  ///< exponent by which one of them is aligned at most
+};
+AffectedFactors affected_factors(const Format& stored, const Format& before, const Format& after) {
+  const int lowest = unit_of(stored);
+  const int x = std::max(lowest, formats::min_exponent(before));
+  const int y = std::max(lowest, formats::min_exponent(after));
+  return {x != y, std::max(x, y)};
+}
+
+std::string about_widening(const Case& x) {
+  if (x.mutant.place != Place::widened) return "";
+  if (!x.aligns()) return "widening keeps the values, and nothing is aligned";
+  const Format& a0 = x.before.widened ? *x.before.widened : x.row.a;
+  const Format& b0 = x.before.widened ? *x.before.widened : x.row.b;
+  const Format& a1 = x.after.widened ? *x.after.widened : x.row.a;
+  const Format& b1 = x.after.widened ? *x.after.widened : x.row.b;
+  const AffectedFactors a = affected_factors(x.row.a, a0, a1);
+  const AffectedFactors b = affected_factors(x.row.b, b0, b1);
+  if (!a.any && !b.any) return "both formats give every operand the same exponent";
+  const int highest = std::max(a.any ? a.highest + formats::max_exponent(x.row.b) : -never,
+                               b.any ? b.highest + formats::max_exponent(x.row.a) : -never);
+  const int terms = std::min(product_unit(x.row), source_unit(x.row, x.before.addend));
+  if (x.summation_is(Summation::fused) && x.row.scale.count == 0 &&
+      highest - x.before.spec.kept_fraction_bits <= terms) {
+    return "a product with a subnormal factor never sets a grid that cuts";
+  }
+  return "";
+}
+
+std::string about_integers(const Case& x) {
+  if (!x.summation_is(Summation::integer)) return "";
+  const bool saturates = x.before.spec.integer_overflow == emulator::IntegerOverflow::saturate;
+  if (x.field == "summation" && saturates) {
+    if (x.after.spec.summation == Summation::pairwise) {
+      return "32 bits hold every sum of products: only the last addition saturates";
+    }
+    if (x.after.spec.summation == Summation::fma_chain && !x.row.a.has_sign && !x.row.b.has_sign) {
+      return "a sum of nonnegative products that has saturated stays saturated";
+    }
+  }
+  if (x.field == "product" && x.row.a == formats::b1 &&
+      x.before.spec.product == emulator::Product::bit_and &&
+      x.after.spec.product == emulator::Product::multiply) {
+    return "on single bits a product is an AND";
+  }
+  return "";
+}
+
+std::string about_formats(const MatrixInstruction& row, const Mutant& mutant) {
+  if (mutant.place == Place::swapped_selections) {
+    const Step& last = step_of(row, row.steps.count - 1);
+    const Step& sum = last.operation == Operation::add && static_cast<int>(last.addend) < 0
+                          ? step_of(row, static_cast<int>(last.other))
+                          : last;
+    const bool parallel = sum.operation == Operation::add && sum.addend == Source::step_0 &&
+                          sum.other == Source::step_1;
+    return parallel ? "the two accumulations are added, and addition is commutative" : "";
+  }
+  if (mutant.place != Place::operand_format || !formats::is_integer(row.a)) return "";
+  const AccumulatorSpec& spec = row.steps.begin()->spec;
+  if (mutant.field == "c" && spec.integer_overflow == emulator::IntegerOverflow::wrap) {
+    return "modulo 2^32 the sign bit of C weighs the same";
+  }
+  if (row.a == formats::b1 && spec.product == emulator::Product::bit_and) {
+    return "the AND of a bit with all ones is the bit";
+  }
+  return "";
+}
+
+}  // namespace
+
+Unobservable unobservable(const MatrixInstruction& row, const Mutant& mutant) {
+  if (mutant.step < 0) return {about_formats(row, mutant)};
+  const std::string_view name = mutant.field;
+  const std::size_t space = name.rfind(' ');
+  const Case x{row, mutant, step_of(row, mutant.step), step_of(mutant.row, mutant.step),
+               mutant.place != Place::spec       ? std::string_view{}
+               : space == std::string_view::npos ? name
+                                                 : name.substr(space + 1)};
+  if (const Unobservable nan = about_nan(x)) return nan;
+  for (const auto proof :
+       {about_rounding, about_kept_bits, about_zero_exponent, about_two_stages, about_terms,
+        about_zero_signs, about_operation, about_widening, about_integers}) {
+    if (std::string reason = proof(x); !reason.empty()) return {std::move(reason)};
+  }
+  return {};
+}
+
+}  // namespace guardbit::tests
