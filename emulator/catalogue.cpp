@@ -139,6 +139,7 @@ std::optional<int> parse_toolkit(std::string_view text) {
 
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit) {
+  if (name.size() > Name{}.text.size()) return {};
   const ParsedName parsed = parse_name(name);
   const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
   for (auto it = first; it != last; ++it) {
@@ -156,9 +157,7 @@ std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::st
 MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
                                       std::string_view where, int toolkit) {
   const std::string_view page = require_page(arch, where);
-  if (name.size() <= Name{}.text.size()) {
-    if (const auto found = find_instruction(arch, name, toolkit)) return *found;
-  }
+  if (const auto found = find_instruction(arch, name, toolkit)) return *found;
   const std::string key = parse_name(name).key;
   std::string message;
   if (index().count({page, key}) != 0) {

@@ -95,13 +95,14 @@ nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
 std::string short_number(const std::string& text) { return text.substr(0, text.find(' ')); }
 
 /// One line per format.
-Table overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
+Table overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
   Table table("lrlrlllrrl");
-  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", "ulp at 1",
-             "digits", "specials"});
+  const char* const ulp = for_terminal ? "ulp(1)" : "ulp at 1";  // a terminal has 100 columns
+  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", ulp, "digits",
+             "specials"});
   for (const std::vector<Fact>& facts : formats) {
     const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("bits"),
+    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("bits"),
                text("layout"), text("bias"), short_number(text("smallest_subnormal")),
                short_number(text("smallest_normal")), short_number(text("largest")),
                short_number(text("ulp_at_1")),
@@ -110,13 +111,13 @@ Table overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
   return table;
 }
 
-Table block_overview(const std::vector<std::vector<Fact>>& formats, bool coloured) {
+Table block_overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
   Table table("llrllrl");
   table.add(
       {"block format", "element", "counts in", "scale", "tensor scale", "block", "bits/element"});
   for (const std::vector<Fact>& facts : formats) {
     const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({coloured ? paint(text("name"), Colour::bold) : text("name"), text("element"),
+    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("element"),
                text("element_exponent"), text("scale"), text("tensor_scale"), text("block_size"),
                text("bits_per_element")});
   }

@@ -36,7 +36,8 @@ void hold_standard_streams() {
 
 /// One line, whatever the text holds.
 int fail(std::string_view text) {
-  std::string line(text);
+  constexpr std::size_t longest = 4000;
+  std::string line(text.substr(0, longest));
   while (!line.empty() && line.back() == '\n') line.pop_back();
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
@@ -94,25 +95,30 @@ void refuse_empty_words(CLI::App& app) {
   }
 }
 
-/// CLI11 takes -inf for the options -i, -n and -f. A leading blank makes it a word, and
-/// parse_value passes over blanks.
+/// CLI11 takes -inf for the options -i, -n and -f, and -.5 for an option, too. A leading blank
+/// makes them words, and parse_value passes over blanks.
 void keep_numbers(std::vector<std::string>& words) {
   if (words.empty() || words[0] != "show") return;
   for (std::string& word : words) {
     if (word == "--") return;
     const std::string lower = guardbit::formats::lower_case(word);
-    if (lower == "-inf" || lower == "-infinity" || lower == "-nan") word.insert(0, " ");
+    if (lower == "-inf" || lower == "-infinity" || lower == "-nan" || lower.starts_with("-."))
+      word.insert(0, " ");
   }
 }
 
-/// What CLI11 left over, as an error that names what comes near.
-[[noreturn]] void refuse_rest(CLI::App& app) {
-  CLI::App& command = *app.get_subcommands().at(0);
-  for (const std::string& word : command.remaining()) {
-    if (word.starts_with('-') && word != "--") refuse_option(command, word);
+/// Says what CLI11 left over, if anything, and what comes near.
+void refuse_rest(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const std::vector<std::string> rest = command->remaining();
+    for (const std::string& word : rest) {
+      if (word.starts_with('-') && word != "--") refuse_option(*command, word);
+    }
+    if (!rest.empty()) {
+      throw Error(command->get_name() +
+                  ": one word too many: " + guardbit::formats::in_quotes(rest.front()));
+    }
   }
-  throw Error(command.get_name() +
-              ": one word too many: " + guardbit::formats::in_quotes(command.remaining().at(0)));
 }
 
 int run(std::vector<std::string> words) {
@@ -138,10 +144,11 @@ int run(std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app.parse(std::move(words));
-  } catch (const CLI::ExtrasError&) {
-    refuse_rest(app);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return fail(error.what());
+    if (error.get_exit_code() != 0) {
+      refuse_rest(app);
+      return fail(error.what());
+    }
     app.exit(error);  // --help and --version arrive as exceptions
   }
   if (!std::cout.flush()) return fail("standard output: cannot write");

@@ -280,7 +280,7 @@ TEST_CASE("every row is found by its own name") {
   }
 }
 
-TEST_CASE("every row says how it is known; only Hopper's are measured") {
+TEST_CASE("every row says how it is known, only Hopper's are measured") {
   int measured = 0;
   for (const MatrixInstruction& row : emulator::catalogue()) {
     INFO(row.arch << " " << std::string_view(row.name));

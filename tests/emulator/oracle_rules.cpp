@@ -153,12 +153,12 @@ Judge narrowed(const MatrixInstruction& row) {
 /// subnormal C. Volta's own HMMA.884 takes it as it is.
 Judge widened(const MatrixInstruction& row) {
   const FusedRule rule = generation_of(row.arch).fp32;
-  return judge(row, "widened " + text_of(rule),
-               [rule](const Vector& a, const Vector& b, const Scalar& c) {
-                 const std::uint64_t wide = oracle::encode(
-                     oracle::fp32, oracle::decode(c.format, c.code), oracle::nearest_even);
-                 return oracle::nvidia_fused(rule, a, b, {oracle::fp32, wide});
-               });
+  return judge(
+      row, "widened " + text_of(rule), [rule](const Vector& a, const Vector& b, const Scalar& c) {
+        const std::uint64_t wide =
+            oracle::encode(oracle::fp32, oracle::decode(c.format, c.code), oracle::nearest_even);
+        return oracle::nvidia_fused(rule, a, b, {oracle::fp32, wide});
+      });
 }
 
 Judge half_and_wider(const MatrixInstruction& row) {

@@ -63,7 +63,7 @@ TEST_CASE("stochastic rounding with the widths of the device and others, at rand
   CHECK(mismatches.report() == "");
 }
 
-TEST_CASE("bits above the random ones are ignored; none of them means truncation") {
+TEST_CASE("bits above the random ones are ignored, none of them means truncation") {
   for (std::uint64_t code = 0; code < 0x10000; ++code) {
     const Value value = decode(fp16, code);
     REQUIRE(encode(e4m3, value, Rounding::stochastic, overflow_ieee, {0xFFA5, 8}) ==

@@ -133,7 +133,8 @@ void add_selection(Collector& collector, int index, const Step& step) {
 void add_widening(Collector& collector, const MatrixInstruction& row, int index, const Step& step) {
   const bool narrow = row.a.encoding == formats::Encoding::floating &&
                       formats::bits(row.a) < formats::bits(formats::fp32);
-  if (!narrow) return;
+  // Groups are summed on the grid of the operands' own format, in 64 bits.
+  if (!narrow || step.spec.exact_group > 1) return;
   for (const std::optional<Format>& other : {std::optional<Format>{}, {formats::fp32}}) {
     if (other == step.widened) continue;
     collector.add_to_step(Place::widened, index, "widened", name(step.widened), name(other),
@@ -185,8 +186,10 @@ std::vector<Format> neighbours(const Format& f) {
   if (formats::is_integer(f)) return {formats::integer(formats::bits(f), !f.has_sign)};
   std::vector<Format> list;
   for (const int moved : {-1, 1}) {
-    if (f.exponent_bits + moved < 1 || f.fraction_bits - moved < 1) continue;
-    list.push_back(formats::floating(f.exponent_bits + moved, f.fraction_bits - moved, f.specials));
+    const int fraction_bits = f.fraction_bits - moved;
+    if (f.exponent_bits + moved < 1 || fraction_bits < 1) continue;
+    if (fraction_bits > formats::fp64.fraction_bits) continue;  // NaN payloads are held as FP64's
+    list.push_back(formats::floating(f.exponent_bits + moved, fraction_bits, f.specials));
   }
   return list;
 }

@@ -54,7 +54,7 @@ std::vector<RecordedRow> read_recordings(std::int64_t outputs) {
   const auto folder = std::filesystem::path(GUARDBIT_SOURCE_DIR) / "tests" / "golden";
   std::vector<std::string> files;
   if (std::filesystem::exists(folder)) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
     }
   }

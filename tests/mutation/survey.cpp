@@ -35,12 +35,16 @@ std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstru
                                  const std::vector<const TestVector*>& vectors,
                                  const std::vector<const TestVector*>& recorded) {
   const bool any_nan = judge_of(row).nan_is_any_nan;
+  // A proof is tried on fewer of the recorded outputs than a search, which ends where it succeeds.
+  std::vector<const TestVector*> sampled;
+  for (std::size_t i = 0; i < recorded.size(); i += 8) sampled.push_back(recorded[i]);
   std::vector<Finding> findings;
   for (Mutant& mutant : mutants) {
     Finding finding;
     if (mutant.place != Place::sparsity) finding.unobservable = unobservable(row, mutant);
     finding.by_vector = any_notices(vectors, mutant, any_nan);
-    finding.by_recording = any_notices(recorded, mutant, false);
+    const bool proven = finding.unobservable && !finding.unobservable.recording_may_tell;
+    finding.by_recording = any_notices(proven ? sampled : recorded, mutant, false);
     finding.mutant = std::move(mutant);
     findings.push_back(std::move(finding));
   }

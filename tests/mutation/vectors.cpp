@@ -45,7 +45,17 @@ ProductRange product_range(const MatrixInstruction& row, const DotInputs& x) {
   return range;
 }
 
-/// The exact sum has 640 bits from 2^-320 on, the sum of a group 64 bits.
+/// Products of significands that 64 bits hold with room for their sum; only FP64's can be larger.
+bool small_significands(const MatrixInstruction& row, const DotInputs& x) {
+  for (std::size_t i = 0; i < x.a.size() && i < x.b.size(); ++i) {
+    const formats::uint128 product = formats::uint128{formats::decode(row.a, x.a[i]).significand} *
+                                     formats::decode(row.b, x.b[i]).significand;
+    if (formats::leading_bit(product) > 52) return false;
+  }
+  return true;
+}
+
+/// The exact sum has 640 bits from 2^-320 on, the sum of a group and of integers 64 bits.
 bool within_widths(const MatrixInstruction& row, const DotInputs& x) {
   for (const emulator::Step& step : row.steps) {
     if (step.operation != emulator::Operation::dot) continue;
@@ -54,6 +64,9 @@ bool within_widths(const MatrixInstruction& row, const DotInputs& x) {
       const formats::Value c = formats::decode(row.c, x.c);
       if (range.lowest_unit < -320 || range.highest_bit > 300) return false;
       if (c.kind == formats::Kind::finite && (c.exponent < -320 || c.exponent > 200)) return false;
+    }
+    if (step.spec.summation == emulator::Summation::integer && !small_significands(row, x)) {
+      return false;
     }
     if (step.spec.exact_group > 1) {
       const int unit = formats::min_exponent(row.a) - row.a.fraction_bits +

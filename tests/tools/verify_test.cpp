@@ -184,7 +184,7 @@ TEST_CASE("JSON has the promised keys") {
 }
 
 TEST_CASE(
-    "what cannot be verified gives one line and status 2; the other files are still verified") {
+    "what cannot be verified gives one line and status 2, the other files are still verified") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& path, const std::string& why) {
     const CommandResult result = run_command({"verify", path});

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulator/catalogue.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/shell.hpp"
+
+namespace {
+
+using namespace guardbit;
+using tests::CommandResult;
+using tests::run_shell;
+using tests::TemporaryFolder;
+
+/// What bash would offer at the end of that line, in the folder. `by_words` leaves the line out and
+/// gives only its words, as they stand in COMP_WORDS.
+std::vector<std::string> completions(const TemporaryFolder& folder, const std::string& line,
+                                     bool by_words = false) {
+  const std::string how = by_words ? "COMP_WORDS=($line); [[ $line == *' ' ]] && COMP_WORDS+=('')\n"
+                                     "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+                                   : "COMP_LINE=$line COMP_POINT=${#line}\n";
+  const CommandResult result =
+      run_shell(folder, "set -u; source <(guardbit completion bash); cd \"$folder\"; line='" +
+                            line + "'\n" + how + "_guardbit; printf '%s\\n' \"${COMPREPLY[@]}\"");
+  INFO(line);
+  CHECK(result.error.empty());
+  std::istringstream lines(result.out);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(lines, word);) words.push_back(word);
+  return words;
+}
+
+using Words = std::vector<std::string>;
+
+bool has(const Words& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+TEST_CASE("completion: commands, options and closed lists of values") {
+  const TemporaryFolder folder;
+  for (const bool by_words : {false, true}) {
+    CHECK(completions(folder, "guardbit f", by_words) == Words{"formats"});
+    CHECK(has(completions(folder, "guardbit ", by_words), "verify"));
+    CHECK(completions(folder, "guardbit show 1 --form", by_words) == Words{"--format"});
+    CHECK(completions(folder, "guardbit show 1 -f e4", by_words) == Words{"e4m3", "e4m3fnuz"});
+    CHECK(completions(folder, "guardbit cast x --rounding near", by_words) ==
+          Words{"nearest_even", "nearest_away"});
+    CHECK(has(completions(folder, "guardbit cast x --overflow py", by_words), "pytorch"));
+    CHECK(completions(folder, "guardbit formats nv", by_words) == Words{"nvfp4"});
+    CHECK(completions(folder, "guardbit list --basis m", by_words) == Words{"measured"});
+    CHECK(completions(folder, "guardbit verify --engine ref", by_words) == Words{"reference"});
+    CHECK(completions(folder, "guardbit completion ", by_words) == Words{"bash"});
+  }
+  CHECK(completions(folder, "guardbit show 1 --format=e4") == Words{"e4m3", "e4m3fnuz"});
+}
+
+TEST_CASE("completion: block formats only where they are taken") {
+  const TemporaryFolder folder;
+  for (const std::string place : {"show 1 --format", "cast x --to", "cast x --from"})
+    CHECK_FALSE(has(completions(folder, "guardbit " + place + " "), "nvfp4"));
+}
+
+TEST_CASE("completion: architectures and instructions") {
+  const TemporaryFolder folder;
+  const Words archs = completions(folder, "guardbit list --arch ");
+  for (const emulator::Arch& arch : emulator::architectures())
+    CHECK(has(archs, std::string(arch.name)));
+  const Words run = completions(folder, "guardbit run ");
+  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
+    const std::string name{std::string_view(row.name)};
+    INFO(name);
+    CHECK(has(run, name));
+  }
+  CHECK(completions(folder, "guardbit run mma.sync.aligned.m16n8k16.row.col.f32.f16").size() == 1);
+  // bash has already read the part up to the colons.
+  const Words sparse = completions(folder, "guardbit run mma.sp::ordered_metadata.sync.al");
+  REQUIRE_FALSE(sparse.empty());
+  CHECK(sparse[0].starts_with("ordered_metadata.sync.aligned."));
+  CHECK(completions(folder, "guardbit run mma.x --as") == Words{"--as-capture"});
+}
+
+TEST_CASE("completion: files where files stand") {
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("my file.npy"), "");
+  for (const std::string line :
+       {"verify my", "verify other.safetensors my", "cast my", "cast x -o my", "run i --a my",
+        "run i --b-scale my", "run i -o my"}) {
+    INFO(line);
+    CHECK(completions(folder, "guardbit " + line) == Words{"my file.npy"});
+  }
+}
+
+}  // namespace

@@ -1,0 +1,86 @@
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/tools/shell.hpp"
+
+namespace {
+
+using namespace guardbit;
+using tests::CommandResult;
+using tests::holds;
+using tests::is_one_error_line;
+using tests::run_command;
+using tests::run_shell;
+using tests::TemporaryFolder;
+
+const std::vector<std::string> commands = {"formats", "show",   "cast",      "list",
+                                           "run",     "verify", "completion"};
+
+TEST_CASE("every command explains itself with an example") {
+  const CommandResult all = run_command({"--help"});
+  CHECK(all.status == 0);
+  CHECK(holds(all.out, "Example: guardbit "));
+  for (const std::string& name : commands) {
+    INFO(name);
+    CHECK(holds(all.out, "\n  " + name + " "));
+    const CommandResult help = run_command({name, "--help"});
+    CHECK(help.status == 0);
+    CHECK(help.error.empty());
+    CHECK(holds(help.out, "Usage: guardbit " + name));
+    CHECK(holds(help.out, "Example: "));
+  }
+  const CommandResult version = run_command({"--version"});
+  CHECK(version.status == 0);
+  CHECK(version.out.starts_with("guardbit "));
+}
+
+TEST_CASE("a command line that says nothing known gives one line with what comes near") {
+  struct Case {
+    std::vector<std::string> words;
+    std::string part;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{}, "valid: formats, show"},
+           {{""}, "valid: formats, show"},
+           {{"shwo", "1"}, "did you mean show?"},
+           {{"--versio"}, "did you mean --version?"},
+           {{"-x"}, "unknown option '-x'"},
+           {{"formats", "--jsn"}, "did you mean --json? (see 'guardbit formats --help')"},
+           {{"show", "--jsn"}, "did you mean --json?"},
+           {{"show", "1", "--formt=fp16"}, "did you mean --format?"},
+           {{"show", "-info"}, "unknown option '-info'"},
+           {{"show"}, "VALUE is required"},
+           {{"show", "1", "--format"}, "--format"},
+           {{"show", "1", "--format", ""}, "--format"},
+           {{"cast", "a.npy", "b.npy", "--to", "fp16", "-o", "c.npy"}, "'b.npy'"},
+           {{"cast", "a.npy", "--to", "fp16", "-o", ""}, "--output"},
+           {{"show", std::string(100000, 'x')}, "more than 20000 characters"},
+           {{"show", std::string(10000, 'x')}, "is not a number"},
+           {{std::string(100000, 'x')}, "unknown command"},
+           {{"show", "1\n2"}, "is not a number"}}) {
+    const CommandResult result = run_command(c.words);
+    INFO(result.error);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(is_one_error_line(result.error));
+    CHECK(result.error.size() < 5000);
+    CHECK(holds(result.error, c.part));
+  }
+}
+
+TEST_CASE("a standard output that takes nothing gives one line and status 2") {
+  const TemporaryFolder folder;
+  for (const std::string words : {"formats", "show 1", "list", "completion bash", "--help"}) {
+    for (const std::string target : {"> /dev/full", ">&-"}) {
+      const CommandResult result = run_shell(folder, "guardbit " + words + " " + target);
+      INFO(words << target << result.error);
+      CHECK(result.status == 2);
+      CHECK(is_one_error_line(result.error));
+    }
+  }
+  CHECK(run_shell(folder, "guardbit show 1 2>&- <&-").status == 0);
+  CHECK(run_shell(folder, "guardbit show 0x 2>&- >&-").status == 2);
+}
+
+}  // namespace
