@@ -19,7 +19,8 @@ using formats::Value;
 /// Decodes an input operand; a unit that flushes takes subnormals as +0.
 constexpr Value decode_input(const AccumulatorSpec& spec, const Format& f, std::uint64_t code) {
   const Value v = formats::decode(f, code);
-  const bool subnormal = v.kind == Kind::finite && (v.significand >> f.fraction_bits) == 0;
+  const bool subnormal = f.encoding == formats::Encoding::floating && v.kind == Kind::finite &&
+                         (v.significand >> f.fraction_bits) == 0;
   return subnormal && spec.input == Subnormals::flush ? formats::zero_value(false) : v;
 }
 

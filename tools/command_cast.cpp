@@ -251,6 +251,7 @@ int run(const Options& options) {
     return interruption.exit_status();
   }
   std::vector<formats::Tensor> outputs;
+  outputs.reserve(casts.size());
   for (const Cast& cast : casts) outputs.push_back(cast.tensor);
   formats::write_tensors(options.output, file.metadata, outputs);
   if (options.json) {

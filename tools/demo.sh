@@ -24,10 +24,10 @@ tour 'One number in two formats, and what real converters make of it' \
 tour 'How one instruction computes, and how we know' \
   "$guardbit list wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3 --arch sm_90"
 
-# One bit of a recorded result, flipped: d ends the file, and element 227 from its end is execution 1, row 3, column 5.
+# One bit of a recorded result, flipped: d ends the file, and element 739 from its end is execution 4, row 3, column 5.
 recording='tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors'
 cp "$recording" "$scratch/flipped.safetensors"
-at=$(($(stat -c %s "$recording") - 4 * 227))
+at=$(($(stat -c %s "$recording") - 4 * 739))
 byte=$(od -An -tu1 -j "$at" -N 1 "$recording")
 printf "\\x$(printf %02x $((byte ^ 1)))" |
   dd of="$scratch/flipped.safetensors" bs=1 seek="$at" conv=notrunc status=none

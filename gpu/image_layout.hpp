@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/tensor_core_instruction.hpp"
+
+namespace guardbit::gpu {
+
+/// How an instruction's operands lie in the images that a kernel reads: one bit offset per element.
+/// An image is what one warp or warpgroup takes: registers lane by lane, or a copy of memory.
+struct ImageLayout {
+  int executions_per_image;  ///< four for the quad-pair instruction
+  int a_bytes, b_bytes, c_bytes, d_bytes, e_bytes;
+  std::vector<std::int64_t> a, b, c, d;  ///< [executions_per_image][rows][columns] -> bit offset
+  std::vector<std::int64_t> e;           ///< [rows][groups] -> bit offset of the four metadata bits
+};
+
+/// formats::Error when a fragment map names an element twice.
+ImageLayout layout_images(const TensorCoreInstruction& row);
+
+}  // namespace guardbit::gpu

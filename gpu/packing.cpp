@@ -1,0 +1,106 @@
+#include "gpu/packing.hpp"
+
+#include "gpu/words.hpp"
+
+namespace guardbit::gpu {
+
+namespace {
+
+/// Metadata of lanes that the selector does not name: a valid pattern, so that reading them would
+/// give wrong results but not undefined ones.
+constexpr std::byte unused_metadata{0x44};
+
+/// Writes `width` bits (1, 4 or whole bytes) of a word at a bit offset.
+void put(std::byte* image, std::int64_t bit, std::uint64_t word, int width) {
+  if (width < 8) {
+    const unsigned shift = static_cast<unsigned>(bit % 8), mask = ((1U << width) - 1) << shift;
+    std::byte& byte = image[bit / 8];
+    byte = (byte & ~std::byte(mask)) |
+           (std::byte(static_cast<unsigned>(word) << shift) & std::byte(mask));
+    return;
+  }
+  for (int i = 0; i < width / 8; ++i)
+    image[bit / 8 + i] = static_cast<std::byte>((word >> (8 * i)) & 0xFF);
+}
+
+std::uint64_t get(const std::byte* image, std::int64_t bit, int width) {
+  std::uint64_t word = 0;
+  for (int i = 0; i < width / 8; ++i)
+    word |= std::to_integer<std::uint64_t>(image[bit / 8 + i]) << (8 * i);
+  return word;
+}
+
+/// Calls visit(element of the batch, image, bit offset in the image) for every element of an
+/// operand.
+template <class Visit>
+void for_each_place(const std::vector<std::int64_t>& offsets, const ImageLayout& layout,
+                    std::size_t elements, Visit visit) {
+  const auto per_image = static_cast<std::size_t>(layout.executions_per_image);
+  const std::size_t per_execution = offsets.size() / per_image;
+  for (std::size_t i = 0; i < elements; ++i) {
+    const std::size_t execution = i / per_execution, slot = execution % per_image;
+    visit(i, execution / per_image, offsets[slot * per_execution + i % per_execution]);
+  }
+}
+
+std::vector<std::byte> pack_operand(const std::vector<std::int64_t>& offsets, int bytes,
+                                    const ImageLayout& layout, int images,
+                                    const std::vector<std::uint64_t>& words, const Format& type) {
+  const auto stride = static_cast<std::size_t>(bytes);
+  std::vector<std::byte> packed(stride * static_cast<std::size_t>(images));
+  for_each_place(offsets, layout, words.size(),
+                 [&](std::size_t i, std::size_t image, std::int64_t bit) {
+                   put(packed.data() + image * stride, bit, words[i], word_bits(type));
+                 });
+  return packed;
+}
+
+std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const ImageLayout& layout,
+                                     const Batch& batch) {
+  const auto stride = static_cast<std::size_t>(layout.e_bytes);
+  std::vector<std::byte> packed(stride * static_cast<std::size_t>(batch.executions),
+                                unused_metadata);
+  const SparseGroup group = sparse_group(row);
+  const int groups = row.stored_k() / group.stored;
+  for (int t = 0; t < batch.executions; ++t)
+    for (int r = 0; r < row.m; ++r)
+      for (int g = 0; g < groups; ++g)
+        put(packed.data() + static_cast<std::size_t>(t) * stride,
+            layout.e[element_index(row.m, groups, 0, r, g)],
+            metadata_bits(group,
+                          &batch.e[element_index(row.m, row.stored_k(), t, r, g * group.stored)]),
+            4);
+  return packed;
+}
+
+}  // namespace
+
+unsigned metadata_bits(const SparseGroup& group, const std::uint8_t* positions) {
+  // One TF32 value of two stands for a pair of 16-bit halves: positions 0, 1 or 2, 3 (PTX ISA,
+  // sparse matrix storage).
+  if (group.positions == 2) return positions[0] != 0 ? 0b1110U : 0b0100U;
+  return positions[0] | (unsigned{positions[group.stored / 2]} << 2U);
+}
+
+PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
+                    const Batch& batch) {
+  const int per_image = layout.executions_per_image;
+  PackedOperands packed;
+  packed.images = (batch.executions + per_image - 1) / per_image;
+  packed.a = pack_operand(layout.a, layout.a_bytes, layout, packed.images, batch.a, row.a);
+  packed.b = pack_operand(layout.b, layout.b_bytes, layout, packed.images, batch.b, row.b);
+  packed.c = pack_operand(layout.c, layout.c_bytes, layout, packed.images, batch.c, row.c);
+  if (row.sparse) packed.e = pack_metadata(row, layout, batch);
+  return packed;
+}
+
+void unpack_results(const TensorCoreInstruction& row, const ImageLayout& layout,
+                    const std::vector<std::byte>& images, Batch& batch) {
+  const auto stride = static_cast<std::size_t>(layout.d_bytes);
+  for_each_place(layout.d, layout, batch.d.size(),
+                 [&](std::size_t i, std::size_t image, std::int64_t bit) {
+                   batch.d[i] = get(images.data() + image * stride, bit, word_bits(row.d));
+                 });
+}
+
+}  // namespace guardbit::gpu

@@ -1,0 +1,221 @@
+// guardbit_record: asks the tensor core of this machine what it computes, and writes the answers as
+// capture files.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "formats/error.hpp"
+#include "formats/files/atomic_output.hpp"
+#include "gpu/capture.hpp"
+#include "gpu/checks.hpp"
+#include "gpu/inputs.hpp"
+#include "gpu/probes.hpp"
+#include "gpu/tensor_core.hpp"
+
+namespace guardbit::gpu {
+
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string only;
+  std::string sass;
+  std::uint64_t seed = 20261120;
+  bool mixed = false;
+  bool probes = false;
+  bool refresh = false;
+  std::vector<std::string> replays;
+};
+
+/// Widest N that is written: wider ones are only compared with their plain form.
+constexpr int widest_written = 32;
+
+std::string join(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+/// Executions of one-family inputs: each family once to eight times, less where a tile is large.
+int execution_count(const TensorCoreInstruction& row) {
+  const auto count = static_cast<int>(families(row).size());
+  if (row.n > 8 && row.m == 64) return count;
+  const bool variant = !row.variant.empty();
+  if (!is_integer(row.a)) return count * (row.m == 64 && variant ? 1 : 2);
+  return count * (row.m == 64 ? (variant ? 2 : 4) : 8);
+}
+
+/// Executions of mixed tiles: as many as give every family a row, but two where an output row is
+/// long.
+int mixed_execution_count(const TensorCoreInstruction& row) {
+  const auto count = static_cast<int>(mixed_families(row).size());
+  const int enough = (count + row.m - 1) / row.m;
+  return row.n > 16 ? std::min(enough, 2) : enough;
+}
+
+/// Lines "wrapper <tab> mnemonics", as list_sass.py prints them.
+std::map<std::string, std::string> read_sass(const std::string& path) {
+  std::map<std::string, std::string> table;
+  if (path.empty()) return table;
+  std::ifstream file(path);
+  if (!file) throw formats::Error(path, "cannot be read");
+  for (std::string line; std::getline(file, line);)
+    if (const auto tab = line.find('\t'); tab != std::string::npos)
+      table[line.substr(0, tab)] = line.substr(tab + 1);
+  return table;
+}
+
+std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
+  return options.folder + "/" + capture_stem(row) + ".safetensors";
+}
+
+class Recorder {
+ public:
+  Recorder(const Options& options, const Device& device)
+      : options_(options), sass_(read_sass(options.sass)) {
+    metadata_ = {
+        {"device", device.name}, {"cuda", device.toolkit}, {"seed", std::to_string(options.seed)}};
+    if (!device.driver.empty()) metadata_["driver"] = device.driver;
+  }
+
+  void record(const TensorCoreInstruction& row) {
+    Batch batch = options_.mixed ? make_mixed_tiles(row, mixed_execution_count(row), options_.seed)
+                                 : make_inputs(row, execution_count(row), options_.seed);
+    run_on_tensor_core(row, batch);
+    for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
+    if (row.n > widest_written) return;
+    auto metadata = metadata_;
+    if (const auto found = sass_.find(std::string(row.wrapper)); found != sass_.end())
+      metadata["sass"] = found->second;
+    const auto names = families(row);
+    metadata["families"] =
+        options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
+    write_capture(capture_path(options_, row), row, batch, metadata);
+    if (options_.probes) record_probes(row, metadata);
+  }
+
+  void replay(const std::string& path) {
+    const std::string stem = std::filesystem::path(path).stem().string();
+    for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+      if (stem != capture_stem(row) && stem != capture_stem(row) + ".tiny") continue;
+      Batch batch = read_capture(path, row);
+      const std::vector<std::uint64_t> recorded = batch.d;
+      run_on_tensor_core(row, batch);
+      int differ = 0;
+      for (std::size_t i = 0; i < recorded.size(); ++i) differ += recorded[i] != batch.d[i];
+      if (differ != 0)
+        report(path + ": " + std::to_string(differ) + " of " + std::to_string(recorded.size()) +
+               " results differ from this device's");
+      return;
+    }
+    throw formats::Error(path, "is named after no instruction of this program");
+  }
+
+  /// Writes the readable answers of the probes, if any were asked.
+  void finish() const {
+    if (answers_.empty()) return;
+    formats::AtomicOutput output(options_.folder + "/probes.txt");
+    output.write(answers_);
+    output.commit();
+  }
+
+  int breaches() const { return breaches_; }
+
+ private:
+  void report(const std::string& line) {
+    ++breaches_;
+    std::cout << line << '\n';
+  }
+
+  void record_probes(const TensorCoreInstruction& row,
+                     std::map<std::string, std::string> metadata) {
+    Probes probes = make_probes(row);
+    if (probes.labels.empty()) return;
+    run_on_tensor_core(row, probes.batch);
+    answers_ += capture_stem(row) + '\n' + describe_results(row, probes);
+    metadata.erase("seed");
+    metadata["families"] = "probes";
+    metadata["probes"] = join(probes.labels, ";");
+    write_capture(options_.folder + "/" + capture_stem(row) + ".probes.safetensors", row,
+                  probes.batch, metadata);
+  }
+
+  const Options& options_;
+  std::map<std::string, std::string> sass_, metadata_;
+  std::string answers_;
+  int breaches_ = 0;
+};
+
+/// The instructions that the options ask for.
+std::vector<TensorCoreInstruction> choose(const Options& options) {
+  std::vector<TensorCoreInstruction> rows;
+  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+    if (capture_stem(row).find(options.only) == std::string::npos) continue;
+    if (options.refresh && !std::filesystem::exists(capture_path(options, row))) continue;
+    rows.push_back(row);
+  }
+  if (rows.empty()) throw formats::Error(options.folder, "no instruction is left to record");
+  return rows;
+}
+
+int run(const Options& options) {
+  if (!std::filesystem::is_directory(options.folder))
+    throw formats::Error(options.folder, "is not a folder");
+  const auto rows = choose(options);
+  for (const TensorCoreInstruction& row : rows) check_against_catalogue(row);
+  Recorder recorder(options, require_device());
+  for (const TensorCoreInstruction& row : rows) recorder.record(row);
+  for (const std::string& path : options.replays) recorder.replay(path);
+  recorder.finish();
+  std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
+            << " captures, " << recorder.breaches() << " breaches\n";
+  return recorder.breaches() == 0 ? 0 : 1;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("folder", options.folder, "Existing folder for the capture files")->required();
+  app.add_option("--only", options.only, "Only instructions whose capture name contains this text");
+  app.add_flag("--refresh", options.refresh,
+               "Only instructions whose capture the folder already holds");
+  app.add_flag("--mixed", options.mixed,
+               "Small captures whose input family varies by row of A (the golden files)");
+  app.add_flag("--probes", options.probes,
+               "Also hand-made inputs that each decide one question, and probes.txt");
+  app.add_option("--seed", options.seed, "Seed of the inputs")->capture_default_str();
+  app.add_option("--sass", options.sass,
+                 "Table from list_sass.py, to note the machine code in the captures");
+  app.add_option("--replay", options.replays, "Captures to execute again and compare");
+  app.footer(
+      "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
+      "Example: guardbit_record --mixed --refresh tests/golden/h200");
+}
+
+}  // namespace
+
+}  // namespace guardbit::gpu
+
+int main(int count, char** words) {
+  using namespace guardbit::gpu;
+  constexpr int exit_bad_input = 2;
+  CLI::App app{"Records what this machine's tensor core computes", "guardbit_record"};
+  Options options;
+  add_options(app, options);
+  try {
+    app.parse(count, words);
+    return run(options);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help arrives as an exception
+    std::cerr << "guardbit_record: " << error.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "guardbit_record: " << error.what() << '\n';
+  }
+  return exit_bad_input;
+}
