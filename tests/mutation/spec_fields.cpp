@@ -112,6 +112,10 @@ bool aligning(const MatrixInstruction&, const Step& step) {
 bool two_stage(const MatrixInstruction&, const Step& step) {
   return has_summation(step, {Summation::two_stage});
 }
+/// Only floating operands can be subnormal.
+bool decoding(const MatrixInstruction& row, const Step& step) {
+  return accumulates(row, step) && !integer(row, step);
+}
 /// Everything that ends in `encode_result`.
 bool converting(const MatrixInstruction& row, const Step& step) { return !integer(row, step); }
 bool unchained(const MatrixInstruction& row, const Step& step) {
@@ -204,7 +208,7 @@ const std::vector<SpecField>& spec_fields() {
       number<&S::min_exponent>("min_exponent", aligning),
       number<&S::result_fraction_bits>("result_fraction_bits", converting, result_fractions),
       choice<&S::result>("result", converting),
-      choice<&S::input>("input", accumulates),
+      choice<&S::input>("input", decoding),
       choice<&S::output>("output", converting),
       choice<&S::nan>("nan", converting),
       choice<&S::underflowed_sum>("underflowed_sum", unchained),
