@@ -28,6 +28,6 @@ install_packages() {
 }
 
 install_dependencies() {
-  install_packages g++ cmake make catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
+  install_packages g++ cmake make python3 catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
     libbenchmark-dev
 }

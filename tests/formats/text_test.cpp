@@ -118,7 +118,7 @@ TEST_CASE("what is no number is refused") {
                                  "0xp1",
                                  "1f",
                                  "--1",
-                                 "1 ",
+                                 "1 2",
                                  "infx",
                                  "0x10000:fp16",
                                  "0x:fp16",

@@ -31,9 +31,10 @@ violations=$(
   sources . | grep -iE '/(utils?|common|helpers?|misc|([a-z0-9_]+_)?(utils?|fast|impl[0-9]*|optimi[sz]ed))[./]' |
     label 'name that says nothing'
 
-  # Catch2 2.13 hands test names to CMake in a list, which a semicolon splits.
-  sources tests | xargs -r grep -nHzoP 'TEST_CASE\(\s*"[^"]*;' | tr '\0' '\n' | grep -v '^$' |
-    label 'no semicolon in the name of a test'
+  # Catch2 2.13 hands test names to CMake in a list, which a semicolon splits, and back on a command line, where a dash
+  # begins an option.
+  sources tests | xargs -r grep -nHzoP 'TEST_CASE\(\s*"(-|[^"]*;)' | tr '\0' '\n' | grep -v '^$' |
+    label 'no semicolon in the name of a test, no dash before it'
 
   text=(grep -rInE --exclude-dir=.git --exclude-dir=build --exclude-dir=structure --exclude=LICENSE)
   "${text[@]}" -i 'mantissa' . | label 'say significand or fraction'

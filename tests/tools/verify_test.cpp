@@ -151,7 +151,7 @@ TEST_CASE("one element is explained whether or not it differs") {
   CHECK(run_command({"verify", capture, wgmma, "--execution", "0"}).status == 2);
 }
 
-TEST_CASE("--max-report limits what is explained, not what is counted") {
+TEST_CASE("max-report limits what is explained, not what is counted") {
   const TemporaryFolder folder;
   const std::string changed = folder.path("changed.safetensors");
   Parts parts = take_apart(capture);
