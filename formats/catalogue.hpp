@@ -17,12 +17,15 @@ inline constexpr Format bf16 = floating(8, 7);
 inline constexpr Format fp16 = floating(5, 10);
 inline constexpr Format e5m2 = floating(5, 2);
 inline constexpr Format e4m3 = floating(4, 3, Specials::nan_all_ones);
-inline constexpr Format e5m2fnuz = {Encoding::floating, true, 5, 2, 16, Specials::nan_negative_zero, true};
-inline constexpr Format e4m3fnuz = {Encoding::floating, true, 4, 3, 8, Specials::nan_negative_zero, true};
+inline constexpr Format e5m2fnuz = {Encoding::floating,          true, 5, 2, 16,
+                                    Specials::nan_negative_zero, true};
+inline constexpr Format e4m3fnuz = {Encoding::floating,          true, 4, 3, 8,
+                                    Specials::nan_negative_zero, true};
 inline constexpr Format e3m2 = floating(3, 2, Specials::none);
 inline constexpr Format e2m3 = floating(2, 3, Specials::none);
 inline constexpr Format e2m1 = floating(2, 1, Specials::none);
-inline constexpr Format e8m0 = {Encoding::power_of_two, false, 8, 0, 127, Specials::nan_all_ones, false};
+inline constexpr Format e8m0 = {Encoding::power_of_two, false, 8, 0, 127,
+                                Specials::nan_all_ones, false};
 inline constexpr Format ue4m3 = {Encoding::floating, false, 4, 3, 7, Specials::nan_all_ones, true};
 inline constexpr Format int64 = integer(64, true);
 inline constexpr Format int32 = integer(32, true);
@@ -52,9 +55,12 @@ inline constexpr std::array format_catalogue = {
     FormatEntry{"bf16", bf16, "bfloat16", "Google bfloat16; PTX ISA .bf16"},
     FormatEntry{"fp16", fp16, "f16,float16,half", "IEEE 754-2019 binary16"},
     FormatEntry{"e5m2", e5m2, "f8_e5m2,float8_e5m2", "OCP 8-bit Floating Point (OFP8) 1.0"},
-    FormatEntry{"e4m3", e4m3, "e4m3fn,f8_e4m3,f8_e4m3fn,float8_e4m3fn", "OCP 8-bit Floating Point (OFP8) 1.0"},
-    FormatEntry{"e5m2fnuz", e5m2fnuz, "f8_e5m2fnuz,float8_e5m2fnuz", "Noune et al., arXiv 2206.02915; AMD CDNA3 ISA (bf8)"},
-    FormatEntry{"e4m3fnuz", e4m3fnuz, "f8_e4m3fnuz,float8_e4m3fnuz", "Noune et al., arXiv 2206.02915; AMD CDNA3 ISA (fp8)"},
+    FormatEntry{"e4m3", e4m3, "e4m3fn,f8_e4m3,f8_e4m3fn,float8_e4m3fn",
+                "OCP 8-bit Floating Point (OFP8) 1.0"},
+    FormatEntry{"e5m2fnuz", e5m2fnuz, "f8_e5m2fnuz,float8_e5m2fnuz",
+                "Noune et al., arXiv 2206.02915; AMD CDNA3 ISA (bf8)"},
+    FormatEntry{"e4m3fnuz", e4m3fnuz, "f8_e4m3fnuz,float8_e4m3fnuz",
+                "Noune et al., arXiv 2206.02915; AMD CDNA3 ISA (fp8)"},
     FormatEntry{"e3m2", e3m2, "f6_e3m2,float6_e3m2fn", "OCP Microscaling Formats (MX) 1.0"},
     FormatEntry{"e2m3", e2m3, "f6_e2m3,float6_e2m3fn", "OCP Microscaling Formats (MX) 1.0"},
     FormatEntry{"e2m1", e2m1, "f4,f4_e2m1,float4_e2m1fn", "OCP Microscaling Formats (MX) 1.0"},
@@ -73,9 +79,10 @@ inline constexpr std::array format_catalogue = {
     FormatEntry{"b1", b1, "bit,u1", "PTX ISA .b1"},
 };
 
-/// The format of that name or alias, or a user-defined one: `e<E>m<F>`, optionally followed by colon-separated
-/// `bias=<B>`, `specials=ieee|fn|fnuz|none`, `unsigned`, `nosubnormals`, as in `e5m6:bias=20:specials=none`. A catalogued
-/// name wins over the same pattern. Empty when the name says nothing.
+/// The format of that name or alias, or a user-defined one: `e<E>m<F>`, optionally followed by
+/// colon-separated `bias=<B>`, `specials=ieee|fn|fnuz|none`, `unsigned`, `nosubnormals`, as in
+/// `e5m6:bias=20:specials=none`. A catalogued name wins over the same pattern. Empty when the name
+/// says nothing.
 std::optional<Format> find_format(std::string_view name);
 
 /// find_format, or an Error that names `where` and lists the catalogue.

@@ -9,7 +9,8 @@
 
 namespace guardbit::formats {
 
-/// The number a code stands for. Bits above the format's width are ignored (a UE4M3 scale's sign bit, say).
+/// The number a code stands for. Bits above the format's width are ignored (a UE4M3 scale's sign
+/// bit, say).
 constexpr Value decode(const Format& f, std::uint64_t code) {
   code &= code_mask(f);
   const bool negative = (code & sign_mask(f)) != 0;
@@ -60,14 +61,17 @@ constexpr std::uint64_t encode_nan(const Format& f, const Value& nan, const Over
       case Overflow::NoNan::zero: return 0;
       case Overflow::NoNan::negative_zero: return has_negative_zero(f) ? sign_mask(f) : 0;
       case Overflow::NoNan::minimum: return sign_mask(f);
-      case Overflow::NoNan::opposite_zero: return has_negative_zero(f) && !nan.negative ? sign_mask(f) : 0;
+      case Overflow::NoNan::opposite_zero:
+        return has_negative_zero(f) && !nan.negative ? sign_mask(f) : 0;
     }
   }
-  const std::uint64_t sign = nan.negative && f.specials != Specials::nan_negative_zero ? sign_mask(f) : 0;
+  const std::uint64_t sign =
+      nan.negative && f.specials != Specials::nan_negative_zero ? sign_mask(f) : 0;
   switch (overflow.nan) {
     case Overflow::Nan::payload:
       if (f.specials != Specials::ieee) return quiet_nan_code(f) | sign;
-      return quiet_nan_code(f) | sign | ((nan.significand >> (52 - f.fraction_bits)) & fraction_mask(f));
+      return quiet_nan_code(f) | sign |
+             ((nan.significand >> (52 - f.fraction_bits)) & fraction_mask(f));
     case Overflow::Nan::quiet_signed: return quiet_nan_code(f) | sign;
     case Overflow::Nan::quiet: return quiet_nan_code(f);
     case Overflow::Nan::all_ones_signed: return all_ones_nan_code(f) | sign;
@@ -76,7 +80,8 @@ constexpr std::uint64_t encode_nan(const Format& f, const Value& nan, const Over
     case Overflow::Nan::cut:
     case Overflow::Nan::cut_then_below: {
       if (f.specials != Specials::ieee) return quiet_nan_code(f) | sign;
-      const std::uint64_t cut = infinity_code(f) | ((nan.significand >> (52 - f.fraction_bits)) & fraction_mask(f));
+      const std::uint64_t cut =
+          infinity_code(f) | ((nan.significand >> (52 - f.fraction_bits)) & fraction_mask(f));
       return sign | (overflow.nan == Overflow::Nan::cut ? cut : cut - 1);
     }
   }
@@ -84,8 +89,10 @@ constexpr std::uint64_t encode_nan(const Format& f, const Value& nan, const Over
 }
 
 /// The NaN that stands for a number of that sign which has no code.
-constexpr std::uint64_t encode_overflow_nan(const Format& f, bool negative, const Overflow& overflow) {
-  if (overflow.nan != Overflow::Nan::all_ones_of_nan) return encode_nan(f, nan_value(negative), overflow);
+constexpr std::uint64_t encode_overflow_nan(const Format& f, bool negative,
+                                            const Overflow& overflow) {
+  if (overflow.nan != Overflow::Nan::all_ones_of_nan)
+    return encode_nan(f, nan_value(negative), overflow);
   return all_ones_nan_code(f) | (negative ? sign_mask(f) : 0);
 }
 
@@ -94,7 +101,8 @@ constexpr std::uint64_t encode_infinity(const Format& f, bool negative, const Ov
   if (f.encoding == Encoding::integer) return integer_code(f, negative, integer_limit(f, negative));
   if (negative && !f.has_sign) {
     // Nothing below zero: the smallest code when saturating, else NaN.
-    return overflow.infinity == Overflow::Infinity::saturate ? 0 : encode_nan(f, nan_value(), overflow);
+    return overflow.infinity == Overflow::Infinity::saturate ? 0
+                                                             : encode_nan(f, nan_value(), overflow);
   }
   const std::uint64_t sign = negative ? sign_mask(f) : 0;
   if (overflow.infinity == Overflow::Infinity::saturate) return sign | max_finite_code(f);
@@ -103,10 +111,12 @@ constexpr std::uint64_t encode_infinity(const Format& f, bool negative, const Ov
 }
 
 /// The code of a finite number past the largest one.
-constexpr std::uint64_t encode_overflow(const Format& f, bool negative, Rounding rounding, const Overflow& overflow) {
+constexpr std::uint64_t encode_overflow(const Format& f, bool negative, Rounding rounding,
+                                        const Overflow& overflow) {
   const std::uint64_t sign = negative ? sign_mask(f) : 0;
-  const bool stops = overflow.finite == Overflow::Finite::saturate ||
-                     (overflow.finite == Overflow::Finite::infinity && overflow_stops_at_max(rounding, negative));
+  const bool stops =
+      overflow.finite == Overflow::Finite::saturate ||
+      (overflow.finite == Overflow::Finite::infinity && overflow_stops_at_max(rounding, negative));
   if (stops) return sign | max_finite_code(f);
   if (has_infinity(f)) return sign | infinity_code(f);
   return has_nan(f) ? encode_overflow_nan(f, negative, overflow) : sign | max_finite_code(f);
@@ -120,8 +130,10 @@ constexpr std::uint64_t encode_integer(const Format& f, const Unrounded& x, Roun
   if (huge && overflow.finite != Overflow::Finite::wrap) return integer_code(f, x.negative, limit);
   if (huge && x.exponent > 127) return 0;
   const uint128 magnitude =
-      shift_right_and_round(x.significand, -x.exponent, x.sticky, x.negative, rounding, random).significand;
-  if (magnitude > limit && overflow.finite != Overflow::Finite::wrap) return integer_code(f, x.negative, limit);
+      shift_right_and_round(x.significand, -x.exponent, x.sticky, x.negative, rounding, random)
+          .significand;
+  if (magnitude > limit && overflow.finite != Overflow::Finite::wrap)
+    return integer_code(f, x.negative, limit);
   return integer_code(f, x.negative, static_cast<std::uint64_t>(magnitude));
 }
 
@@ -130,20 +142,24 @@ constexpr std::uint64_t encode_finite(const Format& f, const Unrounded& x, Round
                                       const Overflow& overflow, RandomBits random) {
   const int top = x.exponent + leading_bit(x.significand);
   const int lowest = min_exponent(f);
-  if (f.encoding == Encoding::power_of_two && top < lowest) return 0;  // no zero: the smallest power stands for it
+  if (f.encoding == Encoding::power_of_two && top < lowest)
+    return 0;  // no zero: the smallest power stands for it
   if (top > max_exponent(f) + 1) return encode_overflow(f, x.negative, rounding, overflow);
-  // Unit of the result: below the normal range the subnormals' unit, or the smallest normal where there are none.
+  // Unit of the result: below the normal range the subnormals' unit, or the smallest normal where
+  // there are none.
   const bool below_normal = top < lowest;
-  const int unit = below_normal ? (f.has_subnormals ? lowest - f.fraction_bits : lowest) : top - f.fraction_bits;
-  const Rounded rounded =
-      shift_right_and_round(x.significand, unit - x.exponent, x.sticky, x.negative, rounding, random);
+  const int unit =
+      below_normal ? (f.has_subnormals ? lowest - f.fraction_bits : lowest) : top - f.fraction_bits;
+  const Rounded rounded = shift_right_and_round(x.significand, unit - x.exponent, x.sticky,
+                                                x.negative, rounding, random);
   const auto kept = static_cast<std::uint64_t>(rounded.significand);
   // Adding the significand to the exponent field lets a rounding carry move into the exponent.
   std::uint64_t magnitude = 0;
   if (below_normal) {
     magnitude = f.has_subnormals ? kept : kept << f.fraction_bits;
   } else if (f.encoding == Encoding::power_of_two) {
-    const bool in_gap = top == lowest && rounded.inexact && overflow.lowest_gap == Overflow::LowestGap::upward;
+    const bool in_gap =
+        top == lowest && rounded.inexact && overflow.lowest_gap == Overflow::LowestGap::upward;
     const bool nearest = rounding == Rounding::nearest_even || rounding == Rounding::nearest_away;
     magnitude = static_cast<std::uint64_t>(top + f.bias) + (in_gap && nearest ? 1 : kept - 1);
   } else {
@@ -155,14 +171,17 @@ constexpr std::uint64_t encode_finite(const Format& f, const Unrounded& x, Round
 }
 
 /// Rounds once into the format. Zero keeps its sign where the format has a negative zero.
-constexpr std::uint64_t encode(const Format& f, const Unrounded& x, Rounding rounding = Rounding::nearest_even,
+constexpr std::uint64_t encode(const Format& f, const Unrounded& x,
+                               Rounding rounding = Rounding::nearest_even,
                                const Overflow& overflow = {}, RandomBits random = {}) {
   if (x.negative && !f.has_sign && overflow.negative == Overflow::Negative::magnitude) {
-    return encode(f, Unrounded{x.kind, false, x.exponent, x.significand, x.sticky}, rounding, overflow, random);
+    return encode(f, Unrounded{x.kind, false, x.exponent, x.significand, x.sticky}, rounding,
+                  overflow, random);
   }
   switch (x.kind) {
     case Kind::nan:
-      return encode_nan(f, {Kind::nan, x.negative, 0, static_cast<std::uint64_t>(x.significand)}, overflow);
+      return encode_nan(f, {Kind::nan, x.negative, 0, static_cast<std::uint64_t>(x.significand)},
+                        overflow);
     case Kind::infinity: return encode_infinity(f, x.negative, overflow);
     case Kind::zero:
       if (f.encoding == Encoding::power_of_two && overflow.no_zero == Overflow::NoZero::nan) {
@@ -179,15 +198,16 @@ constexpr std::uint64_t encode(const Format& f, const Unrounded& x, Rounding rou
   return encode_finite(f, x, rounding, overflow, random);
 }
 
-constexpr std::uint64_t encode(const Format& f, const Value& v, Rounding rounding = Rounding::nearest_even,
+constexpr std::uint64_t encode(const Format& f, const Value& v,
+                               Rounding rounding = Rounding::nearest_even,
                                const Overflow& overflow = {}, RandomBits random = {}) {
   return encode(f, exactly(v), rounding, overflow, random);
 }
 
 /// Decodes and encodes: one conversion of one code.
 constexpr std::uint64_t convert(const Format& from, std::uint64_t code, const Format& to,
-                                Rounding rounding = Rounding::nearest_even, const Overflow& overflow = {},
-                                RandomBits random = {}) {
+                                Rounding rounding = Rounding::nearest_even,
+                                const Overflow& overflow = {}, RandomBits random = {}) {
   return encode(to, decode(from, code), rounding, overflow, random);
 }
 

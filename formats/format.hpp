@@ -19,8 +19,8 @@ enum class Specials : std::uint8_t {
   none,               ///< every code is finite
 };
 
-/// A number format is data: everything else about it is derived below. A code is an unsigned integer of `bits(format)`
-/// bits, sign on top, then the biased exponent, then the fraction.
+/// A number format is data: everything else about it is derived below. A code is an unsigned
+/// integer of `bits(format)` bits, sign on top, then the biased exponent, then the fraction.
 struct Format {
   Encoding encoding = Encoding::floating;
   bool has_sign = true;
@@ -28,7 +28,8 @@ struct Format {
   int fraction_bits = 0;
   int bias = 0;
   Specials specials = Specials::none;
-  bool has_subnormals = true;  ///< when false, a zero biased exponent means zero whatever the fraction
+  bool has_subnormals =
+      true;  ///< when false, a zero biased exponent means zero whatever the fraction
 
   friend constexpr bool operator==(const Format&, const Format&) = default;
 };
@@ -39,7 +40,9 @@ constexpr std::uint64_t low_bits(int count) {
 }
 
 /// Width of a code in bits.
-constexpr int bits(const Format& f) { return (f.has_sign ? 1 : 0) + f.exponent_bits + f.fraction_bits; }
+constexpr int bits(const Format& f) {
+  return (f.has_sign ? 1 : 0) + f.exponent_bits + f.fraction_bits;
+}
 constexpr std::uint64_t code_mask(const Format& f) { return low_bits(bits(f)); }
 /// All bits but the sign.
 constexpr std::uint64_t magnitude_mask(const Format& f) {
@@ -60,10 +63,12 @@ constexpr bool has_nan(const Format& f) {
   return f.specials != Specials::none && (f.specials != Specials::ieee || f.fraction_bits > 0);
 }
 constexpr bool has_negative_zero(const Format& f) {
-  return f.encoding == Encoding::floating && f.has_sign && f.specials != Specials::nan_negative_zero;
+  return f.encoding == Encoding::floating && f.has_sign &&
+         f.specials != Specials::nan_negative_zero;
 }
 
-/// Exponent of the smallest normal number; subnormal numbers share it (their significand is below 1).
+/// Exponent of the smallest normal number; subnormal numbers share it (their significand is below
+/// 1).
 constexpr int min_exponent(const Format& f) {
   switch (f.encoding) {
     case Encoding::floating: return 1 - f.bias;
@@ -74,7 +79,9 @@ constexpr int min_exponent(const Format& f) {
 }
 
 /// Code of +infinity; meaningful where has_infinity().
-constexpr std::uint64_t infinity_code(const Format& f) { return magnitude_mask(f) & ~fraction_mask(f); }
+constexpr std::uint64_t infinity_code(const Format& f) {
+  return magnitude_mask(f) & ~fraction_mask(f);
+}
 
 /// Code of the largest finite number.
 constexpr std::uint64_t max_finite_code(const Format& f) {
@@ -115,14 +122,16 @@ constexpr int container_bits(const Format& f) {
   return width <= 8 ? 8 : width <= 16 ? 16 : width <= 32 ? 32 : 64;
 }
 
-/// Where the code sits in its container: formats between 16 and 32 bits are truncated FP32 registers (TF32: the low 13
-/// bits are ignored, NUMERICS 6.1), so they sit at the top; all others at the bottom.
+/// Where the code sits in its container: formats between 16 and 32 bits are truncated FP32
+/// registers (TF32: the low 13 bits are ignored, NUMERICS 6.1), so they sit at the top; all others
+/// at the bottom.
 constexpr int container_shift(const Format& f) {
   const int width = bits(f);
   return width > 16 && width < 32 ? 32 - width : 0;
 }
 
-constexpr Format floating(int exponent_bits, int fraction_bits, Specials specials = Specials::ieee) {
+constexpr Format floating(int exponent_bits, int fraction_bits,
+                          Specials specials = Specials::ieee) {
   return {.encoding = Encoding::floating,
           .has_sign = true,
           .exponent_bits = exponent_bits,

@@ -17,8 +17,9 @@ enum class Rounding : std::uint8_t {
   stochastic,  ///< RandomBits are added to the discarded fraction; the carry decides
 };
 
-/// Input of stochastic rounding: an integer of `count` bits. The discarded fraction, truncated to `count` bits, plus
-/// `bits` carries into the result or not; `bits` = 0 is truncation. This is the rule of the device's `cvt.rs`.
+/// Input of stochastic rounding: an integer of `count` bits. The discarded fraction, truncated to
+/// `count` bits, plus `bits` carries into the result or not; `bits` = 0 is truncation. This is the
+/// rule of the device's `cvt.rs`.
 struct RandomBits {
   std::uint64_t bits = 0;
   int count = 0;
@@ -27,7 +28,8 @@ struct RandomBits {
 /// What a right shift loses, in units of the last kept bit.
 enum class Lost : std::uint8_t { nothing, less_than_half, half, more_than_half };
 
-/// What `significand >> shift` loses, given that `sticky` says something nonzero lies below the significand already.
+/// What `significand >> shift` loses, given that `sticky` says something nonzero lies below the
+/// significand already.
 constexpr Lost lost_by_shift(uint128 significand, int shift, bool sticky) {
   if (shift <= 0) return sticky ? Lost::less_than_half : Lost::nothing;
   if (shift > 128) return significand != 0 || sticky ? Lost::less_than_half : Lost::nothing;
@@ -41,7 +43,8 @@ constexpr Lost lost_by_shift(uint128 significand, int shift, bool sticky) {
 /// Do the discarded bits plus the random bits carry?
 constexpr bool random_carry(uint128 significand, int shift, RandomBits random) {
   if (random.count <= 0 || shift <= 0) return false;
-  // The top `count` bits of the discarded fraction as an integer; a shift past the word leaves leading zeros.
+  // The top `count` bits of the discarded fraction as an integer; a shift past the word leaves
+  // leading zeros.
   const uint128 discarded = shift >= 128 ? significand : significand & ((uint128{1} << shift) - 1);
   const int down = shift - random.count;
   const uint128 top = down >= 128 ? 0 : down >= 0 ? discarded >> down : discarded << -down;
@@ -53,17 +56,20 @@ struct Rounded {
   bool inexact = false;
 };
 
-/// The one rounding primitive: (significand + tail) / 2^shift to an integer, on the magnitude of a number of the given
-/// sign. A negative shift multiplies and is exact; it may not meet a sticky tail.
-constexpr Rounded shift_right_and_round(uint128 significand, int shift, bool sticky, bool negative, Rounding rounding,
-                                        RandomBits random = {}) {
+/// The one rounding primitive: (significand + tail) / 2^shift to an integer, on the magnitude of a
+/// number of the given sign. A negative shift multiplies and is exact; it may not meet a sticky
+/// tail.
+constexpr Rounded shift_right_and_round(uint128 significand, int shift, bool sticky, bool negative,
+                                        Rounding rounding, RandomBits random = {}) {
   const Lost lost = lost_by_shift(significand, shift, sticky);
   const uint128 kept = shift >= 128 ? 0 : shift >= 0 ? significand >> shift : significand << -shift;
   if (lost == Lost::nothing) return {kept, false};
   const bool odd = (kept & 1) != 0;
   bool up = false;
   switch (rounding) {
-    case Rounding::nearest_even: up = lost == Lost::more_than_half || (lost == Lost::half && odd); break;
+    case Rounding::nearest_even:
+      up = lost == Lost::more_than_half || (lost == Lost::half && odd);
+      break;
     case Rounding::nearest_away: up = lost >= Lost::half; break;
     case Rounding::toward_zero: break;
     case Rounding::upward: up = !negative; break;
@@ -74,34 +80,43 @@ constexpr Rounded shift_right_and_round(uint128 significand, int shift, bool sti
   return {kept + (up ? 1 : 0), true};
 }
 
-/// What becomes of a number the destination cannot hold: an argument of a conversion, never part of a format.
+/// What becomes of a number the destination cannot hold: an argument of a conversion, never part of
+/// a format.
 struct Overflow {
   enum class Finite : std::uint8_t {
-    infinity,         ///< IEEE 754-2019 7.4: infinity (NaN where there is none), unless the rounding stops at the maximum
-    infinity_always,  ///< infinity whatever the rounding: matrix units truncate, yet overflow (NUMERICS 1.4)
+    infinity,  ///< IEEE 754-2019 7.4: infinity (NaN where there is none), unless the rounding stops
+               ///< at the maximum
+    infinity_always,  ///< infinity whatever the rounding: matrix units truncate, yet overflow
+                      ///< (NUMERICS 1.4)
     saturate,         ///< the largest finite number
     wrap,             ///< integers only: modulo 2^bits
   };
-  enum class Infinity : std::uint8_t { keep, saturate };  ///< keep: NaN where the format has no infinity
+  enum class Infinity : std::uint8_t {
+    keep,
+    saturate
+  };  ///< keep: NaN where the format has no infinity
   enum class Nan : std::uint8_t {
-    payload,            ///< quieted; sign and leading payload bits kept (IEEE 754-2019 6.2.3, x86)
-    quiet_signed,       ///< the quiet bit alone, sign kept
-    quiet,              ///< the quiet bit alone, positive
-    all_ones_signed,    ///< all magnitude bits, sign kept
-    all_ones,           ///< all magnitude bits, positive (NVIDIA's canonical NaN)
-    all_ones_of_nan,    ///< all magnitude bits, positive for a NaN, signed for a number that overflowed (cuda_fp8.h)
-    cut,                ///< fraction cut, not quieted, sign kept; infinity where the cut leaves none (cvt.rna.tf32)
-    cut_then_below,     ///< cut, then the next lower magnitude code (cvt.rna.satfinite.tf32)
+    payload,          ///< quieted; sign and leading payload bits kept (IEEE 754-2019 6.2.3, x86)
+    quiet_signed,     ///< the quiet bit alone, sign kept
+    quiet,            ///< the quiet bit alone, positive
+    all_ones_signed,  ///< all magnitude bits, sign kept
+    all_ones,         ///< all magnitude bits, positive (NVIDIA's canonical NaN)
+    all_ones_of_nan,  ///< all magnitude bits, positive for a NaN, signed for a number that
+                      ///< overflowed (cuda_fp8.h)
+    cut,              ///< fraction cut, not quieted, sign kept; infinity where the cut leaves none
+                      ///< (cvt.rna.tf32)
+    cut_then_below,   ///< cut, then the next lower magnitude code (cvt.rna.satfinite.tf32)
   };
   /// The answer where the format has no NaN.
   enum class NoNan : std::uint8_t { maximum, zero, negative_zero, minimum, opposite_zero };
-  /// What a format without a sign makes of numbers below zero: the smallest code when saturating and NaN otherwise, or
-  /// the code of their magnitude.
+  /// What a format without a sign makes of numbers below zero: the smallest code when saturating
+  /// and NaN otherwise, or the code of their magnitude.
   enum class Negative : std::uint8_t { out_of_range, magnitude };
   /// What a format without a zero makes of zero.
   enum class NoZero : std::uint8_t { smallest, nan };
-  /// What a power-of-two format makes, rounding to nearest, of numbers between its two smallest: the nearer one, or the
-  /// upper one (converters that see FP32's subnormals as fractions of 2^-126).
+  /// What a power-of-two format makes, rounding to nearest, of numbers between its two smallest:
+  /// the nearer one, or the upper one (converters that see FP32's subnormals as fractions of
+  /// 2^-126).
   enum class LowestGap : std::uint8_t { nearest, upward };
 
   Finite finite = Finite::infinity;
@@ -116,13 +131,15 @@ struct Overflow {
 };
 
 inline constexpr Overflow overflow_ieee = {};
-inline constexpr Overflow overflow_saturate = {Overflow::Finite::saturate, Overflow::Infinity::saturate,
-                                               Overflow::Nan::payload, Overflow::NoNan::maximum};
+inline constexpr Overflow overflow_saturate = {Overflow::Finite::saturate,
+                                               Overflow::Infinity::saturate, Overflow::Nan::payload,
+                                               Overflow::NoNan::maximum};
 
 /// Does IEEE 754 overflow under this rounding stop at the largest finite number?
 constexpr bool overflow_stops_at_max(Rounding rounding, bool negative) {
   return rounding == Rounding::toward_zero || rounding == Rounding::to_odd ||
-         (rounding == Rounding::upward && negative) || (rounding == Rounding::downward && !negative);
+         (rounding == Rounding::upward && negative) ||
+         (rounding == Rounding::downward && !negative);
 }
 
 }  // namespace guardbit::formats

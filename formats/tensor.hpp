@@ -17,8 +17,8 @@ enum class Packing : std::uint8_t {
   dense,      ///< sub-byte codes back to back, first element in the lowest bits
 };
 
-/// An array of codes in row-major order, as a file holds it. `bytes` views memory that `owner` keeps alive (a mapped file
-/// or a buffer).
+/// An array of codes in row-major order, as a file holds it. `bytes` views memory that `owner`
+/// keeps alive (a mapped file or a buffer).
 struct Tensor {
   std::string name;
   Format format;

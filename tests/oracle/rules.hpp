@@ -2,8 +2,9 @@
 
 #include "tests/oracle/dot.hpp"
 
-/// NUMERICS.md table 1.2 as rules, read a second time for the tests. The zero exponent of f16 results is not the table's:
-/// an H200 answers with -21, which is -14 - 7 as derived in 1.3; the other machines follow the same derivation (-19, -20).
+/// NUMERICS.md table 1.2 as rules, read a second time for the tests. The zero exponent of f16
+/// results is not the table's: an H200 answers with -21, which is -14 - 7 as derived in 1.3; the
+/// other machines follow the same derivation (-19, -20).
 namespace guardbit::oracle {
 
 constexpr FusedRule to_fp32_rule(int block, int kept_bits, int zero_exponent) {
