@@ -323,7 +323,9 @@ std::string hex_float(const Value& value) {
 Fields fields_of(const Format& format, std::uint64_t code) {
   code &= code_mask(format);
   return {binary(code >> (bits(format) - 1), format.has_sign ? 1 : 0),
-          binary(code >> format.fraction_bits, format.exponent_bits),
+          // Integers without a sign have up to 64 fraction bits, and no exponent.
+          format.exponent_bits == 0 ? std::string()
+                                    : binary(code >> format.fraction_bits, format.exponent_bits),
           binary(code, format.fraction_bits)};
 }
 
