@@ -59,7 +59,7 @@ struct Modifiers {
 /// `count` independent executions of one instruction, laid out as in a capture: a [count, m, stored
 /// k], e like a (sparse instructions), b [count, k, n], c and d [count, m, n], a_scale [count, m,
 /// scales], b_scale [count, scales, n]. `shape` may have any m and n, and a k up to the
-/// instruction's.
+/// instruction's: missing products are +0 times +0.
 struct MatrixBatch {
   std::int64_t count = 0;
   Shape shape{};

@@ -44,12 +44,16 @@ class Metadata {
     return value == yes;
   }
 
+  /// The first version in free text such as "CUDA 13.0, V13.0.48"; the newest where there is none.
   int toolkit() const {
     for (const char* key : {"ptxas", "cuda"}) {
       const auto value = find(key);
       if (!value) continue;
-      if (const auto version = parse_toolkit(*value)) return *version;
-      refuse(key, *value, "a version such as 13.0");
+      const std::size_t digits = value->find_first_of("0123456789");
+      if (digits == std::string::npos) continue;
+      std::string version = value->substr(digits);
+      version.resize(std::min(version.size(), version.find_first_not_of("0123456789.")));
+      if (const auto toolkit = parse_toolkit(version)) return *toolkit;
     }
     return newest_toolkit;
   }

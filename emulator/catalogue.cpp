@@ -190,7 +190,10 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
     const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output &&
                       row.d == output && row.sparsity == Sparsity{} && row.scale == BlockScale{} &&
                       row.toolkit.includes(toolkit);
-    if (same && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k)) best = &row;
+    // m8n8k4 is the tensor core's only where it is not emulated by scalar arithmetic.
+    const bool scalar = row.shape == Shape{8, 8, 4} && row.steps.count > 1;
+    if (same && !scalar && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k))
+      best = &row;
   }
   if (best == nullptr) {
     throw formats::Error(std::string(where),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +39,8 @@ inline GatheredOperands gather(const MatrixInstruction& row, const MatrixBatch& 
   const Shape& shape = batch.shape;
   const int stored = stored_k(row, shape.k);
   const bool sparse = row.sparsity.group_elements != 0;
-  GatheredOperands x;
-  x.count = static_cast<std::size_t>(stored);
+  GatheredOperands x;  // missing products are +0 times +0
+  x.count = static_cast<std::size_t>(std::max(stored, stored_k(row, row.shape.k)));
   x.scales = static_cast<std::size_t>(row.scale.count);
   const std::int64_t a_row = (execution * shape.m + m) * stored;
   const std::int64_t b_column = execution * shape.k * shape.n + n;

@@ -68,6 +68,18 @@ bool is_wgmma_n(int n, bool is_integer) {
   return !is_integer || n <= 32 ? true : n % 16 == 0;
 }
 
+/// PTX lets the scale vector be left out where a kind has only one.
+void add_default_scale_vector(std::vector<std::string>& qualifiers) {
+  const auto has = [&](std::string_view q) {
+    return std::find(qualifiers.begin(), qualifiers.end(), q) != qualifiers.end();
+  };
+  const bool given = std::any_of(qualifiers.begin(), qualifiers.end(),
+                                 [](const std::string& q) { return q.starts_with("scale_vec::"); });
+  if (!has("block_scale") || given) return;
+  if (has("kind::mxf8f6f4")) qualifiers.emplace_back("scale_vec::1X");
+  if (has("kind::mxf4")) qualifiers.emplace_back("scale_vec::2X");
+}
+
 bool has_free_layouts(const MatrixInstruction& row) {
   if (row.family == Family::wmma) return formats::bits(row.a) >= 8;
   return row.family == Family::mma && row.a == formats::fp16 && row.shape == Shape{8, 8, 4};
@@ -93,7 +105,8 @@ ParsedName parse_name(std::string_view name) {
       qualifiers.emplace_back(token);
     }
   }
-  std::sort(qualifiers.begin() + 1, qualifiers.end());
+  add_default_scale_vector(qualifiers);
+  if (!qualifiers.empty()) std::sort(qualifiers.begin() + 1, qualifiers.end());
   for (const std::string& q : qualifiers) parsed.key += (parsed.key.empty() ? "" : ".") + q;
   parsed.key += types;
   return parsed;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/name.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/error.hpp"
 #include "formats/files/dtype.hpp"
@@ -162,8 +163,13 @@ class Binder {
     Shape& shape = result_.batch.shape;
     shape = row_.shape;
     result_.batch.count = a.shape[0];
-    if (shape.m == 0) shape.m = dimension(a, 1);
-    if (shape.n == 0) shape.n = dimension(b, 2);
+    ParsedName free_geometry;
+    if (shape.m == 0) free_geometry.shape.m = shape.m = dimension(a, 1);
+    if (shape.n == 0) free_geometry.shape.n = shape.n = dimension(b, 2);
+    if (!accepts_geometry(row_, free_geometry)) {
+      throw Error(where_, std::string(row_.name) + " does not exist with M = " +
+                              std::to_string(shape.m) + " and N = " + std::to_string(shape.n));
+    }
   }
 
   int dimension(const Tensor& tensor, std::size_t axis) const {

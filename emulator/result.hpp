@@ -63,7 +63,7 @@ constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format&
   return code;
 }
 
-/// What specials make of a sum: kind `finite` when there are none among the summands seen.
+/// The infinities and NaNs among the summands seen, and, if any, what they make of the sum.
 struct SpecialSum {
   bool nan = false, positive_infinity = false, negative_infinity = false;
 

@@ -31,7 +31,7 @@ constexpr std::uint64_t exact_block(const Block& block) {
   return encode_result(block.spec, block.result_format, sum.total());
 }
 
-/// x + y or x * y of encoded intermediate results, rounded once.
+/// x + y of encoded intermediate results, rounded once.
 constexpr std::uint64_t rounded_sum(const AccumulatorSpec& spec, const Format& f, std::uint64_t x,
                                     std::uint64_t y) {
   const bool down = spec.result == Rounding::downward;

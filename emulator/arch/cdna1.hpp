@@ -10,7 +10,8 @@ namespace guardbit::emulator::cdna1 {
 using namespace formats;
 
 inline constexpr AccumulatorSpec fp32_chain = {.summation = Summation::fma_chain,
-                                               .result = Rounding::nearest_even};
+                                               .result = Rounding::nearest_even,
+                                               .nan = NanPolicy::unspecified};
 inline constexpr AccumulatorSpec f16_to_fp32 = {.summation = Summation::exact,
                                                 .terms = 4,
                                                 .result = Rounding::nearest_even,

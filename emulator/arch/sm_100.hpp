@@ -33,6 +33,7 @@ inline constexpr Evidence emulated_fp64 = {Basis::inferred,
 inline constexpr sm_80::WarpAccumulators blackwell = [] {
   sm_80::WarpAccumulators x = sm_90::hopper;
   x.floating = b200;
+  x.floating_to_fp16 = f16_results;
   x.sparse = x.quad = x.mixed = like_hopper;
   x.double_precision = sm_80::fma;
   x.integer = x.four_bit_integer = x.xor_bits = x.and_bits = exact;
@@ -51,8 +52,8 @@ inline void add_tensor_memory_rows(Machine& m) {
     const Evidence& evidence = is_sparse ? sparse : tensor_memory;
     m.tcgen05("f16", 16 * k, {{fp16, fp16}, {bf16, bf16}}, to_fp32,
               native(sm_90::f16_to_fp32, to_fp32, evidence), is_sparse);
-    m.tcgen05("f16", 16 * k, {{fp16, fp16}}, to_fp16, native(sm_90::f16_to_fp16, to_fp16, evidence),
-              is_sparse);
+    m.tcgen05("f16", 16 * k, {{fp16, fp16}}, to_fp16,
+              native(sm_90::f16_to_fp16, to_fp16, f16_results), is_sparse);
     m.tcgen05("tf32", 8 * k, {{tf32, tf32}}, to_fp32,
               native(sm_90::tf32_to_fp32, to_fp32, evidence), is_sparse);
     m.tcgen05("f8f6f4", 32 * k, narrow_pairs(), to_fp32, native(narrow_to_fp32, to_fp32, evidence),
@@ -91,7 +92,7 @@ inline Rows rows() {
   Machine m("sm_100");
   sm_80::add_warp_rows(m, blackwell);
   add_fp64_tiles(m);
-  sm_90::add_fp8_rows(m, b200);
+  sm_90::add_fp8_rows(m, b200, {});
   for (const AccumulatorPair& cd : {to_fp32, to_fp16}) {
     const AccumulatorSpec& hmma = cd.d == fp32 ? sm_90::f16_to_fp32 : sm_90::f16_to_fp16;
     m.mma_kind("f8f6f4", {{16, 8, 32}}, every_pair({e4m3, e5m2}), cd,

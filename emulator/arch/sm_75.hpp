@@ -1,5 +1,6 @@
 #pragma once
 
+#include "emulator/arch/evidence.hpp"
 #include "emulator/compositions.hpp"
 #include "emulator/families.hpp"
 
@@ -26,14 +27,14 @@ inline Rows rows() {
   Machine m("sm_75");
   const Pairs f16 = {{fp16, fp16}};
   m.mma({{16, 8, 8}}, f16, to_fp32, native(f16_to_fp32, to_fp32, t4));
-  m.mma({{16, 8, 8}}, f16, to_fp16, native(f16_to_fp16, to_fp16, t4));
+  m.mma({{16, 8, 8}}, f16, to_fp16, native(f16_to_fp16, to_fp16, f16_results));
   m.mma({{8, 8, 4}}, f16, to_fp32, native(f16_to_fp32, to_fp32, quad));
   m.mma({{8, 8, 4}}, f16, to_fp16, native(f16_to_fp16, to_fp16, quad));
   m.mma({{8, 8, 4}}, f16, {fp16, fp32}, native(f16_to_fp32, to_fp32, quad));
 
   const auto tiles = {Shape{16, 16, 16}, Shape{32, 8, 16}, Shape{8, 32, 16}};
   m.wmma(tiles, f16, to_fp32, native(f16_to_fp32, to_fp32, t4));
-  m.wmma(tiles, f16, to_fp16, native(f16_to_fp16, to_fp16, t4));
+  m.wmma(tiles, f16, to_fp16, native(f16_to_fp16, to_fp16, f16_results));
   m.wmma(tiles, f16, {fp16, fp32}, widened_before(f16_to_fp32, fp32, mixed));
   m.wmma(tiles, f16, {fp32, fp16}, narrowed_after(f16_to_fp32, fp32, fp16, mixed));
 

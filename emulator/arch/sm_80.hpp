@@ -1,11 +1,12 @@
 #pragma once
 
+#include "emulator/arch/evidence.hpp"
 #include "emulator/compositions.hpp"
 #include "emulator/families.hpp"
 
-// Ampere: A100 (sm_80), A2 and the RTX 30 cards (sm_86), Orin (sm_87). Turing's block of 32 bytes
+// Ampere: A100 (sm_80), A2 and the RTX 30 cards (sm_86), Orin (sm_87). Turing's block of 16 bytes
 // for f16, bf16 and tf32; FP64 and 2:4 sparse kinds (NUMERICS 1.2, 3). The pages of later machines
-// call `warp_rows` with their own accumulators.
+// call `add_warp_rows` with their own accumulators.
 namespace guardbit::emulator::sm_80 {
 
 using namespace formats;
@@ -16,6 +17,7 @@ struct WarpAccumulators {
   AccumulatorSpec
       wmma_tf32_to_fp32;  ///< WMMA compiles TF32 to k4 instructions on every machine (NUMERICS 3.6)
   Evidence floating;      ///< f16, bf16, tf32
+  Evidence floating_to_fp16;  ///< f16 into f16
   Evidence sparse;
   Evidence double_precision;
   Evidence integer, four_bit_integer, xor_bits, and_bits;
@@ -49,6 +51,7 @@ inline constexpr WarpAccumulators ampere = {.f16_to_fp32 = f16_to_fp32,
                                             .tf32_to_fp32 = tf32_to_fp32,
                                             .wmma_tf32_to_fp32 = tf32_to_fp32,
                                             .floating = a100,
+                                            .floating_to_fp16 = f16_results,
                                             .sparse = sparse_like_dense,
                                             .double_precision = fma,
                                             .integer = exact,
@@ -68,7 +71,7 @@ inline void add_warp_rows(Machine& m, const WarpAccumulators& x) {
   const Pairs nibbles = every_pair({int4, uint4});
 
   const Arithmetic f16_sum = native(x.f16_to_fp32, to_fp32, x.floating);
-  const Arithmetic f16_narrow_sum = native(x.f16_to_fp16, to_fp16, x.floating);
+  const Arithmetic f16_narrow_sum = native(x.f16_to_fp16, to_fp16, x.floating_to_fp16);
   const Arithmetic tf32_sum = native(x.tf32_to_fp32, to_fp32, x.floating);
   m.mma({{16, 8, 8}, {16, 8, 16}}, f16, to_fp32, f16_sum);
   m.mma({{16, 8, 8}, {16, 8, 16}}, f16, to_fp16, f16_narrow_sum);

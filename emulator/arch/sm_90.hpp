@@ -27,11 +27,15 @@ inline constexpr AccumulatorSpec wgmma_fp8_to_fp16 = {
     .terms = 32, .kept_fraction_bits = 13, .min_exponent = -21, .result = Rounding::nearest_even};
 
 inline constexpr Evidence h200 = {Basis::measured, "own H200 recordings, CUDA 13.0"};
-inline constexpr Evidence toolkit_12_4 = {Basis::inferred,
-                                          "composition read from SASS of ptxas 12.4; no recording"};
+inline constexpr Evidence toolkit_12_4 = {
+    Basis::inferred,
+    "composition read from SASS of ptxas 12.4 and assumed up to 13.0, whose recording differs; no "
+    "recording"};
 
-/// FP8 mma changed its composition between ptxas 12.4 and 13.0; where exactly is not known.
+/// FP8 mma to f32 changed its composition between ptxas 12.4 and 13.0; where exactly is not known.
 inline constexpr Toolkit from_13_0 = {1300, 0};
+/// PTX has the form with f16 results since version 8.7, which came with 12.8.
+inline constexpr Toolkit from_12_8 = {1208, 0};
 inline constexpr Toolkit before_13_0 = {0, 1300};
 
 inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
@@ -39,6 +43,7 @@ inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
                                                    .tf32_to_fp32 = tf32_to_fp32,
                                                    .wmma_tf32_to_fp32 = tf32_k4_to_fp32,
                                                    .floating = h200,
+                                                   .floating_to_fp16 = h200,
                                                    .sparse = h200,
                                                    .double_precision = h200,
                                                    .integer = h200,
@@ -48,13 +53,14 @@ inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
                                                    .quad = h200,
                                                    .mixed = h200};
 
-inline void add_fp8_rows(Machine& m, const Evidence& evidence) {
+inline void add_fp8_rows(Machine& m, const Evidence& evidence, const Toolkit& fp32_toolkit) {
   const Pairs fp8 = every_pair({e4m3, e5m2});
   for (const AccumulatorPair& cd : {to_fp32, to_fp16}) {
     const AccumulatorSpec& hmma = cd.d == fp32 ? f16_to_fp32 : f16_to_fp16;
-    m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, cd, fp8_chained(hmma, cd.d, evidence, from_13_0));
+    const Toolkit toolkit = cd.d == fp32 ? fp32_toolkit : from_12_8;
+    m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, cd, fp8_chained(hmma, cd.d, evidence, toolkit));
   }
-  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_chained(f16_to_fp32, fp32, evidence, from_13_0));
+  m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_chained(f16_to_fp32, fp32, evidence, fp32_toolkit));
 }
 
 inline Rows rows() {
@@ -64,7 +70,7 @@ inline Rows rows() {
     m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64,
           native(fp64_chain(rounding), to_fp64, h200), qualifier);
   }
-  add_fp8_rows(m, h200);
+  add_fp8_rows(m, h200, from_13_0);
   const Pairs fp8 = every_pair({e4m3, e5m2});
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32,
         fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));

@@ -7,7 +7,8 @@
 namespace guardbit::emulator::tpu {
 
 inline constexpr AccumulatorSpec bf16_to_fp32 = {.summation = Summation::fma_chain,
-                                                 .result = Rounding::nearest_even};
+                                                 .result = Rounding::nearest_even,
+                                                 .nan = NanPolicy::unspecified};
 
 inline constexpr Evidence definition = {
     Basis::inferred,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -153,7 +154,7 @@ bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format&
                     x.terms <= widest_block;
   return plain && operand(row.a) && operand(row.b) &&
          formats::precision(row.a) + formats::precision(row.b) <= 24 && accumulator(addend) &&
-         accumulator(step.result) && fits && x.min_exponent > 2 * zero_exponent;
+         accumulator(step.result) && fits && x.min_exponent > zero_exponent / 2;
 }
 
 /// A dot step: its blocks in order. False when the model has to decide, because exponents pass
@@ -238,17 +239,38 @@ bool fused_element(const MatrixInstruction& row, const Layout& layout, const Lin
   return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
 }
 
+/// The default floating-point environment while it lives: the products rely on subnormal operands,
+/// which a caller may have switched off.
+class DefaultEnvironment {
+ public:
+  DefaultEnvironment() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  DefaultEnvironment(const DefaultEnvironment&) = delete;
+  DefaultEnvironment& operator=(const DefaultEnvironment&) = delete;
+  ~DefaultEnvironment() { std::fesetenv(&saved_); }
+
+ private:
+  std::fenv_t saved_{};
+};
+
 }  // namespace
 
 bool is_fused_row(const MatrixInstruction& row) {
   if (row.scale.count != 0) return false;
+  const Step* const first_dot = std::find_if(row.steps.begin(), row.steps.end(), [](const Step& s) {
+    return s.operation == Operation::dot;
+  });
   return std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
-    return step.operation != Operation::dot || is_fused_step(row, step, addend_format(row, step));
+    return step.operation != Operation::dot || (step.widened == first_dot->widened &&
+                                                is_fused_step(row, step, addend_format(row, step)));
   });
 }
 
 void run_fused(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
                std::int64_t end) {
+  const DefaultEnvironment environment;
   const Shape& shape = batch.shape;
   const bool sparse = row.sparsity.group_elements != 0;
   const int stored = stored_k(row, shape.k);

@@ -437,13 +437,36 @@ TEST_CASE("toolkits choose between compositions") {
   CHECK(find_instruction("sm_89", fp8_name, 1204)->steps.count == 1);
 }
 
+TEST_CASE("a scale vector that a kind fixes may be left out") {
+  const auto found = [](std::string_view name) { return find_instruction("sm_120", name); };
+  CHECK(found("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
+            ->scale.count == 2);
+  CHECK(
+      found("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0")
+          ->scale.count == 1);
+  CHECK_FALSE(found(
+      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"));
+}
+
+TEST_CASE("names without a family are unknown") {
+  for (const std::string_view name : {"", ".", "f32", "sync", "row.col", "tf32.f32", "b1"}) {
+    INFO(name);
+    CHECK_FALSE(find_instruction("sm_90", name));
+    CHECK_THROWS_AS(emulator::require_instruction("sm_90", name, "here"), formats::Error);
+  }
+  CHECK_FALSE(find_instruction("sm_90", std::string(500, 'x')));
+}
+
 TEST_CASE("dot captures find their row") {
   const auto name = [](std::string_view arch, std::string_view unit, const formats::Format& in,
                        const formats::Format& out, int k) {
     const MatrixInstruction row = emulator::require_dot(arch, unit, in, out, k, "here");
     return std::string(std::string_view(row.name));
   };
+  // Not m8n8k4: there it is scalar arithmetic, on Volta it is the unit's own.
   CHECK(name("sm_90", "mma.sync", formats::fp16, formats::fp32, 4) ==
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32");
+  CHECK(name("sm_70", "mma.sync", formats::fp16, formats::fp32, 4) ==
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32");
   CHECK(name("sm_90", "mma.sync", formats::fp16, formats::fp32, 16) ==
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");

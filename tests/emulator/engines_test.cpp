@@ -1,6 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <cstring>
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 #include "emulator/catalogue.hpp"
 #include "emulator/engine.hpp"
@@ -185,6 +190,23 @@ TEST_CASE("engines equal the reference on dot products of any length") {
       ++turn;
     }
   }
+}
+
+TEST_CASE("engines do not depend on the caller's floating-point environment") {
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  std::fesetround(FE_UPWARD);
+#ifdef __SSE2__
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // subnormal operands and results are zero
+#endif
+  std::size_t turn = 0;
+  for (const MatrixInstruction* row : kernel_rows()) {
+    for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
+      const Shape shape = row_shape(*row, 16, 8);
+      compare_engines(*row, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
+    }
+  }
+  std::fesetenv(&saved);
 }
 
 TEST_CASE("the number of threads does not change the result") {

@@ -3,7 +3,8 @@
 
 #include "tests/catch.hpp"
 
-// The generated parts of the documents come from the tables, so they are stale when a table changes.
+// The generated parts of the documents come from the tables, so they are stale when a table
+// changes.
 TEST_CASE("the generated documents are what the tables say") {
   CHECK(std::system("bash tools/generate_docs.sh --check \"" GUARDBIT_COMMAND "\"") == 0);
 }

@@ -92,7 +92,7 @@ struct Workload {
 void run_engine(benchmark::State& state, const Case& of, const emulator::Engine& engine,
                 int threads) {
   const bool slow = engine.name == "reference";
-  Workload work(of, slow ? 64 : 8192);
+  Workload work(of, slow ? 256 : 8192);
   for (auto _ : state) {
     emulator::run_batch(engine, work.row, work.batch, threads);
     benchmark::ClobberMemory();
