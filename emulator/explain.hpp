@@ -15,6 +15,12 @@ namespace guardbit::emulator {
 
 using formats::Decimal;
 
+/// "truncated", "rounded to nearest even", ...
+std::string rounding_text(Rounding rounding);
+
+/// "truncated to fp32 with 13 fraction bits": the final conversion of an accumulation.
+std::string conversion_text(const AccumulatorSpec& spec, const Format& format);
+
 /// One pair of operands as the unit takes it, after negation and sparse gathering.
 struct FactorPair {
   int k = 0;  ///< in the dense K of B

@@ -8,10 +8,6 @@
 
 namespace guardbit::emulator {
 
-namespace {
-
-std::string power_text(int exponent) { return "2^" + std::to_string(exponent); }
-
 std::string rounding_text(Rounding rounding) {
   switch (rounding) {
     case Rounding::nearest_even: return "rounded to nearest even";
@@ -25,6 +21,18 @@ std::string rounding_text(Rounding rounding) {
   return "";
 }
 
+std::string conversion_text(const AccumulatorSpec& spec, const Format& format) {
+  std::string text = rounding_text(spec.result) + " to " + formats::name_of(format);
+  if (spec.result_fraction_bits != 0) {
+    text += " with " + std::to_string(spec.result_fraction_bits) + " fraction bits";
+  }
+  return text;
+}
+
+namespace {
+
+std::string power_text(int exponent) { return "2^" + std::to_string(exponent); }
+
 std::string source_text(Source source) {
   switch (source) {
     case Source::positive_zero: return "+0";
@@ -32,14 +40,6 @@ std::string source_text(Source source) {
     case Source::c: return "c";
     default: return "step " + std::to_string(static_cast<int>(source) + 1);
   }
-}
-
-std::string conversion_text(const AccumulatorSpec& spec, const Format& format) {
-  std::string text = rounding_text(spec.result) + " to " + formats::name_of(format);
-  if (spec.result_fraction_bits != 0) {
-    text += " with " + std::to_string(spec.result_fraction_bits) + " fraction bits";
-  }
-  return text;
 }
 
 std::string hex(std::uint64_t x) {

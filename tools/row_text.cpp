@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/explain.hpp"
 #include "formats/catalogue.hpp"
 
 namespace guardbit::tools {
@@ -19,29 +20,8 @@ using emulator::Source;
 using emulator::Step;
 using emulator::Summation;
 using formats::Format;
-using formats::Rounding;
-
-std::string rounded(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::nearest_even: return "rounded to nearest even";
-    case Rounding::nearest_away: return "rounded to nearest, ties away from zero";
-    case Rounding::toward_zero: return "truncated";
-    case Rounding::upward: return "rounded up";
-    case Rounding::downward: return "rounded down";
-    case Rounding::to_odd: return "rounded to odd";
-    case Rounding::stochastic: return "rounded stochastically";
-  }
-  return "";
-}
 
 std::string number(int x) { return std::to_string(x); }
-
-std::string conversion(const AccumulatorSpec& spec, const Format& result) {
-  std::string text = rounded(spec.result) + " to " + formats::name_of(result);
-  if (spec.result_fraction_bits != 0)
-    text += " with " + number(spec.result_fraction_bits) + " fraction bits";
-  return text;
-}
 
 /// "s1" is the result of step 1.
 std::string source_name(Source source) {
@@ -81,7 +61,7 @@ std::string integer_summary(const AccumulatorSpec& spec) {
 /// The accumulation of one dot step.
 std::string dot_summary(const AccumulatorSpec& spec, const Format& result) {
   const std::string blocks = spec.terms == 0 ? "all K at once" : "blocks of " + number(spec.terms);
-  const std::string end = ", " + conversion(spec, result) + flushes(spec);
+  const std::string end = ", " + emulator::conversion_text(spec, result) + flushes(spec);
   switch (spec.summation) {
     case Summation::fused: {
       const std::string groups =
@@ -199,8 +179,8 @@ std::string nan_description(emulator::NanPolicy policy) {
 
 std::vector<std::string> result_description(const AccumulatorSpec& spec, const Format& result) {
   if (spec.summation == Summation::integer) return {};
-  std::vector<std::string> lines = {"The result is " + conversion(spec, result) + flushes(spec) +
-                                    "."};
+  std::vector<std::string> lines = {"The result is " + emulator::conversion_text(spec, result) +
+                                    flushes(spec) + "."};
   if (spec.summation == Summation::fused || spec.summation == Summation::two_stage ||
       spec.summation == Summation::exact) {
     lines.push_back(
@@ -227,7 +207,7 @@ std::string arithmetic_summary(const MatrixInstruction& row) {
         (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
     if (step.operation == Operation::dot && text.empty())
       text = dot_summary(step.spec, step.result);
-    if (last) formulas += ", " + conversion(step.spec, step.result);
+    if (last) formulas += ", " + emulator::conversion_text(step.spec, step.result);
   }
   return formulas + "; each dot: " + text;
 }
@@ -245,7 +225,7 @@ std::vector<std::string> arithmetic_description(const MatrixInstruction& row) {
       formulas += (index == 1 ? " " : "; ") +
                   step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
       if (step.operation != Operation::dot)
-        formulas += " (" + conversion(step.spec, step.result) + ")";
+        formulas += " (" + emulator::conversion_text(step.spec, step.result) + ")";
     }
     lines.push_back("What runs is a sequence:" + formulas + ".");
     lines.push_back("Each dot works as follows.");
