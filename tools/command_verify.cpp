@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <iomanip>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
 #include "tools/commands.hpp"
+#include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
 #include "tools/verify_report.hpp"
 
@@ -24,29 +24,9 @@ namespace {
 
 constexpr int exit_mismatch = 1;
 constexpr int exit_error = 2;
-constexpr int exit_interrupted = 130;
 
 /// Outputs between two looks at the interruption flag.
 constexpr std::int64_t outputs_per_part = std::int64_t{1} << 18;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// While it lives, the first Ctrl-C asks for a clean end; a second one ends the program at once.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &previous_);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-  ~InterruptGuard() { sigaction(SIGINT, &previous_, nullptr); }
-
- private:
-  struct sigaction previous_ = {};
-};
 
 struct Options {
   std::vector<std::string> files;
@@ -68,7 +48,7 @@ struct Results {
 
 /// Executes all of a capture in parts; false when interrupted.
 bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
-             Results& results) {
+             const Interruption& interruption, Results& results) {
   emulator::MatrixBatch batch = capture.operands.batch;
   const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
   results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
@@ -78,7 +58,7 @@ bool execute(const emulator::Engine& engine, const emulator::Capture& capture, i
   const std::int64_t each = std::int64_t{batch.shape.m} * batch.shape.n;
   const std::int64_t executions = std::max<std::int64_t>(1, outputs_per_part / each);
   for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
-    if (interrupted != 0) return false;
+    if (interruption.asked_for()) return false;
     const std::int64_t count = std::min(executions, batch.count - begin);
     emulator::run_batch(engine, capture.row, emulator::part_of(capture.row, batch, begin, count),
                         threads);
@@ -118,11 +98,12 @@ void verify_element(const Options& options, const std::string& path, VerifyRepor
 }
 
 /// Executes a file and compares; false when interrupted.
-bool verify_file(const Options& options, const std::string& path, VerifyReport& report) {
+bool verify_file(const Options& options, const std::string& path, const Interruption& interruption,
+                 VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
   const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
   Results results;
-  if (!execute(engine, capture, options.threads, results)) return false;
+  if (!execute(engine, capture, options.threads, interruption, results)) return false;
   const std::size_t wanted =
       options.most_reports - std::min(options.most_reports, report.elements.size());
   const emulator::MatrixBatch& batch = capture.operands.batch;
@@ -177,14 +158,14 @@ void say(const std::string& text) {
   std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
 }
 
-void verify_all(const Options& options, VerifyReport& report) {
+void verify_all(const Options& options, const Interruption& interruption, VerifyReport& report) {
   ProgressLine progress("verifying", options.files.size());
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& path = options.files[i];
     const std::size_t done = report.files.size();
     progress.update(i);
     try {
-      if (interrupted != 0 || !verify_file(options, path, report)) {
+      if (interruption.asked_for() || !verify_file(options, path, interruption, report)) {
         report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i),
                               options.files.end());
         return;
@@ -215,13 +196,11 @@ int verify(const Options& options) {
   }
   VerifyReport report;
   const auto start = std::chrono::steady_clock::now();
-  {
-    const InterruptGuard guard;
-    if (options.one_element()) {
-      verify_element(options, options.files.front(), report);
-    } else {
-      verify_all(options, report);
-    }
+  const Interruption interruption;
+  if (options.one_element()) {
+    verify_element(options, options.files.front(), report);
+  } else {
+    verify_all(options, interruption, report);
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
@@ -233,7 +212,7 @@ int verify(const Options& options) {
   if (!report.skipped.empty()) {
     say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
         report.skipped.front() + " on");
-    return exit_interrupted;
+    return interruption.exit_status();
   }
   if (!report.failed.empty()) return exit_error;
   return report.mismatches() == 0 ? 0 : exit_mismatch;
