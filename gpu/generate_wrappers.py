@@ -257,7 +257,7 @@ def table_entry(row, group, index):
 
 
 def kernels_text(group, rows):
-    text = ['#include "gpu/launch.cuh"\n\nnamespace guardbit::gpu {\nnamespace {\n']
+    text = ['#include "gpu/cuda/launch.cuh"\n\nnamespace guardbit::gpu {\nnamespace {\n']
     for row in rows:
         text.append(f"struct {row.id} {{\n{STRUCTS[row.unit](row)}\n}};\n")
     text.append("const Kernel kernels[] = {")

@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,12 @@ std::vector<CLI::App*> commands_of(CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+/// The words up to and with the command's own name: "guardbit gpu list".
+std::string full_name(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return app.get_name();
+  return full_name(*app.get_parent()) + " " + app.get_name();
+}
+
 [[noreturn]] void refuse_option(const CLI::App& app, std::string_view word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -59,13 +66,12 @@ std::vector<CLI::App*> commands_of(CLI::App& app) {
   }
   const std::string_view name = word.substr(0, word.find('='));
   throw Error(guardbit::formats::unknown_name("option", name, {names.begin(), names.end()}) +
-              " (see 'guardbit" + (app.get_parent() == nullptr ? "" : " " + app.get_name()) +
-              " --help')");
+              " (see '" + full_name(app) + " --help')");
 }
 
-/// The first word of the command line must name a subcommand; CLI11 would only say that one is
+/// The first word of a group of commands must name one of them; CLI11 would only say that one is
 /// required.
-void check_command(CLI::App& app, const std::vector<std::string>& words) {
+void check_command(CLI::App& app, std::span<const std::string> words) {
   std::vector<std::string_view> names;
   std::string list;
   for (const CLI::App* command : commands_of(app)) {
@@ -73,7 +79,7 @@ void check_command(CLI::App& app, const std::vector<std::string>& words) {
     list += (list.empty() ? "" : ", ") + command->get_name();
   }
   if (words.empty() || words[0].empty())
-    throw Error("no command; try 'guardbit --help' (valid: " + list + ")");
+    throw Error("no command; try '" + full_name(app) + " --help' (valid: " + list + ")");
   const std::string& word = words[0];
   if (word.starts_with('-')) {
     if (word != "-h" && word != "--help" && word != "--version") refuse_option(app, word);
@@ -81,11 +87,14 @@ void check_command(CLI::App& app, const std::vector<std::string>& words) {
   }
   if (std::find(names.begin(), names.end(), word) == names.end())
     throw Error(guardbit::formats::unknown_name("command", word, names) + " (valid: " + list + ")");
+  CLI::App& chosen = *app.get_subcommand(word);
+  if (!commands_of(chosen).empty()) check_command(chosen, words.subspan(1));
 }
 
 /// An empty word given to an option would read as if the option were absent.
 void refuse_empty_words(CLI::App& app) {
   for (CLI::App* command : commands_of(app)) {
+    refuse_empty_words(*command);
     for (CLI::Option* option : command->get_options([](const CLI::Option*) { return true; })) {
       if (option->get_items_expected_max() == 0) continue;
       option->check([](const std::string& word) {
@@ -110,6 +119,7 @@ void keep_numbers(std::vector<std::string>& words) {
 /// Says what CLI11 left over, if anything, and what comes near.
 void refuse_rest(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
+    refuse_rest(*command);
     const std::vector<std::string> rest = command->remaining();
     for (const std::string& word : rest) {
       if (word.starts_with('-') && word != "--") refuse_option(*command, word);
@@ -132,10 +142,10 @@ int run(std::vector<std::string> words) {
   app.require_subcommand(1);
   int status = 0;
   using Add = void (*)(CLI::App&, int&);
-  for (const Add add : std::array<Add, 7>{guardbit::tools::add_formats, guardbit::tools::add_show,
-                                          guardbit::tools::add_cast, guardbit::tools::add_list,
-                                          guardbit::tools::add_run, guardbit::tools::add_verify,
-                                          guardbit::tools::add_completion}) {
+  for (const Add add : std::array<Add, 8>{
+           guardbit::tools::add_formats, guardbit::tools::add_show, guardbit::tools::add_cast,
+           guardbit::tools::add_list, guardbit::tools::add_run, guardbit::tools::add_verify,
+           guardbit::tools::add_gpu, guardbit::tools::add_completion}) {
     add(app, status);
   }
   refuse_empty_words(app);

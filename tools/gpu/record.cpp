@@ -1,28 +1,28 @@
-// guardbit_record: asks the tensor core of this machine what it computes, and writes the answers as
-// capture files.
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "gpu/capture.hpp"
-#include "gpu/checks.hpp"
+#include "gpu/cuda/checks.hpp"
+#include "gpu/cuda/device.hpp"
+#include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
 #include "gpu/probes.hpp"
-#include "gpu/tensor_core.hpp"
+#include "tools/gpu/commands.hpp"
 
-namespace guardbit::gpu {
+namespace guardbit::tools {
 
 namespace {
+
+using namespace gpu;
 
 struct Options {
   std::string folder;
@@ -79,7 +79,7 @@ std::string capture_path(const Options& options, const TensorCoreInstruction& ro
 
 class Recorder {
  public:
-  Recorder(const Options& options, const Device& device)
+  Recorder(const Options& options, const gpu::Device& device)
       : options_(options), sass_(read_sass(options.sass)) {
     metadata_ = {
         {"device", device.name}, {"cuda", device.toolkit}, {"seed", std::to_string(options.seed)}};
@@ -180,42 +180,30 @@ int run(const Options& options) {
   return recorder.breaches() == 0 ? 0 : 1;
 }
 
-void add_options(CLI::App& app, Options& options) {
-  app.add_option("folder", options.folder, "Existing folder for the capture files")->required();
-  app.add_option("--only", options.only, "Only instructions whose capture name contains this text");
-  app.add_flag("--refresh", options.refresh,
-               "Only instructions whose capture the folder already holds");
-  app.add_flag("--mixed", options.mixed,
-               "Small captures whose input family varies by row of A (the golden files)");
-  app.add_flag("--probes", options.probes,
-               "Also hand-made inputs that each decide one question, and probes.txt");
-  app.add_option("--seed", options.seed, "Seed of the inputs")->capture_default_str();
-  app.add_option("--sass", options.sass,
-                 "Table from list_sass.py, to note the machine code in the captures");
-  app.add_option("--replay", options.replays, "Captures to execute again and compare");
-  app.footer(
-      "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
-      "Example: guardbit_record --mixed --refresh tests/golden/h200");
-}
-
 }  // namespace
 
-}  // namespace guardbit::gpu
-
-int main(int count, char** words) {
-  using namespace guardbit::gpu;
-  constexpr int exit_bad_input = 2;
-  CLI::App app{"Records what this machine's tensor core computes", "guardbit_record"};
-  Options options;
-  add_options(app, options);
-  try {
-    app.parse(count, words);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help arrives as an exception
-    std::cerr << "guardbit_record: " << error.what() << '\n';
-  } catch (const std::exception& error) {
-    std::cerr << "guardbit_record: " << error.what() << '\n';
-  }
-  return exit_bad_input;
+void add_gpu_record(CLI::App& gpu, int& status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = gpu.add_subcommand(
+      "record", "Record what this machine's tensor core computes, as capture files");
+  command->add_option("folder", options->folder, "Existing folder for the capture files")
+      ->required();
+  command->add_option("--only", options->only,
+                      "Only instructions whose capture name contains this text");
+  command->add_flag("--refresh", options->refresh,
+                    "Only instructions whose capture the folder already holds");
+  command->add_flag("--mixed", options->mixed,
+                    "Small captures whose input family varies by row of A (the golden files)");
+  command->add_flag("--probes", options->probes,
+                    "Also hand-made inputs that each decide one question, and probes.txt");
+  command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
+  command->add_option("--sass", options->sass,
+                      "Table from list_sass.py, to note the machine code in the captures");
+  command->add_option("--replay", options->replays, "Captures to execute again and compare");
+  command->footer(
+      "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
+      "Example: guardbit gpu record --mixed --refresh tests/golden/h200");
+  command->callback([options, &status] { status = run(*options); });
 }
+
+}  // namespace guardbit::tools

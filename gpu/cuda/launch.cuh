@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "gpu/kernels.hpp"
+#include "gpu/cuda/kernels.hpp"
 
 namespace guardbit::gpu {
 

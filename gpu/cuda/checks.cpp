@@ -1,4 +1,4 @@
-#include "gpu/checks.hpp"
+#include "gpu/cuda/checks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "gpu/capture.hpp"
 #include "gpu/inputs.hpp"
 #include "gpu/plain_form.hpp"
-#include "gpu/tensor_core.hpp"
+#include "gpu/cuda/tensor_core.hpp"
 #include "gpu/words.hpp"
 
 namespace guardbit::gpu {

@@ -1,0 +1,31 @@
+#include "gpu/cuda/tensor_core.hpp"
+
+#include "gpu/cuda/device.hpp"
+#include "gpu/cuda/kernels.hpp"
+#include "gpu/packing.hpp"
+
+namespace guardbit::gpu {
+
+void run_on_tensor_core(const TensorCoreInstruction& row, Batch& batch) {
+  const ImageLayout layout = layout_images(row);
+  const PackedOperands packed = pack(row, layout, batch);
+  const DeviceBuffer a(packed.a, row.name), b(packed.b, row.name), c(packed.c, row.name),
+      e(packed.e, row.name);
+  const DeviceBuffer d(
+      static_cast<std::size_t>(layout.d_bytes) * static_cast<std::size_t>(packed.images), row.name);
+  kernel_of(row)({.a = a.as(),
+                  .b = b.as(),
+                  .c = c.as(),
+                  .e = row.sparse ? e.as() : nullptr,
+                  .d = d.as(),
+                  .images = packed.images,
+                  .a_bytes = layout.a_bytes,
+                  .b_bytes = layout.b_bytes,
+                  .c_bytes = layout.c_bytes,
+                  .d_bytes = layout.d_bytes});
+  check_cuda(cudaGetLastError(), row.name);
+  check_cuda(cudaDeviceSynchronize(), row.name);
+  unpack_results(row, layout, d.read(), batch);
+}
+
+}  // namespace guardbit::gpu
