@@ -63,7 +63,7 @@ constexpr FactorAim tie_factor(const InputShape& x, const RowPlan& plan, int rol
   } else if (role > 2 && role < 3 + plan.small_terms / 2) {
     aim = simple_factor(x.a, 0, draw);
     const int tail = draw.coin() ? x.kept_bits : x.result_bits;
-    aim.exponent = plan.exponent - tail + draw.between(-3, 2);
+    aim.exponent = plan.exponent - tail - draw.between(-1, 2);
   }
   return aim;
 }
@@ -82,12 +82,15 @@ constexpr FactorAim carry_factor(const InputShape& x, const RowPlan& plan, int r
 /// Around half of the smallest result, and terms at the end of a zero's grid.
 constexpr FactorAim tiny_factor(const InputShape& x, const FloatingTile& tile, const RowPlan& plan,
                                 int role, Draw& draw) {
-  if (plan.alternative) return random_factor(x.a, tile.low, tile.high, draw);
+  if (plan.alternative && (plan.distance & 1) != 0) {
+    const int low = (tile.variant & 1) != 0 ? tile.low : x.zero_exponent - 12;
+    return random_factor(x.a, low, tile.high, draw);
+  }
   FactorAim aim{true, draw.coin(), 0, 0};
   if (role == 0 || (role == 1 && (plan.distance & 3) == 0)) {
     aim.zero = false;
-    aim.exponent = x.d.lowest - static_cast<int>(draw.take(1));
-  } else if (role > 1 && role < 2 + plan.small_terms) {
+    aim.exponent = x.d.lowest - (draw.chance(80) ? 0 : 1);
+  } else if (role > 1 && role < 2 + (plan.small_terms + 1) / 2) {
     aim.zero = false;
     aim.exponent = x.zero_exponent - x.kept_bits + draw.between(-2, 2);
   }
@@ -105,13 +108,6 @@ constexpr FactorAim paired_factor(const InputShape& x, const FloatingTile& tile,
 
 constexpr bool has_paired_products(InputFamily family) {
   return family == InputFamily::pair_cancellation || family == InputFamily::huge_products;
-}
-
-/// Families that place a few terms by role: B's fractions are the same along a column, so that
-/// what cancels in A cancels.
-constexpr bool has_planned_rows(InputFamily family) {
-  return family == InputFamily::ladder || family == InputFamily::ties ||
-         family == InputFamily::carries || family == InputFamily::tiny_terms;
 }
 
 /// The stored value of A at (i, s) in families that aim at exponents of products.
@@ -139,7 +135,7 @@ constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::ui
   }
   if (aim.zero) return aim.negative ? x.a.sign : 0;
   const int exponent =
-      clamped(aim.exponent - b_exponent(x, tile, key, t, unit), x.a.lowest, x.a.highest);
+      clamped(aim.exponent - b_exponent(x, family, tile, key, t, unit), x.a.lowest, x.a.highest);
   const std::uint64_t word = word_with_exponent(x.a, aim.negative, exponent, aim.fraction);
   return has_paired_products(family) && draw.chance(48) ? nudged(x.a, word, draw.between(-2, 2))
                                                         : word;
@@ -153,13 +149,13 @@ constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::ui
   if (has_paired_products(family)) {
     unit &= ~(tile.partner >> x.stored_unit);
     Draw pair(key, t, Place::b, unit * x.n + j);
-    const int exponent = b_exponent(x, tile, key, t, unit);
+    const int exponent = b_exponent(x, family, tile, key, t, unit);
     const bool negative = pair.coin();
     const std::uint64_t word =
         word_with_exponent(x.b, negative, exponent, pair.wide(x.b.fraction_bits));
     return draw.chance(32) ? nudged(x.b, word, draw.between(-2, 2)) : word;
   }
-  const int exponent = b_exponent(x, tile, key, t, unit);
+  const int exponent = b_exponent(x, family, tile, key, t, unit);
   if (has_planned_rows(family)) {
     Draw column(key, t, Place::column, j);
     const int form = static_cast<int>(column.take(2));

@@ -64,6 +64,7 @@ constexpr std::uint64_t floating_a(const InputShape& x, InputFamily family, std:
       return subnormal_or_large(x.a, either ? draw.coin() : t % 2 == 0, draw);
     }
     case InputFamily::sparse_zeros: return mostly_zero_word(x.a, 180, draw);
+    case InputFamily::addend_alone: return signed_zero(x.a, draw);
     case InputFamily::exact_zeros: return t % 4 == 0 ? x.a.sign : zero_or_power(x.a, 128, draw);
     case InputFamily::small_integers: return small_integer_word(x.a, 8, draw);
     case InputFamily::many_specials:
@@ -81,6 +82,7 @@ constexpr std::uint64_t floating_b(const InputShape& x, InputFamily family, std:
                                    std::int64_t t, int k, int j, Draw& draw) {
   switch (family) {
     case InputFamily::raw_bits: return raw_word(x.b, draw);
+    case InputFamily::addend_alone:
     case InputFamily::finite_bits: return finite_word(x.b, draw);
     case InputFamily::narrow_exponents:
     case InputFamily::dominant_term: return narrow_word(x.b, draw);
@@ -153,8 +155,8 @@ constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::
     return word_with_exponent(x.c, draw.coin(), x.c.lowest + draw.between(0, 2), 0);
   }
   if (form < 2) return signed_zero(x.c, draw);
-  if (form < 4 && family != InputFamily::carries && plan.large_place() < x.stored_k) {
-    const double value = minus_product(x, family, seed, t, i, j, plan.large_place());
+  if (form < 4 && family != InputFamily::carries && plan.large_place(x) < x.stored_k) {
+    const double value = minus_product(x, family, seed, t, i, j, plan.large_place(x));
     const std::uint64_t word = word_of_double(x.c, value);
     return draw.take(2) == 0 ? nudged(x.c, word, draw.between(-2, 2)) : word;
   }
@@ -220,6 +222,10 @@ constexpr std::uint64_t floating_c(const InputShape& x, InputFamily family, std:
       if (draw.chance(80)) return signed_zero(x.c, draw);
       return between_word(x.c, x.c.highest - 30, x.c.highest, draw);
     case InputFamily::sparse_zeros: return mostly_zero_word(x.c, 180, draw);
+    case InputFamily::addend_alone: {
+      const bool tiny = draw.coin();
+      return between_word(x.c, x.c.lowest, tiny ? x.c.least_normal + 1 : x.c.highest, draw);
+    }
     case InputFamily::exact_zeros: return draw.chance(180) ? x.c.sign : 0;
     case InputFamily::one_special: return c_beside_specials(x, key, t, i, j, draw);
     case InputFamily::many_specials:

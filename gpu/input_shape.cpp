@@ -18,7 +18,9 @@ void aim_at_arithmetic(InputShape& x, const emulator::MatrixInstruction& model) 
   for (const emulator::Step& step : model.steps) {
     if (step.operation != emulator::Operation::dot) continue;
     const emulator::AccumulatorSpec& spec = step.spec;
-    x.block = spec.terms != 0 ? spec.terms : x.stored_k;
+    const int block = spec.terms != 0 ? spec.terms : x.stored_k;
+    if (block < x.stored_k) x.group_bit = formats::leading_bit(static_cast<unsigned>(block));
+    if (step.selection.modulus == 4) x.group_bit = 1;
     x.result_bits =
         spec.result_fraction_bits != 0 ? spec.result_fraction_bits : step.result.fraction_bits;
     x.kept_bits = spec.kept_fraction_bits;

@@ -65,7 +65,10 @@ struct InputShape {
   bool negated = false;   ///< the products are subtracted
 
   // Arithmetic of the first accumulation; of a chain of roundings, what corresponds.
-  int block = 0;          ///< L: products accumulated together
+  /// Two accumulations of the instruction differ in this bit of s, which says which of them takes
+  /// a product: the border between two blocks, or what the compiler deals by (NUMERICS 1.5). -1
+  /// where all products are accumulated together.
+  int group_bit = -1;
   int kept_bits = 0;      ///< F: bits kept below the largest exponent
   int result_bits = 0;    ///< fraction bits of the accumulation's result
   int final_bits = 0;     ///< fraction bits of D
