@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
 #include "gpu/probes.hpp"
+#include "gpu/sass_table.hpp"
 #include "tools/gpu/commands.hpp"
 
 namespace guardbit::tools {
@@ -61,18 +61,6 @@ int mixed_execution_count(const TensorCoreInstruction& row) {
   return row.n > 16 ? std::min(enough, 2) : enough;
 }
 
-/// Lines "wrapper <tab> mnemonics", as list_sass.py prints them.
-std::map<std::string, std::string> read_sass(const std::string& path) {
-  std::map<std::string, std::string> table;
-  if (path.empty()) return table;
-  std::ifstream file(path);
-  if (!file) throw formats::Error(path, "cannot be read");
-  for (std::string line; std::getline(file, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos)
-      table[line.substr(0, tab)] = line.substr(tab + 1);
-  return table;
-}
-
 std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
   return options.folder + "/" + capture_stem(row) + ".safetensors";
 }
@@ -93,8 +81,7 @@ class Recorder {
     for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
     if (row.n > widest_written) return;
     auto metadata = metadata_;
-    if (const auto found = sass_.find(std::string(row.wrapper)); found != sass_.end())
-      metadata["sass"] = found->second;
+    if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
     const auto names = families(row);
     metadata["families"] =
         options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
@@ -149,7 +136,8 @@ class Recorder {
   }
 
   const Options& options_;
-  std::map<std::string, std::string> sass_, metadata_;
+  SassTable sass_;
+  std::map<std::string, std::string> metadata_;
   std::string answers_;
   int breaches_ = 0;
 };
