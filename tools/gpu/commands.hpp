@@ -8,5 +8,6 @@ namespace guardbit::tools {
 /// tools/commands.hpp.
 void add_gpu_list(CLI::App& gpu, int& status);
 void add_gpu_record(CLI::App& gpu, int& status);
+void add_gpu_probe_questions(CLI::App& gpu, int& status);
 
 }  // namespace guardbit::tools
