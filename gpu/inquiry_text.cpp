@@ -55,14 +55,50 @@ void for_each_run(const Probe& probe, Visit visit) {
   }
 }
 
-/// The parts of a probe by name: "c" and "p0", "p4..7".
-std::vector<std::pair<std::string, std::string>> parts(const TensorCoreInstruction& row,
-                                                       const Probe& probe) {
-  std::vector<std::pair<std::string, std::string>> list = {{"c", value_text(row.c, probe.c)}};
-  for_each_run(probe, [&](int first, int last, const Term& t) {
-    list.emplace_back(range_text("p", first, last),
-                      value_text(row.a, t.a) + " * " + value_text(row.b, t.b));
+using Part = std::pair<std::string, std::string>;
+
+bool same_operands(const Term& x, const Term& y) { return x.a == y.a && x.b == y.b; }
+
+/// 0, or the r for which two products fill K in turns of r places.
+int alternation(const std::vector<Term>& terms, int k) {
+  if (static_cast<int>(terms.size()) != k) return 0;
+  for (int run = 1; run < k; run *= 2) {
+    const auto first_of_turn = [&](std::size_t i) -> const Term& {
+      return terms[i / static_cast<std::size_t>(run) % 2 == 0 ? 0 : static_cast<std::size_t>(run)];
+    };
+    bool alternates = !same_operands(terms[0], terms[static_cast<std::size_t>(run)]);
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      alternates = alternates && same_operands(terms[i], first_of_turn(i));
+    if (alternates) return run;
+  }
+  return 0;
+}
+
+/// The parts of a probe by name: "c", "p0", "p4..7", and "other p" for what most places hold.
+std::vector<Part> parts(const TensorCoreInstruction& row, const Probe& probe) {
+  const auto product = [&row](const Term& t) {
+    return value_text(row.a, t.a) + " * " + value_text(row.b, t.b);
+  };
+  std::vector<Part> list = {{"c", value_text(row.c, probe.c)}};
+  Probe rest = probe;
+  std::ranges::sort(rest.terms, {}, &Term::k);
+  if (const int run = alternation(rest.terms, row.stored_k()); run != 0) {
+    const Term &first = rest.terms[0], &second = rest.terms[static_cast<std::size_t>(run)];
+    list.emplace_back(
+        "p", product(first) + " and " + product(second) + ", in turns of " + std::to_string(run));
+    return list;
+  }
+  std::optional<Term> other;
+  for (const Term& t : rest.terms) {
+    const auto count =
+        std::ranges::count_if(rest.terms, [&t](const Term& x) { return same_operands(x, t); });
+    if (count < row.stored_k() && 2 * count > row.stored_k()) other = t;
+  }
+  if (other) std::erase_if(rest.terms, [&](const Term& t) { return same_operands(t, *other); });
+  for_each_run(rest, [&](int first, int last, const Term& t) {
+    list.emplace_back(range_text("p", first, last), product(t));
   });
+  if (other) list.emplace_back("other p", product(*other));
   return list;
 }
 
@@ -85,8 +121,8 @@ std::string describe_codes(const TensorCoreInstruction& row, const Probe& probe)
 }
 
 std::string describe_inputs(const Inquiry& inquiry) {
-  std::vector<std::vector<std::pair<std::string, std::string>>> all;
-  std::map<std::pair<std::string, std::string>, std::size_t> count;
+  std::vector<std::vector<Part>> all;
+  std::map<Part, std::size_t> count;
   for (const Probe& probe : inquiry.probes()) {
     all.push_back(parts(inquiry.row, probe));
     for (const auto& part : all.back()) ++count[part];

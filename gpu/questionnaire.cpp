@@ -63,16 +63,6 @@ bool in_order(std::string_view x, std::string_view y) {
   return key(x) < key(y);
 }
 
-void check_ids(const std::vector<std::string>& ids) {
-  const auto known = question_ids();
-  std::string choices;
-  for (const std::string_view id : known)
-    choices += (choices.empty() ? "" : ", ") + std::string(id);
-  for (const std::string& id : ids)
-    if (std::ranges::find(known, id) == known.end())
-      throw formats::Error("probe-questions", "no question '" + id + "'", choices);
-}
-
 }  // namespace
 
 std::vector<const TensorCoreInstruction*> Reply::rows() const {
@@ -97,10 +87,19 @@ std::vector<std::string_view> question_ids() {
   return ids;
 }
 
+void check_question_ids(const std::vector<std::string>& ids) {
+  const auto known = question_ids();
+  std::string choices;
+  for (const std::string_view id : known)
+    choices += (choices.empty() ? "" : ", ") + std::string(id);
+  for (const std::string& id : ids)
+    if (std::ranges::find(known, id) == known.end())
+      throw formats::Error("probe-questions", "no question '" + id + "'", choices);
+}
+
 std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::string_view arch,
                                       const Answerer& answerer, std::uint64_t seed,
                                       const std::function<bool(std::size_t)>& proceed) {
-  check_ids(ids);
   std::vector<Section> sections;
   const auto ask_rows = [&](const auto& question, auto ask) {
     Section& section = sections.back();

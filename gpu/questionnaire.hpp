@@ -41,8 +41,11 @@ struct Section {
 /// Ids of every question, in order, each once.
 std::vector<std::string_view> question_ids();
 
+/// formats::Error for an id that there is not.
+void check_question_ids(const std::vector<std::string>& ids);
+
 /// Puts the questions of these ids (all when empty) to every instruction of `arch` that they
-/// concern. formats::Error for an id that there is not. `proceed` is called before each question
+/// concern. `proceed` is called before each question
 /// with how many have been answered; false ends the questionnaire.
 std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::string_view arch,
                                       const Answerer& answerer, std::uint64_t seed,

@@ -40,8 +40,14 @@ void put_chain(Inquiry& x) {
   const std::uint64_t from_one = up ? one + 4 : one;
   x.outcome("a chain of fused multiply-adds from C, k ascending, each rounded",
             {ascending, from_one}, x.if_spec(rounded(rounding)));
-  x.outcome("the same, k descending", {x.d(two(-52)), from_one});
-  x.outcome("one rounding of the exact sum", {x.d(two(-52)), one + 2});
+  emulator::Steps descending;
+  for (int k = 3; k >= 0; --k)
+    descending.list.at(static_cast<std::size_t>(descending.count++)) = emulator::dot_step(
+        emulator::fp64_chain(rounding), {4, 1U << k},
+        k == 3 ? emulator::Source::c : static_cast<emulator::Source>(2 - k), x.row.d);
+  x.outcome("the same, k descending", {x.d(two(-52)), from_one}, x.if_steps(descending));
+  x.outcome("one rounding of the exact sum", {x.d(two(-52)), one + 2},
+            x.if_spec([](AccumulatorSpec& spec) { spec.summation = emulator::Summation::exact; }));
 }
 
 /// The last k, so that no addition follows.

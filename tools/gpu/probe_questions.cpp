@@ -75,6 +75,7 @@ void print_end(const std::vector<gpu::Section>& sections, std::size_t asked) {
 }
 
 int run(const Options& options) {
+  gpu::check_question_ids(options.ids);
   std::optional<gpu::Device> device;
   gpu::Answerer answerer{gpu::run_on_tensor_core, gpu::run_translated_by_driver};
   std::string_view arch = "sm_90";

@@ -1,6 +1,8 @@
 #include "tools/gpu/questions_report.hpp"
 
+#include <cstdint>
 #include <iostream>
+#include <map>
 
 #include "tools/terminal.hpp"
 
@@ -56,17 +58,35 @@ std::string names_text(const std::vector<const gpu::TensorCoreInstruction*>& row
                               : text + " and " + std::to_string(rows.size() - shown) + " more";
 }
 
+/// Instructions that were compared with the same rules, added up.
+struct Total {
+  std::vector<const gpu::TensorCoreInstruction*> rows;
+  std::int64_t outputs = 0;
+  std::vector<std::int64_t> differ;
+};
+
 void print_comparisons(const gpu::Section& section) {
-  Table table("lrrl");
-  table.add({"instruction", "outputs", "differ", "from the rule"});
+  std::map<std::vector<std::string>, Total> totals;
   for (const gpu::Comparison& comparison : section.comparisons) {
-    std::string name = full_name(*comparison.row), outputs = std::to_string(comparison.outputs);
-    for (const gpu::Candidate& candidate : comparison.candidates) {
-      table.add({name, outputs, std::to_string(candidate.differ), candidate.meaning});
-      name.clear(), outputs.clear();
-    }
+    std::vector<std::string> rules;
+    for (const gpu::Candidate& candidate : comparison.candidates)
+      rules.push_back(candidate.meaning);
+    Total& total = totals[rules];
+    total.rows.push_back(comparison.row);
+    total.outputs += comparison.outputs;
+    total.differ.resize(rules.size());
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      total.differ[i] += comparison.candidates[i].differ;
   }
-  table.print(std::cout);
+  for (const auto& [rules, total] : totals) {
+    print_indented("random", std::to_string(total.outputs) + " outputs", Colour::plain);
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      print_indented(i == 0 ? "differ" : "", std::to_string(total.differ[i]) + " from: " + rules[i],
+                     i != 0                 ? Colour::plain
+                     : total.differ[i] == 0 ? Colour::green
+                                            : Colour::red);
+    print_indented("asked of", names_text(total.rows), Colour::dim);
+  }
 }
 
 ordered_json json_of(const gpu::Reply& reply) {
