@@ -11,7 +11,7 @@ namespace guardbit::gpu {
 /// Who turned the PTX into machine code: this program's toolkit, or the driver when it ran.
 enum class Translation : std::uint8_t { ahead_of_time, just_in_time };
 
-/// One question about what an instruction computes, numbered as in docs/NUMERICS.md 5.
+/// One question about what an instruction computes, numbered as in docs/NUMERICS.md 2.
 struct Question {
   std::string_view id;
   std::string_view text;

@@ -63,6 +63,27 @@ void put_blocks(Inquiry& x) {
 
 bool has_blocks(const TensorCoreInstruction& row) { return is_fused(row) && row.k >= 8; }
 
+/// Instructions of several blocks, and products of which one alone overflows the result.
+bool can_overflow_between_blocks(const TensorCoreInstruction& row) {
+  const bool short_blocks = row.unit == Unit::wmma && row.a == formats::tf32;
+  return is_plain(row) && (short_blocks || (is_emulated_fp8(row) && row.d == formats::fp16 &&
+                                            row.a == formats::e5m2 && row.b == formats::e5m2));
+}
+
+void put_overflow_between_blocks(Inquiry& x) {
+  const bool f32 = x.row.d == formats::fp32;
+  const int factor = f32 ? 64 : 15, second = f32 ? x.row.k / 2 : 2;
+  x.probe().term(0, two(factor), two(factor)).term(second, -two(factor), two(factor));
+  AccumulatorSpec spec;
+  spec.terms = x.row.k;
+  spec.kept_fraction_bits = 25;
+  spec.min_exponent = f32 ? -133 : -21;
+  x.outcome("an infinity, which a finite product of the next block does not lift",
+            {infinity_word(x.row.d)});
+  x.outcome("a sum like any other, which its opposite in the next block cancels", {0},
+            x.if_steps({emulator::dot_step(spec, emulator::every_k, Source::c, x.row.d)}));
+}
+
 /// Scalar instructions, as ptxas writes them for mma.m8n8k4, and what the tensor core of Volta
 /// does.
 void put_quad(Inquiry& x) {
@@ -153,6 +174,9 @@ void put_emulated_fp8(Inquiry& x) {
 
 std::vector<Question> questions_of_order() {
   return {
+      {"Q7b", "What is the result of a block that overflows before the last one?",
+       can_overflow_between_blocks, put_overflow_between_blocks},
+
       {"Q13", "How many products are aligned together, and in which order do blocks follow?",
        [](const TensorCoreInstruction& row) { return has_blocks(row) && !row.sparse; }, put_blocks},
       {"Q14", "2:4 sparse kinds: how many stored products are aligned together?",
