@@ -175,7 +175,7 @@ def details_of_question(question):
     if replies:
         rows = []
         for reply in replies:
-            rows.append([folded(names_of(reply)), shortened(reply["inputs"], 600), f"`{shortened(words_text(reply['words']), 160)}`",
+            rows.append([folded(names_of(reply)), shortened(reply["inputs"], 300), f"`{shortened(words_text(reply['words']), 160)}`",
                          reply["conclusion"] + ("" if reply.get("as_model", True) else " (**not what the model gives**)")])
         text += table(["asked of", "inputs", "D", "answer"], rows) + "\n"
     if question.get("comparisons"):
