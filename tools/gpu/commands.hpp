@@ -9,5 +9,6 @@ namespace guardbit::tools {
 void add_gpu_list(CLI::App& gpu, int& status);
 void add_gpu_validate(CLI::App& gpu, int& status);
 void add_gpu_record(CLI::App& gpu, int& status);
+void add_gpu_probe_questions(CLI::App& gpu, int& status);
 
 }  // namespace guardbit::tools

@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "formats/error.hpp"
-#include "formats/files/atomic_output.hpp"
 #include "gpu/capture.hpp"
 #include "gpu/cuda/checks.hpp"
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
-#include "gpu/probes.hpp"
 #include "gpu/sass_table.hpp"
 #include "tools/gpu/commands.hpp"
 
@@ -30,7 +28,6 @@ struct Options {
   std::string sass;
   std::uint64_t seed = 20261120;
   bool mixed = false;
-  bool probes = false;
   bool refresh = false;
   std::vector<std::string> replays;
 };
@@ -86,7 +83,6 @@ class Recorder {
     metadata["families"] =
         options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
     write_capture(capture_path(options_, row), row, batch, metadata);
-    if (options_.probes) record_probes(row, metadata);
   }
 
   void replay(const std::string& path) {
@@ -106,14 +102,6 @@ class Recorder {
     throw formats::Error(path, "is named after no instruction of this program");
   }
 
-  /// Writes the readable answers of the probes, if any were asked.
-  void finish() const {
-    if (answers_.empty()) return;
-    formats::AtomicOutput output(options_.folder + "/probes.txt");
-    output.write(answers_);
-    output.commit();
-  }
-
   int breaches() const { return breaches_; }
 
  private:
@@ -122,23 +110,9 @@ class Recorder {
     std::cout << line << '\n';
   }
 
-  void record_probes(const TensorCoreInstruction& row,
-                     std::map<std::string, std::string> metadata) {
-    Probes probes = make_probes(row);
-    if (probes.labels.empty()) return;
-    run_on_tensor_core(row, probes.batch);
-    answers_ += capture_stem(row) + '\n' + describe_results(row, probes);
-    metadata.erase("seed");
-    metadata["families"] = "probes";
-    metadata["probes"] = join(probes.labels, ";");
-    write_capture(options_.folder + "/" + capture_stem(row) + ".probes.safetensors", row,
-                  probes.batch, metadata);
-  }
-
   const Options& options_;
   SassTable sass_;
   std::map<std::string, std::string> metadata_;
-  std::string answers_;
   int breaches_ = 0;
 };
 
@@ -162,7 +136,6 @@ int run(const Options& options) {
   Recorder recorder(options, require_device());
   for (const TensorCoreInstruction& row : rows) recorder.record(row);
   for (const std::string& path : options.replays) recorder.replay(path);
-  recorder.finish();
   std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
             << " captures, " << recorder.breaches() << " breaches\n";
   return recorder.breaches() == 0 ? 0 : 1;
@@ -182,8 +155,6 @@ void add_gpu_record(CLI::App& gpu, int& status) {
                     "Only instructions whose capture the folder already holds");
   command->add_flag("--mixed", options->mixed,
                     "Small captures whose input family varies by row of A (the golden files)");
-  command->add_flag("--probes", options->probes,
-                    "Also hand-made inputs that each decide one question, and probes.txt");
   command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
   command->add_option("--sass", options->sass,
                       "Table from list_sass.py, to note the machine code in the captures");
