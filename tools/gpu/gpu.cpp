@@ -10,6 +10,7 @@ void add_gpu(CLI::App& app, int& status) {
   gpu->footer("Example: guardbit gpu list\n'guardbit gpu COMMAND --help' explains a command.");
   add_gpu_list(*gpu, status);
   add_gpu_record(*gpu, status);
+  add_gpu_convert(*gpu, status);
 }
 
 }  // namespace guardbit::tools
