@@ -55,10 +55,15 @@ constexpr std::uint64_t accumulate_block(const Block& block) {
   return 0;
 }
 
+/// A number as another format holds it. Not inlined, as encode_result.
+[[gnu::noinline]] constexpr Value widened(const Format& f, const Value& v) {
+  return formats::decode(f, formats::encode(f, v));
+}
+
 /// Decodes an operand and widens it (exactly) to the format the step multiplies in.
 constexpr Value decode_operand(const Step& step, const Format& f, std::uint64_t code) {
   const Value v = decode_input(step.spec, f, code);
-  return step.widened ? formats::decode(*step.widened, formats::encode(*step.widened, v)) : v;
+  return step.widened ? widened(*step.widened, v) : v;
 }
 
 constexpr const Format& operand_format(const Step& step, const Format& stored) {

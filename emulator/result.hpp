@@ -45,9 +45,11 @@ constexpr formats::Overflow result_overflow(bool is_chain) {
   return overflow;
 }
 
-/// The final conversion of a block into the result format.
-constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format& format,
-                                      const Unrounded& sum) {
+/// The final conversion of a block into the result format. Not inlined: the model calls it from
+/// many places, and nvcc would take minutes over the copies.
+[[gnu::noinline]] constexpr std::uint64_t encode_result(const AccumulatorSpec& spec,
+                                                        const Format& format,
+                                                        const Unrounded& sum) {
   if (sum.kind == Kind::nan && spec.nan == NanPolicy::all_ones)
     return formats::all_ones_nan_code(format);
   const bool is_chain =

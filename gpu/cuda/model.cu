@@ -67,9 +67,10 @@ struct Line {
 };
 
 template <bool Sparse>
-__device__ std::uint64_t special_block(const AccumulatorSpec& spec, const AccumulatorFormat& result,
-                                       const Line<Sparse>& line, int begin, int end,
-                                       const Addend& addend, bool addend_is_nan) {
+__device__ __noinline__ std::uint64_t special_block(const AccumulatorSpec& spec,
+                                                    const AccumulatorFormat& result,
+                                                    const Line<Sparse>& line, int begin, int end,
+                                                    const Addend& addend, bool addend_is_nan) {
   SpecialSum specials;
   if (addend.special)
     specials.include({addend_is_nan ? Kind::nan : Kind::infinity, addend.negative, 0, 0, false});
@@ -84,65 +85,113 @@ __device__ std::uint64_t special_block(const AccumulatorSpec& spec, const Accumu
   return encode_result(spec, result.format, specials.value());
 }
 
-/// Terms of a block that are added in the narrow word before the wide one takes them: eight below
-/// 2^(F + 2) fit 31 bits up to this F.
-constexpr int narrow_terms = 8;
-constexpr int most_narrow_bits = 26;
-
-/// The products cut to multiples of 2^(largest - F), added. A product has `left` fewer fraction
-/// bits than F.
-template <class Word, bool Sparse>
-__device__ std::int64_t aligned_products(const Line<Sparse>& line, int first, int last, int largest,
-                                         int left) {
-  using Magnitude = std::make_unsigned_t<Word>;
-  constexpr int most = 8 * sizeof(Word) - 1;
-  std::int64_t sum = 0;
-  for (int at = first; at < last; at += narrow_terms) {
-    Word part = 0;
+/// One block of a fused sum: NUMERICS 1.1 with the products of `Length` positions in registers (any
+/// number of positions, 0, leaves them in shared memory).
+template <int Length, bool Sparse>
+class FusedBlock {
+ public:
+  __device__ FusedBlock(const Line<Sparse>& line, int first, int last)
+      : line_(line), first_(first), last_(last) {
 #pragma unroll
-    for (int i = at; i < at + narrow_terms; ++i) {
-      if (i >= last) break;
-      const Factor x = line.left(i), y = line.right(i);
-      const int product = x.significand * y.significand;
-      const int cut = min(largest - x.exponent - y.exponent, most);
-      const auto term = static_cast<Word>(
-          static_cast<Magnitude>(static_cast<Magnitude>(abs(product)) << left) >> cut);
-      part += product < 0 ? -term : term;
+    for (int i = 0; i < Length; ++i) {
+      const Factor x = line.left(first + i), y = line.right(first + i);
+      products_[i] = x.significand * y.significand;
+      exponents_[i] = x.exponent + y.exponent;
     }
-    sum += part;
   }
-  return sum;
+
+  __device__ int largest_exponent() const {
+    int largest = zero_exponent;
+    for_each([&](int, int exponent) { largest = max(largest, exponent); });
+    return largest;
+  }
+
+  /// The products cut to multiples of 2^(largest - F), added; a product has `left` fewer fraction
+  /// bits than F. Eight terms below 2^(F + 2) fit 31 bits up to F = 26.
+  __device__ std::int64_t aligned_sum(int largest, int kept_bits, int left) const {
+    std::int64_t sum = 0;
+    if (kept_bits <= 26) {
+      std::int32_t part = 0;
+      int count = 0;
+      for_each([&](int product, int exponent) {
+        const auto term = static_cast<std::int32_t>(
+            (static_cast<std::uint32_t>(abs(product)) << left) >> min(largest - exponent, 31));
+        part += product < 0 ? -term : term;
+        if (++count % 8 == 0) {
+          sum += part;
+          part = 0;
+        }
+      });
+      return sum + part;
+    }
+    for_each([&](int product, int exponent) {
+      const auto magnitude = static_cast<std::uint64_t>(static_cast<std::uint32_t>(abs(product)));
+      const auto term =
+          static_cast<std::int64_t>((magnitude << left) >> min(largest - exponent, 63));
+      sum += product < 0 ? -term : term;
+    });
+    return sum;
+  }
+
+ private:
+  template <class Visit>
+  __device__ void for_each(Visit visit) const {
+    if constexpr (Length != 0) {
+#pragma unroll
+      for (int i = 0; i < Length; ++i) visit(products_[i], exponents_[i]);
+    } else {
+      for (int at = first_; at < last_; ++at) {
+        const Factor x = line_.left(at), y = line_.right(at);
+        visit(x.significand * y.significand, x.exponent + y.exponent);
+      }
+    }
+  }
+
+  const Line<Sparse>& line_;
+  int first_, last_;
+  int products_[Length == 0 ? 1 : Length], exponents_[Length == 0 ? 1 : Length];
+};
+
+template <int Length, bool Sparse>
+__device__ std::uint64_t fused_block(const AccumulatorSpec& spec, const Line<Sparse>& line,
+                                     int first, int last, int fraction_bits,
+                                     const AccumulatorFormat& addend_format,
+                                     const AccumulatorFormat& result, std::uint64_t code) {
+  const int kept = spec.kept_fraction_bits;
+  const FusedBlock<Length, Sparse> block(line, first, last);
+  const int products = block.largest_exponent();
+  const Addend c = decode_addend(addend_format, code, spec.min_exponent);
+  if (products > largest_finite_exponent || c.special) {
+    const bool addend_is_nan = (code & addend_format.magnitude) > addend_format.infinity;
+    return special_block(spec, result, line, first, last, c, addend_is_nan);
+  }
+  const int largest = max(products, c.exponent);
+  std::int64_t sum = block.aligned_sum(largest, kept, kept - fraction_bits);
+  const int down = largest - kept - (c.exponent - addend_format.format.fraction_bits);
+  const std::uint64_t magnitude = down >= 0 ? c.magnitude >> min(63, down) : c.magnitude << -down;
+  sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+  if (encode_normal_sum(spec, result, sum, largest - kept, code)) return code;
+  return encode_result(spec, result.format, fixed_point(sum, largest - kept));
 }
 
-/// NUMERICS 1.1.
 template <bool Sparse>
 __device__ std::uint64_t fused_blocks(const AccumulatorSpec& spec, const Line<Sparse>& line,
                                       int begin, int end, int fraction_bits,
                                       AccumulatorFormat addend_format,
                                       const AccumulatorFormat& result, std::uint64_t code) {
-  const int kept = spec.kept_fraction_bits;
   const int length = spec.terms == 0 ? end - begin : spec.terms;
   for (int first = begin; first < end; first += length) {
     const int last = min(first + length, end);
-    int products = zero_exponent;
-    for (int at = first; at < last; ++at)
-      products = max(products, line.left(at).exponent + line.right(at).exponent);
-    const Addend c = decode_addend(addend_format, code, spec.min_exponent);
-    if (products > largest_finite_exponent || c.special) {
-      const bool addend_is_nan = (code & addend_format.magnitude) > addend_format.infinity;
-      code = special_block(spec, result, line, first, last, c, addend_is_nan);
-    } else {
-      const int largest = max(products, c.exponent);
-      std::int64_t sum =
-          kept <= most_narrow_bits
-              ? aligned_products<std::int32_t>(line, first, last, largest, kept - fraction_bits)
-              : aligned_products<std::int64_t>(line, first, last, largest, kept - fraction_bits);
-      const int down = largest - kept - (c.exponent - addend_format.format.fraction_bits);
-      const std::uint64_t magnitude =
-          down >= 0 ? c.magnitude >> min(63, down) : c.magnitude << -down;
-      sum +=
-          c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-      code = encode_sum(spec, result, sum, largest - kept);
+    const auto block = [&](auto size) {
+      constexpr int Length = decltype(size)::value;
+      return fused_block<Length>(spec, line, first, last, fraction_bits, addend_format, result,
+                                 code);
+    };
+    switch (last - first) {
+      case 4: code = block(std::integral_constant<int, 4>{}); break;
+      case 8: code = block(std::integral_constant<int, 8>{}); break;
+      case 16: code = block(std::integral_constant<int, 16>{}); break;
+      default: code = block(std::integral_constant<int, 0>{}); break;
     }
     addend_format = result;
   }
@@ -542,7 +591,6 @@ void run_reference(const ModelRow& row, const DeviceOperands& operands,
   const std::int64_t total = operands.executions * shape.m * shape.n;
   const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
   const int stored = stored_k(row.row, shape.k);
-  if (stored <= 16) return launch(reference_kernel<16>, grid, 0, row, operands, results, tally, d);
   if (stored <= 64) return launch(reference_kernel<64>, grid, 0, row, operands, results, tally, d);
   launch(reference_kernel<max_k>, grid, 0, row, operands, results, tally, d);
 }
