@@ -303,15 +303,17 @@ constexpr EventSet block_events(const Block& block, std::uint64_t code) {
 }
 
 /// `dot` that also says what happened, in blocks and in the additions and conversions after them.
+template <std::size_t Capacity = max_k>
 constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOperands& operands,
                                      EventSet& set) {
   Registers registers{};
-  const std::uint64_t result = run_steps(row, operands, [&](std::size_t index, const Block& block) {
-    const std::uint64_t code = accumulate_block(block);
-    set.include(block_events(block, code));
-    registers[index] = {code, block.result_format};
-    return code;
-  });
+  const std::uint64_t result =
+      run_steps<Capacity>(row, operands, [&](std::size_t index, const Block& block) {
+        const std::uint64_t code = accumulate_block(block);
+        set.include(block_events(block, code));
+        registers[index] = {code, block.result_format};
+        return code;
+      });
   std::size_t index = 0;
   for (const Step& step : row.steps) {
     const std::size_t at = index++;
