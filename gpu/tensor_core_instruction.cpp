@@ -6,6 +6,8 @@
 
 namespace guardbit::gpu {
 
+std::string_view catalogue_architecture() { return "sm_90"; }
+
 const TensorCoreInstruction* find_plain(std::string_view name) {
   for (const TensorCoreInstruction& row : tensor_core_instructions())
     if (row.name == name && row.variant.empty()) return &row;
@@ -14,7 +16,7 @@ const TensorCoreInstruction* find_plain(std::string_view name) {
 
 void check_against_catalogue(const TensorCoreInstruction& row) {
   const emulator::MatrixInstruction model =
-      emulator::require_instruction("sm_90", row.name, "gpu wrappers");
+      emulator::require_instruction(catalogue_architecture(), row.name, "gpu wrappers");
   const bool same = model.shape == emulator::Shape{row.m, row.n, row.k} && model.a == row.a &&
                     model.b == row.b && model.c == row.c && model.d == row.d &&
                     emulator::stored_k(model, row.k) == row.stored_k();

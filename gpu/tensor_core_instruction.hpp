@@ -43,6 +43,9 @@ struct TensorCoreInstruction {
 /// Every instruction, group by group, plain forms and variants.
 std::span<const TensorCoreInstruction> tensor_core_instructions();
 
+/// The catalogue's name of the architecture that the table is of.
+std::string_view catalogue_architecture();
+
 /// The plain form of that name; null when there is none.
 const TensorCoreInstruction* find_plain(std::string_view name);
 

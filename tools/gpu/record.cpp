@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -9,13 +8,12 @@
 #include <vector>
 
 #include "formats/error.hpp"
-#include "formats/files/atomic_output.hpp"
 #include "gpu/capture.hpp"
 #include "gpu/cuda/checks.hpp"
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
-#include "gpu/probes.hpp"
+#include "gpu/sass_table.hpp"
 #include "tools/gpu/commands.hpp"
 
 namespace guardbit::tools {
@@ -30,7 +28,6 @@ struct Options {
   std::string sass;
   std::uint64_t seed = 20261120;
   bool mixed = false;
-  bool probes = false;
   bool refresh = false;
   std::vector<std::string> replays;
 };
@@ -61,18 +58,6 @@ int mixed_execution_count(const TensorCoreInstruction& row) {
   return row.n > 16 ? std::min(enough, 2) : enough;
 }
 
-/// Lines "wrapper <tab> mnemonics", as list_sass.py prints them.
-std::map<std::string, std::string> read_sass(const std::string& path) {
-  std::map<std::string, std::string> table;
-  if (path.empty()) return table;
-  std::ifstream file(path);
-  if (!file) throw formats::Error(path, "cannot be read");
-  for (std::string line; std::getline(file, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos)
-      table[line.substr(0, tab)] = line.substr(tab + 1);
-  return table;
-}
-
 std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
   return options.folder + "/" + capture_stem(row) + ".safetensors";
 }
@@ -93,13 +78,11 @@ class Recorder {
     for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
     if (row.n > widest_written) return;
     auto metadata = metadata_;
-    if (const auto found = sass_.find(std::string(row.wrapper)); found != sass_.end())
-      metadata["sass"] = found->second;
+    if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
     const auto names = families(row);
     metadata["families"] =
         options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
     write_capture(capture_path(options_, row), row, batch, metadata);
-    if (options_.probes) record_probes(row, metadata);
   }
 
   void replay(const std::string& path) {
@@ -119,14 +102,6 @@ class Recorder {
     throw formats::Error(path, "is named after no instruction of this program");
   }
 
-  /// Writes the readable answers of the probes, if any were asked.
-  void finish() const {
-    if (answers_.empty()) return;
-    formats::AtomicOutput output(options_.folder + "/probes.txt");
-    output.write(answers_);
-    output.commit();
-  }
-
   int breaches() const { return breaches_; }
 
  private:
@@ -135,22 +110,9 @@ class Recorder {
     std::cout << line << '\n';
   }
 
-  void record_probes(const TensorCoreInstruction& row,
-                     std::map<std::string, std::string> metadata) {
-    Probes probes = make_probes(row);
-    if (probes.labels.empty()) return;
-    run_on_tensor_core(row, probes.batch);
-    answers_ += capture_stem(row) + '\n' + describe_results(row, probes);
-    metadata.erase("seed");
-    metadata["families"] = "probes";
-    metadata["probes"] = join(probes.labels, ";");
-    write_capture(options_.folder + "/" + capture_stem(row) + ".probes.safetensors", row,
-                  probes.batch, metadata);
-  }
-
   const Options& options_;
-  std::map<std::string, std::string> sass_, metadata_;
-  std::string answers_;
+  SassTable sass_;
+  std::map<std::string, std::string> metadata_;
   int breaches_ = 0;
 };
 
@@ -174,7 +136,6 @@ int run(const Options& options) {
   Recorder recorder(options, require_device());
   for (const TensorCoreInstruction& row : rows) recorder.record(row);
   for (const std::string& path : options.replays) recorder.replay(path);
-  recorder.finish();
   std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
             << " captures, " << recorder.breaches() << " breaches\n";
   return recorder.breaches() == 0 ? 0 : 1;
@@ -194,8 +155,6 @@ void add_gpu_record(CLI::App& gpu, int& status) {
                     "Only instructions whose capture the folder already holds");
   command->add_flag("--mixed", options->mixed,
                     "Small captures whose input family varies by row of A (the golden files)");
-  command->add_flag("--probes", options->probes,
-                    "Also hand-made inputs that each decide one question, and probes.txt");
   command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
   command->add_option("--sass", options->sass,
                       "Table from list_sass.py, to note the machine code in the captures");
