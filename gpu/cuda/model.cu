@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "emulator/coverage.hpp"
 #include "emulator/dot.hpp"
 #include "emulator/kernels/block_sum.hpp"
 #include "emulator/mma.hpp"
@@ -440,17 +441,19 @@ __global__ void __launch_bounds__(threads_per_tile)
   }
 }
 
-/// emulator::dot itself, one thread per output.
+/// emulator::dot itself, one thread per output, with what happened on the way.
 template <std::size_t Capacity>
 __global__ void __launch_bounds__(threads_per_tile)
     reference_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
-                     DeviceResults results, DeviceTally* tally, DeviceElements d) {
+                     DeviceResults results, DeviceTally* tally, DeviceElements d,
+                     DeviceCoverage* coverage) {
   const MatrixInstruction& row = model.row;
   const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
   const std::int64_t total = operands.executions * m * n;
   const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
   const bool counted = index < total;
   bool mismatch = false;
+  EventSet events;
   if (counted) {
     const std::int64_t t = index / (m * n);
     const int place = static_cast<int>(index % (m * n)), i = place / n, j = place % n;
@@ -465,13 +468,14 @@ __global__ void __launch_bounds__(threads_per_tile)
     const auto count = static_cast<std::size_t>(stored);
     const std::uint64_t c =
         model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
-    const std::uint64_t code = dot<Capacity>(row, {{a, count}, {b, count}, c});
+    const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
     if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
     if (results.images != nullptr)
       mismatch = load_result(results, formats::bits(row.d), t, place, m * n) != code;
   }
   if (tally != nullptr)
     add_verdict(tally, counted, mismatch, static_cast<unsigned long long>(index));
+  if (coverage != nullptr) add_events(coverage, events.bits);
 }
 
 bool step_accepted(const MatrixInstruction& row, const Step& step) {
@@ -503,17 +507,16 @@ bool step_accepted(const MatrixInstruction& row, const Step& step) {
          step.result.specials == formats::Specials::ieee && formats::bits(step.result) <= 32;
 }
 
-template <class Kernel>
-void launch(Kernel kernel, dim3 grid, int shared_bytes, const ModelRow& row,
-            const DeviceOperands& operands, const DeviceResults& results, DeviceTally* tally,
-            const DeviceElements& d) {
+/// As cudaLaunch, but a shared memory past 48 KiB is asked for and errors name the row.
+template <class... Parameters, class... Arguments>
+void launch(const ModelRow& row, void (*kernel)(Parameters...), dim3 grid, int shared_bytes,
+            const Arguments&... arguments) {
   const std::string_view name = row.row.name;
   if (shared_bytes > 48 * 1024)
     check_cuda(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         name);
-  kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(row, operands, results,
-                                                                             tally, d);
+  kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(arguments...);
   check_cuda(cudaGetLastError(), name);
 }
 
@@ -565,7 +568,7 @@ void run_model(const ModelRow& row, const DeviceOperands& operands, const Device
       (sparse ? static_cast<int>(sizeof(std::uint16_t)) * shape.m * a_stride : 0);
   const dim3 grid(static_cast<unsigned>(operands.executions),
                   static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
-  launch(sparse ? model_kernel<true> : model_kernel<false>, grid, shared_bytes, row, operands,
+  launch(row, sparse ? model_kernel<true> : model_kernel<false>, grid, shared_bytes, row, operands,
          results, tally, d);
 }
 
@@ -574,25 +577,20 @@ void run_plain_fma(const ModelRow& row, const DeviceOperands& operands) {
   const int stored = stored_k(row.row, shape.k), columns = std::min(columns_per_tile, shape.n);
   const int shared_bytes =
       static_cast<int>(sizeof(float)) * (shape.m * (stored | 1) + stored * columns);
-  if (shared_bytes > 48 * 1024)
-    check_cuda(cudaFuncSetAttribute(plain_fma_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    shared_bytes),
-               std::string_view(row.row.name));
   const dim3 grid(static_cast<unsigned>(operands.executions),
                   static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
-  plain_fma_kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(
-      shape, stored, operands);
-  check_cuda(cudaGetLastError(), std::string_view(row.row.name));
+  launch(row, plain_fma_kernel, grid, shared_bytes, shape, stored, operands);
 }
 
 void run_reference(const ModelRow& row, const DeviceOperands& operands,
-                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d) {
+                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d,
+                   DeviceCoverage* coverage) {
   const Shape& shape = row.row.shape;
   const std::int64_t total = operands.executions * shape.m * shape.n;
   const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
-  const int stored = stored_k(row.row, shape.k);
-  if (stored <= 64) return launch(reference_kernel<64>, grid, 0, row, operands, results, tally, d);
-  launch(reference_kernel<max_k>, grid, 0, row, operands, results, tally, d);
+  const bool is_short = stored_k(row.row, shape.k) <= 64;
+  launch(row, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, row, operands,
+         results, tally, d, coverage);
 }
 
 }  // namespace guardbit::gpu

@@ -36,8 +36,9 @@ void run_model(const ModelRow& row, const DeviceOperands& operands, const Device
 /// are merely read as numbers. Results are thrown away.
 void run_plain_fma(const ModelRow& row, const DeviceOperands& operands);
 
-/// The same as run_model by the reference.
+/// The same as run_model by the reference; `coverage`, where given, counts events.
 void run_reference(const ModelRow& row, const DeviceOperands& operands,
-                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {});
+                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {},
+                   DeviceCoverage* coverage = nullptr);
 
 }  // namespace guardbit::gpu

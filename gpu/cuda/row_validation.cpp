@@ -48,6 +48,18 @@ std::uint64_t model_result(const TensorCoreInstruction& row,
   return emulator::dot(model, x.view());
 }
 
+std::vector<std::string_view> unseen_events(const emulator::MatrixInstruction& model,
+                                            const std::vector<FamilyReport>& families) {
+  emulator::Coverage all;
+  for (const FamilyReport& family : families) all += family.coverage;
+  std::vector<std::string_view> unseen;
+  if (all.outputs == 0) return unseen;
+  const emulator::EventSet possible = emulator::possible_events(model);
+  for (const emulator::EventEntry& entry : emulator::events)
+    if (possible.contains(entry.event) && all.of(entry.event) == 0) unseen.push_back(entry.name);
+  return unseen;
+}
+
 }  // namespace
 
 RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
@@ -73,6 +85,7 @@ RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixI
       judged_by_reference += part.reference_outputs;
       family.outputs += part.outputs;
       family.mismatches += part.mismatches;
+      family.coverage += part.coverage;
       report.outputs += part.outputs;
       report.mismatches += part.mismatches;
       report.reference_outputs += part.reference_outputs;
@@ -82,6 +95,7 @@ RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixI
         report.mismatch = validator.read(*part.first_mismatch);
     }
   }
+  report.never = unseen_events(model, report.families);
   report.plain_fma_seconds = validator.plain_fma_seconds() * static_cast<double>(report.outputs) /
                              static_cast<double>(validator.outputs());
   return report;

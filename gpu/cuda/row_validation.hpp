@@ -24,6 +24,7 @@ struct ValidationPlan {
 struct FamilyReport {
   std::string_view name;
   std::uint64_t outputs = 0, mismatches = 0;
+  emulator::Coverage coverage;  ///< of the outputs that the reference judged
 };
 
 struct RowReport {
@@ -32,6 +33,7 @@ struct RowReport {
   double plain_fma_seconds = 0;  ///< of as many dot products by FP32 multiply-adds; 0: not measured
   ValidationSeconds seconds;
   std::vector<FamilyReport> families;
+  std::vector<std::string_view> never;  ///< events that the row can show and no family showed
   std::optional<Batch> mismatch;  ///< the first execution that differed, with the device's results
   bool interrupted = false;
 };

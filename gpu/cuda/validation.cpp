@@ -21,7 +21,8 @@ Validator::Validator(const TensorCoreInstruction& row, const emulator::MatrixIns
       model_(model_row(model, {row.negate_a, row.negate_b, row.ignore_c})),
       has_kernel_(model_accepts(model)),
       staging_(row, model, std::max<std::int64_t>(4, outputs / (row.m * row.n))),
-      tallies_(2 * sizeof(DeviceTally), row.name) {}
+      tallies_(2 * sizeof(DeviceTally), row.name),
+      coverage_(sizeof(DeviceCoverage), row.name) {}
 
 double Validator::plain_fma_seconds() {
   timer_.start();
@@ -34,6 +35,7 @@ ValidationPart Validator::run(InputFamily family, std::uint64_t seed, std::int64
   ValidationPart part;
   std::array<DeviceTally, 2> tallies{};
   tallies_.write(std::as_bytes(std::span(tallies)));
+  coverage_.clear();
   const auto timed = [&](double& seconds, auto work) {
     timer_.start();
     work();
@@ -53,14 +55,20 @@ ValidationPart Validator::run(InputFamily family, std::uint64_t seed, std::int64
         std::min(executions(), static_cast<std::int64_t>((reference_outputs + each - 1) / each));
   }
   if (judged_operands.executions != 0)
-    timed(part.seconds.reference,
-          [&] { run_reference(model_, judged_operands, staging_.results(), tally + 1); });
+    timed(part.seconds.reference, [&] {
+      run_reference(model_, judged_operands, staging_.results(), tally + 1, {},
+                    coverage_.as<DeviceCoverage>());
+    });
   tallies_.read(std::as_writable_bytes(std::span(tallies)));
   const DeviceTally& judged = has_kernel_ ? tallies[0] : tallies[1];
   part.outputs = judged.outputs;
   part.mismatches = judged.mismatches;
   part.reference_outputs = tallies[1].outputs;
   part.reference_mismatches = tallies[1].mismatches;
+  DeviceCoverage coverage;
+  coverage_.read(std::as_writable_bytes(std::span(&coverage, 1)));
+  part.coverage.outputs = part.reference_outputs;
+  std::copy_n(std::begin(coverage.counts), emulator::event_count, part.coverage.counts.begin());
   const std::uint64_t index = std::min(tallies[0].first, tallies[1].first);
   if (index != ~0ULL)
     part.first_mismatch = static_cast<std::int64_t>(index) / (std::int64_t{row_.m} * row_.n);

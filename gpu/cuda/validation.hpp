@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "emulator/coverage.hpp"
 #include "gpu/cuda/model.hpp"
 #include "gpu/cuda/staging.hpp"
 
@@ -20,6 +21,7 @@ struct ValidationSeconds {
 struct ValidationPart {
   std::uint64_t outputs = 0, mismatches = 0;
   std::uint64_t reference_outputs = 0, reference_mismatches = 0;
+  emulator::Coverage coverage;                 ///< of what the reference judged
   std::optional<std::int64_t> first_mismatch;  ///< execution within the launch
   ValidationSeconds seconds;
 };
@@ -52,7 +54,7 @@ class Validator {
   ModelRow model_;
   bool has_kernel_;
   Staging staging_;
-  DeviceBuffer tallies_;
+  DeviceBuffer tallies_, coverage_;
   DeviceTimer timer_;
 };
 

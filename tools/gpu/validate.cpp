@@ -115,7 +115,8 @@ Json json_of(const TensorCoreInstruction& row, const RowReport& report, const st
             {"model", report.seconds.model},
             {"reference", report.seconds.reference},
             {"plain_fma", report.plain_fma_seconds}}},
-          {"families", families}};
+          {"families", families},
+          {"never", report.never}};
 }
 
 class Campaign {
@@ -170,6 +171,8 @@ class Campaign {
       if (family.mismatches != 0)
         std::cout << "  " << family.name << ": " << family.mismatches << " of " << family.outputs
                   << '\n';
+    for (const std::string_view event : report.never)
+      std::cout << "  no family showed: " << event << '\n';
   }
 
   void save(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
