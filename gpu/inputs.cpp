@@ -45,6 +45,26 @@ void fill_positions(Execution& x) {
     }
 }
 
+/// Scale factors around one, so that scaled values stay within the range of the other operands;
+/// now and then any code, NaN among them, where `any_code` asks for that.
+void fill_scales(Execution& x, bool any_code) {
+  const Format& type = x.row.scale.format;
+  const auto scale = [&]() -> std::uint64_t {
+    if (any_code && x.random.chance(3)) return x.random.bits() & word_mask(type);
+    const auto exponent = static_cast<std::uint64_t>(type.bias + x.random.range(-3, 3));
+    return exponent << type.fraction_bits |
+           (any_code ? x.random.bits() & formats::low_bits(type.fraction_bits) : 0);
+  };
+  const auto count = static_cast<std::size_t>(x.row.scale.count);
+  const auto fill = [&](std::vector<std::uint64_t>& scales, int vectors) {
+    const std::size_t size = count * static_cast<std::size_t>(vectors);
+    const std::size_t first = size * static_cast<std::size_t>(x.index());
+    for (std::size_t i = 0; i < size; ++i) scales[first + i] = scale();
+  };
+  fill(x.batch().a_scale, x.row.m);
+  fill(x.batch().b_scale, x.row.n);
+}
+
 }  // namespace
 
 std::vector<std::string_view> families(const TensorCoreInstruction& row) {
@@ -67,6 +87,7 @@ Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
+    if (row.scale.count != 0) fill_scales(x, true);
     const auto count = static_cast<int>(list.size());
     list[static_cast<std::size_t>(t % count)].fill(x, t / count);
     if (row.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
@@ -80,6 +101,7 @@ Batch make_mixed_tiles(const TensorCoreInstruction& row, int executions, std::ui
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
+    if (row.scale.count != 0) fill_scales(x, true);
     tiles.make_columns(x);
     for (int i = 0; i < row.m; ++i)
       tiles.rows[static_cast<std::size_t>(t * row.m + i) % tiles.rows.size()].fill(x, i);
@@ -93,6 +115,7 @@ Batch make_small_integers(const TensorCoreInstruction& row, int executions, std:
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
+    if (row.scale.count != 0) fill_scales(x, false);
     const auto small = [&](const Format& type) {
       if (bits(type) == 1) return std::uint64_t{x.random.chance(50)};
       return word_of(type, x.random.range(type.has_sign ? -2 : 0, 2));
@@ -106,6 +129,20 @@ Batch make_small_integers(const TensorCoreInstruction& row, int executions, std:
   return batch;
 }
 
+namespace {
+
+/// The factor that the scales of row i and column j give to the product at k.
+long double scale_of(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j,
+                     int k) {
+  const int count = row.scale.count;
+  if (count == 0) return 1;
+  const int s = k / (row.k / count);
+  return value_of(row.scale.format, batch.a_scale[element_index(row.m, count, t, i, s)]) *
+         value_of(row.scale.format, batch.b_scale[element_index(count, row.n, t, s, j)]);
+}
+
+}  // namespace
+
 long double exact_total(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j) {
   long double total = value_of(row.c, batch.c[element_index(row.m, row.n, t, i, j)]);
   const bool exclusive = row.name.find("xor") != std::string_view::npos;
@@ -115,7 +152,8 @@ long double exact_total(const TensorCoreInstruction& row, const Batch& batch, in
     const int k = row.sparse ? dense_column(row, s, batch.e[a]) : s;
     const std::uint64_t a_code = batch.a[a], b_code = batch.b[element_index(row.k, row.n, t, k, j)];
     total += exclusive ? static_cast<long double>(a_code ^ b_code)
-                       : sign * value_of(row.a, a_code) * value_of(row.b, b_code);
+                       : sign * value_of(row.a, a_code) * value_of(row.b, b_code) *
+                             scale_of(row, batch, t, i, j, k);
   }
   return total;
 }
