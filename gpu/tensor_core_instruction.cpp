@@ -1,5 +1,7 @@
 #include "gpu/tensor_core_instruction.hpp"
 
+#include <algorithm>
+
 #include "emulator/catalogue.hpp"
 #include "formats/error.hpp"
 #include "gpu/words.hpp"
@@ -68,7 +70,7 @@ const TensorCoreInstruction* find_plain(std::string_view name) {
 }
 
 int operand_bits(const TensorCoreInstruction& row, const Format& type) {
-  return row.byte_containers ? 8 : word_bits(type);
+  return row.byte_containers ? std::max(8, word_bits(type)) : word_bits(type);
 }
 
 int padding_below(const TensorCoreInstruction& row, const Format& type) {

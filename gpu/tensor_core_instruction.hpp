@@ -70,7 +70,7 @@ const TensorCoreInstruction* find_plain(std::span<const TensorCoreInstruction> t
 /// The plain form of that name in tensor_core_instructions().
 const TensorCoreInstruction* find_plain(std::string_view name);
 
-/// Bits that an element of A or B takes in registers or shared memory.
+/// Bits that an element of an operand takes in registers or shared memory.
 int operand_bits(const TensorCoreInstruction& row, const Format& type);
 /// Zero bits below the element in them: FP4 stands in the middle of its byte (PTX ISA, mma).
 int padding_below(const TensorCoreInstruction& row, const Format& type);
