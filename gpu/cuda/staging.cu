@@ -34,7 +34,7 @@ struct PackJob {
   const std::int32_t* table;
   std::int64_t count;  ///< words of all images
   std::int64_t per_image;
-  int words, per_word, element_bits;
+  int words, per_word, element_bits, padding;
 };
 
 __global__ void __launch_bounds__(threads) pack_kernel(PackJob job) {
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(threads) pack_kernel(PackJob job) {
     if (in_word[place] < 0) continue;
     const std::uint64_t element = load_element(
         job.elements, static_cast<std::size_t>(image * job.per_image + in_word[place]));
-    bits |=
-        job.element_bits == 64 ? element >> (word % 2 * 32) : element << (place * job.element_bits);
+    bits |= job.element_bits == 64 ? element >> (word % 2 * 32)
+                                   : element << (place * job.element_bits + job.padding);
   }
   job.images[index] = static_cast<std::uint32_t>(bits);
 }
@@ -130,7 +130,7 @@ Staging::StagedOperand Staging::make_operand(const Format& type,
                                              const std::vector<std::int64_t>& offsets, int bytes,
                                              std::int64_t elements) const {
   const int container = container_bytes(type);
-  WordTable words = invert(offsets, bytes, word_bits(type));
+  WordTable words = invert(offsets, bytes, operand_bits(row_, type), padding_below(row_, type));
   DeviceBuffer table(bytes_of(words.elements), row_.name);
   return {DeviceBuffer(static_cast<std::size_t>(elements * container), row_.name),
           DeviceBuffer(static_cast<std::size_t>(images_ * bytes), row_.name),
@@ -183,7 +183,8 @@ void Staging::pack(const StagedOperand& operand) const {
                     operand.per_image,
                     operand.words.words,
                     operand.words.per_word,
-                    operand.words.element_bits};
+                    operand.words.element_bits,
+                    operand.words.padding};
   pack_kernel<<<blocks_for(job.count), threads>>>(job);
   check_cuda(cudaGetLastError(), row_.name);
 }

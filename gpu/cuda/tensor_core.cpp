@@ -11,13 +11,15 @@ void run_images(const TensorCoreInstruction& row, Batch& batch,
   const ImageLayout layout = layout_images(row);
   const PackedOperands packed = pack(row, layout, batch);
   const DeviceBuffer a(packed.a, row.name), b(packed.b, row.name), c(packed.c, row.name),
-      e(packed.e, row.name);
+      e(packed.e, row.name), a_scale(packed.a_scale, row.name), b_scale(packed.b_scale, row.name);
   const DeviceBuffer d(
       static_cast<std::size_t>(layout.d_bytes) * static_cast<std::size_t>(packed.images), row.name);
   launch({.a = a.as(),
           .b = b.as(),
           .c = c.as(),
           .e = row.sparse ? e.as() : nullptr,
+          .a_scale = row.scale.count != 0 ? a_scale.as() : nullptr,
+          .b_scale = row.scale.count != 0 ? b_scale.as() : nullptr,
           .d = d.as(),
           .images = packed.images,
           .a_bytes = layout.a_bytes,

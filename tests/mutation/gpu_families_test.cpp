@@ -32,8 +32,8 @@ std::vector<Subject> subjects() {
   std::vector<Subject> found;
   for (const TensorCoreInstruction& instruction : guardbit::gpu::tensor_core_instructions()) {
     if (!instruction.variant.empty()) continue;
-    Subject subject{&instruction, guardbit::emulator::require_instruction("sm_90", instruction.name,
-                                                                          "gpu families")};
+    Subject subject{&instruction, guardbit::emulator::require_instruction(
+                                      instruction.arch, instruction.name, "gpu families")};
     subject.row.shape.k = instruction.stored_k();
     subject.row.sparsity = {};
     const auto same = [&](const Subject& x) { return same_arithmetic(x.row, subject.row); };
@@ -104,7 +104,7 @@ std::vector<Subject> sparse_subjects() {
   for (const TensorCoreInstruction& instruction : guardbit::gpu::tensor_core_instructions()) {
     if (!instruction.variant.empty() || !instruction.sparse) continue;
     const Subject subject{&instruction, guardbit::emulator::require_instruction(
-                                            "sm_90", instruction.name, "gpu families")};
+                                            instruction.arch, instruction.name, "gpu families")};
     const auto same = [&](const Subject& x) { return x.row.sparsity == subject.row.sparsity; };
     if (std::none_of(found.begin(), found.end(), same)) found.push_back(subject);
   }

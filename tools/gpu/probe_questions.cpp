@@ -78,7 +78,7 @@ int run(const Options& options) {
   gpu::check_question_ids(options.ids);
   std::optional<gpu::Device> device;
   gpu::Answerer answerer{gpu::run_on_tensor_core, gpu::run_translated_by_driver};
-  std::string_view arch = "sm_90";
+  std::string_view arch = gpu::tensor_core_instructions().front().arch;
   if (options.model.empty()) {
     device = gpu::require_device();
   } else {

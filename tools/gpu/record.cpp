@@ -121,6 +121,7 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
   std::vector<TensorCoreInstruction> rows;
   for (const TensorCoreInstruction& row : tensor_core_instructions()) {
     if (capture_stem(row).find(options.only) == std::string::npos) continue;
+    if (row.size_sweep && options.only.empty()) continue;
     if (options.refresh && !std::filesystem::exists(capture_path(options, row))) continue;
     rows.push_back(row);
   }
