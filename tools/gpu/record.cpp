@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/error.hpp"
+#include "formats/nearest.hpp"
 #include "gpu/capture.hpp"
 #include "gpu/cuda/checks.hpp"
 #include "gpu/cuda/device.hpp"
@@ -23,7 +24,8 @@ namespace {
 using namespace gpu;
 
 struct Options {
-  std::string folder;
+  std::string name, output;  // one instruction into one file, or
+  std::string folder;        // many into a folder
   std::string only;
   std::string sass;
   std::uint64_t seed = 20261120;
@@ -59,6 +61,7 @@ int mixed_execution_count(const TensorCoreInstruction& row) {
 }
 
 std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
+  if (!options.output.empty()) return options.output;
   return options.folder + "/" + capture_stem(row) + ".safetensors";
 }
 
@@ -76,7 +79,7 @@ class Recorder {
                                  : make_inputs(row, execution_count(row), options_.seed);
     run_on_tensor_core(row, batch);
     for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
-    if (row.n > widest_written) return;
+    if (row.n > widest_written && options_.output.empty()) return;
     auto metadata = metadata_;
     if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
     const auto names = families(row);
@@ -116,8 +119,30 @@ class Recorder {
   int breaches_ = 0;
 };
 
+/// The one instruction of that name, or of that name and variant as its capture is named.
+TensorCoreInstruction require_row(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+    if (capture_stem(row) == name || (row.name == name && row.variant.empty())) return row;
+    names.push_back(row.name);
+  }
+  throw formats::Error("gpu record", formats::unknown_name("instruction", name, names),
+                       "see 'guardbit gpu list'");
+}
+
 /// The instructions that the options ask for.
 std::vector<TensorCoreInstruction> choose(const Options& options) {
+  if (options.name.empty() != options.output.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --output go together");
+  if (!options.name.empty() && !options.folder.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --into exclude each other");
+  if (!options.name.empty()) return {require_row(options.name)};
+  if (options.folder.empty()) {
+    if (!options.replays.empty()) return {};
+    throw formats::Error("gpu record", "needs INSTRUCTION and --output, --into, or --replay");
+  }
+  if (!std::filesystem::is_directory(options.folder))
+    throw formats::Error(options.folder, "is not a folder");
   std::vector<TensorCoreInstruction> rows;
   for (const TensorCoreInstruction& row : tensor_core_instructions()) {
     if (capture_stem(row).find(options.only) == std::string::npos) continue;
@@ -130,8 +155,6 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (!std::filesystem::is_directory(options.folder))
-    throw formats::Error(options.folder, "is not a folder");
   const auto rows = choose(options);
   for (const TensorCoreInstruction& row : rows) check_against_catalogue(row);
   Recorder recorder(options, require_device());
@@ -148,8 +171,10 @@ void add_gpu_record(CLI::App& gpu, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* const command = gpu.add_subcommand(
       "record", "Record what this machine's tensor core computes, as capture files");
-  command->add_option("folder", options->folder, "Existing folder for the capture files")
-      ->required();
+  command->add_option("INSTRUCTION", options->name, "One instruction; see 'guardbit gpu list'");
+  command->add_option("-o,--output", options->output, "The capture file of that instruction");
+  command->add_option("--into", options->folder,
+                      "Existing folder for the captures of all instructions instead");
   command->add_option("--only", options->only,
                       "Only instructions whose capture name contains this text");
   command->add_flag("--refresh", options->refresh,
@@ -162,7 +187,9 @@ void add_gpu_record(CLI::App& gpu, int& status) {
   command->add_option("--replay", options->replays, "Captures to execute again and compare");
   command->footer(
       "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
-      "Example: guardbit gpu record --mixed --refresh tests/golden/h200");
+      "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+      "-o wgmma.safetensors\n"
+      "         guardbit gpu record --mixed --refresh --into tests/golden/h200");
   command->callback([options, &status] { status = run(*options); });
 }
 
