@@ -165,7 +165,9 @@ class TileConfiguration {
         : "memory");
     switch (instruction) {
       case Instruction::tdpbf16ps: asm volatile("tdpbf16ps %tmm2, %tmm1, %tmm0"); break;
-      case Instruction::tdpfp16ps: asm volatile("tdpfp16ps %tmm2, %tmm1, %tmm0"); break;
+      case Instruction::tdpfp16ps:  // tdpfp16ps %tmm2, %tmm1, %tmm0, which assemblers of 2022 lack
+        asm volatile(".byte 0xc4, 0xe2, 0x6b, 0x5c, 0xc1");
+        break;
       case Instruction::tdpbssd: asm volatile("tdpbssd %tmm2, %tmm1, %tmm0"); break;
       case Instruction::tdpbsud: asm volatile("tdpbsud %tmm2, %tmm1, %tmm0"); break;
       case Instruction::tdpbusd: asm volatile("tdpbusd %tmm2, %tmm1, %tmm0"); break;
