@@ -1,10 +1,10 @@
 #include "tests/mutation/unobservable.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "formats/catalogue.hpp"
 #include "tests/emulator/oracle_rules.hpp"
+#include "tests/mutation/row_numbers.hpp"
 
 namespace guardbit::tests {
 
@@ -12,20 +12,8 @@ namespace {
 
 using emulator::AccumulatorSpec;
 using emulator::Operation;
-using emulator::Source;
-using emulator::Step;
 using emulator::Summation;
-using formats::Format;
 using formats::Rounding;
-
-constexpr int never = std::numeric_limits<int>::max() / 2;
-
-const Step& step_of(const MatrixInstruction& row, int index) {
-  return row.steps.list.at(static_cast<std::size_t>(index));
-}
-
-/// Exponent of the smallest positive number: every number of the format is a multiple of it.
-int unit_of(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
 
 bool is_chain(Summation s) { return s == Summation::fma_chain || s == Summation::pairwise; }
 /// Do the operands decide the sign and payload of a NaN?
@@ -34,93 +22,6 @@ bool keeps_payload(const AccumulatorSpec& spec) {
          spec.nan == emulator::NanPolicy::operand_bca;
 }
 bool to_nearest(Rounding r) { return r == Rounding::nearest_even || r == Rounding::nearest_away; }
-
-// ---- What the numbers of a row are multiples of (NUMERICS 1.3) ---------------------------------
-
-int product_unit(const MatrixInstruction& row) {
-  const int unscaled = unit_of(row.a) + unit_of(row.b);
-  return row.scale.count == 0 ? unscaled : unscaled + 2 * unit_of(row.scale.format);
-}
-
-/// The largest exponent that a product is aligned by.
-int highest_product(const MatrixInstruction& row) {
-  const int unscaled = formats::max_exponent(row.a) + formats::max_exponent(row.b);
-  return row.scale.count == 0 ? unscaled : unscaled + 2 * formats::max_exponent(row.scale.format);
-}
-
-Format kept_format(const Step& step) {
-  Format f = step.result;
-  if (step.spec.result_fraction_bits != 0) f.fraction_bits = step.spec.result_fraction_bits;
-  return f;
-}
-
-const Format& source_format(const MatrixInstruction& row, Source source, const Format& own) {
-  if (source == Source::c) return row.c;
-  return static_cast<int>(source) < 0 ? own : step_of(row, static_cast<int>(source)).result;
-}
-
-int result_unit(const MatrixInstruction& row, int index);
-
-int source_unit(const MatrixInstruction& row, Source source) {
-  if (source == Source::c) return unit_of(row.c);
-  return static_cast<int>(source) < 0 ? never : result_unit(row, static_cast<int>(source));
-}
-
-/// The exact sum of a step, before its rounding, is a multiple of 2^this.
-int sum_unit(const MatrixInstruction& row, int index) {
-  const Step& step = step_of(row, index);
-  int addend = source_unit(row, step.addend);
-  if (step.operation == Operation::convert) return addend;
-  if (step.operation == Operation::add) return std::min(addend, source_unit(row, step.other));
-  if (step.spec.summation == Summation::fused && addend != never) {
-    // A nonzero addend sets a grid no finer than this, and is cut to it.
-    const Format& f = source_format(row, step.addend, step.result);
-    addend = std::max(addend, formats::min_exponent(f) - step.spec.kept_fraction_bits);
-  }
-  return std::min(addend, product_unit(row));
-}
-
-int result_unit(const MatrixInstruction& row, int index) {
-  return std::max(sum_unit(row, index), unit_of(kept_format(step_of(row, index))));
-}
-
-/// Does a fused step with at least `kept` fraction bits ever cut a nonzero bit?
-bool never_cuts(const MatrixInstruction& row, int index, int kept) {
-  const Step& step = step_of(row, index);
-  const int products = highest_product(row);
-  const int addend_unit = source_unit(row, step.addend);
-  const bool zero_addend = addend_unit == never;
-  const Format& f = source_format(row, step.addend, step.result);
-  const int largest = zero_addend ? products : std::max(products, formats::max_exponent(f));
-  if (largest - kept > product_unit(row)) return false;
-  return zero_addend || (kept >= f.fraction_bits && products - kept <= addend_unit);
-}
-
-/// Can a result of the step be subnormal, before its own flushing? Sums of chains and additions
-/// that are never that small keep every -0 that they are given and make none.
-bool never_underflows(const MatrixInstruction& row, int index) {
-  return sum_unit(row, index) >= formats::min_exponent(kept_format(step_of(row, index)));
-}
-
-/// Is a zero that the source gives always +0?
-bool zero_is_positive(const MatrixInstruction& row, Source source) {
-  if (static_cast<int>(source) < 0) return source == Source::positive_zero;
-  const int index = static_cast<int>(source);
-  const Step& step = step_of(row, index);
-  if (step.operation == Operation::convert || !never_underflows(row, index)) return false;
-  if (step.spec.result == Rounding::downward) return false;  // exact cancellation gives -0
-  return zero_is_positive(row, step.addend) ||
-         (step.operation == Operation::add && zero_is_positive(row, step.other));
-}
-
-/// Can the source hand on a subnormal number?
-bool gives_subnormals(const MatrixInstruction& row, Source source) {
-  if (source == Source::c) return true;
-  const int index = static_cast<int>(source);
-  if (index < 0) return false;
-  return step_of(row, index).spec.output == emulator::Subnormals::keep &&
-         !never_underflows(row, index);
-}
 
 int selected_products(const MatrixInstruction& row, const Step& step) {
   int count = 0;
