@@ -319,7 +319,8 @@ constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOper
     const std::size_t at = index++;
     if (step.operation == Operation::dot) continue;
     const auto source = [&](Source from) {
-      return read_exactly(read_source(from, row, operands, registers, step.result));
+      return formats::exactly(
+          decode_register(step.spec, read_source(from, row, operands, registers, step.result)));
     };
     const bool adds = step.operation == Operation::add;
     const Unrounded x = source(step.addend);

@@ -67,7 +67,9 @@ Overflow::Nan nan_rule(const ConversionRule& rule, bool satfinite) {
            ? formats::bits(rule.source) >= 32  // FP16 and BF16 are added to -0: HADD2, HFMA2.BF16
            : rule.source == formats::bf16 && rule.destination == formats::fp32);
   if (moved) return Overflow::Nan::cut;
-  return rule.destination == formats::fp64 ? Overflow::Nan::payload : Overflow::Nan::all_ones;
+  // FP64 units keep payloads in both directions (an H200 answered so).
+  const bool fp64_unit = rule.source == formats::fp64 || rule.destination == formats::fp64;
+  return fp64_unit ? Overflow::Nan::payload : Overflow::Nan::all_ones;
 }
 
 Overflow overflow_rule(const ConversionRule& rule, bool sat, bool satfinite) {

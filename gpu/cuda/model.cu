@@ -289,18 +289,14 @@ __device__ std::uint64_t run_row(const ModelRow& model, const Line<Sparse>& line
   Registers registers{};
   for (int index = 0; index < row.steps.count; ++index) {
     const Step& step = row.steps.list[static_cast<std::size_t>(index)];
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[static_cast<std::size_t>(index)];
     result.format = step.result;
     if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
       const int begin = model.begin[index];
       result.code = dot_step(row, step, line, begin, begin + model.count[index], addend);
-    } else if (step.operation == Operation::convert) {
-      result.code = encode_result(step.spec, step.result, read_exactly(addend));
     } else {
-      const Register other = read_source(step.other, row, operands, registers, step.result);
-      result.code = encode_result(step.spec, step.result,
-                                  formats::add(read_exactly(addend), read_exactly(other)));
+      result.code = scalar_step(row, step, operands, registers);
     }
   }
   return registers[static_cast<std::size_t>(row.steps.count - 1)].code;
