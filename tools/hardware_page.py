@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Prints docs/HARDWARE.md from the JSON records of runs on hardware.
 
-usage: hardware_page.py FOLDER_OF_RECORDS
+usage: hardware_page.py RECORD_OR_FOLDER_OF_RECORDS...
+       hardware_page.py --fold RECORD_OF_VALIDATE
 
-A record is what `guardbit gpu probe-questions`, `validate`, `convert` and `gemm` write; its kind shows in its keys.
+--fold prints the record with the rows of one name up to M and N added up, as docs/hardware/ keeps it. A record is what `guardbit gpu probe-questions`, `validate`, `convert` and `gemm` write; its kind shows in its keys.
 Kinds and keys that are not there are left out of the page.
 """
 import collections
@@ -214,12 +215,13 @@ def validation_families(record):
         entry = families.setdefault((unit, k, types), {
             "forms": 0, "outputs": 0, "mismatches": 0, "seconds": collections.Counter(), "sass": [],
             "inputs": [], "events": collections.Counter()})
-        entry["forms"] += 1
+        entry["forms"] += row.get("forms", 1)
         entry["outputs"] += row.get("outputs", 0)
         entry["mismatches"] += row.get("mismatches", 0)
         entry["seconds"].update(row.get("seconds", {}))
         sass = row.get("sass", "")
         for mnemonic in [sass] if isinstance(sass, str) else sass:
+            mnemonic = re.sub(r"(?<=GMMA\.)64x\d+|(?<=SP\.)64x\d+", "64xN", mnemonic)
             if mnemonic and mnemonic not in entry["sass"]:
                 entry["sass"].append(mnemonic)
         for family in row.get("families", []):
@@ -229,6 +231,35 @@ def validation_families(record):
         for event in row.get("never", []):
             entry["events"].setdefault(event, 0)
     return families
+
+
+def folded_validation(record):
+    """The record with one row for each name up to M and N."""
+    rows = collections.OrderedDict()
+    for row in record["rows"]:
+        unit, types, k, _ = parts_of(row["name"])
+        entry = rows.setdefault((unit, k, types), {
+            "name": row["name"], "forms": 0, "sass": [], "outputs": 0, "mismatches": 0, "reference_outputs": 0,
+            "reference_mismatches": 0, "seconds": collections.Counter(), "families": collections.OrderedDict(),
+            "never": set(row["never"])})
+        entry["forms"] += 1
+        if row["sass"] and row["sass"] not in entry["sass"]:
+            entry["sass"].append(row["sass"])
+        for key in ("outputs", "mismatches", "reference_outputs", "reference_mismatches"):
+            entry[key] += row[key]
+        entry["seconds"].update(row["seconds"])
+        entry["never"] &= set(row["never"])
+        for family in row["families"]:
+            merged = entry["families"].setdefault(family["name"], {
+                "name": family["name"], "outputs": 0, "mismatches": 0, "observed": 0, "coverage": collections.Counter()})
+            for key in ("outputs", "mismatches", "observed"):
+                merged[key] += family[key]
+            merged["coverage"].update(family["coverage"])
+    for entry in rows.values():
+        entry["seconds"] = {key: round(seconds, 4) for key, seconds in entry["seconds"].items()}
+        entry["families"] = list(entry["families"].values())
+        entry["never"] = sorted(entry["never"])
+    return {**record, "rows": list(rows.values())}
 
 
 def coverage_text(events):
@@ -263,11 +294,23 @@ def validation_section(record):
 
 
 def conversions_section(record):
-    rows = [[f"`{row['name']}`", count(row.get("inputs", "")), count(row.get("mismatches", "")), f"`{row.get('digest', '')}`"]
-            for row in record["conversions"]]
-    return ("## Conversions\n\n`guardbit gpu convert` gives every input to each conversion instruction and compares with the "
-            "model. The digest is of all results in order; `guardbit gpu convert` without a GPU gives the same one.\n\n" +
-            table(["conversion", "inputs", "mismatches", "digest"], rows, "lrrl") + "\n")
+    groups = collections.OrderedDict()
+    for row in record["conversions"]:
+        parts = row["name"].split(".")
+        entry = groups.setdefault((parts[-1], parts[-2]), {"forms": [], "inputs": 0, "mismatches": 0, "each": set()})
+        entry["forms"].append(".".join(parts[1:-2]) or "-")
+        entry["inputs"] += row.get("inputs", 0)
+        entry["mismatches"] += row.get("mismatches", 0)
+        exhaustive = row.get("exhaustive", True)
+        entry["each"].add("all" if exhaustive else "a sample")
+    rows = [[source, destination, len(entry["forms"]), ", ".join(entry["forms"]), " or ".join(sorted(entry["each"])),
+             count(entry["inputs"]), count(entry["mismatches"])] for (source, destination), entry in groups.items()]
+    total = sum(entry["inputs"] for entry in groups.values())
+    return ("## Conversions\n\n`guardbit gpu convert` gives every input (of 64-bit sources a sample) to each `cvt` that ptxas "
+            "13.0 accepts and compares with the model. The record, `tests/golden/h200/conversions.json`, holds a digest of the "
+            "device's results for each form, which `guardbit gpu convert --on cpu` reproduces from the model; tests do so.\n\n"
+            f"{count(len(record['conversions']))} forms, {count(total)} inputs.\n\n" +
+            table(["from", "to", "forms", "modifiers", "inputs", "compared", "mismatches"], rows, "llrllrr") + "\n")
 
 
 def flat(entry, prefix=""):
@@ -294,17 +337,23 @@ SECTIONS = [("questions", questions_section), ("rows", validation_section), ("co
 
 AGAIN = """## On your own card
 
-    guardbit gpu list
-    guardbit gpu probe-questions -o docs/hardware/CARD-questions.json
+    tools/prove.sh
 
-puts the questions to the first device; `--model sm_80` lets a model answer instead. `tools/generate_docs.sh` then writes
-this page again.
+builds for the card that is there, compares every instruction and every conversion with the model, asks the questions, and
+writes the records. `guardbit gpu probe-questions --model sm_80` lets a model answer instead. Records in `docs/hardware/`
+(a validation folded by `tools/hardware_page.py --fold`) and `tools/generate_docs.sh` write this page again.
 """
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    records = [(path.name, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    if sys.argv[1] == "--fold":
+        print(json.dumps(folded_validation(json.loads(pathlib.Path(sys.argv[2]).read_text())), indent=None,
+                         separators=(",", ":")).replace('{"name":"', '\n{"name":"'))
+        return
+    paths = []
+    for argument in map(pathlib.Path, sys.argv[1:]):
+        paths += sorted(argument.glob("*.json")) if argument.is_dir() else [argument]
+    records = [(path.name, json.loads(path.read_text())) for path in paths]
     print(INTRODUCTION)
     print(provenance(records))
     for key, section in SECTIONS:

@@ -35,17 +35,31 @@ __device__ inline std::uint64_t load_result(const DeviceResults& results, int re
   return *reinterpret_cast<const std::uint64_t*>(at);
 }
 
-/// Adds a thread's verdict to the tally; every thread of the warp takes part.
-__device__ inline void add_verdict(DeviceTally* tally, bool counted, bool mismatch,
-                                   unsigned long long index) {
-  const unsigned counting = __ballot_sync(0xFFFFFFFFU, counted);
-  const unsigned wrong = __ballot_sync(0xFFFFFFFFU, counted && mismatch);
-  if (threadIdx.x % 32 == 0 && counting != 0) {
-    atomicAdd(&tally->outputs, static_cast<unsigned long long>(__popc(counting)));
-    if (wrong != 0) atomicAdd(&tally->mismatches, static_cast<unsigned long long>(__popc(wrong)));
+/// A thread's verdicts, added to the tally once: atomics on one address are slower than the models.
+struct Verdicts {
+  unsigned outputs = 0, mismatches = 0;
+  unsigned long long first = ~0ULL;
+
+  __device__ void add(bool mismatch, unsigned long long index) {
+    ++outputs;
+    if (!mismatch) return;
+    ++mismatches;
+    first = min(first, index);
   }
-  if (counted && mismatch) atomicMin(&tally->first, index);
-}
+  /// Every thread of the block takes part.
+  __device__ void report(DeviceTally* tally) const {
+    __shared__ unsigned compared;
+    if (threadIdx.x == 0) compared = 0;
+    __syncthreads();
+    const unsigned in_warp = __reduce_add_sync(0xFFFFFFFFU, outputs);
+    if (threadIdx.x % 32 == 0) atomicAdd(&compared, in_warp);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&tally->outputs, static_cast<unsigned long long>(compared));
+    if (mismatches == 0) return;
+    atomicAdd(&tally->mismatches, static_cast<unsigned long long>(mismatches));
+    atomicMin(&tally->first, first);
+  }
+};
 
 /// Counts the events of a thread's output; every thread of the warp takes part.
 __device__ inline void add_events(DeviceCoverage* coverage, std::uint32_t events) {

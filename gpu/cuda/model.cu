@@ -389,24 +389,20 @@ __global__ void __launch_bounds__(threads_per_tile)
   decode_tile(model, operands, t, tile);
   __syncthreads();
   const int outputs = shape.m * tile.columns;
-  for (int base = 0; base < outputs; base += threads_per_tile) {
-    const int output = base + static_cast<int>(threadIdx.x);
-    const bool counted = output < outputs;
-    bool mismatch = false;
-    std::size_t index = 0;
-    if (counted) {
-      const int i = output / tile.columns, j = output % tile.columns;
-      const int place = i * shape.n + tile.first_column + j;
-      index = static_cast<std::size_t>(t) * shape.m * shape.n + place;
-      const std::uint64_t c = model.modifiers.zero_addend ? 0 : load_element(operands.c, index);
-      const std::uint64_t code = run_row(model, tile.line(i, j), c);
-      if (d.data != nullptr) store_element(d, index, code);
-      if (results.images != nullptr)
-        mismatch =
-            load_result(results, formats::bits(model.row.d), t, place, shape.m * shape.n) != code;
-    }
-    if (tally != nullptr) add_verdict(tally, counted, mismatch, index);
+  Verdicts verdicts;
+  for (int output = static_cast<int>(threadIdx.x); output < outputs; output += threads_per_tile) {
+    const int i = output / tile.columns, j = output % tile.columns;
+    const int place = i * shape.n + tile.first_column + j;
+    const std::size_t index = static_cast<std::size_t>(t) * shape.m * shape.n + place;
+    const std::uint64_t c = model.modifiers.zero_addend ? 0 : load_element(operands.c, index);
+    const std::uint64_t code = run_row(model, tile.line(i, j), c);
+    if (d.data != nullptr) store_element(d, index, code);
+    if (results.images != nullptr)
+      verdicts.add(
+          load_result(results, formats::bits(model.row.d), t, place, shape.m * shape.n) != code,
+          index);
   }
+  if (tally != nullptr) verdicts.report(tally);
 }
 
 /// The tile of the model kernel, its operands read as integers, through FP32 multiply-adds.
@@ -448,7 +444,7 @@ __global__ void __launch_bounds__(threads_per_tile)
   const std::int64_t total = operands.executions * m * n;
   const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
   const bool counted = index < total;
-  bool mismatch = false;
+  Verdicts verdicts;
   EventSet events;
   if (counted) {
     const std::int64_t t = index / (m * n);
@@ -467,10 +463,10 @@ __global__ void __launch_bounds__(threads_per_tile)
     const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
     if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
     if (results.images != nullptr)
-      mismatch = load_result(results, formats::bits(row.d), t, place, m * n) != code;
+      verdicts.add(load_result(results, formats::bits(row.d), t, place, m * n) != code,
+                   static_cast<unsigned long long>(index));
   }
-  if (tally != nullptr)
-    add_verdict(tally, counted, mismatch, static_cast<unsigned long long>(index));
+  if (tally != nullptr) verdicts.report(tally);
   if (coverage != nullptr) add_events(coverage, events.bits);
 }
 

@@ -98,9 +98,17 @@ std::string today() {
 
 Json json_of(const TensorCoreInstruction& row, const RowReport& report, const std::string& sass) {
   Json families = Json::array();
-  for (const gpu::FamilyReport& family : report.families)
-    families.push_back(
-        {{"name", family.name}, {"outputs", family.outputs}, {"mismatches", family.mismatches}});
+  for (const gpu::FamilyReport& family : report.families) {
+    Json coverage = Json::object();
+    for (const emulator::EventEntry& entry : emulator::events)
+      if (const std::uint64_t count = family.coverage.of(entry.event); count != 0)
+        coverage[std::string(entry.name)] = count;
+    families.push_back({{"name", family.name},
+                        {"outputs", family.outputs},
+                        {"mismatches", family.mismatches},
+                        {"observed", family.coverage.outputs},
+                        {"coverage", coverage}});
+  }
   return {{"name", row.name},
           {"variant", row.variant},
           {"sass", sass},
