@@ -58,7 +58,8 @@ bool wanted_operands(const Options& options, const TensorCoreInstruction& row) {
   return is_integer(row.a) == (options.operands == "integer");
 }
 
-/// Rows of that very name, or else rows whose name holds the word.
+/// The plain form of that very name or the variant that its capture is named after, or else all
+/// whose name holds the word.
 void choose(const Options& options, const std::string& word,
             std::set<const TensorCoreInstruction*>& chosen) {
   std::set<const TensorCoreInstruction*> exact, holding;
@@ -66,7 +67,8 @@ void choose(const Options& options, const std::string& word,
   for (const TensorCoreInstruction& row : gpu::tensor_core_instructions()) {
     if (!wanted_operands(options, row)) continue;
     names.push_back(row.name);
-    if (row.name == word || gpu::capture_stem(row) == word) exact.insert(&row);
+    const bool plain = row.name == word && row.variant.empty();
+    if (plain || gpu::capture_stem(row) == word) exact.insert(&row);
     if (gpu::capture_stem(row).find(word) != std::string::npos) holding.insert(&row);
   }
   if (exact.empty() && holding.empty())
