@@ -1,0 +1,498 @@
+#pragma once
+
+// D = A * B + C as the matrix unit of a row would give it, block by block on offset accumulators
+// (gpu/offset_accumulator.hpp says what is computed and why it is right). Per 16 x 8 outputs and
+// block: one matrix multiply-add finds the largest exponents, one counts negative products, and one
+// in FP64, rounding down, does the block. All three spread outputs over lanes alike, so the state
+// between blocks stays in registers, as an FP64 that holds D's value.
+
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+
+#include <cstdint>
+
+#include "gpu/cuda/packed_operand.hpp"
+#include "gpu/offset_accumulator.hpp"
+
+namespace guardbit::gpu {
+
+struct MultiplyArguments {
+  const std::byte *a_packed, *b_packed;
+  const std::byte *a, *b, *c;  ///< the operands as codes; c may be null
+  std::byte* d;
+  int m, n, k;
+  int tiles_m, tiles_n, stages;
+  OffsetRule rule;
+  TunedRow row;
+};
+
+// ---- Matrix multiply-adds; fragments as in the PTX ISA ----
+
+template <int regs>
+__device__ inline void add_weights(float (&s)[4], const std::uint32_t* a, const std::uint32_t* b) {
+  if constexpr (regs == 4) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  } else {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+  }
+}
+
+template <int regs>
+__device__ inline void count_signs(int (&n)[4], const std::uint32_t* a, const std::uint32_t* b) {
+  if constexpr (regs == 4) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+        "{%0,%1,%2,%3};"
+        : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+  }
+}
+
+/// Four products per lane and call (of 16 k) at most; each is rounded down on its own.
+template <int k>
+__device__ inline void add_products(double (&d)[4], const double* a, const double* b) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (k == 16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, "
+        "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
+          "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+  } else if constexpr (k == 8) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+  } else {
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+        "{%0,%1,%2,%3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+  }
+#else
+  for (int half = 0; half < 2; ++half) {
+    for (int i = 0; i < k / 4; ++i) {
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rm {%0,%1}, {%2}, {%3}, {%0,%1};"
+          : "+d"(d[2 * half]), "+d"(d[2 * half + 1])
+          : "d"(a[2 * i + half]), "d"(b[i]));
+    }
+  }
+#endif
+}
+
+__device__ inline double multiply_add_down(double a, double b, double c) {
+  return __fma_rd(a, b, c);
+}
+
+// ---- Codes of C and D ----
+
+template <Accumulated kind>
+__device__ inline double addend_of_code(std::uint64_t code) {
+  double c = 0;
+  if constexpr (kind == Accumulated::fp16) {
+    c = __half2float(__ushort_as_half(static_cast<unsigned short>(code)));
+  } else {
+    // Bits below E8M13's are below every grid this addend can meet.
+    const std::uint32_t kept = kind == Accumulated::e8m13 ? 0xFFFFFC00U : ~0U;
+    const auto bits = static_cast<std::uint32_t>(code);
+    const bool special = (bits & 0x7F800000U) == 0x7F800000U;
+    c = __uint_as_float(special ? bits : bits & kept);
+  }
+  return c == 0 ? 0 : c;  // of either sign
+}
+
+template <Accumulated kind>
+__device__ inline std::uint32_t code_of_result(double d) {
+  if constexpr (kind == Accumulated::fp16) return __half_as_ushort(__double2half(d));
+  return __float_as_uint(static_cast<float>(d));
+}
+
+__device__ inline std::uint64_t load_code(const std::byte* codes, const formats::Format& f,
+                                          std::size_t index) {
+  switch (formats::container_bits(f)) {
+    case 8: return reinterpret_cast<const std::uint8_t*>(codes)[index];
+    case 16: return reinterpret_cast<const std::uint16_t*>(codes)[index];
+    default:
+      return reinterpret_cast<const std::uint32_t*>(codes)[index] >> formats::container_shift(f);
+  }
+}
+
+/// A block of one output by the model: what the chain cannot take.
+template <Accumulated kind>
+__device__ __noinline__ double block_by_model(const MultiplyArguments& p, double c, int row,
+                                              int column, int block, bool special_products) {
+  if (c != c) return c;
+  if (isinf(c) && !special_products) return c;
+  const auto a = [&](int i) -> std::uint64_t {
+    const std::int64_t k = source_k(p.row, block, i);
+    return row < p.m && k < p.k
+               ? load_code(p.a, p.row.a, static_cast<std::size_t>(row) * static_cast<std::size_t>(p.k) + static_cast<std::size_t>(k))
+               : 0;
+  };
+  const auto b = [&](int i) -> std::uint64_t {
+    const std::int64_t k = source_k(p.row, block, i);
+    return column < p.n && k < p.k
+               ? load_code(p.b, p.row.b, static_cast<std::size_t>(k) * static_cast<std::size_t>(p.n) + static_cast<std::size_t>(column))
+               : 0;
+  };
+  const std::uint64_t code = model_block(p.row, p.row.terms, a, b, code_of_result<kind>(c));
+  return addend_of_code<kind>(code);
+}
+
+// ---- The kernel ----
+
+/// `terms` products per block; a warp computes 16 * panels_m rows by 8 * panels_n columns, a thread
+/// block warps_m * warps_n of them, from shared memory that holds `stages` times blocks_per_stage.
+template <int terms_, Accumulated kind_, bool composed_, int panels_m_, int panels_n_, int warps_m_,
+          int warps_n_, int stages_, int blocks_per_stage_>
+struct TileShape {
+  static constexpr int terms = terms_;
+  static constexpr Accumulated kind = kind_;
+  static constexpr bool composed = composed_;
+  static constexpr int panels_m = panels_m_, panels_n = panels_n_;
+  static constexpr int warps_m = warps_m_, warps_n = warps_n_;
+  static constexpr int stages = stages_, blocks_per_stage = blocks_per_stage_;
+
+  static constexpr int threads = 32 * warps_m * warps_n;
+  static constexpr int rows = 16 * panels_m * warps_m, columns = 8 * panels_n * warps_n;
+  static constexpr PackedShape a = {terms, true, panels_m * warps_m, blocks_per_stage};
+  static constexpr PackedShape b = {terms, false, panels_n * warps_n, blocks_per_stage};
+  static constexpr int stage_bytes = a.stage_bytes() + b.stage_bytes();
+  static constexpr int shared_bytes = stages * stage_bytes;
+};
+
+/// Registers of one lane for one panel of A or B and one block.
+template <class Shape, bool is_a>
+struct Fragment {
+  static constexpr int highs = is_a ? Shape::terms / 2 : Shape::terms / 4;
+  static constexpr int weights = PackedShape::weight_words(Shape::terms, is_a);
+  static constexpr int words = PackedShape::words(Shape::terms, is_a);
+  std::uint32_t w[words];
+  int exponent[2];
+
+  __device__ void load(const std::byte* record, int lane) {
+    const auto* planes = reinterpret_cast<const uint4*>(record) + lane;
+    for (int i = 0; i < words / 4; ++i) {
+      const uint4 four = planes[32 * i];
+      w[4 * i] = four.x;
+      w[4 * i + 1] = four.y;
+      w[4 * i + 2] = four.z;
+      w[4 * i + 3] = four.w;
+    }
+    const int pair = is_a ? lane / 4 : lane % 4;
+    const int2 e =
+        reinterpret_cast<const int2*>(record + PackedShape::lines_offset(Shape::terms, is_a))[pair];
+    exponent[0] = e.x;
+    exponent[1] = e.y;
+  }
+  __device__ const std::uint32_t* weight() const { return w + highs; }
+  __device__ const std::uint32_t* signs() const { return w + highs + weights; }
+};
+
+template <class Shape>
+struct Tile {
+  static constexpr int terms = Shape::terms;
+  using A = Fragment<Shape, true>;
+  using B = Fragment<Shape, false>;
+
+  __device__ static void sum_weights(float (&s)[4], const A& a, const B& b) {
+    for (float& x : s) x = 0;
+    constexpr int regs = A::weights < 4 ? A::weights : 4;
+    for (int i = 0; i < A::weights / regs; ++i)
+      add_weights<regs>(s, a.weight() + regs * i, b.weight() + regs / 2 * i);
+  }
+
+  __device__ static void count_negative(int (&n)[4], const A& a, const B& b) {
+    for (int& x : n) x = 0;
+    constexpr int regs = A::weights < 4 ? A::weights : 4;
+    for (int i = 0; i < A::weights / regs; ++i)
+      count_signs<regs>(n, a.signs() + regs * i, b.signs() + regs / 2 * i);
+  }
+
+  /// One block: c becomes D of c.
+  __device__ static void run(const OffsetRule& rule, double (&c)[4], const A& a, const B& b) {
+    constexpr ExponentWindow window = exponent_window(terms);
+    float s[4];
+    int negative[4];
+    sum_weights(s, a, b);
+    count_negative(negative, a, b);
+    std::uint32_t high[4];
+    double sum[4];
+    for (int i = 0; i < 4; ++i) {
+      const auto products = static_cast<std::int32_t>(quotient_of(window, s[i])) +
+                            a.exponent[i / 2] + b.exponent[i % 2];
+      high[i] = offset_high<Shape::kind>(rule, high_of(c[i]), products);
+      const std::uint32_t low =
+          offset_low(high_of(c[i]), static_cast<std::uint32_t>(negative[i]));
+      sum[i] = multiply_add_down(c[i], addend_nudge, double_of(high[i], low));
+    }
+    constexpr int k = terms < 16 ? terms : 16;
+    for (int part = 0; part < terms / k; ++part) {
+      double x[k / 2], y[k / 4];
+      for (int i = 0; i < k / 2; ++i) x[i] = __hiloint2double(static_cast<int>(a.w[part * 8 + i]), 0);
+      for (int i = 0; i < k / 4; ++i)
+        y[i] = __hiloint2double(static_cast<int>(b.w[part * 4 + i]), nudge);
+      add_products<k>(sum, x, y);
+    }
+    for (int i = 0; i < 4; ++i)
+      c[i] = rounded_sum<Shape::kind>(sum[i] - double_of(high[i], 0));
+  }
+
+  /// Which of the four outputs the chain cannot take.
+  __device__ static unsigned excluded(const OffsetRule& rule, const double (&c)[4], const A& a,
+                                      const B& b, const std::uint32_t (&a_nonzero)[2],
+                                      const std::uint32_t (&b_nonzero)[2], unsigned& special) {
+    constexpr ExponentWindow window = exponent_window(terms);
+    float s[4];
+    sum_weights(s, a, b);
+    unsigned mask = 0;
+    special = 0;
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t quotient = quotient_of(window, s[i]);
+      const std::int32_t lines = a.exponent[i / 2] + b.exponent[i % 2];
+      const std::int32_t products = static_cast<std::int32_t>(quotient) + lines;
+      const std::uint32_t c_high = high_of(c[i]);
+      const auto addend =
+          static_cast<std::int32_t>(addend_field<Shape::kind>(rule, c_high) + rule.addend_shift);
+      const bool no_products = (a_nonzero[i / 2] & b_nonzero[i % 2]) == 0;
+      // Where the quotient says no more than "below the window": the addend must be above it.
+      const std::int32_t bound = lines + (window.lowest() << exponent_shift);
+      const bool all_zero = no_products && (c_high & 0x7FFFFFFF) == 0;
+      const bool known = is_exact_quotient(window, quotient) || addend >= bound || all_zero;
+      const std::int32_t offset = addend > products ? addend : products;
+      const bool safe = offset >= rule.lowest_offset || no_products;
+      const bool refused = !known || !safe || products >= rule.highest_products ||
+                           (c_high & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
+      const bool is_special = is_special_quotient(window, quotient);
+      mask |= (refused || is_special ? 1U : 0U) << i;
+      special |= (is_special ? 1U : 0U) << i;
+    }
+    return mask;
+  }
+};
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::threads, 1)
+    multiply_tiles(const __grid_constant__ MultiplyArguments p) {
+  using T = Tile<Shape>;
+  constexpr int outputs = Shape::panels_m * Shape::panels_n * 4;
+  static_assert(outputs <= 64);
+  extern __shared__ uint4 shared_memory[];
+  auto* const shared = reinterpret_cast<std::byte*>(shared_memory);
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int warp_m = warp / Shape::warps_n, warp_n = warp % Shape::warps_n;
+
+  // Neighbouring thread blocks share rows of A and columns of B in the cache.
+  constexpr int group = 8;
+  const int per_group = group * p.tiles_n;
+  const int first_tile_m = static_cast<int>(blockIdx.x) / per_group * group;
+  const int rows_in_group = min(group, p.tiles_m - first_tile_m);
+  const int tile_m = first_tile_m + static_cast<int>(blockIdx.x) % per_group % rows_in_group;
+  const int tile_n = static_cast<int>(blockIdx.x) % per_group / rows_in_group;
+
+  const std::size_t a_tile = static_cast<std::size_t>(tile_m) * p.stages * Shape::a.stage_bytes();
+  const std::size_t b_tile = static_cast<std::size_t>(tile_n) * p.stages * Shape::b.stage_bytes();
+  const auto copy_stage = [&](int stage) {
+    std::byte* const to = shared + stage % Shape::stages * Shape::stage_bytes;
+    const std::byte* const from_a =
+        p.a_packed + a_tile + static_cast<std::size_t>(stage) * Shape::a.stage_bytes();
+    const std::byte* const from_b =
+        p.b_packed + b_tile + static_cast<std::size_t>(stage) * Shape::b.stage_bytes();
+    for (int at = static_cast<int>(threadIdx.x) * 16; at < Shape::a.stage_bytes();
+         at += Shape::threads * 16)
+      __pipeline_memcpy_async(to + at, from_a + at, 16);
+    for (int at = static_cast<int>(threadIdx.x) * 16; at < Shape::b.stage_bytes();
+         at += Shape::threads * 16)
+      __pipeline_memcpy_async(to + Shape::a.stage_bytes() + at, from_b + at, 16);
+  };
+
+  const int first_row = tile_m * Shape::rows + warp_m * 16 * Shape::panels_m;
+  const int first_column = tile_n * Shape::columns + warp_n * 8 * Shape::panels_n;
+  const auto row_of = [&](int i, int j) { return first_row + 16 * i + 8 * (j / 2) + lane / 4; };
+  const auto column_of = [&](int i, int j) { return first_column + 8 * i + 2 * (lane % 4) + j % 2; };
+
+  double c[Shape::panels_m][Shape::panels_n][4];
+  double total[Shape::composed ? Shape::panels_m : 1][Shape::composed ? Shape::panels_n : 1][4];
+  bool excluded = false;
+  for (int i = 0; i < Shape::panels_m; ++i)
+    for (int j = 0; j < Shape::panels_n; ++j)
+      for (int e = 0; e < 4; ++e) {
+        const int row = row_of(i, e), column = column_of(j, e);
+        double x = 0;
+        if (p.c != nullptr && row < p.m && column < p.n)
+          x = addend_of_code<Shape::kind>(
+              load_code(p.c, p.row.d, static_cast<std::size_t>(row) * p.n + column));
+        if constexpr (Shape::composed) {
+          total[i][j][e] = x;
+          x = 0;
+        }
+        c[i][j][e] = x;
+        excluded |= (high_of(x) & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
+      }
+  bool any_excluded = __any_sync(~0U, excluded);
+
+  for (int stage = 0; stage < Shape::stages - 1; ++stage) {
+    if (stage < p.stages) copy_stage(stage);
+    __pipeline_commit();
+  }
+  for (int stage = 0; stage < p.stages; ++stage) {
+    __pipeline_wait_prior(Shape::stages - 2);
+    __syncthreads();
+    if (stage + Shape::stages - 1 < p.stages) copy_stage(stage + Shape::stages - 1);
+    __pipeline_commit();
+    const std::byte* const a_stage = shared + stage % Shape::stages * Shape::stage_bytes;
+    const std::byte* const b_stage = a_stage + Shape::a.stage_bytes();
+#pragma unroll 1
+    for (int in_stage = 0; in_stage < Shape::blocks_per_stage; ++in_stage) {
+      const auto a_record = [&](int i) {
+        return a_stage + ((warp_m * Shape::panels_m + i) * Shape::blocks_per_stage + in_stage) *
+                             Shape::a.record_bytes();
+      };
+      const auto b_record = [&](int j) {
+        return b_stage + ((warp_n * Shape::panels_n + j) * Shape::blocks_per_stage + in_stage) *
+                             Shape::b.record_bytes();
+      };
+      if constexpr (Shape::composed) {
+        if (in_stage % 2 == 0) {
+          for (auto& line : c)
+            for (auto& tile : line)
+              for (double& x : tile) x = 0;
+          excluded = false;
+        }
+      }
+
+      unsigned low_a = 0, low_b = 0;
+      if (lane < Shape::panels_m) {
+        low_a = *reinterpret_cast<const unsigned*>(a_record(lane) + Shape::a.low_offset());
+      } else if (lane < Shape::panels_m + Shape::panels_n) {
+        low_b = *reinterpret_cast<const unsigned*>(b_record(lane - Shape::panels_m) +
+                                                   Shape::b.low_offset());
+      }
+      low_a = __reduce_max_sync(~0U, low_a);
+      low_b = __reduce_max_sync(~0U, low_b);
+      const bool plain = low_a + low_b < Shape::terms && !any_excluded;
+
+      // Outputs that the chain cannot take are computed beside it and put back afterwards.
+      std::uint64_t by_model = 0;
+      double modelled[outputs];
+      if (!plain) {
+        std::uint64_t special = 0;
+        for (int i = 0; i < Shape::panels_m; ++i) {
+          typename T::A a;
+          a.load(a_record(i), lane);
+          const auto* const nonzero_a = reinterpret_cast<const uint2*>(
+              a_record(i) + Shape::a.nonzero_offset());
+          const uint2 na = nonzero_a[lane / 4];
+          for (int j = 0; j < Shape::panels_n; ++j) {
+            typename T::B b;
+            b.load(b_record(j), lane);
+            const auto* const nonzero_b = reinterpret_cast<const uint2*>(
+                b_record(j) + Shape::b.nonzero_offset());
+            const uint2 nb = nonzero_b[lane % 4];
+            unsigned is_special = 0;
+            const unsigned mask = T::excluded(p.rule, c[i][j], a, b, {na.x, na.y}, {nb.x, nb.y},
+                                              is_special);
+            const int at = (i * Shape::panels_n + j) * 4;
+            by_model |= std::uint64_t{mask} << at;
+            special |= std::uint64_t{is_special} << at;
+          }
+        }
+        if (by_model != 0) {
+#pragma unroll
+          for (int at = 0; at < outputs; ++at)
+            modelled[at] = c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4];
+          const int block = stage * Shape::blocks_per_stage + in_stage;
+#pragma unroll 1
+          for (std::uint64_t rest = by_model; rest != 0; rest &= rest - 1) {
+            const int at = __ffsll(static_cast<long long>(rest)) - 1;
+            const int tile = at / 4;
+            const double x = block_by_model<Shape::kind>(
+                p, modelled[at], row_of(tile / Shape::panels_n, at % 4),
+                column_of(tile % Shape::panels_n, at % 4), block, (special >> at & 1) != 0);
+            modelled[at] = x;
+            excluded |= (high_of(x) & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
+          }
+        }
+        __syncwarp();
+      }
+
+#pragma unroll
+      for (int i = 0; i < Shape::panels_m; ++i) {
+        typename T::A a;
+        a.load(a_record(i), lane);
+#pragma unroll
+        for (int j = 0; j < Shape::panels_n; ++j) {
+          typename T::B b;
+          b.load(b_record(j), lane);
+          T::run(p.rule, c[i][j], a, b);
+        }
+      }
+
+      if (by_model != 0) {
+#pragma unroll
+        for (int at = 0; at < outputs; ++at)
+          if ((by_model >> at & 1) != 0)
+            c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4] = modelled[at];
+      }
+      if constexpr (Shape::kind == Accumulated::fp16) {
+        bool overflow = false;
+        for (auto& line : c)
+          for (auto& tile : line)
+            for (double& x : tile)
+              overflow |= (high_of(x) & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
+        if (overflow) {
+          excluded = true;
+          for (auto& line : c)
+            for (auto& tile : line)
+              for (double& x : tile)
+                if (fabs(x) >= 65536.0) x = copysign(INFINITY, x);
+        }
+      }
+      if (!plain || Shape::kind == Accumulated::fp16) any_excluded = __any_sync(~0U, excluded);
+
+      if constexpr (Shape::composed) {
+        if (in_stage % 2 == 1) {
+          for (int i = 0; i < Shape::panels_m; ++i)
+            for (int j = 0; j < Shape::panels_n; ++j)
+              for (int e = 0; e < 4; ++e) {
+                double& t = total[i][j][e];
+                if constexpr (Shape::kind == Accumulated::fp16) {
+                  t = __half2float(__double2half(t + c[i][j][e]));
+                } else {
+                  t = __fadd_rn(static_cast<float>(t), static_cast<float>(c[i][j][e]));
+                }
+              }
+          any_excluded = false;
+        }
+      }
+    }
+  }
+
+  for (int i = 0; i < Shape::panels_m; ++i)
+    for (int j = 0; j < Shape::panels_n; ++j)
+      for (int e = 0; e < 4; ++e) {
+        const int row = row_of(i, e), column = column_of(j, e);
+        if (row >= p.m || column >= p.n) continue;
+        double x = c[i][j][e];
+        if constexpr (Shape::composed) x = total[i][j][e];
+        const std::uint32_t code = code_of_result<Shape::kind>(x);
+        const std::size_t at = static_cast<std::size_t>(row) * p.n + column;
+        if constexpr (Shape::kind == Accumulated::fp16) {
+          reinterpret_cast<std::uint16_t*>(p.d)[at] = static_cast<std::uint16_t>(code);
+        } else {
+          reinterpret_cast<std::uint32_t*>(p.d)[at] = code;
+        }
+      }
+}
+
+}  // namespace guardbit::gpu
