@@ -36,9 +36,9 @@ constexpr std::uint64_t fused_block(const Block& block) {
   if (const SpecialSum specials = special_sum(block); specials.any()) {
     return encode_result(block.spec, block.result_format, specials.value());
   }
-  const Terms terms = block_terms(block);
-  const int unit = largest_exponent(terms.view()) - block.spec.kept_fraction_bits;
-  const std::int64_t sum = aligned_sum(terms.view(), unit, block.spec.alignment);
+  const int unit = largest_exponent(block) - block.spec.kept_fraction_bits;
+  std::int64_t sum = 0;
+  for_each_term(block, [&](const Term& t) { sum += align(t, unit, block.spec.alignment); });
   return encode_result(block.spec, block.result_format, fixed_point(sum, unit));
 }
 
@@ -65,16 +65,18 @@ constexpr const Format& operand_format(const Step& step, const Format& stored) {
   return step.widened ? *step.widened : stored;
 }
 
-/// The products a step selects, decoded once.
+/// The products a step selects, decoded once; at most `Capacity`.
+template <std::size_t Capacity>
 struct SelectedOperands {
-  std::array<Value, max_k> a{}, b{}, a_scale{}, b_scale{};
+  std::array<Value, Capacity> a, b, a_scale, b_scale;
   std::size_t count = 0;
   bool scaled = false;
 };
 
-constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step,
-                                  const DotOperands& operands) {
-  SelectedOperands selected;
+template <std::size_t Capacity>
+constexpr SelectedOperands<Capacity> select(const MatrixInstruction& row, const Step& step,
+                                            const DotOperands& operands) {
+  SelectedOperands<Capacity> selected;
   selected.scaled = row.scale.count != 0;
   const std::size_t k = operands.a.size();
   for (std::size_t i = 0; i < k; ++i) {
@@ -92,11 +94,11 @@ constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step
 
 /// Calls `visit(block)` for each block of a dot step in order; visit returns the block's result,
 /// the next one's addend.
-template <class Visit>
+template <std::size_t Capacity, class Visit>
 constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step& step,
                                        const DotOperands& operands, std::uint64_t addend,
                                        Format addend_format, Visit visit) {
-  const SelectedOperands selected = select(row, step, operands);
+  const SelectedOperands<Capacity> selected = select<Capacity>(row, step, operands);
   const std::size_t length =
       step.spec.terms == 0 ? selected.count : static_cast<std::size_t>(step.spec.terms);
   for (std::size_t begin = 0; begin < selected.count; begin += length) {
@@ -148,7 +150,7 @@ constexpr Unrounded read_exactly(const Register& r) {
 /// The output element of one dot product: the row's steps in order. Visit(step index, block) ->
 /// code computes a block and lets an explanation look over the model's shoulder; the model itself
 /// is `accumulate_block`.
-template <class Visit>
+template <std::size_t Capacity = max_k, class Visit>
 constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperands& operands,
                                   Visit visit) {
   Registers registers{};
@@ -159,7 +161,8 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
     result.format = step.result;
     switch (step.operation) {
       case Operation::dot:
-        result.code = for_each_block(row, step, operands, addend.code, addend.format,
+        result.code =
+            for_each_block<Capacity>(row, step, operands, addend.code, addend.format,
                                      [&](const Block& block) { return visit(index, block); });
         break;
       case Operation::add: {
@@ -179,11 +182,11 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
 
 /// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
 /// shorter dot products than the instruction's K are allowed (missing products are zero).
+template <std::size_t Capacity = max_k>
 constexpr std::uint64_t dot(const MatrixInstruction& row, const DotOperands& operands) {
-  assert(operands.a.size() == operands.b.size() &&
-         operands.a.size() <= static_cast<std::size_t>(max_k));
-  return run_steps(row, operands,
-                   [](std::size_t, const Block& block) { return accumulate_block(block); });
+  assert(operands.a.size() == operands.b.size() && operands.a.size() <= Capacity);
+  return run_steps<Capacity>(
+      row, operands, [](std::size_t, const Block& block) { return accumulate_block(block); });
 }
 
 }  // namespace guardbit::emulator

@@ -33,13 +33,17 @@ constexpr Unrounded fixed_point(std::int64_t sum, int unit) {
   return {Kind::finite, negative, unit, magnitude, false};
 }
 
-/// Overflow becomes infinity whatever the rounding (NUMERICS 1.4); a NaN is canonical.
-inline constexpr formats::Overflow unit_overflow = {
-    formats::Overflow::Finite::infinity_always, formats::Overflow::Infinity::keep,
-    formats::Overflow::Nan::all_ones, formats::Overflow::NoNan::maximum};
-
-/// IEEE arithmetic of the FMA chains: overflow obeys the rounding, NaN payloads are kept.
-inline constexpr formats::Overflow chain_overflow = formats::overflow_ieee;
+/// What the final conversion makes of numbers that do not fit. A matrix unit overflows to infinity
+/// whatever the rounding (NUMERICS 1.4) and its NaN is canonical; the IEEE arithmetic of the FMA
+/// chains obeys the rounding and keeps NaN payloads. A function and no pair of constants: device
+/// code that chooses between constants of namespace scope traps (nvcc 13.0).
+constexpr formats::Overflow result_overflow(bool is_chain) {
+  if (is_chain) return {};
+  formats::Overflow overflow;
+  overflow.finite = formats::Overflow::Finite::infinity_always;
+  overflow.nan = formats::Overflow::Nan::all_ones;
+  return overflow;
+}
 
 /// The final conversion of a block into the result format.
 constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format& format,
@@ -48,7 +52,7 @@ constexpr std::uint64_t encode_result(const AccumulatorSpec& spec, const Format&
     return formats::all_ones_nan_code(format);
   const bool is_chain =
       spec.summation == Summation::fma_chain || spec.summation == Summation::pairwise;
-  const formats::Overflow overflow = is_chain ? chain_overflow : unit_overflow;
+  const formats::Overflow overflow = result_overflow(is_chain);
   Format kept = format;
   if (spec.result_fraction_bits != 0) kept.fraction_bits = spec.result_fraction_bits;
   std::uint64_t code = formats::encode(kept, sum, spec.result, overflow)

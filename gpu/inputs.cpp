@@ -3,15 +3,11 @@
 #include <utility>
 
 #include "formats/catalogue.hpp"
+#include "gpu/generated_inputs.hpp"
 #include "gpu/mixed_tiles.hpp"
 
 namespace guardbit::gpu {
 namespace {
-
-std::span<const InputFamily> families_of(const TensorCoreInstruction& row) {
-  if (!is_integer(row.a)) return floating_families();
-  return row.a == formats::b1 ? bit_families() : integer_families();
-}
 
 MixedTiles mixed_tiles_of(const TensorCoreInstruction& row) {
   if (!is_integer(row.a)) return mixed_floats();
@@ -49,7 +45,7 @@ void fill_positions(Execution& x) {
 
 std::vector<std::string_view> families(const TensorCoreInstruction& row) {
   std::vector<std::string_view> names;
-  for (const InputFamily& family : families_of(row)) names.push_back(family.name);
+  for (const InputFamilyEntry& entry : input_families(input_kind(row))) names.push_back(entry.name);
   return names;
 }
 
@@ -61,16 +57,38 @@ std::vector<std::string_view> mixed_families(const TensorCoreInstruction& row) {
   return names;
 }
 
+void fill_execution(Batch& batch, int execution, const InputShape& x, InputFamily family,
+                    std::uint64_t seed, std::int64_t t) {
+  for (int i = 0; i < x.m; ++i) {
+    for (int s = 0; s < x.stored_k; ++s) {
+      const std::size_t at = element_index(x.m, x.stored_k, execution, i, s);
+      batch.a[at] = a_word(x, family, seed, t, i, s);
+      if (x.sparse) batch.e[at] = static_cast<std::uint8_t>(e_position(x, family, seed, t, i, s));
+    }
+    for (int j = 0; j < x.n; ++j)
+      batch.c[element_index(x.m, x.n, execution, i, j)] = c_word(x, family, seed, t, i, j);
+  }
+  for (int k = 0; k < x.k; ++k)
+    for (int j = 0; j < x.n; ++j)
+      batch.b[element_index(x.k, x.n, execution, k, j)] = b_word(x, family, seed, t, k, j);
+}
+
 Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
   Batch batch(row, executions);
-  const auto list = families_of(row);
+  const InputShape x = input_shape(row);
+  const auto list = input_families(x.kind);
   for (int t = 0; t < executions; ++t) {
-    Execution x(row, batch, t, key_of(row, seed, t));
-    if (row.sparse) fill_positions(x);
     const auto count = static_cast<int>(list.size());
-    list[static_cast<std::size_t>(t % count)].fill(x, t / count);
-    if (row.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
+    fill_execution(batch, t, x, list[static_cast<std::size_t>(t % count)].family, seed, t / count);
   }
+  return batch;
+}
+
+Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, std::uint64_t seed,
+                         std::int64_t first, int executions) {
+  Batch batch(row, executions);
+  const InputShape x = input_shape(row);
+  for (int t = 0; t < executions; ++t) fill_execution(batch, t, x, family, seed, first + t);
   return batch;
 }
 

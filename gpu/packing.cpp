@@ -6,10 +6,6 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Metadata of lanes that the selector does not name: a valid pattern, so that reading them would
-/// give wrong results but not undefined ones.
-constexpr std::byte unused_metadata{0x44};
-
 /// Writes `width` bits (1, 4 or whole bytes) of a word at a bit offset.
 void put(std::byte* image, std::int64_t bit, std::uint64_t word, int width) {
   if (width < 8) {
@@ -59,7 +55,7 @@ std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const Ima
                                      const Batch& batch) {
   const auto stride = static_cast<std::size_t>(layout.e_bytes);
   std::vector<std::byte> packed(stride * static_cast<std::size_t>(batch.executions),
-                                unused_metadata);
+                                std::byte{unused_metadata | unused_metadata << 4U});
   const SparseGroup group = sparse_group(row);
   const int groups = row.stored_k() / group.stored;
   for (int t = 0; t < batch.executions; ++t)
@@ -74,13 +70,6 @@ std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const Ima
 }
 
 }  // namespace
-
-unsigned metadata_bits(const SparseGroup& group, const std::uint8_t* positions) {
-  // One TF32 value of two stands for a pair of 16-bit halves: positions 0, 1 or 2, 3 (PTX ISA,
-  // sparse matrix storage).
-  if (group.positions == 2) return positions[0] != 0 ? 0b1110U : 0b0100U;
-  return positions[0] | (unsigned{positions[group.stored / 2]} << 2U);
-}
 
 PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
                     const Batch& batch) {

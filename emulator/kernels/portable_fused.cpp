@@ -9,61 +9,13 @@
 #include <vector>
 
 #include "emulator/dot.hpp"
+#include "emulator/kernels/block_sum.hpp"
 #include "emulator/kernels/factors.hpp"
 #include "emulator/mma.hpp"
 
 namespace guardbit::emulator::portable {
 
 namespace {
-
-// ---- One block ----
-
-/// The addend of a block: significand with the format's fraction bits, at an exponent.
-struct Addend {
-  std::uint64_t magnitude = 0;
-  int exponent = 0;
-  bool negative = false;
-  bool special = false;
-};
-
-Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, int zero) {
-  const std::uint64_t magnitude = code & f.magnitude;
-  const bool negative = (code & f.sign) != 0;
-  if (magnitude == 0) return {0, zero, negative, false};
-  if (magnitude >= f.infinity) return {0, 0, negative, true};
-  const auto biased = static_cast<int>(magnitude >> f.format.fraction_bits);
-  const std::uint64_t fraction = magnitude & f.fraction;
-  if (biased == 0) return {fraction, f.min_exponent, negative, false};
-  return {fraction | (f.fraction + 1), biased - f.format.bias, negative, false};
-}
-
-/// The sum's code where it is a normal number of the result format; otherwise the model's final
-/// conversion.
-std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f, std::int64_t sum,
-                         int unit) {
-  if (sum == 0) return 0;
-  const bool negative = sum < 0;
-  const std::uint64_t magnitude =
-      negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
-  const int top = static_cast<int>(std::bit_width(magnitude)) - 1;
-  const int biased = unit + top + f.format.bias;
-  const int shift = top - f.kept_fraction_bits;
-  // The largest binade is left to the model, which knows about carries into infinity.
-  if (biased <= 0 || biased >= f.last_biased)
-    return encode_result(spec, f.format, fixed_point(sum, unit));
-  std::uint64_t kept = magnitude << std::max(0, -shift);
-  if (shift > 0) {
-    kept = magnitude >> shift;
-    if (spec.result == Rounding::nearest_even) {
-      const std::uint64_t half = std::uint64_t{1} << (shift - 1);
-      const std::uint64_t rest = magnitude & (half | (half - 1));
-      kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
-    }
-  }
-  const std::uint64_t code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
-                             (kept << (f.format.fraction_bits - f.kept_fraction_bits));
-  return negative ? f.sign | code : code;
-}
 
 // Vectors of the compiler's own (GCC, Clang): they become whatever the target CPU has.
 using Exponents = std::int16_t __attribute__((vector_size(2 * lanes)));

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "gpu/cuda/device_operands.hpp"
+
+namespace guardbit::gpu {
+
+__device__ inline std::uint64_t load_element(const DeviceElements& x, std::size_t index) {
+  switch (x.bytes) {
+    case 1: return static_cast<const std::uint8_t*>(x.data)[index];
+    case 2: return static_cast<const std::uint16_t*>(x.data)[index];
+    case 4: return static_cast<const std::uint32_t*>(x.data)[index];
+    default: return static_cast<const std::uint64_t*>(x.data)[index];
+  }
+}
+
+__device__ inline void store_element(const DeviceElements& x, std::size_t index,
+                                     std::uint64_t word) {
+  switch (x.bytes) {
+    case 1: static_cast<std::uint8_t*>(x.data)[index] = static_cast<std::uint8_t>(word); break;
+    case 2: static_cast<std::uint16_t*>(x.data)[index] = static_cast<std::uint16_t>(word); break;
+    case 4: static_cast<std::uint32_t*>(x.data)[index] = static_cast<std::uint32_t>(word); break;
+    default: static_cast<std::uint64_t*>(x.data)[index] = word; break;
+  }
+}
+
+/// The unit's own result of output (i N + j = `output`) of execution `t`.
+__device__ inline std::uint64_t load_result(const DeviceResults& results, int result_bits,
+                                            std::int64_t t, int output, int outputs) {
+  const auto slot = static_cast<int>(t % results.executions_per_image);
+  const std::int64_t image = t / results.executions_per_image;
+  const std::int64_t byte = image * results.bytes + results.offsets[slot * outputs + output] / 8;
+  const char* const at = static_cast<const char*>(results.images) + byte;
+  if (result_bits == 16) return *reinterpret_cast<const std::uint16_t*>(at);
+  if (result_bits == 32) return *reinterpret_cast<const std::uint32_t*>(at);
+  return *reinterpret_cast<const std::uint64_t*>(at);
+}
+
+/// Adds a thread's verdict to the tally; every thread of the warp takes part.
+__device__ inline void add_verdict(DeviceTally* tally, bool counted, bool mismatch,
+                                   unsigned long long index) {
+  const unsigned counting = __ballot_sync(0xFFFFFFFFU, counted);
+  const unsigned wrong = __ballot_sync(0xFFFFFFFFU, counted && mismatch);
+  if (threadIdx.x % 32 == 0 && counting != 0) {
+    atomicAdd(&tally->outputs, static_cast<unsigned long long>(__popc(counting)));
+    if (wrong != 0) atomicAdd(&tally->mismatches, static_cast<unsigned long long>(__popc(wrong)));
+  }
+  if (counted && mismatch) atomicMin(&tally->first, index);
+}
+
+}  // namespace guardbit::gpu

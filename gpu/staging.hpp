@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/image_layout.hpp"
+
+namespace guardbit::gpu {
+
+/// The inverse of an operand's offset table: for each 32-bit word of an image the elements that lie
+/// in it, lowest bits first; -1 where none does. One thread of the device makes one word of it.
+struct WordTable {
+  int words = 0;     ///< of an image
+  int per_word = 1;  ///< elements in a word; 1 for elements of 64 bits, which take two words
+  int element_bits = 32;
+  std::vector<std::int32_t> elements;  ///< [words][per_word]
+};
+
+/// `offsets` holds one bit offset per element, `bytes` is the image's size, a multiple of 4.
+WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int element_bits);
+
+}  // namespace guardbit::gpu

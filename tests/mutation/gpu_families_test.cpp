@@ -1,0 +1,96 @@
+#include <map>
+
+#include "emulator/catalogue.hpp"
+#include "formats/parallel.hpp"
+#include "gpu/generated_inputs.hpp"
+#include "gpu/tensor_core_instruction.hpp"
+#include "tests/catch.hpp"
+#include "tests/mutation/search.hpp"
+#include "tests/mutation/unobservable.hpp"
+
+// The families that `guardbit gpu validate` compares notice every change of the model by one step
+// that can be noticed at all.
+namespace {
+
+using namespace guardbit::tests;
+using guardbit::gpu::InputFamilyEntry;
+using guardbit::gpu::InputShape;
+using guardbit::gpu::TensorCoreInstruction;
+
+/// Outputs of each family that a change has to be noticed by.
+constexpr int outputs_per_family = 4096;
+constexpr std::uint64_t seed = 1;
+
+/// An arithmetic of the H200, with the instruction of the most products that has it.
+struct Subject {
+  const TensorCoreInstruction* instruction = nullptr;
+  MatrixInstruction row;  ///< dense, K counts the stored products
+};
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> found;
+  for (const TensorCoreInstruction& instruction : guardbit::gpu::tensor_core_instructions()) {
+    if (!instruction.variant.empty()) continue;
+    Subject subject{&instruction, guardbit::emulator::require_instruction(
+                                      "sm_90", instruction.name, "gpu families")};
+    subject.row.shape.k = instruction.stored_k();
+    subject.row.sparsity = {};
+    const auto same = [&](const Subject& x) { return same_arithmetic(x.row, subject.row); };
+    const auto at = std::find_if(found.begin(), found.end(), same);
+    if (at == found.end())
+      found.push_back(subject);
+    else if (at->row.shape.k < subject.row.shape.k)
+      *at = subject;
+  }
+  return found;
+}
+
+/// Output (i, j) of execution t, and what the model makes of it.
+TestVector vector_of(const Subject& subject, const InputShape& x,
+                     guardbit::gpu::InputFamily family, std::int64_t t, int i, int j) {
+  TestVector v;
+  for (int s = 0; s < x.stored_k; ++s) {
+    const int k = guardbit::gpu::dense_place(x, family, seed, t, i, s);
+    v.x.a.push_back(guardbit::gpu::a_word(x, family, seed, t, i, s) >> x.a.ignored);
+    v.x.b.push_back(guardbit::gpu::b_word(x, family, seed, t, k, j) >> x.b.ignored);
+  }
+  v.x.c = guardbit::gpu::c_word(x, family, seed, t, i, j);
+  v.d = computed(subject.row, v).value();
+  return v;
+}
+
+/// Mutants that no family notices; `noticed` counts what each family is the first to notice.
+std::vector<Mutant> unnoticed(const Subject& subject, std::map<std::string, int>& noticed) {
+  const InputShape x = guardbit::gpu::input_shape(*subject.instruction);
+  std::vector<Mutant> mutants = mutants_of(subject.row);
+  std::erase_if(mutants, [&](const Mutant& m) { return bool(unobservable(subject.row, m)); });
+  for (const InputFamilyEntry& entry : guardbit::gpu::input_families(x.kind)) {
+    const std::size_t before = mutants.size();
+    for (int output = 0; output < outputs_per_family && !mutants.empty(); ++output) {
+      const int columns = std::min(x.n, 8);
+      const int i = output / columns % x.m, j = output % columns;
+      const TestVector v = vector_of(subject, x, entry.family, output / columns / x.m, i, j);
+      std::erase_if(mutants, [&](const Mutant& m) { return notices(v, m, false); });
+    }
+    noticed[std::string(entry.name)] += static_cast<int>(before - mutants.size());
+  }
+  return mutants;
+}
+
+}  // namespace
+
+TEST_CASE("the input families of the GPU notice every observable change of the model", "[try]") {
+  const std::vector<Subject> all = subjects();
+  std::vector<std::vector<Mutant>> left(all.size());
+  std::vector<std::map<std::string, int>> noticed(all.size());
+  guardbit::formats::parallel_for(all.size(), 1, 0, [&](std::size_t at, std::size_t) {
+    left[at] = unnoticed(all[at], noticed[at]);
+  });
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    for (const Mutant& mutant : left[at]) {
+      FAIL_CHECK(all[at].instruction->name << ", " << mutant.field << ": " << mutant.from << " -> "
+                                           << mutant.to << " is noticed by no family");
+    }
+  }
+  CHECK(all.size() > 40);
+}
