@@ -75,7 +75,7 @@ std::optional<TunedRow> tuned_row(const MatrixInstruction& row) {
       tuned.terms == 4 || tuned.terms == 8 || tuned.terms == 16 || tuned.terms == 32;
   if (!known_length || selected % tuned.terms != 0 || (composed && selected != tuned.terms))
     return std::nullopt;
-  tuned.accumulated = row.d == formats::fp16              ? Accumulated::fp16
+  tuned.accumulated = row.d == formats::fp16                ? Accumulated::fp16
                       : step.spec.result_fraction_bits != 0 ? Accumulated::e8m13
                                                             : Accumulated::fp32;
   tuned.wide_exponents = !is_narrow(a) || !is_narrow(b);

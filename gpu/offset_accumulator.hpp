@@ -18,9 +18,9 @@
 //   Claim. Let p = |a*b|/u > 0. Then floor(p(1+eps)) = floor(p), and p(1+eps) is no integer.
 //   Proof. a*b is a product of integers sa*sb < 2^24 (tuned_row admits operands of at most 12 bits)
 //   times a power of two. Let m be the finer of that power of two, in units of u, and 1. p is a
-//   multiple of m, and so is every integer. If m < 1: p*eps = m*sa*sb*eps < m. If m = 1: p < 2^(F+2),
-//   as significands are below 2 and E is at least the product's exponent, so p*eps < 1 for F <= 27.
-//   Either way no multiple of m, and so no integer, lies in (p, p + p*eps].
+//   multiple of m, and so is every integer. If m < 1: p*eps = m*sa*sb*eps < m. If m = 1: p <
+//   2^(F+2), as significands are below 2 and E is at least the product's exponent, so p*eps < 1 for
+//   F <= 27. Either way no multiple of m, and so no integer, lies in (p, p + p*eps].
 //
 // So floor is exact for positive products and one unit too low for each negative one, and the
 // accumulator starts at X + u * (number of negative products), which costs nothing: X's low word is
@@ -41,6 +41,7 @@
 #include <optional>
 
 #include "emulator/instruction.hpp"
+#include "emulator/kernels/block_sum.hpp"
 #include "emulator/terms.hpp"
 
 namespace guardbit::gpu {
@@ -54,14 +55,14 @@ enum class Accumulated : int {
 
 /// A row whose blocks the offset accumulator can sum.
 struct TunedRow {
-  int terms = 0;               ///< products per block (L): 4, 8, 16 or 32
-  int execution_k = 0;         ///< products per execution of the instruction
+  int terms = 0;        ///< products per block (L): 4, 8, 16 or 32
+  int execution_k = 0;  ///< products per execution of the instruction
   Accumulated accumulated{};
-  bool composed = false;       ///< two blocks from +0, chained; then added to C (FP8 as two HMMAs)
-  int kept_fraction_bits = 0;  ///< F
-  int zero_exponent = 0;       ///< e0
+  bool composed = false;        ///< two blocks from +0, chained; then added to C (FP8 as two HMMAs)
+  int kept_fraction_bits = 0;   ///< F
+  int zero_exponent = 0;        ///< e0
   bool wide_exponents = false;  ///< products may fall below FP32's normal range, or rise above it
-  emulator::Step step{};       ///< of every block; of a composed row, the first
+  emulator::Step step{};        ///< of every block; of a composed row, the first
   emulator::Format a{}, b{}, d{};
 };
 
@@ -128,7 +129,8 @@ constexpr int offset_bias(const ExponentWindow& w, int kept_fraction_bits) {
 
 /// (biased exponent of S / B) << 20, with anything below.
 constexpr std::uint32_t quotient_of(const ExponentWindow& w, float sum_of_weights) {
-  const std::uint64_t product = std::uint64_t{std::bit_cast<std::uint32_t>(sum_of_weights)} * w.factor;
+  const std::uint64_t product =
+      std::uint64_t{std::bit_cast<std::uint32_t>(sum_of_weights)} * w.factor;
   return static_cast<std::uint32_t>(product >> 32);
 }
 
@@ -186,7 +188,7 @@ inline constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
 
 /// Constants of a row, in fields of FP64's high word.
 struct OffsetRule {
-  std::uint32_t addend_shift = 0;   ///< 52 - F
+  std::uint32_t addend_shift = 0;     ///< 52 - F
   std::uint32_t zero_exponent = 0;    ///< of a zero addend, FP16 only
   std::uint32_t lowest_exponent = 0;  ///< of a nonzero one, FP16 only
   std::int32_t lowest_offset = 0;     ///< of X; 0 where products of the formats are always safe
@@ -211,8 +213,7 @@ template <Accumulated kind>
 constexpr std::uint32_t addend_field(const OffsetRule& rule, std::uint32_t c_high) {
   const std::uint32_t magnitude = c_high & 0x7FFFFFFF;
   if constexpr (kind != Accumulated::fp16) return magnitude;
-  const std::uint32_t nonzero =
-      magnitude > rule.lowest_exponent ? magnitude : rule.lowest_exponent;
+  const std::uint32_t nonzero = magnitude > rule.lowest_exponent ? magnitude : rule.lowest_exponent;
   return magnitude == 0 ? rule.zero_exponent : nonzero;
 }
 
@@ -259,16 +260,46 @@ constexpr double rounded_sum(double sum) {
 
 /// From this high word on, |c| is not one the chain may take: an infinity, a NaN, or too large.
 template <Accumulated kind>
-inline constexpr std::uint32_t first_excluded =
-    kind == Accumulated::fp16 ? (1023 + 16) << exponent_shift
-                              : (1023 + addend_limit) << exponent_shift;
+inline constexpr std::uint32_t first_excluded = kind == Accumulated::fp16
+                                                    ? (1023 + 16) << exponent_shift
+                                                    : (1023 + addend_limit) << exponent_shift;
+
+/// How an output takes a block.
+enum class Route : int {
+  chain,
+  model,  ///< the chain cannot
+  keep,   ///< D is C: a NaN, an infinity among finite products, or no products but zeros
+};
+
+/// `sum` is the quotient of S; `lines` the exponents of both lines as packed; `any_products`
+/// whether any product is nonzero; c never -0.
+template <Accumulated kind>
+constexpr Route route_of(const ExponentWindow& w, const OffsetRule& rule, std::uint32_t quotient,
+                         std::int32_t lines, bool any_products, double c) {
+  const std::uint32_t magnitude = high_of(c) & 0x7FFFFFFF;
+  const bool special = is_special_quotient(w, quotient);
+  const bool infinite = magnitude == exponent_field && low_of(c) == 0;
+  const bool nan = magnitude >= exponent_field && !infinite;
+  if (nan || (!special && (infinite || !any_products))) return Route::keep;
+  if (special || magnitude >= first_excluded<kind>) return Route::model;
+  const auto addend =
+      static_cast<std::int32_t>(addend_field<kind>(rule, high_of(c)) + rule.addend_shift);
+  const auto products = static_cast<std::int32_t>(quotient) + lines;
+  // Where the quotient says no more than "below the window", the addend must be above that.
+  const std::int32_t bound = lines + (w.lowest() << exponent_shift);
+  const bool known = is_exact_quotient(w, quotient) || addend >= bound;
+  const std::int32_t offset = addend > products ? addend : products;
+  const bool safe = offset >= rule.lowest_offset && products < rule.highest_products;
+  return known && safe ? Route::chain : Route::model;
+}
 
 // ---- Any block, by the model's own terms ----
 
 /// The model's fused block (emulator::fused_block) over operands read one by one: `a(i)` and `b(i)`
 /// give codes. Returns D's code.
 template <class A, class B>
-constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b, std::uint64_t addend) {
+constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b,
+                                    std::uint64_t addend) {
   const emulator::AccumulatorSpec& spec = row.step.spec;
   const emulator::Format a_format = row.step.widened ? *row.step.widened : row.a;
   const emulator::Format b_format = row.step.widened ? *row.step.widened : row.b;
@@ -300,7 +331,7 @@ constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b, st
     sum += emulator::align(emulator::product_term(x, a_format, y, b_format, spec), unit,
                            spec.alignment);
   }
-  return emulator::encode_result(spec, row.d, emulator::fixed_point(sum, unit));
+  return emulator::encode_sum(spec, emulator::AccumulatorFormat(row.d, spec), sum, unit);
 }
 
 }  // namespace guardbit::gpu

@@ -7,24 +7,15 @@
 // between blocks stays in registers, as an FP64 that holds D's value.
 
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 
 #include <cstdint>
 
+#include "gpu/cuda/device.hpp"
 #include "gpu/cuda/packed_operand.hpp"
+#include "gpu/cuda/tuned_kernels.hpp"
 #include "gpu/offset_accumulator.hpp"
 
 namespace guardbit::gpu {
-
-struct MultiplyArguments {
-  const std::byte *a_packed, *b_packed;
-  const std::byte *a, *b, *c;  ///< the operands as codes; c may be null
-  std::byte* d;
-  int m, n, k;
-  int tiles_m, tiles_n, stages;
-  OffsetRule rule;
-  TunedRow row;
-};
 
 // ---- Matrix multiply-adds; fragments as in the PTX ISA ----
 
@@ -94,6 +85,43 @@ __device__ inline double multiply_add_down(double a, double b, double c) {
   return __fma_rd(a, b, c);
 }
 
+// ---- Copies of whole stages (PTX ISA, cp.async.bulk and mbarrier) ----
+
+__device__ inline std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+__device__ inline void make_barrier(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+__device__ inline void arrive(std::uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+__device__ inline void expect_bytes(std::uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+__device__ inline void wait_for(std::uint64_t* barrier, int parity) {
+  asm volatile(
+      "{\n.reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n}" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+__device__ inline void copy_bytes(void* to, const void* from, int bytes, std::uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
 // ---- Codes of C and D ----
 
 template <Accumulated kind>
@@ -113,8 +141,9 @@ __device__ inline double addend_of_code(std::uint64_t code) {
 
 template <Accumulated kind>
 __device__ inline std::uint32_t code_of_result(double d) {
-  if constexpr (kind == Accumulated::fp16) return __half_as_ushort(__double2half(d));
-  return __float_as_uint(static_cast<float>(d));
+  if constexpr (kind == Accumulated::fp16)
+    return d != d ? 0x7FFF : __half_as_ushort(__double2half(d));
+  return d != d ? 0x7FFFFFFF : __float_as_uint(static_cast<float>(d));
 }
 
 __device__ inline std::uint64_t load_code(const std::byte* codes, const formats::Format& f,
@@ -130,19 +159,21 @@ __device__ inline std::uint64_t load_code(const std::byte* codes, const formats:
 /// A block of one output by the model: what the chain cannot take.
 template <Accumulated kind>
 __device__ __noinline__ double block_by_model(const MultiplyArguments& p, double c, int row,
-                                              int column, int block, bool special_products) {
-  if (c != c) return c;
-  if (isinf(c) && !special_products) return c;
+                                              int column, int block) {
   const auto a = [&](int i) -> std::uint64_t {
     const std::int64_t k = source_k(p.row, block, i);
     return row < p.m && k < p.k
-               ? load_code(p.a, p.row.a, static_cast<std::size_t>(row) * static_cast<std::size_t>(p.k) + static_cast<std::size_t>(k))
+               ? load_code(p.a, p.row.a,
+                           static_cast<std::size_t>(row) * static_cast<std::size_t>(p.k) +
+                               static_cast<std::size_t>(k))
                : 0;
   };
   const auto b = [&](int i) -> std::uint64_t {
     const std::int64_t k = source_k(p.row, block, i);
     return column < p.n && k < p.k
-               ? load_code(p.b, p.row.b, static_cast<std::size_t>(k) * static_cast<std::size_t>(p.n) + static_cast<std::size_t>(column))
+               ? load_code(p.b, p.row.b,
+                           static_cast<std::size_t>(k) * static_cast<std::size_t>(p.n) +
+                               static_cast<std::size_t>(column))
                : 0;
   };
   const std::uint64_t code = model_block(p.row, p.row.terms, a, b, code_of_result<kind>(c));
@@ -165,8 +196,8 @@ struct TileShape {
 
   static constexpr int threads = 32 * warps_m * warps_n;
   static constexpr int rows = 16 * panels_m * warps_m, columns = 8 * panels_n * warps_n;
-  static constexpr PackedShape a = {terms, true, panels_m * warps_m, blocks_per_stage};
-  static constexpr PackedShape b = {terms, false, panels_n * warps_n, blocks_per_stage};
+  static constexpr PackedShape a = {terms, true, panels_m* warps_m, blocks_per_stage};
+  static constexpr PackedShape b = {terms, false, panels_n* warps_n, blocks_per_stage};
   static constexpr int stage_bytes = a.stage_bytes() + b.stage_bytes();
   static constexpr int shared_bytes = stages * stage_bytes;
 };
@@ -232,62 +263,60 @@ struct Tile {
       const auto products = static_cast<std::int32_t>(quotient_of(window, s[i])) +
                             a.exponent[i / 2] + b.exponent[i % 2];
       high[i] = offset_high<Shape::kind>(rule, high_of(c[i]), products);
-      const std::uint32_t low =
-          offset_low(high_of(c[i]), static_cast<std::uint32_t>(negative[i]));
+      const std::uint32_t low = offset_low(high_of(c[i]), static_cast<std::uint32_t>(negative[i]));
       sum[i] = multiply_add_down(c[i], addend_nudge, double_of(high[i], low));
     }
     constexpr int k = terms < 16 ? terms : 16;
     for (int part = 0; part < terms / k; ++part) {
       double x[k / 2], y[k / 4];
-      for (int i = 0; i < k / 2; ++i) x[i] = __hiloint2double(static_cast<int>(a.w[part * 8 + i]), 0);
+      for (int i = 0; i < k / 2; ++i)
+        x[i] = __hiloint2double(static_cast<int>(a.w[part * 8 + i]), 0);
       for (int i = 0; i < k / 4; ++i)
         y[i] = __hiloint2double(static_cast<int>(b.w[part * 4 + i]), nudge);
       add_products<k>(sum, x, y);
     }
-    for (int i = 0; i < 4; ++i)
-      c[i] = rounded_sum<Shape::kind>(sum[i] - double_of(high[i], 0));
+    for (int i = 0; i < 4; ++i) c[i] = rounded_sum<Shape::kind>(sum[i] - double_of(high[i], 0));
   }
 
-  /// Which of the four outputs the chain cannot take.
+  /// Which of the four outputs the chain cannot take: bits 0 to 3 need the model, bits 4 to 7 keep
+  /// their value.
   __device__ static unsigned excluded(const OffsetRule& rule, const double (&c)[4], const A& a,
-                                      const B& b, const std::uint32_t (&a_nonzero)[2],
-                                      const std::uint32_t (&b_nonzero)[2], unsigned& special) {
+                                      const B& b, const uint2 a_nonzero, const uint2 b_nonzero) {
     constexpr ExponentWindow window = exponent_window(terms);
     float s[4];
     sum_weights(s, a, b);
     unsigned mask = 0;
-    special = 0;
     for (int i = 0; i < 4; ++i) {
-      const std::uint32_t quotient = quotient_of(window, s[i]);
-      const std::int32_t lines = a.exponent[i / 2] + b.exponent[i % 2];
-      const std::int32_t products = static_cast<std::int32_t>(quotient) + lines;
-      const std::uint32_t c_high = high_of(c[i]);
-      const auto addend =
-          static_cast<std::int32_t>(addend_field<Shape::kind>(rule, c_high) + rule.addend_shift);
-      const bool no_products = (a_nonzero[i / 2] & b_nonzero[i % 2]) == 0;
-      // Where the quotient says no more than "below the window": the addend must be above it.
-      const std::int32_t bound = lines + (window.lowest() << exponent_shift);
-      const bool all_zero = no_products && (c_high & 0x7FFFFFFF) == 0;
-      const bool known = is_exact_quotient(window, quotient) || addend >= bound || all_zero;
-      const std::int32_t offset = addend > products ? addend : products;
-      const bool safe = offset >= rule.lowest_offset || no_products;
-      const bool refused = !known || !safe || products >= rule.highest_products ||
-                           (c_high & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
-      const bool is_special = is_special_quotient(window, quotient);
-      mask |= (refused || is_special ? 1U : 0U) << i;
-      special |= (is_special ? 1U : 0U) << i;
+      const unsigned common =
+          (i / 2 == 0 ? a_nonzero.x : a_nonzero.y) & (i % 2 == 0 ? b_nonzero.x : b_nonzero.y);
+      const Route route =
+          route_of<Shape::kind>(window, rule, quotient_of(window, s[i]),
+                                a.exponent[i / 2] + b.exponent[i % 2], common != 0, c[i]);
+      mask |= route == Route::keep ? 16U << i : route == Route::model ? 1U << i : 0;
     }
     return mask;
   }
 };
+
+// Values that only a rare path needs stay out of the registers, and out of the compiler's hands,
+// which would else store them always.
+__device__ inline void store_aside(double* to, double x) {
+  asm volatile("st.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");
+}
+__device__ inline double load_aside(const double* from) {
+  double x;
+  asm volatile("ld.f64 %0, [%1];" : "=d"(x) : "l"(from) : "memory");
+  return x;
+}
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::threads, 1)
     multiply_tiles(const __grid_constant__ MultiplyArguments p) {
   using T = Tile<Shape>;
   constexpr int outputs = Shape::panels_m * Shape::panels_n * 4;
-  static_assert(outputs <= 64);
+  static_assert(outputs <= 32);
   extern __shared__ uint4 shared_memory[];
+  __shared__ std::uint64_t filled[Shape::stages], emptied[Shape::stages];
   auto* const shared = reinterpret_cast<std::byte*>(shared_memory);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int warp_m = warp / Shape::warps_n, warp_n = warp % Shape::warps_n;
@@ -300,32 +329,47 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   const int tile_m = first_tile_m + static_cast<int>(blockIdx.x) % per_group % rows_in_group;
   const int tile_n = static_cast<int>(blockIdx.x) % per_group / rows_in_group;
 
-  const std::size_t a_tile = static_cast<std::size_t>(tile_m) * p.stages * Shape::a.stage_bytes();
-  const std::size_t b_tile = static_cast<std::size_t>(tile_n) * p.stages * Shape::b.stage_bytes();
+  const std::byte* const a_tile =
+      p.a_packed + static_cast<std::size_t>(tile_m) * p.stages * Shape::a.stage_bytes();
+  const std::byte* const b_tile =
+      p.b_packed + static_cast<std::size_t>(tile_n) * p.stages * Shape::b.stage_bytes();
   const auto copy_stage = [&](int stage) {
     std::byte* const to = shared + stage % Shape::stages * Shape::stage_bytes;
-    const std::byte* const from_a =
-        p.a_packed + a_tile + static_cast<std::size_t>(stage) * Shape::a.stage_bytes();
-    const std::byte* const from_b =
-        p.b_packed + b_tile + static_cast<std::size_t>(stage) * Shape::b.stage_bytes();
-    for (int at = static_cast<int>(threadIdx.x) * 16; at < Shape::a.stage_bytes();
-         at += Shape::threads * 16)
-      __pipeline_memcpy_async(to + at, from_a + at, 16);
-    for (int at = static_cast<int>(threadIdx.x) * 16; at < Shape::b.stage_bytes();
-         at += Shape::threads * 16)
-      __pipeline_memcpy_async(to + Shape::a.stage_bytes() + at, from_b + at, 16);
+    std::uint64_t* const done = &filled[stage % Shape::stages];
+    expect_bytes(done, Shape::stage_bytes);
+    copy_bytes(to, a_tile + static_cast<std::size_t>(stage) * Shape::a.stage_bytes(),
+               Shape::a.stage_bytes(), done);
+    copy_bytes(to + Shape::a.stage_bytes(),
+               b_tile + static_cast<std::size_t>(stage) * Shape::b.stage_bytes(),
+               Shape::b.stage_bytes(), done);
   };
+  constexpr int ahead = Shape::stages - 2;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Shape::stages; ++i) {
+      make_barrier(&filled[i], 1);
+      make_barrier(&emptied[i], Shape::threads / 32);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < min(ahead, p.stages); ++stage) copy_stage(stage);
+  }
 
   const int first_row = tile_m * Shape::rows + warp_m * 16 * Shape::panels_m;
   const int first_column = tile_n * Shape::columns + warp_n * 8 * Shape::panels_n;
-  const auto row_of = [&](int i, int j) { return first_row + 16 * i + 8 * (j / 2) + lane / 4; };
-  const auto column_of = [&](int i, int j) { return first_column + 8 * i + 2 * (lane % 4) + j % 2; };
+  const auto row_of = [&](int i, int e) { return first_row + 16 * i + 8 * (e / 2) + lane / 4; };
+  const auto column_of = [&](int j, int e) {
+    return first_column + 8 * j + 2 * (lane % 4) + e % 2;
+  };
 
   double c[Shape::panels_m][Shape::panels_n][4];
-  double total[Shape::composed ? Shape::panels_m : 1][Shape::composed ? Shape::panels_n : 1][4];
+  float total[Shape::composed ? Shape::panels_m : 1][Shape::composed ? Shape::panels_n : 1][4];
   bool excluded = false;
+#pragma unroll
   for (int i = 0; i < Shape::panels_m; ++i)
+#pragma unroll
     for (int j = 0; j < Shape::panels_n; ++j)
+#pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int row = row_of(i, e), column = column_of(j, e);
         double x = 0;
@@ -333,7 +377,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
           x = addend_of_code<Shape::kind>(
               load_code(p.c, p.row.d, static_cast<std::size_t>(row) * p.n + column));
         if constexpr (Shape::composed) {
-          total[i][j][e] = x;
+          total[i][j][e] = static_cast<float>(x);  // exact: c is an FP32 or an FP16
           x = 0;
         }
         c[i][j][e] = x;
@@ -341,16 +385,25 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       }
   bool any_excluded = __any_sync(~0U, excluded);
 
-  for (int stage = 0; stage < Shape::stages - 1; ++stage) {
-    if (stage < p.stages) copy_stage(stage);
-    __pipeline_commit();
-  }
+  double aside[outputs];
+  const unsigned* const a_low = p.a_low + static_cast<std::size_t>(tile_m) * p.stages;
+  const unsigned* const b_low = p.b_low + static_cast<std::size_t>(tile_n) * p.stages;
+  unsigned next_low = a_low[0] + b_low[0];
+#pragma unroll 1
   for (int stage = 0; stage < p.stages; ++stage) {
-    __pipeline_wait_prior(Shape::stages - 2);
-    __syncthreads();
-    if (stage + Shape::stages - 1 < p.stages) copy_stage(stage + Shape::stages - 1);
-    __pipeline_commit();
-    const std::byte* const a_stage = shared + stage % Shape::stages * Shape::stage_bytes;
+    const int slot = stage % Shape::stages;
+    // Refills the slot of the stage before the last: warps may drift apart by one.
+    if (threadIdx.x == 0 && stage + ahead < p.stages) {
+      const int next = stage + ahead;
+      if (next >= Shape::stages)
+        wait_for(&emptied[next % Shape::stages], (next / Shape::stages - 1) % 2);
+      copy_stage(next);
+    }
+    const bool stage_is_plain = next_low < Shape::terms;
+    const int prefetched = min(stage + 1, p.stages - 1);
+    next_low = a_low[prefetched] + b_low[prefetched];
+    wait_for(&filled[slot], stage / Shape::stages % 2);
+    const std::byte* const a_stage = shared + slot * Shape::stage_bytes;
     const std::byte* const b_stage = a_stage + Shape::a.stage_bytes();
 #pragma unroll 1
     for (int in_stage = 0; in_stage < Shape::blocks_per_stage; ++in_stage) {
@@ -364,64 +417,55 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       };
       if constexpr (Shape::composed) {
         if (in_stage % 2 == 0) {
-          for (auto& line : c)
-            for (auto& tile : line)
-              for (double& x : tile) x = 0;
-          excluded = false;
+#pragma unroll
+          for (int at = 0; at < outputs; ++at)
+            c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4] = 0;
+          excluded = any_excluded = false;
         }
       }
 
-      unsigned low_a = 0, low_b = 0;
-      if (lane < Shape::panels_m) {
-        low_a = *reinterpret_cast<const unsigned*>(a_record(lane) + Shape::a.low_offset());
-      } else if (lane < Shape::panels_m + Shape::panels_n) {
-        low_b = *reinterpret_cast<const unsigned*>(b_record(lane - Shape::panels_m) +
-                                                   Shape::b.low_offset());
-      }
-      low_a = __reduce_max_sync(~0U, low_a);
-      low_b = __reduce_max_sync(~0U, low_b);
-      const bool plain = low_a + low_b < Shape::terms && !any_excluded;
-
       // Outputs that the chain cannot take are computed beside it and put back afterwards.
-      std::uint64_t by_model = 0;
-      double modelled[outputs];
+      unsigned put_back = 0;
+      const bool plain = stage_is_plain && !any_excluded;
       if (!plain) {
-        std::uint64_t special = 0;
+        unsigned by_model = 0;
+#pragma unroll
         for (int i = 0; i < Shape::panels_m; ++i) {
           typename T::A a;
           a.load(a_record(i), lane);
-          const auto* const nonzero_a = reinterpret_cast<const uint2*>(
-              a_record(i) + Shape::a.nonzero_offset());
-          const uint2 na = nonzero_a[lane / 4];
+          const uint2 a_nonzero =
+              reinterpret_cast<const uint2*>(a_record(i) + Shape::a.nonzero_offset())[lane / 4];
+#pragma unroll
           for (int j = 0; j < Shape::panels_n; ++j) {
             typename T::B b;
             b.load(b_record(j), lane);
-            const auto* const nonzero_b = reinterpret_cast<const uint2*>(
-                b_record(j) + Shape::b.nonzero_offset());
-            const uint2 nb = nonzero_b[lane % 4];
-            unsigned is_special = 0;
-            const unsigned mask = T::excluded(p.rule, c[i][j], a, b, {na.x, na.y}, {nb.x, nb.y},
-                                              is_special);
+            const uint2 b_nonzero =
+                reinterpret_cast<const uint2*>(b_record(j) + Shape::b.nonzero_offset())[lane % 4];
+            const unsigned mask = T::excluded(p.rule, c[i][j], a, b, a_nonzero, b_nonzero);
             const int at = (i * Shape::panels_n + j) * 4;
-            by_model |= std::uint64_t{mask} << at;
-            special |= std::uint64_t{is_special} << at;
+            by_model |= (mask & 15) << at;
+            put_back |= (mask >> 4 | (mask & 15)) << at;
           }
         }
-        if (by_model != 0) {
+        if (put_back != 0) {
 #pragma unroll
           for (int at = 0; at < outputs; ++at)
-            modelled[at] = c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4];
+            store_aside(aside + at, c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4]);
           const int block = stage * Shape::blocks_per_stage + in_stage;
 #pragma unroll 1
-          for (std::uint64_t rest = by_model; rest != 0; rest &= rest - 1) {
-            const int at = __ffsll(static_cast<long long>(rest)) - 1;
+          for (unsigned rest = by_model; rest != 0; rest &= rest - 1) {
+            const int at = __ffs(static_cast<int>(rest)) - 1;
             const int tile = at / 4;
             const double x = block_by_model<Shape::kind>(
-                p, modelled[at], row_of(tile / Shape::panels_n, at % 4),
-                column_of(tile % Shape::panels_n, at % 4), block, (special >> at & 1) != 0);
-            modelled[at] = x;
+                p, load_aside(aside + at), row_of(tile / Shape::panels_n, at % 4),
+                column_of(tile % Shape::panels_n, at % 4), block);
+            store_aside(aside + at, x);
             excluded |= (high_of(x) & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
           }
+          // No accumulator lives in registers across the calls.
+#pragma unroll
+          for (int at = 0; at < outputs; ++at)
+            c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4] = load_aside(aside + at);
         }
         __syncwarp();
       }
@@ -438,46 +482,49 @@ __global__ void __launch_bounds__(Shape::threads, 1)
         }
       }
 
-      if (by_model != 0) {
+      if (put_back != 0) {
 #pragma unroll
         for (int at = 0; at < outputs; ++at)
-          if ((by_model >> at & 1) != 0)
-            c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4] = modelled[at];
+          if ((put_back >> at & 1) != 0)
+            c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4] = load_aside(aside + at);
       }
       if constexpr (Shape::kind == Accumulated::fp16) {
         bool overflow = false;
-        for (auto& line : c)
-          for (auto& tile : line)
-            for (double& x : tile)
-              overflow |= (high_of(x) & 0x7FFFFFFF) >= first_excluded<Shape::kind>;
+#pragma unroll
+        for (int at = 0; at < outputs; ++at)
+          overflow |= (high_of(c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4]) &
+                       0x7FFFFFFF) >= first_excluded<Shape::kind>;
         if (overflow) {
           excluded = true;
-          for (auto& line : c)
-            for (auto& tile : line)
-              for (double& x : tile)
-                if (fabs(x) >= 65536.0) x = copysign(INFINITY, x);
+#pragma unroll
+          for (int at = 0; at < outputs; ++at) {
+            double& x = c[at / 4 / Shape::panels_n][at / 4 % Shape::panels_n][at % 4];
+            if (fabs(x) >= 65536.0) x = copysign(INFINITY, x);
+          }
         }
       }
       if (!plain || Shape::kind == Accumulated::fp16) any_excluded = __any_sync(~0U, excluded);
 
       if constexpr (Shape::composed) {
         if (in_stage % 2 == 1) {
-          for (int i = 0; i < Shape::panels_m; ++i)
-            for (int j = 0; j < Shape::panels_n; ++j)
-              for (int e = 0; e < 4; ++e) {
-                double& t = total[i][j][e];
-                if constexpr (Shape::kind == Accumulated::fp16) {
-                  t = __half2float(__double2half(t + c[i][j][e]));
-                } else {
-                  t = __fadd_rn(static_cast<float>(t), static_cast<float>(c[i][j][e]));
-                }
-              }
-          any_excluded = false;
+#pragma unroll
+          for (int at = 0; at < outputs; ++at) {
+            const int i = at / 4 / Shape::panels_n, j = at / 4 % Shape::panels_n;
+            float& t = total[i][j][at % 4];
+            if constexpr (Shape::kind == Accumulated::fp16) {
+              t = __half2float(__double2half(static_cast<double>(t) + c[i][j][at % 4]));
+            } else {
+              t = __fadd_rn(t, static_cast<float>(c[i][j][at % 4]));
+            }
+          }
         }
       }
     }
+    __syncwarp();
+    if (lane == 0) arrive(&emptied[slot]);
   }
 
+#pragma unroll
   for (int i = 0; i < Shape::panels_m; ++i)
     for (int j = 0; j < Shape::panels_n; ++j)
       for (int e = 0; e < 4; ++e) {
@@ -494,5 +541,26 @@ __global__ void __launch_bounds__(Shape::threads, 1)
         }
       }
 }
+
+template <class Shape>
+void launch_multiply(const MultiplyArguments& arguments) {
+  const auto kernel = multiply_tiles<Shape>;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  Shape::shared_bytes),
+             "gemm");
+  const auto tiles =
+      static_cast<unsigned>(arguments.tiles_m) * static_cast<unsigned>(arguments.tiles_n);
+  kernel<<<tiles, Shape::threads, Shape::shared_bytes>>>(arguments);
+  check_cuda(cudaGetLastError(), "gemm");
+}
+
+template <class Shape>
+TunedKernel kernel_of() {
+  return {Shape::a, Shape::b, Shape::rows, Shape::columns, launch_multiply<Shape>};
+}
+
+/// Warps of 32 x 32 outputs, 128 x 64 together; four stages of 32 products fill shared memory.
+template <int terms, Accumulated kind, bool composed = false>
+using UsualShape = TileShape<terms, kind, composed, 2, 4, 4, 2, 4, 32 / (terms < 8 ? 8 : terms)>;
 
 }  // namespace guardbit::gpu

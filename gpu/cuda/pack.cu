@@ -1,7 +1,8 @@
-#include "gpu/cuda/pack.hpp"
+#include <algorithm>
 
 #include "emulator/dot.hpp"
 #include "gpu/cuda/device.hpp"
+#include "gpu/cuda/pack.hpp"
 
 namespace guardbit::gpu {
 
@@ -27,16 +28,15 @@ __device__ std::uint64_t code_at(const PackArguments& p, int line, std::int64_t 
 
 /// One warp makes one record: lanes share a line's products. The fragments are those of the PTX ISA
 /// for mma.m16n8k16 of FP64 and BF16 and m16n8k32 of bytes (two per product), or their halves.
-__global__ void pack_operand(const __grid_constant__ PackArguments p) {
+__global__ void pack_operand(const __grid_constant__ PackArguments p, int first_y) {
   extern __shared__ uint4 shared_memory[];
   const PackedShape& shape = p.shape;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int lines = shape.lines(), terms = shape.terms;
   // Neighbouring warps read neighbouring codes: along k for A, along the columns for B.
-  const int block = shape.is_a ? static_cast<int>(blockIdx.x) * warps + warp
-                               : static_cast<int>(blockIdx.y);
-  const int panel = shape.is_a ? static_cast<int>(blockIdx.y)
-                               : static_cast<int>(blockIdx.x) * warps + warp;
+  const int x = static_cast<int>(blockIdx.x) * warps + warp;
+  const int y = first_y + static_cast<int>(blockIdx.y);
+  const int block = shape.is_a ? x : y, panel = shape.is_a ? y : x;
   if (block >= p.stages * shape.blocks || panel >= p.tiles * shape.panels) return;
 
   const int record_bytes = shape.record_bytes();
@@ -49,8 +49,7 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p) {
   const int line = lane % lines, part = lane / lines, parts = 32 / lines;
   const int per_lane = terms / parts;
   const int global_line = panel * lines + line;
-  const formats::Format aligned =
-      p.row.step.widened ? *p.row.step.widened : p.format;
+  const formats::Format aligned = p.row.step.widened ? *p.row.step.widened : p.format;
   const auto value_of = [&](int i) {
     const std::int64_t k = source_k(p.row, block, i);
     if (global_line >= p.lines || k >= p.k) return formats::zero_value(false);
@@ -80,9 +79,8 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p) {
   unsigned low = 0;
   for (int i = part * per_lane; i < (part + 1) * per_lane; ++i) {
     const formats::Value v = value_of(i);
-    const int relative = v.kind == formats::Kind::finite
-                             ? emulator::aligned_exponent(v, aligned) - largest
-                             : 0;
+    const int relative =
+        v.kind == formats::Kind::finite ? emulator::aligned_exponent(v, aligned) - largest : 0;
     low += is_low(window, v, relative) ? 1 : 0;
     const int high_half = line / 8, in_16 = i % 16;
     const int high_word_at = shape.is_a ? i / 4 * 2 + high_half : i / 4;
@@ -112,7 +110,7 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p) {
         static_cast<std::uint32_t>((largest + bias) * (1 << exponent_shift));
     words[shape.nonzero_offset() / 4 + at] = nonzero;
   }
-  if (lane == 0) words[shape.low_offset() / 4] = low;
+  if (lane == 0) atomicMax(p.low + panel / shape.panels * p.stages + block / shape.blocks, low);
   __syncwarp();
 
   const std::size_t index =
@@ -122,7 +120,8 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p) {
        static_cast<std::size_t>(panel % shape.panels)) *
           static_cast<std::size_t>(shape.blocks) +
       static_cast<std::size_t>(block % shape.blocks);
-  auto* const to = reinterpret_cast<uint4*>(p.packed + index * static_cast<std::size_t>(record_bytes));
+  auto* const to =
+      reinterpret_cast<uint4*>(p.packed + index * static_cast<std::size_t>(record_bytes));
   const auto* const from = reinterpret_cast<const uint4*>(record);
   for (int i = lane; i < record_bytes / 16; i += 32) to[i] = from[i];
 }
@@ -137,9 +136,18 @@ std::size_t packed_bytes(const PackArguments& p) {
 void pack(const PackArguments& p) {
   const int blocks = p.stages * p.shape.blocks, panels = p.tiles * p.shape.panels;
   const int x = p.shape.is_a ? blocks : panels, y = p.shape.is_a ? panels : blocks;
-  const dim3 grid(static_cast<unsigned>((x + warps - 1) / warps), static_cast<unsigned>(y));
-  pack_operand<<<grid, warps * 32, static_cast<std::size_t>(warps * p.shape.record_bytes())>>>(p);
-  check_cuda(cudaGetLastError(), "packing");
+  check_cuda(cudaMemsetAsync(p.low, 0,
+                             sizeof(unsigned) * static_cast<std::size_t>(p.tiles) *
+                                 static_cast<std::size_t>(p.stages)),
+             "packing");
+  constexpr int most_y = 65535;
+  for (int first_y = 0; first_y < y; first_y += most_y) {
+    const dim3 grid(static_cast<unsigned>((x + warps - 1) / warps),
+                    static_cast<unsigned>(std::min(most_y, y - first_y)));
+    const auto shared = static_cast<std::size_t>(warps * p.shape.record_bytes());
+    pack_operand<<<grid, warps * 32, shared>>>(p, first_y);
+    check_cuda(cudaGetLastError(), "packing");
+  }
 }
 
 }  // namespace guardbit::gpu

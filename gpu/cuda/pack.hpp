@@ -11,6 +11,7 @@ namespace guardbit::gpu {
 struct PackArguments {
   const std::byte* codes;  ///< A [lines, k] or B [k, lines], row-major containers
   std::byte* packed;
+  unsigned* low;  ///< [tiles, stages]: the largest number of low factors in a line's block
   int lines, k;
   int tiles, stages;
   formats::Format format;  ///< of the codes

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <algorithm>
-
 namespace guardbit::gpu {
 
 /// Where the packed form of an operand lies. Lines (rows of A, columns of B) come in panels of 16
 /// or 8. A record is one panel's block of `terms` products, as the lanes of a warp take it: words
 /// in planes of four per lane (high words of FP64, then weights, then signs; see
-/// offset_accumulator.hpp), then per line its exponent and the mask of its nonzero factors, then
-/// the largest number of low factors in a line. Records are ordered by tile, stage, panel, block in
-/// the stage, so that a thread block copies a stage in one piece.
+/// offset_accumulator.hpp), then per line its exponent and the mask of its nonzero factors. Records
+/// are ordered by tile, stage, panel, block in the stage, so that a thread block copies a stage in
+/// one piece.
 struct PackedShape {
   int terms;
   bool is_a;
@@ -18,7 +16,9 @@ struct PackedShape {
 
   static constexpr int lines_of(bool is_a) { return is_a ? 16 : 8; }
   /// 32-bit words per lane.
-  static constexpr int words(int terms, bool is_a) { return (terms < 8 ? 8 : terms) / (is_a ? 1 : 2); }
+  static constexpr int words(int terms, bool is_a) {
+    return (terms < 8 ? 8 : terms) / (is_a ? 1 : 2);
+  }
   static constexpr int weight_words(int terms, bool is_a) {
     return (terms < 8 ? 8 : terms) / (is_a ? 4 : 8);
   }
@@ -27,8 +27,7 @@ struct PackedShape {
   constexpr int lines() const { return lines_of(is_a); }
   constexpr int exponents_offset() const { return lines_offset(terms, is_a); }
   constexpr int nonzero_offset() const { return exponents_offset() + 4 * lines(); }
-  constexpr int low_offset() const { return nonzero_offset() + 4 * lines(); }
-  constexpr int record_bytes() const { return low_offset() + 16; }
+  constexpr int record_bytes() const { return nonzero_offset() + 4 * lines(); }
   constexpr int stage_bytes() const { return record_bytes() * panels * blocks; }
 };
 
