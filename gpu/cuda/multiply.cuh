@@ -278,17 +278,22 @@ struct Tile {
     for (int i = 0; i < 4; ++i) c[i] = rounded_sum<Shape::kind>(sum[i] - double_of(high[i], 0));
   }
 
+  /// Does every output have a product of two factors that are not low? Then r_max is in the window.
+  __device__ static bool every_pair_is_high(const uint4 a, const uint4 b) {
+    return (a.y & b.y) != 0 && (a.y & b.w) != 0 && (a.w & b.y) != 0 && (a.w & b.w) != 0;
+  }
+
   /// Which of the four outputs the chain cannot take: bits 0 to 3 need the model, bits 4 to 7 keep
   /// their value.
   __device__ static unsigned excluded(const OffsetRule& rule, const double (&c)[4], const A& a,
-                                      const B& b, const uint2 a_nonzero, const uint2 b_nonzero) {
+                                      const B& b, const uint4 a_masks, const uint4 b_masks) {
     constexpr ExponentWindow window = exponent_window(terms);
     float s[4];
     sum_weights(s, a, b);
     unsigned mask = 0;
     for (int i = 0; i < 4; ++i) {
       const unsigned common =
-          (i / 2 == 0 ? a_nonzero.x : a_nonzero.y) & (i % 2 == 0 ? b_nonzero.x : b_nonzero.y);
+          (i / 2 == 0 ? a_masks.x : a_masks.z) & (i % 2 == 0 ? b_masks.x : b_masks.z);
       const Route route =
           route_of<Shape::kind>(window, rule, quotient_of(window, s[i]),
                                 a.exponent[i / 2] + b.exponent[i % 2], common != 0, c[i]);
@@ -426,22 +431,33 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 
       // Outputs that the chain cannot take are computed beside it and put back afterwards.
       unsigned put_back = 0;
-      const bool plain = stage_is_plain && !any_excluded;
+      const auto a_masks = [&](int i) {
+        return reinterpret_cast<const uint4*>(a_record(i) + Shape::a.masks_offset())[lane / 4];
+      };
+      const auto b_masks = [&](int j) {
+        return reinterpret_cast<const uint4*>(b_record(j) + Shape::b.masks_offset())[lane % 4];
+      };
+      bool plain = stage_is_plain && !any_excluded;
+      if (!plain && !any_excluded) {
+        bool common = true;
+#pragma unroll
+        for (int i = 0; i < Shape::panels_m; ++i)
+#pragma unroll
+          for (int j = 0; j < Shape::panels_n; ++j)
+            common &= T::every_pair_is_high(a_masks(i), b_masks(j));
+        plain = __all_sync(~0U, common);
+      }
       if (!plain) {
         unsigned by_model = 0;
 #pragma unroll
         for (int i = 0; i < Shape::panels_m; ++i) {
           typename T::A a;
           a.load(a_record(i), lane);
-          const uint2 a_nonzero =
-              reinterpret_cast<const uint2*>(a_record(i) + Shape::a.nonzero_offset())[lane / 4];
 #pragma unroll
           for (int j = 0; j < Shape::panels_n; ++j) {
             typename T::B b;
             b.load(b_record(j), lane);
-            const uint2 b_nonzero =
-                reinterpret_cast<const uint2*>(b_record(j) + Shape::b.nonzero_offset())[lane % 4];
-            const unsigned mask = T::excluded(p.rule, c[i][j], a, b, a_nonzero, b_nonzero);
+            const unsigned mask = T::excluded(p.rule, c[i][j], a, b, a_masks(i), b_masks(j));
             const int at = (i * Shape::panels_n + j) * 4;
             by_model |= (mask & 15) << at;
             put_back |= (mask >> 4 | (mask & 15)) << at;
@@ -559,8 +575,10 @@ TunedKernel kernel_of() {
   return {Shape::a, Shape::b, Shape::rows, Shape::columns, launch_multiply<Shape>};
 }
 
-/// Warps of 32 x 32 outputs, 128 x 64 together; four stages of 32 products fill shared memory.
+/// Warps of 32 x 32 outputs, 128 x 64 together, and stages of 32 products (16 in blocks of 4): as
+/// many as shared memory holds.
 template <int terms, Accumulated kind, bool composed = false>
-using UsualShape = TileShape<terms, kind, composed, 2, 4, 4, 2, 4, 32 / (terms < 8 ? 8 : terms)>;
+using UsualShape =
+    TileShape<terms, kind, composed, 2, 4, 4, 2, terms <= 8 ? 3 : 4, 32 / (terms < 8 ? 8 : terms)>;
 
 }  // namespace guardbit::gpu

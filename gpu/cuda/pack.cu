@@ -76,12 +76,12 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
   const int weights = PackedShape::weight_words(terms, shape.is_a);
   // Word `w` of lane `l` lies in plane w / 4.
   const auto word_index = [](int w, int l) { return w / 4 * 128 + l * 4 + w % 4; };
-  unsigned low = 0;
+  unsigned high = 0;
   for (int i = part * per_lane; i < (part + 1) * per_lane; ++i) {
     const formats::Value v = value_of(i);
     const int relative =
         v.kind == formats::Kind::finite ? emulator::aligned_exponent(v, aligned) - largest : 0;
-    low += is_low(window, v, relative) ? 1 : 0;
+    high |= is_low(window, v, relative) ? 0 : 1U << i;
     const int high_half = line / 8, in_16 = i % 16;
     const int high_word_at = shape.is_a ? i / 4 * 2 + high_half : i / 4;
     words[word_index(high_word_at, line % 8 * 4 + i % 4)] = high_word(v);
@@ -95,11 +95,21 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
     halves[word_index(highs + w, to_lane) * 2 + i % 2] = weight;
     halves[word_index(highs + weights + w, to_lane) * 2 + i % 2] = signs;
   }
-  for (int step = lines; step < 32; step *= 2) low += __shfl_xor_sync(~0U, low, step);
+  for (int step = lines; step < 32; step *= 2) {
+    high |= __shfl_xor_sync(~0U, high, step);
+    special |= __shfl_xor_sync(~0U, special ? 1 : 0, step) != 0;
+  }
   const bool unsafe = p.row.wide_exponents && largest != no_exponent &&
                       (largest < lowest_line_exponent(window) || largest > highest_line_exponent);
-  if (special || unsafe) low = refused;
-  if (global_line >= p.lines) low = 0;  // outputs nobody reads
+  unsigned low = static_cast<unsigned>(terms - __popc(high));
+  if (special || unsafe) {
+    high = 0;
+    low = refused;
+  }
+  if (global_line >= p.lines) {  // outputs nobody reads
+    high = ~0U;
+    low = 0;
+  }
   low = __reduce_max_sync(~0U, low);
 
   if (part == 0) {
@@ -108,7 +118,8 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
     const int at = shape.is_a ? line % 8 * 2 + line / 8 : line;
     words[shape.exponents_offset() / 4 + at] =
         static_cast<std::uint32_t>((largest + bias) * (1 << exponent_shift));
-    words[shape.nonzero_offset() / 4 + at] = nonzero;
+    words[shape.masks_offset() / 4 + 2 * at] = nonzero;
+    words[shape.masks_offset() / 4 + 2 * at + 1] = high;
   }
   if (lane == 0) atomicMax(p.low + panel / shape.panels * p.stages + block / shape.blocks, low);
   __syncwarp();

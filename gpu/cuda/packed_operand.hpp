@@ -26,8 +26,8 @@ struct PackedShape {
 
   constexpr int lines() const { return lines_of(is_a); }
   constexpr int exponents_offset() const { return lines_offset(terms, is_a); }
-  constexpr int nonzero_offset() const { return exponents_offset() + 4 * lines(); }
-  constexpr int record_bytes() const { return nonzero_offset() + 4 * lines(); }
+  constexpr int masks_offset() const { return exponents_offset() + 4 * lines(); }
+  constexpr int record_bytes() const { return masks_offset() + 8 * lines(); }
   constexpr int stage_bytes() const { return record_bytes() * panels * blocks; }
 };
 

@@ -64,7 +64,7 @@ struct PackedLine {
   std::vector<float> weights;
   std::vector<std::uint16_t> signs;
   int exponent = no_exponent;
-  unsigned nonzero = 0;
+  unsigned nonzero = 0, high = 0;
   int low = 0;
   bool special = false;
 };
@@ -94,7 +94,9 @@ PackedLine pack_line(const TunedRow& row, bool is_a, const std::vector<std::uint
       weight = is_a ? a_weight(window, relative) : b_weight(window, relative);
     line.weights.push_back(bf16_value(weight));
     line.signs.push_back(is_a ? a_signs(v) : b_signs(v));
-    line.low += is_low(window, v, relative) ? 1 : 0;
+    const bool low = is_low(window, v, relative);
+    line.low += low ? 1 : 0;
+    line.high |= low ? 0 : 1U << (line.factors.size() - 1);
   }
   return line;
 }
@@ -154,8 +156,8 @@ double block_of(const TunedRow& row, const std::vector<std::uint64_t>& a_codes,
       !row.wide_exponents || (std::min(a.exponent, b.exponent) >= lowest_line_exponent(window) &&
                               std::max(a.exponent, b.exponent) <= highest_line_exponent);
   // What the kernel takes without asking: then the route must be the chain.
-  if (a.low + b.low < row.terms && !a.special && !b.special && lines_are_safe &&
-      (high_of(c) & 0x7FFFFFFF) < first_excluded<kind>)
+  if ((a.low + b.low < row.terms || (a.high & b.high) != 0) && !a.special && !b.special &&
+      lines_are_safe && (high_of(c) & 0x7FFFFFFF) < first_excluded<kind>)
     REQUIRE(route == Route::chain);
   switch (route) {
     case Route::keep: ++tally.kept; return c;
