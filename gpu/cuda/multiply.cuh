@@ -352,7 +352,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::stages; ++i) {
       make_barrier(&filled[i], 1);
-      make_barrier(&emptied[i], Shape::threads / 32);
+      make_barrier(&emptied[i], Shape::threads);
     }
   }
   __syncthreads();
@@ -536,8 +536,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
         }
       }
     }
-    __syncwarp();
-    if (lane == 0) arrive(&emptied[slot]);
+    arrive(&emptied[slot]);
   }
 
 #pragma unroll
