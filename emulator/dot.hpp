@@ -55,10 +55,15 @@ constexpr std::uint64_t accumulate_block(const Block& block) {
   return 0;
 }
 
+/// A number as another format holds it. Not inlined, as encode_result.
+[[gnu::noinline]] constexpr Value widened(const Format& f, const Value& v) {
+  return formats::decode(f, formats::encode(f, v));
+}
+
 /// Decodes an operand and widens it (exactly) to the format the step multiplies in.
 constexpr Value decode_operand(const Step& step, const Format& f, std::uint64_t code) {
   const Value v = decode_input(step.spec, f, code);
-  return step.widened ? formats::decode(*step.widened, formats::encode(*step.widened, v)) : v;
+  return step.widened ? widened(*step.widened, v) : v;
 }
 
 constexpr const Format& operand_format(const Step& step, const Format& stored) {
@@ -143,8 +148,32 @@ constexpr Register read_source(Source source, const MatrixInstruction& row,
   }
 }
 
-constexpr Unrounded read_exactly(const Register& r) {
-  return formats::exactly(formats::decode(r.format, r.code));
+constexpr Value decode_register(const AccumulatorSpec& spec, const Register& r) {
+  return decode_input(spec, r.format, r.code);
+}
+
+/// x + y as a scalar instruction, rounded once by spec.result.
+constexpr std::uint64_t rounded_addition(const AccumulatorSpec& spec, const Format& result,
+                                         const Register& first, const Register& second) {
+  const Value x = decode_register(spec, first);
+  const Value y = decode_register(spec, second);
+  Unrounded sum = formats::add(formats::exactly(x), formats::exactly(y));
+  const bool operands_decide =
+      spec.nan == NanPolicy::operand_abc || spec.nan == NanPolicy::operand_bca;
+  if (sum.kind == Kind::nan && operands_decide) sum = operand_nan({&x, &y});
+  return encode_result(spec, result, sum);
+}
+
+/// The code that an `add` or `convert` step gives.
+constexpr std::uint64_t scalar_step(const MatrixInstruction& row, const Step& step,
+                                    const DotOperands& operands, const Registers& registers) {
+  const Register addend = read_source(step.addend, row, operands, registers, step.result);
+  if (step.operation == Operation::convert) {
+    return encode_result(step.spec, step.result,
+                         formats::exactly(decode_register(step.spec, addend)));
+  }
+  const Register other = read_source(step.other, row, operands, registers, step.result);
+  return rounded_addition(step.spec, step.result, addend, other);
 }
 
 /// The output element of one dot product: the row's steps in order. Visit(step index, block) ->
@@ -156,24 +185,15 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
   Registers registers{};
   std::size_t index = 0;
   for (const Step& step : row.steps) {
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[index];
     result.format = step.result;
-    switch (step.operation) {
-      case Operation::dot:
-        result.code =
-            for_each_block<Capacity>(row, step, operands, addend.code, addend.format,
-                                     [&](const Block& block) { return visit(index, block); });
-        break;
-      case Operation::add: {
-        const Register other = read_source(step.other, row, operands, registers, step.result);
-        result.code = encode_result(step.spec, step.result,
-                                    formats::add(read_exactly(addend), read_exactly(other)));
-        break;
-      }
-      case Operation::convert:
-        result.code = encode_result(step.spec, step.result, read_exactly(addend));
-        break;
+    if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
+      result.code =
+          for_each_block<Capacity>(row, step, operands, addend.code, addend.format,
+                                   [&](const Block& block) { return visit(index, block); });
+    } else {
+      result.code = scalar_step(row, step, operands, registers);
     }
     ++index;
   }

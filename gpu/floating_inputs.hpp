@@ -121,7 +121,7 @@ constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::ui
     unit &= ~(tile.partner >> x.stored_unit);
   } else if (has_planned_rows(family)) {
     const RowPlan plan = row_plan(x, tile, key, t, i);
-    const int role = plan.role(x, s);
+    const int role = plan.role(s);
     switch (family) {
       case InputFamily::ladder: aim = ladder_factor(x, plan, role, draw); break;
       case InputFamily::ties: aim = tie_factor(x, plan, role, draw); break;
@@ -133,12 +133,14 @@ constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::ui
     // Every other near-overflow tile adds products of one sign in each output.
     if (family == InputFamily::near_overflow && (tile.variant & 2) != 0) aim.negative = i % 2 != 0;
   }
-  if (aim.zero) return aim.negative ? x.a.sign : 0;
-  const int exponent =
-      clamped(aim.exponent - b_exponent(x, family, tile, key, t, unit), x.a.lowest, x.a.highest);
+  const int wanted = aim.exponent - b_exponent(x, tile, key, t, unit);
+  const int exponent = clamped(wanted, x.a.lowest, x.a.highest);
+  // A term of another size would decide the sum in place of the ones that were placed.
+  const bool unreachable = has_planned_rows(family) && wanted != exponent;
+  if (aim.zero || unreachable) return aim.negative ? x.a.sign : 0;
   const std::uint64_t word = word_with_exponent(x.a, aim.negative, exponent, aim.fraction);
-  return has_paired_products(family) && draw.chance(48) ? nudged(x.a, word, draw.between(-2, 2))
-                                                        : word;
+  const bool off = has_paired_products(family) && (tile.variant & 0x30) != 0 && draw.chance(48);
+  return off ? nudged(x.a, word, draw.between(-2, 2)) : word;
 }
 
 /// B at (k, j) in the same families.
@@ -149,13 +151,14 @@ constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::ui
   if (has_paired_products(family)) {
     unit &= ~(tile.partner >> x.stored_unit);
     Draw pair(key, t, Place::b, unit * x.n + j);
-    const int exponent = b_exponent(x, family, tile, key, t, unit);
+    const int exponent = b_exponent(x, tile, key, t, unit);
     const bool negative = pair.coin();
     const std::uint64_t word =
         word_with_exponent(x.b, negative, exponent, pair.wide(x.b.fraction_bits));
-    return draw.chance(32) ? nudged(x.b, word, draw.between(-2, 2)) : word;
+    const bool off = (tile.variant & 0x30) != 0 && draw.chance(32);
+    return off ? nudged(x.b, word, draw.between(-2, 2)) : word;
   }
-  const int exponent = b_exponent(x, family, tile, key, t, unit);
+  const int exponent = b_exponent(x, tile, key, t, unit);
   if (has_planned_rows(family)) {
     Draw column(key, t, Place::column, j);
     const int form = static_cast<int>(column.take(2));

@@ -15,6 +15,11 @@ struct FloatingTile {
   int partner = 1;        ///< products s and s ^ partner cancel, where the family lets them
   int variant = 0;        ///< eight random bits that choose between forms of a family
 
+  /// Where no exponent of B lets A reach the whole window, B has two: `b_large` where this bit of
+  /// s is set, which is where large terms go, and `b_small` elsewhere. -1: B needs no such split.
+  int split_bit = -1;
+  int b_large = 0, b_small = 0;
+
   /// Large products have a subnormal factor: its significand is not normalised, so the grid of the
   /// sum lies higher than the product's value says.
   constexpr bool large_are_subnormal() const { return (variant & 0xC0) == 0; }
@@ -30,8 +35,10 @@ constexpr int any_exponent(const InputShape& x, Draw& draw) {
 constexpr int large_exponent(const InputShape& x, const FloatingTile& tile, int below, Draw& draw) {
   const int form = static_cast<int>(draw.take(2));
   if (tile.large_are_subnormal()) {
-    const int of_a = x.a.least_normal - 1 + x.b.highest, of_b = x.b.least_normal - 1 + x.a.highest;
-    return (draw.coin() ? of_a : of_b) - form;
+    const bool in_a = draw.coin();
+    const OperandWords &subnormal = in_a ? x.a : x.b, &large = in_a ? x.b : x.a;
+    const int least = smaller(subnormal.least_normal - subnormal.lowest, 4);
+    return subnormal.least_normal - 1 - draw.below(least) + large.highest;
   }
   if (form == 0) return any_exponent(x, draw);
   int high = smaller(x.highest_product, x.d.highest - 1);
@@ -102,6 +109,29 @@ constexpr void set_window(const InputShape& x, InputFamily family, Draw& draw, F
   tile.low = clamped(tile.low, x.lowest_product, smaller(tile.high, x.highest_product));
 }
 
+/// Families whose roles 0 and 1 are large terms and all others small ones.
+constexpr bool has_large_and_small_terms(InputFamily family) {
+  return family == InputFamily::ladder || family == InputFamily::ties ||
+         family == InputFamily::tiny_terms;
+}
+
+constexpr void split_exponents(const InputShape& x, InputFamily family, Draw& draw,
+                               FloatingTile& tile) {
+  const int reaches_low = tile.low - x.a.lowest, reaches_high = tile.high - x.a.highest;
+  const bool is_tiny = family == InputFamily::tiny_terms;
+  const bool subnormal = tile.large_are_subnormal() && !is_tiny;
+  if (!subnormal && !is_tiny && reaches_high <= reaches_low) return;
+  tile.split_bit = x.stored_unit + draw.below(x.stored_k_bits - x.stored_unit);
+  if (tile.split_bit == x.group_bit) {
+    tile.split_bit = x.group_bit == x.stored_unit ? x.stored_k_bits - 1 : x.stored_unit;
+  }
+  tile.b_small = clamped(reaches_low, x.b.lowest, x.b.highest);
+  tile.b_large = clamped(reaches_high, x.b.lowest, x.b.highest);
+  if (subnormal) tile.b_large = (tile.variant & 1) != 0 ? x.b.highest : x.b.least_normal - 1;
+  // A product of normal factors: a subnormal one's exponent would lie above that of a zero.
+  if (is_tiny) tile.b_large = clamped(x.d.lowest / 2, x.b.least_normal, x.b.highest);
+}
+
 constexpr FloatingTile floating_tile(const InputShape& x, InputFamily family, std::uint64_t key,
                                      std::int64_t t) {
   Draw draw(key, t, Place::tile, 0);
@@ -109,23 +139,19 @@ constexpr FloatingTile floating_tile(const InputShape& x, InputFamily family, st
   tile.variant = static_cast<int>(draw.take(8));
   tile.partner = 1 << draw.below(x.stored_k_bits);
   set_window(x, family, draw, tile);
+  if (has_large_and_small_terms(family)) split_exponents(x, family, draw, tile);
   return tile;
 }
 
-/// Exponent of B at the k's of a unit: such that A reaches the window with it, anywhere; where no
-/// exponent lets A reach all of the window, one that reaches its lower or its upper end.
-constexpr int b_exponent(const InputShape& x, InputFamily family, const FloatingTile& tile,
-                         std::uint64_t key, std::int64_t t, int unit) {
-  Draw draw(key, t, Place::unit, unit);
-  if (tile.large_are_subnormal() && has_planned_rows(family)) {
-    // The large term needs all of one factor's range; small terms meet the middle of it.
-    const auto form = static_cast<int>(draw.take(2));
-    if (form == 0) return x.b.highest;
-    if (form == 1) return x.b.least_normal - 1;
+/// Exponent of B at the k's of a unit: one with which A reaches the window, all of it where there
+/// is such an exponent.
+constexpr int b_exponent(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
+                         std::int64_t t, int unit) {
+  if (tile.split_bit >= 0) {
+    const bool large = ((unit >> (tile.split_bit - x.stored_unit)) & 1) != 0;
+    return large ? tile.b_large : tile.b_small;
   }
-  // A product of normal factors: a subnormal one's exponent would lie above that of a zero.
-  if (family == InputFamily::tiny_terms && draw.coin())
-    return clamped(x.d.lowest / 2, x.b.least_normal, x.b.highest);
+  Draw draw(key, t, Place::unit, unit);
   const int reaches_low = tile.low - x.a.lowest, reaches_high = tile.high - x.a.highest;
   int exponent = 0;
   if (reaches_high <= reaches_low) {
@@ -137,44 +163,73 @@ constexpr int b_exponent(const InputShape& x, InputFamily family, const Floating
   return clamped(exponent, x.b.lowest, x.b.highest);
 }
 
+/// A number less one of its bits, and with it again.
+constexpr int without_bit(int s, int bit) {
+  const int low = (1 << bit) - 1;
+  return ((s >> 1) & ~low) | (s & low);
+}
+constexpr int with_bit(int s, int bit, int value) {
+  const int low = (1 << bit) - 1;
+  return ((s & ~low) << 1) | (value << bit) | (s & low);
+}
+
 /// What is special about a row of A in the families that place few terms. The order in which
 /// places take roles is a permutation of the row: role(s) is 0 for the large term, 1 for its
 /// partner, and so on.
 struct RowPlan {
   int scramble = 0, stride = 1;
-  int group = 0;         ///< which accumulation takes the first half of the roles
-  bool grouped = false;  ///< roles stay together
-  int exponent = 0;      ///< of the large term
-  int distance = 0;      ///< of the small terms below it
+  int group = 0;     ///< which accumulation takes the first roles
+  int exponent = 0;  ///< of the large term
+  int distance = 0;  ///< of the small terms below it
   int small_terms = 0;
   bool negative = false, cancels = false, alternative = false;
   std::uint64_t fraction = 0;  ///< of the large term's factor in A
 
-  constexpr int role(const InputShape& x, int s) const {
-    if (!grouped) return ((s ^ scramble) * stride) & ((1 << x.stored_k_bits) - 1);
-    const int half = 1 << (x.stored_k_bits - 1), low = (1 << x.group_bit) - 1;
-    const int within = ((s >> 1) & ~low) | (s & low);
-    const int role_within = ((within ^ scramble) * stride) & (half - 1);
-    return ((s >> x.group_bit) & 1) == group ? role_within : role_within + half;
+  int bits = 0;        ///< of the numbers that are permuted
+  int split_bit = -1;  ///< as the tile's
+  int group_bit = -1;  ///< as the shape's, less the split bit; -1 where not grouped
+
+  constexpr int role(int s) const {
+    const bool large = split_bit >= 0 && ((s >> split_bit) & 1) != 0;
+    if (split_bit >= 0) s = without_bit(s, split_bit);
+    const bool other_group = group_bit >= 0 && ((s >> group_bit) & 1) != group;
+    if (group_bit >= 0) s = without_bit(s, group_bit);
+    int role = ((s ^ scramble) * stride) & ((1 << bits) - 1);
+    if (other_group) role += 1 << bits;
+    if (split_bit < 0) return role;
+    if (!large) return role + 2;
+    return role < 2 ? role : role + idle_roles;
   }
   /// Where the role is 0.
-  constexpr int large_place(const InputShape& x) const {
-    if (!grouped) return scramble;
-    const int low = (1 << x.group_bit) - 1;
-    return ((scramble & ~low) << 1) | (group << x.group_bit) | (scramble & low);
+  constexpr int large_place() const {
+    int s = scramble;
+    if (group_bit >= 0) s = with_bit(s, group_bit, group);
+    return split_bit >= 0 ? with_bit(s, split_bit, 1) : s;
   }
+
+  static constexpr int idle_roles = 256;  ///< no family gives these a term
 };
 
 constexpr RowPlan row_plan(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
                            std::int64_t t, int i) {
   Draw draw(key, t, Place::row, i);
   RowPlan plan;
-  plan.grouped = draw.take(2) != 0 && x.group_bit >= 0;
+  plan.bits = x.stored_k_bits;
+  plan.split_bit = tile.split_bit;
+  if (plan.split_bit >= 0) --plan.bits;
+  // Three rows of four keep the first roles in one accumulation.
+  const bool grouped = draw.take(2) != 0 && x.group_bit >= 0;
+  if (grouped) {
+    const bool below = plan.split_bit >= 0 && plan.split_bit < x.group_bit;
+    plan.group_bit = x.group_bit - (below ? 1 : 0);
+    --plan.bits;
+  }
   plan.group = static_cast<int>(draw.take(1));
-  plan.scramble = static_cast<int>(draw.take(x.stored_k_bits - (plan.grouped ? 1 : 0)));
+  plan.scramble = static_cast<int>(draw.take(plan.bits));
   plan.stride = static_cast<int>(draw.take(6)) * 2 + 1;
-  plan.exponent = tile.high - static_cast<int>(draw.take(2));
-  plan.distance = draw.below(x.kept_bits + 13);
+  plan.exponent = tile.high - (tile.large_are_subnormal() ? 0 : static_cast<int>(draw.take(2)));
+  const int reach = clamped(tile.high - x.lowest_product + 1, 1, x.kept_bits + 13);
+  plan.distance = draw.coin() ? draw.below(reach) : x.kept_bits + draw.between(-2, 3);
   plan.small_terms = 1 << draw.take(2);
   plan.negative = draw.coin();
   plan.cancels = draw.coin();

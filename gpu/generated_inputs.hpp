@@ -63,7 +63,7 @@ constexpr std::uint64_t floating_a(const InputShape& x, InputFamily family, std:
       const bool either = (floating_tile(x, family, key, t).variant & 1) != 0;
       return subnormal_or_large(x.a, either ? draw.coin() : t % 2 == 0, draw);
     }
-    case InputFamily::sparse_zeros: return mostly_zero_word(x.a, 180, draw);
+    case InputFamily::sparse_zeros: return mostly_zero_word(x.a, 200, draw);
     case InputFamily::addend_alone: return signed_zero(x.a, draw);
     case InputFamily::exact_zeros: return t % 4 == 0 ? x.a.sign : zero_or_power(x.a, 128, draw);
     case InputFamily::small_integers: return small_integer_word(x.a, 8, draw);
@@ -155,8 +155,8 @@ constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::
     return word_with_exponent(x.c, draw.coin(), x.c.lowest + draw.between(0, 2), 0);
   }
   if (form < 2) return signed_zero(x.c, draw);
-  if (form < 4 && family != InputFamily::carries && plan.large_place(x) < x.stored_k) {
-    const double value = minus_product(x, family, seed, t, i, j, plan.large_place(x));
+  if (form < 4 && family != InputFamily::carries && plan.large_place() < x.stored_k) {
+    const double value = minus_product(x, family, seed, t, i, j, plan.large_place());
     const std::uint64_t word = word_of_double(x.c, value);
     return draw.take(2) == 0 ? nudged(x.c, word, draw.between(-2, 2)) : word;
   }

@@ -68,7 +68,7 @@ InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixI
 }
 
 InputShape input_shape(const TensorCoreInstruction& row) {
-  return input_shape(row, emulator::require_instruction("sm_90", row.name, "gpu inputs"));
+  return input_shape(row, emulator::require_instruction(row.arch, row.name, "gpu inputs"));
 }
 
 }  // namespace guardbit::gpu

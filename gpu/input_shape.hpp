@@ -79,7 +79,7 @@ struct InputShape {
 /// The inputs of `row`, whose arithmetic is `model`.
 InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model);
 
-/// The same with the model looked up for sm_90 in the catalogue.
+/// The same with the model looked up in the catalogue.
 InputShape input_shape(const TensorCoreInstruction& row);
 
 }  // namespace guardbit::gpu

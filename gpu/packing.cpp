@@ -6,7 +6,7 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Writes `width` bits (1, 4 or whole bytes) of a word at a bit offset.
+/// Writes `width` bits (fewer than eight of one byte, or whole bytes) of a word at a bit offset.
 void put(std::byte* image, std::int64_t bit, std::uint64_t word, int width) {
   if (width < 8) {
     const unsigned shift = static_cast<unsigned>(bit % 8), mask = ((1U << width) - 1) << shift;
@@ -80,6 +80,11 @@ PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
   packed.b = pack_operand(layout.b, layout.b_bytes, layout, packed.images, batch.b, row.b);
   packed.c = pack_operand(layout.c, layout.c_bytes, layout, packed.images, batch.c, row.c);
   if (row.sparse) packed.e = pack_metadata(row, layout, batch);
+  if (row.scale.count == 0) return packed;
+  packed.a_scale = pack_operand(layout.a_scale, layout.a_scale_bytes, layout, packed.images,
+                                batch.a_scale, row.scale.format);
+  packed.b_scale = pack_operand(layout.b_scale, layout.b_scale_bytes, layout, packed.images,
+                                batch.b_scale, row.scale.format);
   return packed;
 }
 

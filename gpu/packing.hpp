@@ -10,10 +10,10 @@
 namespace guardbit::gpu {
 
 /// The operands of a batch as the kernel reads them, image after image. `e` is empty for dense
-/// rows.
+/// rows, the scales for rows without block scaling.
 struct PackedOperands {
   int images = 0;
-  std::vector<std::byte> a, b, c, e;
+  std::vector<std::byte> a, b, c, e, a_scale, b_scale;
 };
 PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
                     const Batch& batch);

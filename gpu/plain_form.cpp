@@ -46,6 +46,10 @@ Batch as_plain_form(const TensorCoreInstruction& row, const TensorCoreInstructio
             batch.c[element_index(row.m, row.n, from, i, first + j)];
     }
   }
+  if (blocks == 1) {
+    result.a_scale = batch.a_scale;
+    result.b_scale = batch.b_scale;
+  }
   if (row.unordered) sort_positions(plain, result);
   return result;
 }

@@ -5,12 +5,14 @@
 
 namespace guardbit::gpu {
 
-WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int element_bits) {
+WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int element_bits,
+                 int padding) {
   constexpr int word_bits = 32;
   WordTable table;
   table.words = bytes * 8 / word_bits;
   table.per_word = std::max(1, word_bits / element_bits);
   table.element_bits = element_bits;
+  table.padding = padding;
   table.elements.assign(static_cast<std::size_t>(table.words * table.per_word), -1);
   const int words_per_element = std::max(1, element_bits / word_bits);
   for (std::size_t i = 0; i < offsets.size(); ++i) {

@@ -49,11 +49,12 @@ constexpr Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, i
   return {fraction | (f.fraction + 1), biased - f.format.bias, negative, false};
 }
 
-/// The sum's code where it is a normal number of the result format; otherwise the model's final
-/// conversion.
-constexpr std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f,
-                                   std::int64_t sum, int unit) {
-  if (sum == 0) return 0;
+/// The sum's code where it is zero or clearly a normal number of the result format. False leaves it
+/// to the model's final conversion.
+constexpr bool encode_normal_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f,
+                                 std::int64_t sum, int unit, std::uint64_t& code) {
+  code = 0;
+  if (sum == 0) return true;
   const bool negative = sum < 0;
   const std::uint64_t magnitude =
       negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
@@ -61,17 +62,24 @@ constexpr std::uint64_t encode_sum(const AccumulatorSpec& spec, const Accumulato
   const int biased = unit + top + f.format.bias;
   const int shift = top - f.kept_fraction_bits;
   // The largest binade is left to the model, which knows about carries into infinity.
-  if (biased <= 0 || biased >= f.last_biased)
-    return encode_result(spec, f.format, fixed_point(sum, unit));
+  if (biased <= 0 || biased >= f.last_biased) return false;
   std::uint64_t kept = shift > 0 ? magnitude >> shift : magnitude << -shift;
   if (shift > 0 && spec.result == Rounding::nearest_even) {
     const std::uint64_t half = std::uint64_t{1} << (shift - 1);
     const std::uint64_t rest = magnitude & (half | (half - 1));
     kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
   }
-  const std::uint64_t code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
-                             (kept << (f.format.fraction_bits - f.kept_fraction_bits));
-  return negative ? f.sign | code : code;
+  code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
+         (kept << (f.format.fraction_bits - f.kept_fraction_bits));
+  if (negative) code |= f.sign;
+  return true;
+}
+
+constexpr std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f,
+                                   std::int64_t sum, int unit) {
+  std::uint64_t code = 0;
+  if (encode_normal_sum(spec, f, sum, unit, code)) return code;
+  return encode_result(spec, f.format, fixed_point(sum, unit));
 }
 
 }  // namespace guardbit::emulator

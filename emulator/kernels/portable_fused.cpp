@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -10,6 +9,7 @@
 
 #include "emulator/dot.hpp"
 #include "emulator/kernels/block_sum.hpp"
+#include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/factors.hpp"
 #include "emulator/mma.hpp"
 
@@ -164,20 +164,14 @@ bool composed_element(const MatrixInstruction& row, const Layout& layout, const 
   const DotOperands operands{{}, {}, c};
   std::size_t index = 0;
   for (const Step& step : row.steps) {
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[index];
     result.format = step.result;
     if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
       if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code))
         return false;
     } else {
-      const Unrounded x = read_exactly(addend);
-      const Unrounded sum =
-          step.operation == Operation::convert
-              ? x
-              : formats::add(x, read_exactly(read_source(step.other, row, operands, registers,
-                                                         step.result)));
-      result.code = encode_result(step.spec, step.result, sum);
+      result.code = scalar_step(row, step, operands, registers);
     }
     ++index;
   }
@@ -190,22 +184,6 @@ bool fused_element(const MatrixInstruction& row, const Layout& layout, const Lin
   if (row.steps.count > 1) return composed_element(row, layout, a, b, c, d);
   return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
 }
-
-/// The default floating-point environment while it lives: the products rely on subnormal operands,
-/// which a caller may have switched off.
-class DefaultEnvironment {
- public:
-  DefaultEnvironment() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  DefaultEnvironment(const DefaultEnvironment&) = delete;
-  DefaultEnvironment& operator=(const DefaultEnvironment&) = delete;
-  ~DefaultEnvironment() { std::fesetenv(&saved_); }
-
- private:
-  std::fenv_t saved_{};
-};
 
 }  // namespace
 

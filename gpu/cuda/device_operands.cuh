@@ -47,4 +47,13 @@ __device__ inline void add_verdict(DeviceTally* tally, bool counted, bool mismat
   if (counted && mismatch) atomicMin(&tally->first, index);
 }
 
+/// Counts the events of a thread's output; every thread of the warp takes part.
+__device__ inline void add_events(DeviceCoverage* coverage, std::uint32_t events) {
+  for (int i = 0; i < 32; ++i) {
+    const unsigned happened = __ballot_sync(0xFFFFFFFFU, (events >> i & 1U) != 0);
+    if (threadIdx.x % 32 == 0 && happened != 0)
+      atomicAdd(&coverage->counts[i], static_cast<unsigned long long>(__popc(happened)));
+  }
+}
+
 }  // namespace guardbit::gpu

@@ -36,4 +36,9 @@ struct DeviceTally {
       ~0ULL;  ///< smallest index of a mismatch in the launch: (t M + i) N + j
 };
 
+/// In how many outputs each event happened (emulator/coverage.hpp).
+struct DeviceCoverage {
+  unsigned long long counts[32] = {};
+};
+
 }  // namespace guardbit::gpu

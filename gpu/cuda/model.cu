@@ -1,7 +1,9 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <type_traits>
 
+#include "emulator/coverage.hpp"
 #include "emulator/dot.hpp"
 #include "emulator/kernels/block_sum.hpp"
 #include "emulator/mma.hpp"
@@ -53,15 +55,8 @@ __device__ Factor make_factor(const Step& step, const Format& stored, std::uint6
 
 __device__ double fp64_of(const Factor& x) { return __hiloint2double(x.exponent, x.significand); }
 
-/// The operands of an execution's tile: A in the order of the steps, B by k.
-struct Tile {
-  const Factor* a;            ///< [M][a_stride]
-  const Factor* b;            ///< [K][columns]
-  const std::uint16_t* k_of;  ///< [M][a_stride]: which k a position of A meets
-  int a_stride, columns;
-};
-
-/// One output's line through the tile.
+/// One output's line through the tile. A sparse A says itself which k its positions meet.
+template <bool Sparse>
 struct Line {
   const Factor* a;
   const Factor* b;
@@ -69,12 +64,14 @@ struct Line {
   int columns;
 
   __device__ Factor left(int at) const { return a[at]; }
-  __device__ Factor right(int at) const { return b[k_of[at] * columns]; }
+  __device__ Factor right(int at) const { return b[(Sparse ? k_of[at] : at) * columns]; }
 };
 
-__device__ std::uint64_t special_block(const AccumulatorSpec& spec, const AccumulatorFormat& result,
-                                       const Line& line, int begin, int end, const Addend& addend,
-                                       bool addend_is_nan) {
+template <bool Sparse>
+__device__ __noinline__ std::uint64_t special_block(const AccumulatorSpec& spec,
+                                                    const AccumulatorFormat& result,
+                                                    const Line<Sparse>& line, int begin, int end,
+                                                    const Addend& addend, bool addend_is_nan) {
   SpecialSum specials;
   if (addend.special)
     specials.include({addend_is_nan ? Kind::nan : Kind::infinity, addend.negative, 0, 0, false});
@@ -89,39 +86,113 @@ __device__ std::uint64_t special_block(const AccumulatorSpec& spec, const Accumu
   return encode_result(spec, result.format, specials.value());
 }
 
-/// NUMERICS 1.1, with magnitudes in 64 bits: products below 2^2, cut to 2^-F, times L terms.
-__device__ std::uint64_t fused_blocks(const AccumulatorSpec& spec, const Line& line, int begin,
-                                      int end, int fraction_bits, AccumulatorFormat addend_format,
-                                      const AccumulatorFormat& result, std::uint64_t code) {
+/// One block of a fused sum: NUMERICS 1.1 with the products of `Length` positions in registers (any
+/// number of positions, 0, leaves them in shared memory).
+template <int Length, bool Sparse>
+class FusedBlock {
+ public:
+  __device__ FusedBlock(const Line<Sparse>& line, int first, int last)
+      : line_(line), first_(first), last_(last) {
+#pragma unroll
+    for (int i = 0; i < Length; ++i) {
+      const Factor x = line.left(first + i), y = line.right(first + i);
+      products_[i] = x.significand * y.significand;
+      exponents_[i] = x.exponent + y.exponent;
+    }
+  }
+
+  __device__ int largest_exponent() const {
+    int largest = zero_exponent;
+    for_each([&](int, int exponent) { largest = max(largest, exponent); });
+    return largest;
+  }
+
+  /// The products cut to multiples of 2^(largest - F), added; a product has `left` fewer fraction
+  /// bits than F. Eight terms below 2^(F + 2) fit 31 bits up to F = 26.
+  __device__ std::int64_t aligned_sum(int largest, int kept_bits, int left) const {
+    std::int64_t sum = 0;
+    if (kept_bits <= 26) {
+      std::int32_t part = 0;
+      int count = 0;
+      for_each([&](int product, int exponent) {
+        const auto term = static_cast<std::int32_t>(
+            (static_cast<std::uint32_t>(abs(product)) << left) >> min(largest - exponent, 31));
+        part += product < 0 ? -term : term;
+        if (++count % 8 == 0) {
+          sum += part;
+          part = 0;
+        }
+      });
+      return sum + part;
+    }
+    for_each([&](int product, int exponent) {
+      const auto magnitude = static_cast<std::uint64_t>(static_cast<std::uint32_t>(abs(product)));
+      const auto term =
+          static_cast<std::int64_t>((magnitude << left) >> min(largest - exponent, 63));
+      sum += product < 0 ? -term : term;
+    });
+    return sum;
+  }
+
+ private:
+  template <class Visit>
+  __device__ void for_each(Visit visit) const {
+    if constexpr (Length != 0) {
+#pragma unroll
+      for (int i = 0; i < Length; ++i) visit(products_[i], exponents_[i]);
+    } else {
+      for (int at = first_; at < last_; ++at) {
+        const Factor x = line_.left(at), y = line_.right(at);
+        visit(x.significand * y.significand, x.exponent + y.exponent);
+      }
+    }
+  }
+
+  const Line<Sparse>& line_;
+  int first_, last_;
+  int products_[Length == 0 ? 1 : Length], exponents_[Length == 0 ? 1 : Length];
+};
+
+template <int Length, bool Sparse>
+__device__ std::uint64_t fused_block(const AccumulatorSpec& spec, const Line<Sparse>& line,
+                                     int first, int last, int fraction_bits,
+                                     const AccumulatorFormat& addend_format,
+                                     const AccumulatorFormat& result, std::uint64_t code) {
   const int kept = spec.kept_fraction_bits;
+  const FusedBlock<Length, Sparse> block(line, first, last);
+  const int products = block.largest_exponent();
+  const Addend c = decode_addend(addend_format, code, spec.min_exponent);
+  if (products > largest_finite_exponent || c.special) {
+    const bool addend_is_nan = (code & addend_format.magnitude) > addend_format.infinity;
+    return special_block(spec, result, line, first, last, c, addend_is_nan);
+  }
+  const int largest = max(products, c.exponent);
+  std::int64_t sum = block.aligned_sum(largest, kept, kept - fraction_bits);
+  const int down = largest - kept - (c.exponent - addend_format.format.fraction_bits);
+  const std::uint64_t magnitude = down >= 0 ? c.magnitude >> min(63, down) : c.magnitude << -down;
+  sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+  if (encode_normal_sum(spec, result, sum, largest - kept, code)) return code;
+  return encode_result(spec, result.format, fixed_point(sum, largest - kept));
+}
+
+template <bool Sparse>
+__device__ std::uint64_t fused_blocks(const AccumulatorSpec& spec, const Line<Sparse>& line,
+                                      int begin, int end, int fraction_bits,
+                                      AccumulatorFormat addend_format,
+                                      const AccumulatorFormat& result, std::uint64_t code) {
   const int length = spec.terms == 0 ? end - begin : spec.terms;
   for (int first = begin; first < end; first += length) {
     const int last = min(first + length, end);
-    int products = zero_exponent;
-    for (int at = first; at < last; ++at)
-      products = max(products, line.left(at).exponent + line.right(at).exponent);
-    const Addend c = decode_addend(addend_format, code, spec.min_exponent);
-    if (products > largest_finite_exponent || c.special) {
-      const bool addend_is_nan = (code & addend_format.magnitude) > addend_format.infinity;
-      code = special_block(spec, result, line, first, last, c, addend_is_nan);
-    } else {
-      const int largest = max(products, c.exponent);
-      std::int64_t sum = 0;
-      for (int at = first; at < last; ++at) {
-        const Factor x = line.left(at), y = line.right(at);
-        const int product = x.significand * y.significand;
-        const int cut = min(largest - x.exponent - y.exponent, 63);
-        const auto magnitude = static_cast<std::uint64_t>(static_cast<std::uint32_t>(abs(product)))
-                               << (kept - fraction_bits);
-        const auto term = static_cast<std::int64_t>(magnitude >> cut);
-        sum += product < 0 ? -term : term;
-      }
-      const int down = largest - kept - (c.exponent - addend_format.format.fraction_bits);
-      const std::uint64_t magnitude =
-          down >= 0 ? c.magnitude >> min(63, down) : c.magnitude << -down;
-      sum +=
-          c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-      code = encode_sum(spec, result, sum, largest - kept);
+    const auto block = [&](auto size) {
+      constexpr int Length = decltype(size)::value;
+      return fused_block<Length>(spec, line, first, last, fraction_bits, addend_format, result,
+                                 code);
+    };
+    switch (last - first) {
+      case 4: code = block(std::integral_constant<int, 4>{}); break;
+      case 8: code = block(std::integral_constant<int, 8>{}); break;
+      case 16: code = block(std::integral_constant<int, 16>{}); break;
+      default: code = block(std::integral_constant<int, 0>{}); break;
     }
     addend_format = result;
   }
@@ -149,8 +220,9 @@ __device__ std::uint64_t fp64_bits(double x) {
   return static_cast<std::uint64_t>(__double_as_longlong(x));
 }
 
-__device__ std::uint64_t fp64_chain(const AccumulatorSpec& spec, const Line& line, int begin,
-                                    int end, std::uint64_t code) {
+template <bool Sparse>
+__device__ std::uint64_t fp64_chain(const AccumulatorSpec& spec, const Line<Sparse>& line,
+                                    int begin, int end, std::uint64_t code) {
   for (int at = begin; at < end; ++at) {
     const double a = fp64_of(line.left(at)), b = fp64_of(line.right(at)),
                  c = __longlong_as_double(static_cast<long long>(code));
@@ -167,8 +239,9 @@ __device__ std::uint64_t fp64_chain(const AccumulatorSpec& spec, const Line& lin
 }
 
 /// A chain of FP32 fused multiply-adds on products of 16-bit operands.
-__device__ std::uint64_t fp32_chain(const Line& line, int begin, int end, int a_fraction_bits,
-                                    int b_fraction_bits, std::uint64_t code) {
+template <bool Sparse>
+__device__ std::uint64_t fp32_chain(const Line<Sparse>& line, int begin, int end,
+                                    int a_fraction_bits, int b_fraction_bits, std::uint64_t code) {
   float sum = __int_as_float(static_cast<int>(code));
   for (int at = begin; at < end; ++at)
     sum = __fmaf_rn(fp32_of(line.left(at), a_fraction_bits),
@@ -176,22 +249,26 @@ __device__ std::uint64_t fp32_chain(const Line& line, int begin, int end, int a_
   return static_cast<std::uint32_t>(__float_as_int(sum));
 }
 
-__device__ std::uint64_t integer_total(const AccumulatorSpec& spec, const Line& line, int begin,
-                                       int end, std::uint64_t code) {
-  std::int64_t total = static_cast<std::int32_t>(code);
+template <bool Sparse>
+__device__ std::uint64_t integer_total(const AccumulatorSpec& spec, const Line<Sparse>& line,
+                                       int begin, int end, std::uint64_t code) {
+  std::int32_t products = 0;  // at most 256 of at most 2^16
   for (int at = begin; at < end; ++at) {
-    const int a = line.left(at).significand, b = line.right(at).significand;
-    total += spec.product == Product::multiply  ? a * b
-             : spec.product == Product::bit_and ? a & b
-                                                : a ^ b;
+    const std::int32_t a = line.left(at).significand, b = line.right(at).significand;
+    if (spec.product == Product::multiply) products += a * b;
+    if (spec.product == Product::bit_and) products += __popc(static_cast<unsigned>(a & b));
+    if (spec.product == Product::bit_xor) products += __popc(static_cast<unsigned>(a ^ b));
   }
+  std::int64_t total = std::int64_t{static_cast<std::int32_t>(code)} + products;
   if (spec.integer_overflow == IntegerOverflow::saturate)
     total = total > INT32_MAX ? INT32_MAX : total < INT32_MIN ? INT32_MIN : total;
   return static_cast<std::uint32_t>(total);
 }
 
-__device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step, const Line& line,
-                                  int begin, int end, const Register& addend) {
+template <bool Sparse>
+__device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step,
+                                  const Line<Sparse>& line, int begin, int end,
+                                  const Register& addend) {
   const AccumulatorSpec& spec = step.spec;
   const Format a = operand_format(step, row.a), b = operand_format(step, row.b);
   switch (spec.summation) {
@@ -205,24 +282,21 @@ __device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step
   }
 }
 
-__device__ std::uint64_t run_row(const ModelRow& model, const Line& line, std::uint64_t c) {
+template <bool Sparse>
+__device__ std::uint64_t run_row(const ModelRow& model, const Line<Sparse>& line, std::uint64_t c) {
   const MatrixInstruction& row = model.row;
   const DotOperands operands{{}, {}, c};
   Registers registers{};
   for (int index = 0; index < row.steps.count; ++index) {
     const Step& step = row.steps.list[static_cast<std::size_t>(index)];
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[static_cast<std::size_t>(index)];
     result.format = step.result;
     if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
       const int begin = model.begin[index];
       result.code = dot_step(row, step, line, begin, begin + model.count[index], addend);
-    } else if (step.operation == Operation::convert) {
-      result.code = encode_result(step.spec, step.result, read_exactly(addend));
     } else {
-      const Register other = read_source(step.other, row, operands, registers, step.result);
-      result.code = encode_result(step.spec, step.result,
-                                  formats::add(read_exactly(addend), read_exactly(other)));
+      result.code = scalar_step(row, step, operands, registers);
     }
   }
   return registers[static_cast<std::size_t>(row.steps.count - 1)].code;
@@ -238,71 +312,144 @@ __device__ std::uint64_t operand_code(const Format& f, std::uint64_t word, bool 
   return negated(f, word >> ignored_bits(f), negate);
 }
 
+/// Sixty-four columns or fewer of one execution, decoded.
+template <bool Sparse>
+struct Tile {
+  Factor* a;            ///< [M][a_stride], in the order of the steps
+  Factor* b;            ///< [rows][columns]: by position as A, or by k where A is sparse
+  std::uint16_t* k_of;  ///< [M][a_stride] of a sparse A
+  int a_stride, rows, first_column, columns;
+
+  __device__ Line<Sparse> line(int i, int j) const {
+    return {a + i * a_stride, b + j, k_of + i * a_stride, columns};
+  }
+};
+
+/// The factor at position `at` of a line whose element k is `element(k)`: one element, or 32 single
+/// bits.
+template <class Element>
+__device__ Factor factor_at(const ModelRow& model, const Step& step, const Format& f, bool negate,
+                            int at, Element element) {
+  if (!model.packed_bits)
+    return make_factor(step, f, operand_code(f, element(model.order[at]), negate));
+  std::uint32_t bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= static_cast<std::uint32_t>(element(32 * at + i)) << i;
+  return {static_cast<std::int32_t>(bits), 0};
+}
+
+template <bool Sparse>
+__device__ void decode_tile(const ModelRow& model, const DeviceOperands& operands, std::int64_t t,
+                            const Tile<Sparse>& tile) {
+  const MatrixInstruction& row = model.row;
+  const int stored = stored_k(row, row.shape.k);
+  const Step& step = row.steps.list[static_cast<std::size_t>(model.first_dot)];
+  const int me = static_cast<int>(threadIdx.x);
+  for (int x = me; x < row.shape.m * model.ordered; x += threads_per_tile) {
+    const int i = x / model.ordered, at = x % model.ordered;
+    const std::size_t line = (static_cast<std::size_t>(t) * row.shape.m + i) * stored;
+    tile.a[i * tile.a_stride + at] =
+        factor_at(model, step, row.a, model.modifiers.negate_a, at,
+                  [&](int s) { return load_element(operands.a, line + s); });
+    if constexpr (Sparse)
+      tile.k_of[i * tile.a_stride + at] = static_cast<std::uint16_t>(
+          dense_k_of(row, operands, line + model.order[at], model.order[at]));
+  }
+  for (int x = me; x < tile.rows * tile.columns; x += threads_per_tile) {
+    const int at = x / tile.columns;
+    const std::size_t column = static_cast<std::size_t>(t) * row.shape.k * row.shape.n +
+                               tile.first_column + x % tile.columns;
+    const auto element = [&](int k) {
+      return load_element(operands.b, column + static_cast<std::size_t>(k) * row.shape.n);
+    };
+    if constexpr (Sparse) {
+      tile.b[x] =
+          make_factor(step, row.b, operand_code(row.b, element(at), model.modifiers.negate_b));
+    } else {
+      tile.b[x] = factor_at(model, step, row.b, model.modifiers.negate_b, at, element);
+    }
+  }
+}
+
 /// One block per execution and 64 columns.
+template <bool Sparse>
 __global__ void __launch_bounds__(threads_per_tile)
     model_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
                  DeviceResults results, DeviceTally* tally, DeviceElements d) {
   extern __shared__ __align__(16) unsigned char shared[];
-  const MatrixInstruction& row = model.row;
-  const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
+  const Shape& shape = model.row.shape;
   const std::int64_t t = blockIdx.x;
-  const int first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
-  const int columns = min(columns_per_tile, n - first_column);
-  const int a_stride = model.ordered + 1;  // odd multiples of eight bytes: no bank conflicts
-  auto* const a = reinterpret_cast<Factor*>(shared);
-  Factor* const b = a + m * a_stride;
-  auto* const k_of = reinterpret_cast<std::uint16_t*>(b + k * columns);
-  const Step* const first_dot =
-      std::find_if(row.steps.begin(), row.steps.end(),
-                   [](const Step& step) { return step.operation == Operation::dot; });
-  for (int x = static_cast<int>(threadIdx.x); x < m * model.ordered; x += threads_per_tile) {
-    const int i = x / model.ordered, at = x % model.ordered, s = model.order[at];
-    const std::size_t index = (static_cast<std::size_t>(t) * m + i) * stored + s;
-    a[i * a_stride + at] =
-        make_factor(*first_dot, row.a,
-                    operand_code(row.a, load_element(operands.a, index), model.modifiers.negate_a));
-    k_of[i * a_stride + at] = static_cast<std::uint16_t>(dense_k_of(row, operands, index, s));
-  }
-  for (int x = static_cast<int>(threadIdx.x); x < k * columns; x += threads_per_tile) {
-    const int at = x / columns, j = x % columns;
-    const std::size_t index = (static_cast<std::size_t>(t) * k + at) * n + first_column + j;
-    b[x] =
-        make_factor(*first_dot, row.b,
-                    operand_code(row.b, load_element(operands.b, index), model.modifiers.negate_b));
-  }
+  Tile<Sparse> tile{};
+  tile.first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
+  tile.columns = min(columns_per_tile, shape.n - tile.first_column);
+  tile.rows = Sparse ? shape.k : model.ordered;
+  tile.a_stride = model.ordered | 1;  // an odd number of eight bytes: no bank conflicts
+  tile.a = reinterpret_cast<Factor*>(shared);
+  tile.b = tile.a + shape.m * tile.a_stride;
+  tile.k_of = reinterpret_cast<std::uint16_t*>(tile.b + tile.rows * tile.columns);
+  decode_tile(model, operands, t, tile);
   __syncthreads();
-  const int outputs = m * columns;
+  const int outputs = shape.m * tile.columns;
   for (int base = 0; base < outputs; base += threads_per_tile) {
     const int output = base + static_cast<int>(threadIdx.x);
     const bool counted = output < outputs;
     bool mismatch = false;
     std::size_t index = 0;
     if (counted) {
-      const int i = output / columns, j = output % columns;
-      const int place = i * n + first_column + j;
-      index = static_cast<std::size_t>(t) * m * n + place;
+      const int i = output / tile.columns, j = output % tile.columns;
+      const int place = i * shape.n + tile.first_column + j;
+      index = static_cast<std::size_t>(t) * shape.m * shape.n + place;
       const std::uint64_t c = model.modifiers.zero_addend ? 0 : load_element(operands.c, index);
-      const std::uint64_t code =
-          run_row(model, {a + i * a_stride, b + j, k_of + i * a_stride, columns}, c);
+      const std::uint64_t code = run_row(model, tile.line(i, j), c);
       if (d.data != nullptr) store_element(d, index, code);
       if (results.images != nullptr)
-        mismatch = load_result(results, formats::bits(row.d), t, place, m * n) != code;
+        mismatch =
+            load_result(results, formats::bits(model.row.d), t, place, shape.m * shape.n) != code;
     }
     if (tally != nullptr) add_verdict(tally, counted, mismatch, index);
   }
 }
 
-/// emulator::dot itself, one thread per output.
+/// The tile of the model kernel, its operands read as integers, through FP32 multiply-adds.
+__global__ void __launch_bounds__(threads_per_tile)
+    plain_fma_kernel(Shape shape, int stored, DeviceOperands operands) {
+  extern __shared__ __align__(16) float plain[];
+  const std::int64_t t = blockIdx.x;
+  const int me = static_cast<int>(threadIdx.x), a_stride = stored | 1;
+  float* const b = plain + shape.m * a_stride;
+  const int first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
+  const int columns = min(columns_per_tile, shape.n - first_column);
+  for (int x = me; x < shape.m * stored; x += threads_per_tile)
+    plain[x / stored * a_stride + x % stored] = static_cast<float>(
+        load_element(operands.a, static_cast<std::size_t>(t) * shape.m * stored + x));
+  for (int x = me; x < stored * columns; x += threads_per_tile)
+    b[x] = static_cast<float>(
+        load_element(operands.b, (static_cast<std::size_t>(t) * shape.k + x / columns) * shape.n +
+                                     first_column + x % columns));
+  __syncthreads();
+  for (int output = me; output < shape.m * columns; output += threads_per_tile) {
+    const int i = output / columns, j = output % columns;
+    const std::size_t index =
+        (static_cast<std::size_t>(t) * shape.m + i) * shape.n + first_column + j;
+    auto sum = static_cast<float>(load_element(operands.c, index));
+    for (int at = 0; at < stored; ++at)
+      sum = __fmaf_rn(plain[i * a_stride + at], b[at * columns + j], sum);
+    if (sum == -1.5F) store_element(operands.c, index, 0);  // never: the operands are whole numbers
+  }
+}
+
+/// emulator::dot itself, one thread per output, with what happened on the way.
 template <std::size_t Capacity>
 __global__ void __launch_bounds__(threads_per_tile)
     reference_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
-                     DeviceResults results, DeviceTally* tally, DeviceElements d) {
+                     DeviceResults results, DeviceTally* tally, DeviceElements d,
+                     DeviceCoverage* coverage) {
   const MatrixInstruction& row = model.row;
   const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
   const std::int64_t total = operands.executions * m * n;
   const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
   const bool counted = index < total;
   bool mismatch = false;
+  EventSet events;
   if (counted) {
     const std::int64_t t = index / (m * n);
     const int place = static_cast<int>(index % (m * n)), i = place / n, j = place % n;
@@ -317,13 +464,14 @@ __global__ void __launch_bounds__(threads_per_tile)
     const auto count = static_cast<std::size_t>(stored);
     const std::uint64_t c =
         model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
-    const std::uint64_t code = dot<Capacity>(row, {{a, count}, {b, count}, c});
+    const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
     if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
     if (results.images != nullptr)
       mismatch = load_result(results, formats::bits(row.d), t, place, m * n) != code;
   }
   if (tally != nullptr)
     add_verdict(tally, counted, mismatch, static_cast<unsigned long long>(index));
+  if (coverage != nullptr) add_events(coverage, events.bits);
 }
 
 bool step_accepted(const MatrixInstruction& row, const Step& step) {
@@ -355,17 +503,16 @@ bool step_accepted(const MatrixInstruction& row, const Step& step) {
          step.result.specials == formats::Specials::ieee && formats::bits(step.result) <= 32;
 }
 
-template <class Kernel>
-void launch(Kernel kernel, dim3 grid, int shared_bytes, const ModelRow& row,
-            const DeviceOperands& operands, const DeviceResults& results, DeviceTally* tally,
-            const DeviceElements& d) {
+/// As cudaLaunch, but a shared memory past 48 KiB is asked for and errors name the row.
+template <class... Parameters, class... Arguments>
+void launch(const ModelRow& row, void (*kernel)(Parameters...), dim3 grid, int shared_bytes,
+            const Arguments&... arguments) {
   const std::string_view name = row.row.name;
   if (shared_bytes > 48 * 1024)
     check_cuda(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         name);
-  kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(row, operands, results,
-                                                                             tally, d);
+  kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(arguments...);
   check_cuda(cudaGetLastError(), name);
 }
 
@@ -387,11 +534,16 @@ ModelRow model_row(const MatrixInstruction& row, const Modifiers& modifiers) {
   model.row = row;
   model.modifiers = modifiers;
   const int stored = stored_k(row, row.shape.k);
+  model.packed_bits = row.a == formats::b1;
   int index = 0;
+  bool has_dot = false;
   for (const Step& step : row.steps) {
     model.begin[index] = model.ordered;
     if (step.operation == Operation::dot) {
-      for (int s = 0; s < stored; ++s)
+      if (!has_dot) model.first_dot = index;
+      has_dot = true;
+      if (model.packed_bits) model.ordered += stored / 32;
+      for (int s = 0; s < stored && !model.packed_bits; ++s)
         if (step.selection.contains(s)) model.order[model.ordered++] = static_cast<std::uint8_t>(s);
     }
     model.count[index] = model.ordered - model.begin[index];
@@ -404,24 +556,37 @@ void run_model(const ModelRow& row, const DeviceOperands& operands, const Device
                DeviceTally* tally, const DeviceElements& d) {
   const Shape& shape = row.row.shape;
   const int columns = std::min(columns_per_tile, shape.n);
-  const int a_stride = row.ordered + 1;
+  const int a_stride = row.ordered | 1;
+  const bool sparse = row.row.sparsity.group_elements != 0;
+  const int rows = sparse ? shape.k : row.ordered;
   const int shared_bytes =
-      static_cast<int>(sizeof(Factor)) * (shape.m * a_stride + shape.k * columns) +
-      static_cast<int>(sizeof(std::uint16_t)) * shape.m * a_stride;
+      static_cast<int>(sizeof(Factor)) * (shape.m * a_stride + rows * columns) +
+      (sparse ? static_cast<int>(sizeof(std::uint16_t)) * shape.m * a_stride : 0);
   const dim3 grid(static_cast<unsigned>(operands.executions),
                   static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
-  launch(model_kernel, grid, shared_bytes, row, operands, results, tally, d);
+  launch(row, sparse ? model_kernel<true> : model_kernel<false>, grid, shared_bytes, row, operands,
+         results, tally, d);
+}
+
+void run_plain_fma(const ModelRow& row, const DeviceOperands& operands) {
+  const Shape& shape = row.row.shape;
+  const int stored = stored_k(row.row, shape.k), columns = std::min(columns_per_tile, shape.n);
+  const int shared_bytes =
+      static_cast<int>(sizeof(float)) * (shape.m * (stored | 1) + stored * columns);
+  const dim3 grid(static_cast<unsigned>(operands.executions),
+                  static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
+  launch(row, plain_fma_kernel, grid, shared_bytes, shape, stored, operands);
 }
 
 void run_reference(const ModelRow& row, const DeviceOperands& operands,
-                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d) {
+                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d,
+                   DeviceCoverage* coverage) {
   const Shape& shape = row.row.shape;
   const std::int64_t total = operands.executions * shape.m * shape.n;
   const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
-  const int stored = stored_k(row.row, shape.k);
-  if (stored <= 16) return launch(reference_kernel<16>, grid, 0, row, operands, results, tally, d);
-  if (stored <= 64) return launch(reference_kernel<64>, grid, 0, row, operands, results, tally, d);
-  launch(reference_kernel<max_k>, grid, 0, row, operands, results, tally, d);
+  const bool is_short = stored_k(row.row, shape.k) <= 64;
+  launch(row, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, row, operands,
+         results, tally, d, coverage);
 }
 
 }  // namespace guardbit::gpu

@@ -15,9 +15,11 @@ namespace guardbit::gpu {
 struct ModelRow {
   emulator::MatrixInstruction row{};
   emulator::Modifiers modifiers{};
-  int begin[5] = {}, count[5] = {};          ///< of each step's products in `order`
-  std::uint8_t order[emulator::max_k] = {};  ///< stored elements, step by step
-  int ordered = 0;
+  int begin[5] = {}, count[5] = {};          ///< positions of each step's products
+  std::uint8_t order[emulator::max_k] = {};  ///< the stored element at each position
+  int ordered = 0;                           ///< positions
+  int first_dot = 0;                         ///< step
+  bool packed_bits = false;                  ///< b1: a position holds 32 elements
 };
 
 /// Does the model kernel take the row? (The reference takes every row.)
@@ -30,8 +32,13 @@ ModelRow model_row(const emulator::MatrixInstruction& row, const emulator::Modif
 void run_model(const ModelRow& row, const DeviceOperands& operands, const DeviceResults& results,
                DeviceTally* tally, const DeviceElements& d = {});
 
-/// The same by the reference.
+/// A yardstick: dot products of the same shapes by plain FP32 fused multiply-adds, whose operands
+/// are merely read as numbers. Results are thrown away.
+void run_plain_fma(const ModelRow& row, const DeviceOperands& operands);
+
+/// The same as run_model by the reference; `coverage`, where given, counts events.
 void run_reference(const ModelRow& row, const DeviceOperands& operands,
-                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {});
+                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {},
+                   DeviceCoverage* coverage = nullptr);
 
 }  // namespace guardbit::gpu

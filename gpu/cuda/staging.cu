@@ -7,6 +7,7 @@
 #include "gpu/cuda/device_operands.cuh"
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda/staging.hpp"
+#include "gpu/generated_inputs.hpp"
 #include "gpu/packing.hpp"
 #include "gpu/words.hpp"
 
@@ -33,7 +34,7 @@ struct PackJob {
   const std::int32_t* table;
   std::int64_t count;  ///< words of all images
   std::int64_t per_image;
-  int words, per_word, element_bits;
+  int words, per_word, element_bits, padding;
 };
 
 __global__ void __launch_bounds__(threads) pack_kernel(PackJob job) {
@@ -47,8 +48,8 @@ __global__ void __launch_bounds__(threads) pack_kernel(PackJob job) {
     if (in_word[place] < 0) continue;
     const std::uint64_t element = load_element(
         job.elements, static_cast<std::size_t>(image * job.per_image + in_word[place]));
-    bits |=
-        job.element_bits == 64 ? element >> (word % 2 * 32) : element << (place * job.element_bits);
+    bits |= job.element_bits == 64 ? element >> (word % 2 * 32)
+                                   : element << (place * job.element_bits + job.padding);
   }
   job.images[index] = static_cast<std::uint32_t>(bits);
 }
@@ -79,51 +80,57 @@ __global__ void __launch_bounds__(threads) pack_metadata_kernel(MetadataJob job)
   job.images[index] = bits;
 }
 
-__device__ std::uint64_t temporary_bits(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
+enum class Operand : std::uint8_t { a, b, c, positions };
 
-__global__ void __launch_bounds__(threads) raw_kernel(DeviceElements elements, std::int64_t count,
-                                                      std::uint64_t mask, std::uint64_t seed) {
+struct GenerateJob {
+  InputShape shape;
+  InputFamily family;
+  std::uint64_t seed;
+  std::int64_t first;  ///< execution
+  std::int64_t count;  ///< elements
+  int columns, per_execution;
+};
+
+template <Operand Which>
+__global__ void __launch_bounds__(threads)
+    generate_kernel(const __grid_constant__ GenerateJob job, DeviceElements out) {
   const std::int64_t index = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (index < count) store_element(elements, index, temporary_bits(seed + index * 8) & mask);
+  if (index >= job.count) return;
+  const std::int64_t t = job.first + index / job.per_execution;
+  const auto place = static_cast<int>(index % job.per_execution);
+  const int row = place / job.columns, column = place % job.columns;
+  const InputShape& x = job.shape;
+  std::uint64_t word = 0;
+  if constexpr (Which == Operand::a) word = a_word(x, job.family, job.seed, t, row, column);
+  if constexpr (Which == Operand::b) word = b_word(x, job.family, job.seed, t, row, column);
+  if constexpr (Which == Operand::c) word = c_word(x, job.family, job.seed, t, row, column);
+  if constexpr (Which == Operand::positions)
+    word = static_cast<std::uint64_t>(e_position(x, job.family, job.seed, t, row, column));
+  store_element(out, static_cast<std::size_t>(index), word);
 }
 
 }  // namespace
 
-void Staging::generate(int family, std::uint64_t seed, std::int64_t first) {
-  for (const Operand* operand : {&a_, &b_, &c_}) {
-    const Format& f = operand == &a_ ? row_.a : operand == &b_ ? row_.b : row_.c;
-    const std::int64_t count = executions_ * operand->per_image / layout_.executions_per_image;
-    std::uint64_t mask = word_mask(f);
-    if (family == 1 && !is_integer(f)) mask &= ~(std::uint64_t{1} << (word_bits(f) - 2));
-    raw_kernel<<<blocks_for(count), threads>>>({operand->elements.as(), operand->container_bytes},
-                                               count, mask,
-                                               seed + first * 77 +
-                                                   (operand == &a_   ? 1
-                                                    : operand == &b_ ? 2
-                                                                     : 3) *
-                                                       0x123456789ULL);
-  }
-  if (row_.sparse) {
-    const std::vector<std::uint8_t> e(positions_.size());
-    std::vector<std::uint8_t> x(positions_.size());
-    const SparseGroup g = sparse_group(row_);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = g.stored == 1
-                 ? (i * 7 / 3) % 2
-                 : (i % g.stored < (std::size_t)g.stored / 2 ? (i / 5) % 2 : 2 + (i / 3) % 2);
-    positions_.write(bytes_of(x));
-  }
+void Staging::generate(InputFamily family, std::uint64_t seed, std::int64_t first) {
+  const auto launch = [&](auto kernel, int rows, int columns, const DeviceElements& out) {
+    const GenerateJob job{shape_,  family,        seed, first, executions_ * rows * columns,
+                          columns, rows * columns};
+    kernel<<<blocks_for(job.count), threads>>>(job, out);
+    check_cuda(cudaGetLastError(), row_.name);
+  };
+  const DeviceOperands all = operands();
+  const int stored = row_.stored_k();
+  launch(generate_kernel<Operand::a>, row_.m, stored, all.a);
+  launch(generate_kernel<Operand::b>, row_.k, row_.n, all.b);
+  launch(generate_kernel<Operand::c>, row_.m, row_.n, all.c);
+  if (row_.sparse) launch(generate_kernel<Operand::positions>, row_.m, stored, all.e);
 }
 
-Staging::Operand Staging::make_operand(const Format& type, const std::vector<std::int64_t>& offsets,
-                                       int bytes, std::int64_t elements) const {
+Staging::StagedOperand Staging::make_operand(const Format& type,
+                                             const std::vector<std::int64_t>& offsets, int bytes,
+                                             std::int64_t elements) const {
   const int container = container_bytes(type);
-  WordTable words = invert(offsets, bytes, word_bits(type));
+  WordTable words = invert(offsets, bytes, operand_bits(row_, type), padding_below(row_, type));
   DeviceBuffer table(bytes_of(words.elements), row_.name);
   return {DeviceBuffer(static_cast<std::size_t>(elements * container), row_.name),
           DeviceBuffer(static_cast<std::size_t>(images_ * bytes), row_.name),
@@ -133,8 +140,10 @@ Staging::Operand Staging::make_operand(const Format& type, const std::vector<std
           static_cast<std::int64_t>(offsets.size())};
 }
 
-Staging::Staging(const TensorCoreInstruction& row, std::int64_t executions)
+Staging::Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+                 std::int64_t executions)
     : row_(row),
+      shape_(input_shape(row, model)),
       executions_(executions),
       layout_(layout_images(row)),
       images_((executions + layout_.executions_per_image - 1) / layout_.executions_per_image),
@@ -153,7 +162,7 @@ Staging::Staging(const TensorCoreInstruction& row, std::int64_t executions)
       result_offsets_(bytes_of(layout_.d), row.name) {}
 
 void Staging::write(const Batch& batch) {
-  const auto copy = [](const std::vector<std::uint64_t>& words, const Operand& operand) {
+  const auto copy = [](const std::vector<std::uint64_t>& words, const StagedOperand& operand) {
     const auto width = static_cast<std::size_t>(operand.container_bytes);
     std::vector<std::byte> bytes(words.size() * width);
     for (std::size_t i = 0; i < words.size(); ++i)
@@ -166,7 +175,7 @@ void Staging::write(const Batch& batch) {
   if (row_.sparse) positions_.write(bytes_of(batch.e));
 }
 
-void Staging::pack(const Operand& operand) const {
+void Staging::pack(const StagedOperand& operand) const {
   const PackJob job{{operand.elements.as(), operand.container_bytes},
                     operand.images.as<std::uint32_t>(),
                     operand.table.as<const std::int32_t>(),
@@ -174,7 +183,8 @@ void Staging::pack(const Operand& operand) const {
                     operand.per_image,
                     operand.words.words,
                     operand.words.per_word,
-                    operand.words.element_bits};
+                    operand.words.element_bits,
+                    operand.words.padding};
   pack_kernel<<<blocks_for(job.count), threads>>>(job);
   check_cuda(cudaGetLastError(), row_.name);
 }
@@ -211,7 +221,7 @@ void Staging::execute() {
 }
 
 DeviceOperands Staging::operands() const {
-  const auto elements = [](const Operand& operand) {
+  const auto elements = [](const StagedOperand& operand) {
     return DeviceElements{operand.elements.as(), operand.container_bytes};
   };
   return {executions_, elements(a_), elements(b_), elements(c_), {positions_.as(), 1}};
@@ -224,7 +234,7 @@ DeviceResults Staging::results() const {
 
 Batch Staging::read(std::int64_t execution) const {
   Batch batch(row_, 1);
-  const auto copy = [&](std::vector<std::uint64_t>& words, const Operand& operand) {
+  const auto copy = [&](std::vector<std::uint64_t>& words, const StagedOperand& operand) {
     const auto width = static_cast<std::size_t>(operand.container_bytes);
     std::vector<std::byte> bytes(words.size() * width);
     const std::size_t begin = static_cast<std::size_t>(execution) * bytes.size();

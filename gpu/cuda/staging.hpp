@@ -6,6 +6,8 @@
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/device_operands.hpp"
 #include "gpu/image_layout.hpp"
+#include "gpu/input_families.hpp"
+#include "gpu/input_shape.hpp"
 #include "gpu/staging.hpp"
 #include "gpu/tensor_core_instruction.hpp"
 
@@ -16,10 +18,11 @@ namespace guardbit::gpu {
 class Staging {
  public:
   /// formats::Error when the device has too little memory.
-  Staging(const TensorCoreInstruction& row, std::int64_t executions);
+  Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+          std::int64_t executions);
 
   /// Fills the operands of executions first, first + 1, … of a family (generated_inputs.hpp).
-  void generate(int family, std::uint64_t seed, std::int64_t first);
+  void generate(InputFamily family, std::uint64_t seed, std::int64_t first);
   /// Copies a batch of as many executions to the device instead.
   void write(const Batch& batch);
   void pack();
@@ -34,21 +37,22 @@ class Staging {
   Batch read(std::int64_t execution) const;
 
  private:
-  struct Operand {
+  struct StagedOperand {
     DeviceBuffer elements, images, table;
     WordTable words;
     int container_bytes;
     std::int64_t per_image;  ///< elements
   };
-  Operand make_operand(const Format& type, const std::vector<std::int64_t>& offsets, int bytes,
-                       std::int64_t elements) const;
-  void pack(const Operand& operand) const;
+  StagedOperand make_operand(const Format& type, const std::vector<std::int64_t>& offsets,
+                             int bytes, std::int64_t elements) const;
+  void pack(const StagedOperand& operand) const;
 
   const TensorCoreInstruction& row_;
+  InputShape shape_;
   std::int64_t executions_;
   ImageLayout layout_;
   std::int64_t images_;
-  Operand a_, b_, c_;
+  StagedOperand a_, b_, c_;
   DeviceBuffer positions_, metadata_;
   WordTable metadata_words_;
   DeviceBuffer metadata_table_;

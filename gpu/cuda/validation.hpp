@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "emulator/coverage.hpp"
 #include "gpu/cuda/model.hpp"
 #include "gpu/cuda/staging.hpp"
 
@@ -20,6 +21,7 @@ struct ValidationSeconds {
 struct ValidationPart {
   std::uint64_t outputs = 0, mismatches = 0;
   std::uint64_t reference_outputs = 0, reference_mismatches = 0;
+  emulator::Coverage coverage;                 ///< of what the reference judged
   std::optional<std::int64_t> first_mismatch;  ///< execution within the launch
   ValidationSeconds seconds;
 };
@@ -35,8 +37,14 @@ class Validator {
   std::int64_t outputs() const { return executions() * row_.m * row_.n; }
 
   /// One launch over executions first, first + 1, … of a family. The model kernel, where it takes
-  /// the row, judges every output; with `by_reference`, emulator::dot judges every output too.
-  ValidationPart run(int family, std::uint64_t seed, std::int64_t first, bool by_reference);
+  /// the row, judges every output; emulator::dot judges the first `reference_outputs` of them too,
+  /// or all where there is no kernel.
+  ValidationPart run(InputFamily family, std::uint64_t seed, std::int64_t first,
+                     std::uint64_t reference_outputs);
+
+  /// Seconds that plain FP32 fused multiply-adds take for the dot products of one launch, on
+  /// operands converted beforehand: what arithmetic of the device's own would cost.
+  double plain_fma_seconds();
 
   /// Execution `execution` of the last launch with the device's results.
   Batch read(std::int64_t execution) const { return staging_.read(execution); }
@@ -46,7 +54,7 @@ class Validator {
   ModelRow model_;
   bool has_kernel_;
   Staging staging_;
-  DeviceBuffer tallies_;
+  DeviceBuffer tallies_, coverage_;
   DeviceTimer timer_;
 };
 

@@ -47,12 +47,21 @@ const TensorCoreInstruction& plain(const std::string& name) {
   return *row;
 }
 
+/// The forms of this build with few columns, and what only sm_120 has: kinds and scales.
+std::vector<TensorCoreInstruction> small_rows() {
+  std::vector<TensorCoreInstruction> rows;
+  for (const TensorCoreInstruction& row : tensor_core_instructions())
+    if (row.n <= 32) rows.push_back(row);
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120"))
+    if (row.group == "mma_kind") rows.push_back(row);
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("packed operands hold every element at its place") {
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (row.n > 32) continue;
-    INFO(std::string(row.name) << " " << std::string(row.variant));
+  for (const TensorCoreInstruction& row : small_rows()) {
+    INFO(std::string(row.arch) << " " << std::string(row.name) << " " << std::string(row.variant));
     constexpr int executions = 3;  // not a multiple of the quad-pair instruction's four
     const Batch batch = make_mixed_tiles(row, executions, seed);
     const ImageLayout layout = layout_images(row);
@@ -60,6 +69,11 @@ TEST_CASE("packed operands hold every element at its place") {
     require_packed(packed.a, layout.a, layout.a_bytes, layout, batch.a, row.a);
     require_packed(packed.b, layout.b, layout.b_bytes, layout, batch.b, row.b);
     require_packed(packed.c, layout.c, layout.c_bytes, layout, batch.c, row.c);
+    if (row.scale.count != 0) {
+      const Format& type = row.scale.format;
+      require_packed(packed.a_scale, layout.a_scale, 128, layout, batch.a_scale, type);
+      require_packed(packed.b_scale, layout.b_scale, 128, layout, batch.b_scale, type);
+    }
     if (row.c != row.d) continue;
     Batch results(row, executions);
     unpack_results(row, layout, packed.c, results);

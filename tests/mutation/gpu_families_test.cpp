@@ -1,4 +1,5 @@
-#include <map>
+#include <algorithm>
+#include <vector>
 
 #include "emulator/catalogue.hpp"
 #include "formats/parallel.hpp"
@@ -32,7 +33,7 @@ std::vector<Subject> subjects() {
   for (const TensorCoreInstruction& instruction : guardbit::gpu::tensor_core_instructions()) {
     if (!instruction.variant.empty()) continue;
     Subject subject{&instruction, guardbit::emulator::require_instruction(
-                                      "sm_90", instruction.name, "gpu families")};
+                                      instruction.arch, instruction.name, "gpu families")};
     subject.row.shape.k = instruction.stored_k();
     subject.row.sparsity = {};
     const auto same = [&](const Subject& x) { return same_arithmetic(x.row, subject.row); };
@@ -46,8 +47,8 @@ std::vector<Subject> subjects() {
 }
 
 /// Output (i, j) of execution t, and what the model makes of it.
-TestVector vector_of(const Subject& subject, const InputShape& x,
-                     guardbit::gpu::InputFamily family, std::int64_t t, int i, int j) {
+TestVector vector_of(const Subject& subject, const InputShape& x, guardbit::gpu::InputFamily family,
+                     std::int64_t t, int i, int j) {
   TestVector v;
   for (int s = 0; s < x.stored_k; ++s) {
     const int k = guardbit::gpu::dense_place(x, family, seed, t, i, s);
@@ -59,38 +60,75 @@ TestVector vector_of(const Subject& subject, const InputShape& x,
   return v;
 }
 
-/// Mutants that no family notices; `noticed` counts what each family is the first to notice.
-std::vector<Mutant> unnoticed(const Subject& subject, std::map<std::string, int>& noticed) {
+/// The same output with A's positions and all of B's column.
+TestVector sparse_vector_of(const Subject& subject, const InputShape& x,
+                            guardbit::gpu::InputFamily family, std::int64_t t, int i, int j) {
+  TestVector v;
+  for (int s = 0; s < x.stored_k; ++s) {
+    v.x.a.push_back(guardbit::gpu::a_word(x, family, seed, t, i, s) >> x.a.ignored);
+    v.e.push_back(static_cast<std::uint64_t>(guardbit::gpu::e_position(x, family, seed, t, i, s)));
+  }
+  for (int k = 0; k < x.k; ++k)
+    v.x.b.push_back(guardbit::gpu::b_word(x, family, seed, t, k, j) >> x.b.ignored);
+  v.x.c = guardbit::gpu::c_word(x, family, seed, t, i, j);
+  v.d = computed(subject.row, v).value();
+  return v;
+}
+
+/// Those of `mutants` that no family notices.
+template <class MakeVector>
+std::vector<Mutant> unnoticed(const Subject& subject, std::vector<Mutant> mutants,
+                              MakeVector make_vector) {
   const InputShape x = guardbit::gpu::input_shape(*subject.instruction);
-  std::vector<Mutant> mutants = mutants_of(subject.row);
-  std::erase_if(mutants, [&](const Mutant& m) { return bool(unobservable(subject.row, m)); });
   for (const InputFamilyEntry& entry : guardbit::gpu::input_families(x.kind)) {
-    const std::size_t before = mutants.size();
     for (int output = 0; output < outputs_per_family && !mutants.empty(); ++output) {
       const int columns = std::min(x.n, 8);
       const int i = output / columns % x.m, j = output % columns;
-      const TestVector v = vector_of(subject, x, entry.family, output / columns / x.m, i, j);
+      const TestVector v = make_vector(subject, x, entry.family, output / columns / x.m, i, j);
       std::erase_if(mutants, [&](const Mutant& m) { return notices(v, m, false); });
     }
-    noticed[std::string(entry.name)] += static_cast<int>(before - mutants.size());
   }
   return mutants;
 }
 
+void report(const Subject& subject, const std::vector<Mutant>& left) {
+  for (const Mutant& mutant : left) {
+    FAIL_CHECK(subject.instruction->name << ", " << mutant.field << ": " << mutant.from << " -> "
+                                         << mutant.to << " is noticed by no family");
+  }
+}
+
+/// Sparse instructions of distinct kinds of sparsity.
+std::vector<Subject> sparse_subjects() {
+  std::vector<Subject> found;
+  for (const TensorCoreInstruction& instruction : guardbit::gpu::tensor_core_instructions()) {
+    if (!instruction.variant.empty() || !instruction.sparse) continue;
+    const Subject subject{&instruction, guardbit::emulator::require_instruction(
+                                            instruction.arch, instruction.name, "gpu families")};
+    const auto same = [&](const Subject& x) { return x.row.sparsity == subject.row.sparsity; };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(subject);
+  }
+  return found;
+}
+
 }  // namespace
 
-TEST_CASE("the input families of the GPU notice every observable change of the model", "[try]") {
+TEST_CASE("the input families of the GPU notice every observable change of the model") {
   const std::vector<Subject> all = subjects();
   std::vector<std::vector<Mutant>> left(all.size());
-  std::vector<std::map<std::string, int>> noticed(all.size());
   guardbit::formats::parallel_for(all.size(), 1, 0, [&](std::size_t at, std::size_t) {
-    left[at] = unnoticed(all[at], noticed[at]);
+    std::vector<Mutant> mutants = mutants_of(all[at].row);
+    std::erase_if(mutants,
+                  [&](const Mutant& m) { return static_cast<bool>(unobservable(all[at].row, m)); });
+    left[at] = unnoticed(all[at], std::move(mutants), vector_of);
   });
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    for (const Mutant& mutant : left[at]) {
-      FAIL_CHECK(all[at].instruction->name << ", " << mutant.field << ": " << mutant.from << " -> "
-                                           << mutant.to << " is noticed by no family");
-    }
-  }
+  for (std::size_t at = 0; at < all.size(); ++at) report(all[at], left[at]);
   CHECK(all.size() > 40);
+}
+
+TEST_CASE("the input families of the GPU notice every change of a sparsity") {
+  const std::vector<Subject> all = sparse_subjects();
+  for (const Subject& subject : all)
+    report(subject, unnoticed(subject, sparsity_mutants_of(subject.row), sparse_vector_of));
+  CHECK(all.size() == 3);
 }
