@@ -28,13 +28,14 @@
 // below any u; they count as products of their sign. A's zeros are exact, and do not count.
 // The addend c goes the same way, as c * (1 + 2^-30): 24 bits, at most F+1 of them above u.
 //
-// E comes from the tensor core as well. Per block, each row of A and column of B is scaled by its
-// own largest exponent; a nonzero factor of relative exponent r <= 0 is given the weight 2^(B*r)
-// (times powers of two chosen for range), 2^B = 2L. The sum S of the products of weights then lies
-// in 1.5 * [1, L] * 2^(B*r_max), as the terms below the largest add less than 1/2 each... to a
-// factor that 2^B exceeds; so floor(log2(S) / B) is r_max whatever the order and the last bits of
-// the sum, with a quarter of an octave to spare. Weights too small for BF16 count as zero; r_max is
-// then exact where it comes out at -depth or more, and is else known to be below.
+// E comes from the tensor core as well. Per block, the exponents of each row of A and column of B
+// are taken relative to the line's largest; a nonzero factor of relative exponent r <= 0 gets the
+// weight 2^(B*r), 2^B = 2L, times powers of two chosen for range and, in B, times 1.5. Of the L
+// products of weights in the sum S, n >= 1 are w = 1.5 * 2^(B*r_max), r_max the largest sum of two
+// relative exponents, and each other is at most w/2^B, so S/w lies between 1 and n + (L-n)/(2L) <=
+// L. Hence 1.5 <= S / 2^(B*r_max) <= 0.75 * 2^B, and floor(log2(S) / B) is r_max whatever the order
+// and the last bits of the sum. Weights too small for BF16 count as zero; r_max is then exact where
+// it comes out at -depth or more, and is else known to be below.
 
 #include <bit>
 #include <cstdint>

@@ -71,7 +71,11 @@ std::int64_t block_count(const TunedRow& row, int k) {
 }
 
 bool tuned_takes(const TunedRow& row, int k) {
-  return k > 0 && (!row.wide_exponents || block_count(row, k) <= most_blocks);
+  int shared_bytes = 0;
+  check_cuda(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+             where);
+  return k > 0 && (!row.wide_exponents || block_count(row, k) <= most_blocks) &&
+         tuned_kernel(row).shared_bytes <= shared_bytes;
 }
 
 TunedKernel tuned_kernel(const TunedRow& row) {

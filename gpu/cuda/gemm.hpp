@@ -23,7 +23,8 @@ struct DeviceMatrices {
 /// Blocks that every output chains.
 std::int64_t block_count(const TunedRow& row, int k);
 
-/// Can the tuned kernel multiply over this k? (See tuned_row for which rows it takes.)
+/// Can the tuned kernel multiply over this k, on this device? (See tuned_row for which rows it
+/// takes.)
 bool tuned_takes(const TunedRow& row, int k);
 
 /// The tuned kernel with the device memory that it needs beside the matrices.

@@ -6,155 +6,15 @@
 // in FP64, rounding down, does the block. All three spread outputs over lanes alike, so the state
 // between blocks stays in registers, as an FP64 that holds D's value.
 
-#include <cuda_fp16.h>
-
 #include <cstdint>
 
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/packed_operand.hpp"
+#include "gpu/cuda/tile_operations.cuh"
 #include "gpu/cuda/tuned_kernels.hpp"
 #include "gpu/offset_accumulator.hpp"
 
 namespace guardbit::gpu {
-
-// ---- Matrix multiply-adds; fragments as in the PTX ISA ----
-
-template <int regs>
-__device__ inline void add_weights(float (&s)[4], const std::uint32_t* a, const std::uint32_t* b) {
-  if constexpr (regs == 4) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  } else {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b[0]));
-  }
-}
-
-template <int regs>
-__device__ inline void count_signs(int (&n)[4], const std::uint32_t* a, const std::uint32_t* b) {
-  if constexpr (regs == 4) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  } else {
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b[0]));
-  }
-}
-
-/// Four products per lane and call (of 16 k) at most; each is rounded down on its own.
-template <int k>
-__device__ inline void add_products(double (&d)[4], const double* a, const double* b) {
-#if __CUDA_ARCH__ >= 900
-  if constexpr (k == 16) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, "
-        "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
-          "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
-  } else if constexpr (k == 8) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-  } else {
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(b[0]));
-  }
-#else
-  for (int half = 0; half < 2; ++half) {
-    for (int i = 0; i < k / 4; ++i) {
-      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rm {%0,%1}, {%2}, {%3}, {%0,%1};"
-          : "+d"(d[2 * half]), "+d"(d[2 * half + 1])
-          : "d"(a[2 * i + half]), "d"(b[i]));
-    }
-  }
-#endif
-}
-
-__device__ inline double multiply_add_down(double a, double b, double c) {
-  return __fma_rd(a, b, c);
-}
-
-// ---- Copies of whole stages (PTX ISA, cp.async.bulk and mbarrier) ----
-
-__device__ inline std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-__device__ inline void make_barrier(std::uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-}
-__device__ inline void arrive(std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
-}
-__device__ inline void expect_bytes(std::uint64_t* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-__device__ inline void wait_for(std::uint64_t* barrier, int parity) {
-  asm volatile(
-      "{\n.reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-__device__ inline void copy_bytes(void* to, const void* from, int bytes, std::uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
-// ---- Codes of C and D ----
-
-template <Accumulated kind>
-__device__ inline double addend_of_code(std::uint64_t code) {
-  double c = 0;
-  if constexpr (kind == Accumulated::fp16) {
-    c = __half2float(__ushort_as_half(static_cast<unsigned short>(code)));
-  } else {
-    // Bits below E8M13's are below every grid this addend can meet.
-    const std::uint32_t kept = kind == Accumulated::e8m13 ? 0xFFFFFC00U : ~0U;
-    const auto bits = static_cast<std::uint32_t>(code);
-    const bool special = (bits & 0x7F800000U) == 0x7F800000U;
-    c = __uint_as_float(special ? bits : bits & kept);
-  }
-  return c == 0 ? 0 : c;  // of either sign
-}
-
-template <Accumulated kind>
-__device__ inline std::uint32_t code_of_result(double d) {
-  if constexpr (kind == Accumulated::fp16)
-    return d != d ? 0x7FFF : __half_as_ushort(__double2half(d));
-  return d != d ? 0x7FFFFFFF : __float_as_uint(static_cast<float>(d));
-}
-
-__device__ inline std::uint64_t load_code(const std::byte* codes, const formats::Format& f,
-                                          std::size_t index) {
-  switch (formats::container_bits(f)) {
-    case 8: return reinterpret_cast<const std::uint8_t*>(codes)[index];
-    case 16: return reinterpret_cast<const std::uint16_t*>(codes)[index];
-    default:
-      return reinterpret_cast<const std::uint32_t*>(codes)[index] >> formats::container_shift(f);
-  }
-}
 
 /// A block of one output by the model: what the chain cannot take.
 template <Accumulated kind>
@@ -339,14 +199,11 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   const std::byte* const b_tile =
       p.b_packed + static_cast<std::size_t>(tile_n) * p.stages * Shape::b.stage_bytes();
   const auto copy_stage = [&](int stage) {
-    std::byte* const to = shared + stage % Shape::stages * Shape::stage_bytes;
-    std::uint64_t* const done = &filled[stage % Shape::stages];
-    expect_bytes(done, Shape::stage_bytes);
-    copy_bytes(to, a_tile + static_cast<std::size_t>(stage) * Shape::a.stage_bytes(),
-               Shape::a.stage_bytes(), done);
-    copy_bytes(to + Shape::a.stage_bytes(),
-               b_tile + static_cast<std::size_t>(stage) * Shape::b.stage_bytes(),
-               Shape::b.stage_bytes(), done);
+    const auto at = static_cast<std::size_t>(stage);
+    fill_slot(shared + stage % Shape::stages * Shape::stage_bytes,
+              {a_tile + at * Shape::a.stage_bytes(), Shape::a.stage_bytes()},
+              {b_tile + at * Shape::b.stage_bytes(), Shape::b.stage_bytes()},
+              &filled[stage % Shape::stages]);
   };
   constexpr int ahead = Shape::stages - 2;
   if (threadIdx.x == 0) {
@@ -571,7 +428,8 @@ void launch_multiply(const MultiplyArguments& arguments) {
 
 template <class Shape>
 TunedKernel kernel_of() {
-  return {Shape::a, Shape::b, Shape::rows, Shape::columns, launch_multiply<Shape>};
+  return {
+      Shape::a, Shape::b, Shape::rows, Shape::columns, Shape::shared_bytes, launch_multiply<Shape>};
 }
 
 /// Warps of 32 x 32 outputs, 128 x 64 together, and stages of 32 products (16 in blocks of 4): as

@@ -23,6 +23,7 @@ struct MultiplyArguments {
 struct TunedKernel {
   PackedShape a, b;                          ///< how it wants its operands
   int rows, columns;                         ///< of D per thread block
+  int shared_bytes;                          ///< that a thread block needs
   void (*launch)(const MultiplyArguments&);  ///< formats::Error when the launch fails
 };
 
