@@ -236,13 +236,15 @@ def validation_families(record):
 def folded_validation(record):
     """The record with one row for each name up to M and N."""
     rows = collections.OrderedDict()
+    forms = collections.defaultdict(set)
     for row in record["rows"]:
         unit, types, k, _ = parts_of(row["name"])
         entry = rows.setdefault((unit, k, types), {
             "name": row["name"], "forms": 0, "sass": [], "outputs": 0, "mismatches": 0, "reference_outputs": 0,
             "reference_mismatches": 0, "seconds": collections.Counter(), "families": collections.OrderedDict(),
             "never": set(row["never"])})
-        entry["forms"] += 1
+        forms[unit, k, types].add((row["name"], row["variant"]))
+        entry["forms"] = len(forms[unit, k, types])
         if row["sass"] and row["sass"] not in entry["sass"]:
             entry["sass"].append(row["sass"])
         for key in ("outputs", "mismatches", "reference_outputs", "reference_mismatches"):
@@ -256,7 +258,7 @@ def folded_validation(record):
                 merged[key] += family[key]
             merged["coverage"].update(family["coverage"])
     for entry in rows.values():
-        entry["seconds"] = {key: round(seconds, 4) for key, seconds in entry["seconds"].items()}
+        entry["seconds"] = {key: round(seconds, 7) for key, seconds in entry["seconds"].items()}
         entry["families"] = list(entry["families"].values())
         entry["never"] = sorted(entry["never"])
     return {**record, "rows": list(rows.values())}
