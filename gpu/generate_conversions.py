@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the table of the forms in conversions.txt and one kernel wrapper per pair of types: generate_conversions.py FOLDER."""
+"""Writes the table of the forms in conversions.txt that an architecture has (90a, say) and one kernel wrapper per pair of
+types: generate_conversions.py ARCHITECTURE FOLDER."""
 import pathlib
 import re
 import sys
@@ -54,9 +55,12 @@ void run_conversion_{index}(const ConversionLaunch& launch) {{ launch_conversion
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    architecture = int(sys.argv[1].rstrip("af"))
+    folder = pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    hopper, blackwell = (re.findall(r"^cvt\S+", part, re.M) for part in LIST.read_text().split("# sm_100a only"))
+    first, last = LIST.read_text().split("# sm_100a only")
+    hopper = [name for name, needs in re.findall(r"^(cvt\S+)(?: sm_(\d+)a?)?$", first, re.M) if int(needs or 80) <= architecture]
+    blackwell = re.findall(r"^cvt\S+", last, re.M)
     pairs = {}
     for name in hopper:
         pairs.setdefault(tuple(name.split(".")[-2:]), []).append(name)

@@ -2,7 +2,7 @@
 """Asks ptxas which forms of PTX cvt it accepts, and writes conversions.txt beside this script; --check only compares.
 
 Every combination of the modifiers is tried for every pair of types, in the order of the PTX ISA's grammar. The names that
-sm_90a takes come first, then those that only sm_100a takes.
+sm_90a takes come first, each with the architecture that it needs where sm_80 lacks it, then those that only sm_100a takes.
 """
 import itertools
 import pathlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 LIST = pathlib.Path(__file__).with_name("conversions.txt")
-TARGETS = ("sm_90a", "sm_100a")
+TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a")
 INTEGERS = ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
 SCALARS = ["f16", "bf16", "f32", "f64", "tf32"] + INTEGERS
 PAIRS = ["f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"]
@@ -91,9 +91,9 @@ def main():
     if ptxas is None or (sys.argv[1:] == ["--check"] and release != "13.0"):
         print(f"SKIPPED: the list is that of ptxas 13.0; here is {release or 'none'}")
         return 0
-    hopper, blackwell = (accepted(ptxas, target) for target in TARGETS)
+    ampere, ada, hopper, blackwell = (accepted(ptxas, target) for target in TARGETS)
     text = f"# Forms of PTX cvt that ptxas {release} accepts, written by list_conversions.py.\n# sm_90a\n"
-    text += "\n".join(hopper) + "\n# sm_100a only\n" + "\n".join(n for n in blackwell if n not in hopper) + "\n"
+    text += "\n".join(n if n in ampere else f"{n} sm_89" if n in ada else f"{n} sm_90a" for n in hopper) + "\n# sm_100a only\n" + "\n".join(n for n in blackwell if n not in hopper) + "\n"
     if sys.argv[1:] == ["--check"]:
         print("the list is complete" if LIST.read_text() == text else f"{LIST.name} is not what ptxas accepts")
         return LIST.read_text() != text

@@ -2,9 +2,11 @@
 #include <cmath>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -142,6 +144,11 @@ class Campaign {
               .family = options.family} {}
 
   int run() {
+    if (!std::filesystem::is_directory(options_.captures))
+      throw formats::Error(options_.captures, "is not a folder");
+    std::optional<formats::AtomicOutput> file;
+    if (!options_.output.empty())
+      file.emplace(options_.output);  // fails before the work, not after
     const auto start = std::chrono::steady_clock::now();
     {
       const Interruption interruption;
@@ -154,7 +161,11 @@ class Campaign {
     }
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (status_ == 0 && mismatches_ != 0) status_ = exit_mismatch;
-    write();
+    if (file) {
+      file->write(summary().dump(1) + "\n");
+      file->commit();
+    }
+    print();
     return status_;
   }
 
@@ -169,6 +180,10 @@ class Campaign {
   }
 
   void validate(const TensorCoreInstruction& row, const Interruption& interruption) {
+    if (row.scale.count != 0) {  // Staging makes no scale factors
+      skipped_.push_back(gpu::capture_stem(row));
+      return;
+    }
     const auto model = emulator::require_instruction(row.arch, row.name, "gpu validate");
     const RowReport report = gpu::validate_row(
         row, model, plan_of(row), [&](std::uint64_t) { return !interruption.asked_for(); });
@@ -222,12 +237,7 @@ class Campaign {
           {"interrupted", interrupted_}}}};
   }
 
-  void write() const {
-    if (!options_.output.empty()) {
-      formats::AtomicOutput file(options_.output);
-      file.write(summary().dump(1) + "\n");
-      file.commit();
-    }
+  void print() const {
     if (options_.json) {
       std::cout << summary().dump(1) << '\n';
       return;
@@ -250,6 +260,7 @@ class Campaign {
   gpu::SassTable sass_;
   gpu::ValidationPlan plan_;
   Json json_rows_ = Json::array();
+  std::vector<std::string> skipped_;
   gpu::ValidationSeconds total_;
   std::uint64_t outputs_ = 0, mismatches_ = 0;
   double seconds_ = 0;
