@@ -6,6 +6,7 @@
 #include "formats/error.hpp"
 #include "gpu/batch.hpp"
 #include "gpu/fragments.hpp"
+#include "gpu/tcgen05_layout.hpp"
 #include "gpu/words.hpp"
 
 namespace guardbit::gpu {
@@ -130,6 +131,7 @@ void layout_metadata(const TensorCoreInstruction& row, ImageLayout& layout) {
 }  // namespace
 
 ImageLayout layout_images(const TensorCoreInstruction& row) {
+  if (row.unit == Unit::tcgen05) return tcgen05::layout_images(row);
   ImageLayout layout{};
   layout.executions_per_image = 1;
   if (row.unit == Unit::mma) layout_mma(row, layout);

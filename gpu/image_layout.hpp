@@ -11,9 +11,11 @@ namespace guardbit::gpu {
 /// An image is what one warp or warpgroup takes: registers lane by lane, or a copy of memory.
 struct ImageLayout {
   int executions_per_image;  ///< four for the quad-pair instruction
-  int a_bytes, b_bytes, c_bytes, d_bytes, e_bytes;
+  int a_bytes, b_bytes, c_bytes, d_bytes, e_bytes, a_scale_bytes, b_scale_bytes;
   std::vector<std::int64_t> a, b, c, d;  ///< [executions_per_image][rows][columns] -> bit offset
   std::vector<std::int64_t> e;           ///< [rows][groups] -> bit offset of the four metadata bits
+  std::vector<std::int64_t> a_scale;     ///< [rows][scales] -> bit offset
+  std::vector<std::int64_t> b_scale;     ///< [scales][columns] -> bit offset
 };
 
 /// formats::Error when a fragment map names an element twice.

@@ -12,6 +12,10 @@ const TensorCoreInstruction* find_plain(std::string_view name) {
   return nullptr;
 }
 
+int operand_bits(const TensorCoreInstruction& row, const Format& type) {
+  return row.byte_containers ? 8 : word_bits(type);
+}
+
 void check_against_catalogue(const TensorCoreInstruction& row) {
   const emulator::MatrixInstruction model =
       emulator::require_instruction("sm_90", row.name, "gpu wrappers");
@@ -27,13 +31,13 @@ void check_against_catalogue(const TensorCoreInstruction& row) {
 
 SparseGroup sparse_group(const TensorCoreInstruction& row) {
   if (word_bits(row.a) == 32) return {.stored = 1, .positions = 2, .span = 2};
-  if (word_bits(row.a) == 4) return {.stored = 4, .positions = 4, .span = 8};
+  if (operand_bits(row, row.a) == 4) return {.stored = 4, .positions = 4, .span = 8};
   return {.stored = 2, .positions = 4, .span = 4};
 }
 
 int dense_column(const TensorCoreInstruction& row, int index, int e) {
   const SparseGroup group = sparse_group(row);
-  if (word_bits(row.a) == 4) return index / 4 * 8 + e * 2 + index % 2;
+  if (operand_bits(row, row.a) == 4) return index / 4 * 8 + e * 2 + index % 2;
   return index / group.stored * group.span + e;
 }
 

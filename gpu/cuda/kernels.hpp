@@ -12,7 +12,8 @@ struct DeviceImages {
   const void *a, *b, *c, *e;
   void* d;
   int images;
-  int a_bytes, b_bytes, c_bytes, d_bytes;  ///< of one image
+  int a_bytes, b_bytes, c_bytes, d_bytes;             ///< of one image
+  const void *a_scale = nullptr, *b_scale = nullptr;  ///< block-scaled instructions only
 };
 
 using Kernel = void (*)(const DeviceImages&);
