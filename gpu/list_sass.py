@@ -3,7 +3,7 @@
 import re
 import sys
 
-ARITHMETIC = re.compile(r"^(\w*MMA\.|FADD|FMUL|FFMA|DADD|DFMA|HADD2|HMUL2|HFMA2|F2FP|F2F|SHFL|PLOP3|POPC)")
+ARITHMETIC = re.compile(r"^(\w*MMA(\.|$)|FADD|FMUL|FFMA|DADD|DFMA|HADD2|HMUL2|HFMA2|F2FP|F2F|SHFL|PLOP3|POPC)")
 wrapper, table = None, {}
 for line in sys.stdin:
     if found := re.search(r"Function : \S*?\d((?:Mma|MmaSp|Mmasp|Wmma|Wgmma)\d+)E", line):
