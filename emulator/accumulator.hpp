@@ -27,12 +27,21 @@ enum class Product : std::uint8_t { multiply, bit_and, bit_xor };
 /// Which products of a two-stage block are fused together.
 enum class Interleave : std::uint8_t { none, even_odd };
 
-enum class Subnormals : std::uint8_t { keep, flush };
+enum class Subnormals : std::uint8_t {
+  keep,
+  flush,    ///< operands count as +0; a result whose code is subnormal is the zero of its sign
+  daz_ftz,  ///< x86's DAZ and FTZ: operands are zeros of their sign; a result is one when it is
+            ///< tiny after rounding (IEEE 754-2019 7.5), which some that round up to the smallest
+            ///< normal number are (NUMERICS 5.2)
+};
 
 enum class NanPolicy : std::uint8_t {
   all_ones,     ///< 7FFFFFFF or 7FFF: sign and payload dropped
   operand_bca,  ///< of each FMA: a quieted copy of B, else of C, else of A; an invalid operation
                 ///< gives the negative quiet NaN (DMMA, measured on an H200)
+  operand_abc,  ///< of each FMA: a quieted copy of A, else of B, else of C; of each addition: of
+                ///< the first operand, else of the second; an invalid operation gives the negative
+                ///< quiet NaN (x86, NUMERICS 5.3)
   unspecified,  ///< some NaN: no source gives sign and payload, so NaNs are compared as NaN
 };
 

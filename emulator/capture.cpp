@@ -179,8 +179,9 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row
       {"capture", "1"},
       {"kind", "instruction"},
       {"instruction", std::string(std::string_view(row.name))},
-      {"arch", std::string(arch)},
-      {"ptxas", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
+      {"arch", std::string(arch)}};
+  if (arch.starts_with("sm_"))  // only there does a compiler stand between name and machine
+    metadata["ptxas"] = std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100);
   if (modifiers.negate_a) metadata["imm_scale_a"] = "-1";
   if (modifiers.negate_b) metadata["imm_scale_b"] = "-1";
   if (modifiers.zero_addend) metadata["scale_d"] = "0";

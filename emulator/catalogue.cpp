@@ -12,6 +12,7 @@
 #include "emulator/arch/sm_75.hpp"
 #include "emulator/arch/sm_89.hpp"
 #include "emulator/arch/tpu.hpp"
+#include "emulator/arch/x86.hpp"
 #include "emulator/name.hpp"
 #include "formats/error.hpp"
 #include "formats/nearest.hpp"
@@ -37,6 +38,7 @@ Rows build_catalogue() {
   append(all, cdna2::rows());
   append(all, cdna3::rows());
   append(all, tpu::rows());
+  append(all, x86::rows());
   return all;
 }
 
@@ -114,6 +116,7 @@ const std::vector<Arch>& architectures() {
       {"cdna2", "AMD CDNA2 (MI210, MI250)", ""},
       {"cdna3", "AMD CDNA3 (MI300)", ""},
       {"tpu", "Google TPU matrix unit (this project's definition)", ""},
+      {"x86", "x86 CPUs: FMA, AVX-512 dot products, AMX tiles", ""},
   };
   return all;
 }
@@ -146,7 +149,7 @@ std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::st
     const MatrixInstruction& row = *it->second;
     if (!row.toolkit.includes(toolkit) || !accepts_geometry(row, parsed)) continue;
     MatrixInstruction found = row;
-    found.name = Name(name);
+    if (name.find('.') != std::string_view::npos) found.name = Name(name);
     if (row.shape.m == 0) found.shape.m = parsed.shape.m;
     if (row.shape.n == 0) found.shape.n = parsed.shape.n;
     return found;
@@ -206,8 +209,9 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
 }
 
 std::string_view family_name(Family family) {
-  static constexpr std::array<std::string_view, 9> names = {
-      "mma.sync", "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05", "tcgen05.sp", "mfma", "tpu"};
+  static constexpr std::array<std::string_view, 11> names = {
+      "mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
+      "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
   return names.at(static_cast<std::size_t>(family));
 }
 

@@ -35,7 +35,8 @@ inline constexpr int newest_toolkit = 1300;
 std::optional<int> parse_toolkit(std::string_view text);
 
 /// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
-/// alias; qualifiers of the name may stand in any order that ptxas takes, operand layouts are
+/// alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
+/// catalogue spells it; qualifiers may stand in any order that ptxas takes, operand layouts are
 /// ignored where the instruction allows several, and M and N of wgmma and tcgen05 may be any that
 /// the instruction has. M or N is 0 where the name leaves it open.
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,

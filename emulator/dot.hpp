@@ -36,9 +36,9 @@ constexpr std::uint64_t fused_block(const Block& block) {
   if (const SpecialSum specials = special_sum(block); specials.any()) {
     return encode_result(block.spec, block.result_format, specials.value());
   }
-  const Terms terms = block_terms(block);
-  const int unit = largest_exponent(terms.view()) - block.spec.kept_fraction_bits;
-  const std::int64_t sum = aligned_sum(terms.view(), unit, block.spec.alignment);
+  const int unit = largest_exponent(block) - block.spec.kept_fraction_bits;
+  std::int64_t sum = 0;
+  for_each_term(block, [&](const Term& t) { sum += align(t, unit, block.spec.alignment); });
   return encode_result(block.spec, block.result_format, fixed_point(sum, unit));
 }
 
@@ -55,26 +55,33 @@ constexpr std::uint64_t accumulate_block(const Block& block) {
   return 0;
 }
 
+/// A number as another format holds it. Not inlined, as encode_result.
+[[gnu::noinline]] constexpr Value widened(const Format& f, const Value& v) {
+  return formats::decode(f, formats::encode(f, v));
+}
+
 /// Decodes an operand and widens it (exactly) to the format the step multiplies in.
 constexpr Value decode_operand(const Step& step, const Format& f, std::uint64_t code) {
   const Value v = decode_input(step.spec, f, code);
-  return step.widened ? formats::decode(*step.widened, formats::encode(*step.widened, v)) : v;
+  return step.widened ? widened(*step.widened, v) : v;
 }
 
 constexpr const Format& operand_format(const Step& step, const Format& stored) {
   return step.widened ? *step.widened : stored;
 }
 
-/// The products a step selects, decoded once.
+/// The products a step selects, decoded once; at most `Capacity`.
+template <std::size_t Capacity>
 struct SelectedOperands {
-  std::array<Value, max_k> a{}, b{}, a_scale{}, b_scale{};
+  std::array<Value, Capacity> a, b, a_scale, b_scale;
   std::size_t count = 0;
   bool scaled = false;
 };
 
-constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step,
-                                  const DotOperands& operands) {
-  SelectedOperands selected;
+template <std::size_t Capacity>
+constexpr SelectedOperands<Capacity> select(const MatrixInstruction& row, const Step& step,
+                                            const DotOperands& operands) {
+  SelectedOperands<Capacity> selected;
   selected.scaled = row.scale.count != 0;
   const std::size_t k = operands.a.size();
   for (std::size_t i = 0; i < k; ++i) {
@@ -92,11 +99,11 @@ constexpr SelectedOperands select(const MatrixInstruction& row, const Step& step
 
 /// Calls `visit(block)` for each block of a dot step in order; visit returns the block's result,
 /// the next one's addend.
-template <class Visit>
+template <std::size_t Capacity, class Visit>
 constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step& step,
                                        const DotOperands& operands, std::uint64_t addend,
                                        Format addend_format, Visit visit) {
-  const SelectedOperands selected = select(row, step, operands);
+  const SelectedOperands<Capacity> selected = select<Capacity>(row, step, operands);
   const std::size_t length =
       step.spec.terms == 0 ? selected.count : static_cast<std::size_t>(step.spec.terms);
   for (std::size_t begin = 0; begin < selected.count; begin += length) {
@@ -141,36 +148,52 @@ constexpr Register read_source(Source source, const MatrixInstruction& row,
   }
 }
 
-constexpr Unrounded read_exactly(const Register& r) {
-  return formats::exactly(formats::decode(r.format, r.code));
+constexpr Value decode_register(const AccumulatorSpec& spec, const Register& r) {
+  return decode_input(spec, r.format, r.code);
+}
+
+/// x + y as a scalar instruction, rounded once by spec.result.
+constexpr std::uint64_t rounded_addition(const AccumulatorSpec& spec, const Format& result,
+                                         const Register& first, const Register& second) {
+  const Value x = decode_register(spec, first);
+  const Value y = decode_register(spec, second);
+  Unrounded sum = formats::add(formats::exactly(x), formats::exactly(y));
+  const bool operands_decide =
+      spec.nan == NanPolicy::operand_abc || spec.nan == NanPolicy::operand_bca;
+  if (sum.kind == Kind::nan && operands_decide) sum = operand_nan({&x, &y});
+  return encode_result(spec, result, sum);
+}
+
+/// The code that an `add` or `convert` step gives.
+constexpr std::uint64_t scalar_step(const MatrixInstruction& row, const Step& step,
+                                    const DotOperands& operands, const Registers& registers) {
+  const Register addend = read_source(step.addend, row, operands, registers, step.result);
+  if (step.operation == Operation::convert) {
+    return encode_result(step.spec, step.result,
+                         formats::exactly(decode_register(step.spec, addend)));
+  }
+  const Register other = read_source(step.other, row, operands, registers, step.result);
+  return rounded_addition(step.spec, step.result, addend, other);
 }
 
 /// The output element of one dot product: the row's steps in order. Visit(step index, block) ->
 /// code computes a block and lets an explanation look over the model's shoulder; the model itself
 /// is `accumulate_block`.
-template <class Visit>
+template <std::size_t Capacity = max_k, class Visit>
 constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperands& operands,
                                   Visit visit) {
   Registers registers{};
   std::size_t index = 0;
   for (const Step& step : row.steps) {
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[index];
     result.format = step.result;
-    switch (step.operation) {
-      case Operation::dot:
-        result.code = for_each_block(row, step, operands, addend.code, addend.format,
-                                     [&](const Block& block) { return visit(index, block); });
-        break;
-      case Operation::add: {
-        const Register other = read_source(step.other, row, operands, registers, step.result);
-        result.code = encode_result(step.spec, step.result,
-                                    formats::add(read_exactly(addend), read_exactly(other)));
-        break;
-      }
-      case Operation::convert:
-        result.code = encode_result(step.spec, step.result, read_exactly(addend));
-        break;
+    if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
+      result.code =
+          for_each_block<Capacity>(row, step, operands, addend.code, addend.format,
+                                   [&](const Block& block) { return visit(index, block); });
+    } else {
+      result.code = scalar_step(row, step, operands, registers);
     }
     ++index;
   }
@@ -179,11 +202,11 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
 
 /// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
 /// shorter dot products than the instruction's K are allowed (missing products are zero).
+template <std::size_t Capacity = max_k>
 constexpr std::uint64_t dot(const MatrixInstruction& row, const DotOperands& operands) {
-  assert(operands.a.size() == operands.b.size() &&
-         operands.a.size() <= static_cast<std::size_t>(max_k));
-  return run_steps(row, operands,
-                   [](std::size_t, const Block& block) { return accumulate_block(block); });
+  assert(operands.a.size() == operands.b.size() && operands.a.size() <= Capacity);
+  return run_steps<Capacity>(
+      row, operands, [](std::size_t, const Block& block) { return accumulate_block(block); });
 }
 
 }  // namespace guardbit::emulator

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "emulator/batch.hpp"
@@ -9,7 +10,8 @@
 
 namespace guardbit::emulator {
 
-/// Anything that executes a row. Engines agree bit for bit; tests compare them.
+/// Anything that executes a row. Engines agree bit for bit; tests compare them. Most are models;
+/// one that asks the hardware itself is there to judge them, so "auto" never takes it.
 struct Engine {
   std::string_view name;
   std::string_view description;
@@ -17,14 +19,16 @@ struct Engine {
   /// Executes [begin, end) of the batch on the calling thread; `row` must be accepted.
   void (*run)(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
               std::int64_t end);
+  /// The machine whose own units answer, as a recording names it; null for a model.
+  std::string (*device)() = nullptr;
 };
 
 /// Every engine of this machine, the preferred first; the last is the reference, which accepts
 /// every row.
 std::span<const Engine> engines();
 
-/// The engine of that name; "auto" is the first that accepts the row. formats::Error when the name
-/// is unknown or the engine does not take the row.
+/// The engine of that name; "auto" is the first model that accepts the row. formats::Error when the
+/// name is unknown or the engine does not take the row.
 const Engine& require_engine(std::string_view name, const MatrixInstruction& row);
 
 /// Executes a whole batch on `threads` threads (0: all the machine has). The result does not depend

@@ -2,8 +2,10 @@
 #include <array>
 #include <string>
 
+#include "emulator/cpu.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/kernels/portable.hpp"
+#include "emulator/kernels/x86_units.hpp"
 #include "emulator/mma.hpp"
 #include "formats/error.hpp"
 #include "formats/parallel.hpp"
@@ -15,6 +17,8 @@ namespace {
 constexpr std::array all_engines = {
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
+    Engine{"cpu", "this CPU's own matrix units, for the rows of x86 that it has",
+           x86_units::accepts, x86_units::run, cpu::description},
     Engine{"reference", "the model itself, one output at a time",
            [](const MatrixInstruction&) { return true; }, execute},
 };
@@ -27,11 +31,13 @@ const Engine& require_engine(std::string_view name, const MatrixInstruction& row
   std::string names = "auto";
   for (const Engine& engine : engines()) {
     names += ", " + std::string(engine.name);
-    if (name != engine.name && name != "auto") continue;
+    const bool eligible = name == engine.name || (name == "auto" && engine.device == nullptr);
+    if (!eligible) continue;
     if (engine.accepts(row)) return engine;
     if (name == engine.name) {
       throw formats::Error("engine " + std::string(name),
-                           "does not execute " + std::string(std::string_view(row.name)),
+                           "does not execute " + std::string(std::string_view(row.name)) +
+                               (engine.device == nullptr ? "" : " on " + engine.device()),
                            "auto, reference");
     }
   }

@@ -45,7 +45,9 @@ enum class Family : std::uint8_t {
   tcgen05,
   tcgen05_sp,
   mfma,
-  tpu
+  tpu,
+  avx,
+  amx
 };
 
 /// D[M x N] = A[M x K] * B[K x N] + C[M x N].

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "formats/nearest.hpp"
+
 namespace guardbit::emulator {
 
 namespace {
@@ -90,6 +92,10 @@ bool has_free_layouts(const MatrixInstruction& row) {
 ParsedName parse_name(std::string_view name) {
   ParsedName parsed;
   const std::vector<std::string_view> tokens = split(name);
+  if (tokens.size() == 1) {
+    parsed.key = formats::lower_case(name);
+    return parsed;
+  }
   std::vector<std::string> qualifiers;
   std::string types;
   const bool is_double = name.find(".f64") != std::string_view::npos;

@@ -113,13 +113,16 @@ constexpr std::uint64_t two_stage_block(const Block& block) {
                        fixed_point(floor_to(total, unit, unit + excess), unit + excess));
 }
 
-/// The NaN of one FMA of a chain under NanPolicy::operand_bca.
-constexpr Unrounded operand_nan(const Value& a, const Value& b, const Value& c) {
-  for (const Value* const x : {&b, &c, &a}) {
-    if (x->kind == Kind::nan)
-      return {Kind::nan, x->negative, 0, x->significand | formats::quiet_bit, false};
+/// The NaN of one fused multiply-add.
+constexpr Unrounded fma_nan(NanPolicy policy, const Unrounded& nan, const Value& a, const Value& b,
+                            const Value& c) {
+  switch (policy) {
+    case NanPolicy::operand_bca: return operand_nan({&b, &c, &a});
+    case NanPolicy::operand_abc: return operand_nan({&a, &b, &c});
+    case NanPolicy::all_ones:
+    case NanPolicy::unspecified: break;
   }
-  return formats::exactly(formats::nan_value(true));
+  return nan;
 }
 
 /// One fused multiply-add per product, each rounded into the result format.
@@ -129,9 +132,7 @@ constexpr std::uint64_t fma_chain(const Block& block) {
   std::uint64_t code = formats::encode(block.result_format, sum);
   for (std::size_t i = 0; i < block.a.size(); ++i) {
     Unrounded next = formats::fused_multiply_add(block.a[i], block.b[i], sum, down);
-    if (next.kind == Kind::nan && block.spec.nan == NanPolicy::operand_bca) {
-      next = operand_nan(block.a[i], block.b[i], sum);
-    }
+    if (next.kind == Kind::nan) next = fma_nan(block.spec.nan, next, block.a[i], block.b[i], sum);
     code = encode_result(block.spec, block.result_format, next);
     sum = formats::decode(block.result_format, code);
   }

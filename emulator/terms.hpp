@@ -71,7 +71,37 @@ constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end
           magnitude * sa.significand * sb.significand, fraction_bits};
 }
 
-/// The summands of a fused block: products (or groups of them) first, the addend last.
+/// Calls visit(term) for the summands of a fused block: products (or groups of them) first, the
+/// addend last.
+template <class Visit>
+constexpr void for_each_term(const Block& block, Visit visit) {
+  const AccumulatorSpec& spec = block.spec;
+  const std::size_t count = block.a.size();
+  const auto group = static_cast<std::size_t>(spec.exact_group);
+  for (std::size_t i = 0; i < count; i += group) {
+    if (group > 1) {
+      visit(group_term(block, i, i + group < count ? i + group : count));
+      continue;
+    }
+    Term t = product_term(block.a[i], block.a_format, block.b[i], block.b_format, spec);
+    if (!block.a_scale.empty() && t.significand != 0) {  // E8M0: the significand is 1
+      t.exponent += aligned_exponent(block.a_scale[i], block.scale_format) +
+                    aligned_exponent(block.b_scale[i], block.scale_format);
+    }
+    visit(t);
+  }
+  visit(addend_term(block.addend, block.addend_format, spec));
+}
+
+/// E of a block, without a list.
+constexpr int largest_exponent(const Block& block) {
+  int largest = addend_term(block.addend, block.addend_format, block.spec).exponent;
+  for_each_term(block,
+                [&](const Term& t) { largest = t.exponent > largest ? t.exponent : largest; });
+  return largest;
+}
+
+/// A list of summands.
 struct Terms {
   std::array<Term, max_k + 1> list{};
   std::size_t count = 0;
@@ -81,22 +111,8 @@ struct Terms {
 };
 
 constexpr Terms block_terms(const Block& block) {
-  const AccumulatorSpec& spec = block.spec;
-  const auto group = static_cast<std::size_t>(spec.exact_group);
   Terms terms;
-  for (std::size_t i = 0; i < block.a.size(); i += group) {
-    if (group > 1) {
-      terms.push(group_term(block, i, i + group < block.a.size() ? i + group : block.a.size()));
-      continue;
-    }
-    Term t = product_term(block.a[i], block.a_format, block.b[i], block.b_format, spec);
-    if (!block.a_scale.empty() && t.significand != 0) {  // E8M0: the significand is 1
-      t.exponent += aligned_exponent(block.a_scale[i], block.scale_format) +
-                    aligned_exponent(block.b_scale[i], block.scale_format);
-    }
-    terms.push(t);
-  }
-  terms.push(addend_term(block.addend, block.addend_format, spec));
+  for_each_term(block, [&](const Term& t) { terms.push(t); });
   return terms;
 }
 

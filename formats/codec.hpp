@@ -171,13 +171,10 @@ constexpr std::uint64_t encode_finite(const Format& f, const Unrounded& x, Round
 }
 
 /// Rounds once into the format. Zero keeps its sign where the format has a negative zero.
-constexpr std::uint64_t encode(const Format& f, const Unrounded& x,
+constexpr std::uint64_t encode(const Format& f, Unrounded x,
                                Rounding rounding = Rounding::nearest_even,
                                const Overflow& overflow = {}, RandomBits random = {}) {
-  if (x.negative && !f.has_sign && overflow.negative == Overflow::Negative::magnitude) {
-    return encode(f, Unrounded{x.kind, false, x.exponent, x.significand, x.sticky}, rounding,
-                  overflow, random);
-  }
+  if (!f.has_sign && overflow.negative == Overflow::Negative::magnitude) x.negative = false;
   switch (x.kind) {
     case Kind::nan:
       return encode_nan(f, {Kind::nan, x.negative, 0, static_cast<std::uint64_t>(x.significand)},

@@ -25,16 +25,21 @@ struct RandomBits {
   int count = 0;
 };
 
+template <class Word>
+inline constexpr int word_width = static_cast<int>(8 * sizeof(Word));
+
 /// What a right shift loses, in units of the last kept bit.
 enum class Lost : std::uint8_t { nothing, less_than_half, half, more_than_half };
 
 /// What `significand >> shift` loses, given that `sticky` says something nonzero lies below the
 /// significand already.
-constexpr Lost lost_by_shift(uint128 significand, int shift, bool sticky) {
+template <class Word>
+constexpr Lost lost_by_shift(Word significand, int shift, bool sticky) {
   if (shift <= 0) return sticky ? Lost::less_than_half : Lost::nothing;
-  if (shift > 128) return significand != 0 || sticky ? Lost::less_than_half : Lost::nothing;
-  const uint128 half = uint128{1} << (shift - 1);
-  const uint128 rest = significand & (half | (half - 1));
+  if (shift > word_width<Word>)
+    return significand != 0 || sticky ? Lost::less_than_half : Lost::nothing;
+  const Word half = Word{1} << (shift - 1);
+  const Word rest = significand & (half | (half - 1));
   if (rest == half) return sticky ? Lost::more_than_half : Lost::half;
   if (rest > half) return Lost::more_than_half;
   return rest != 0 || sticky ? Lost::less_than_half : Lost::nothing;
@@ -51,18 +56,23 @@ constexpr bool random_carry(uint128 significand, int shift, RandomBits random) {
   return ((top + (random.bits & low_bits(random.count))) >> random.count) != 0;
 }
 
+template <class Word>
 struct Rounded {
-  uint128 significand = 0;
+  Word significand = 0;
   bool inexact = false;
 };
 
 /// The one rounding primitive: (significand + tail) / 2^shift to an integer, on the magnitude of a
 /// number of the given sign. A negative shift multiplies and is exact; it may not meet a sticky
-/// tail.
-constexpr Rounded shift_right_and_round(uint128 significand, int shift, bool sticky, bool negative,
-                                        Rounding rounding, RandomBits random = {}) {
+/// tail, and the product must fit the word (uint128, or uint64 where that is wide enough).
+template <class Word>
+constexpr Rounded<Word> shift_right_and_round(Word significand, int shift, bool sticky,
+                                              bool negative, Rounding rounding,
+                                              RandomBits random = {}) {
   const Lost lost = lost_by_shift(significand, shift, sticky);
-  const uint128 kept = shift >= 128 ? 0 : shift >= 0 ? significand >> shift : significand << -shift;
+  const Word kept = shift >= word_width<Word> ? 0
+                    : shift >= 0              ? significand >> shift
+                                              : significand << -shift;
   if (lost == Lost::nothing) return {kept, false};
   const bool odd = (kept & 1) != 0;
   bool up = false;

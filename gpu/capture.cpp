@@ -20,7 +20,7 @@ constexpr auto container = formats::Packing::container;
 /// take a byte.
 Format stored_format(const Format& f) {
   if (f == formats::tf32) return formats::fp32;
-  return bits(f) < 8 ? formats::uint8 : f;
+  return bits(f) < 8 || f == formats::e8m0 ? formats::uint8 : f;
 }
 
 template <class Word>
@@ -59,11 +59,18 @@ void write_capture(const std::string& path, const TensorCoreInstruction& row, co
       make_tensor("d", row.d, batch, row.m, row.n, batch.d)};
   if (row.sparse)
     tensors.push_back(make_tensor("e", formats::uint8, batch, row.m, row.stored_k(), batch.e));
+  if (const int count = row.scale.count; count != 0) {
+    const Format& type = row.scale.format;
+    tensors.push_back(make_tensor("a_scale", type, batch, row.m, count, batch.a_scale));
+    tensors.push_back(make_tensor("b_scale", type, batch, count, row.n, batch.b_scale));
+  }
   auto all = emulator::capture_metadata(
-      emulator::require_instruction("sm_90", row.name, path), "sm_90", emulator::newest_toolkit,
+      emulator::require_instruction(row.arch, row.name, path), row.arch, emulator::newest_toolkit,
       {.negate_a = row.negate_a, .negate_b = row.negate_b, .zero_addend = row.ignore_c});
   all.insert(metadata.begin(), metadata.end());
   if (row.a_from_registers) all["a_source"] = "registers";
+  if (row.a_swizzle != 0) all["a_swizzle"] = std::to_string(row.a_swizzle);
+  if (row.b_swizzle != 0) all["b_swizzle"] = std::to_string(row.b_swizzle);
   if (row.selector != 0) all["selector"] = std::to_string(row.selector);
   if (row.unordered) all["positions"] = "unordered";
   if (row.unit == Unit::wgmma && row.a_column_major) all["a_layout"] = "col";
@@ -81,6 +88,10 @@ Batch read_capture(const std::string& path, const TensorCoreInstruction& row) {
   read_words(batch.c, file, path, "c", row.c);
   read_words(batch.d, file, path, "d", row.d);
   if (row.sparse) read_words(batch.e, file, path, "e", formats::uint8);
+  if (row.scale.count != 0) {
+    read_words(batch.a_scale, file, path, "a_scale", row.scale.format);
+    read_words(batch.b_scale, file, path, "b_scale", row.scale.format);
+  }
   return batch;
 }
 

@@ -1,11 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <span>
-#include <string_view>
-#include <utility>
-
 #include "gpu/inputs.hpp"
 #include "gpu/words.hpp"
 
@@ -53,71 +47,11 @@ class Execution {
   }
   std::uint64_t zero(const Format& type) { return random.chance(50) ? sign_bit(type) : 0; }
 
-  void fill_near_one() {
-    fill_a([&](int, int) { return value(row.a, -2, 0); });
-    fill_b([&](int, int) { return value(row.b, -2, 0); });
-    fill_c([&](int, int) { return value(row.c, -2, 2); });
-  }
-
-  /// Products whose exponents lie in [low, high] as far as the formats reach; the split between a
-  /// and b varies with k.
-  void fill_products(int low, int high) {
-    for (int k = 0; k < row.k; ++k) {
-      const int target = random.range(low, high);
-      const int a_low =
-          std::max(min_exponent(row.a) - row.a.fraction_bits, target - max_exponent(row.b));
-      const int a_high =
-          std::min(max_exponent(row.a), target - min_exponent(row.b) + row.b.fraction_bits);
-      const int split = a_low <= a_high ? random.range(a_low, a_high)
-                                        : (target > 0 ? max_exponent(row.a)
-                                                      : min_exponent(row.a) - row.a.fraction_bits);
-      for (int j = 0; j < row.n; ++j) b(k, j) = value(row.b, target - split - 1, target - split);
-      splits_[static_cast<std::size_t>(k)] = split;
-    }
-    fill_a([&](int i, int s) {
-      const int split = splits_[static_cast<std::size_t>(column(i, s))];
-      return value(row.a, split - 1, split);
-    });
-  }
-
-  /// Every odd stored value repeats the product before it with the other sign, a few units in the
-  /// last place off.
-  void pair_up(int percent) {
-    for (int s = 1; s < row.stored_k(); s += 2)
-      for (int i = 0; i < row.m; ++i)
-        if (random.chance(percent)) a(i, s) = (a(i, s - 1) ^ sign_bit(row.a)) + nudge(row.a);
-    for (int k = 1; k < row.k; k += 2)
-      for (int j = 0; j < row.n; ++j)
-        if (random.chance(percent)) b(k, j) = b(k - 1, j) + nudge(row.b);
-    clean();
-  }
   std::uint64_t nudge(const Format& type) {
     return random.chance(70)
                ? 0
                : static_cast<std::uint64_t>(random.range(-2, 2)) << ignored_bits(type);
   }
-  /// Nudging may have left the finite codes.
-  void clean() {
-    fill_a([&](int i, int s) {
-      return is_finite(row.a, a(i, s) & word_mask(row.a)) ? a(i, s) & word_mask(row.a)
-                                                          : zero(row.a);
-    });
-    fill_b([&](int k, int j) {
-      return is_finite(row.b, b(k, j) & word_mask(row.b)) ? b(k, j) & word_mask(row.b)
-                                                          : zero(row.b);
-    });
-  }
-
-  /// c = -(sum of products) and a few units in the last place.
-  void cancel() {
-    fill_c([](int, int) { return std::uint64_t{0}; });
-    fill_c([&](int i, int j) {
-      const std::uint64_t code = word_of(row.c, -exact_total(row, batch_, index_, i, j)) +
-                                 static_cast<std::uint64_t>(random.range(-3, 3));
-      return is_finite(row.c, code & word_mask(row.c)) ? code & word_mask(row.c) : zero(row.c);
-    });
-  }
-
   /// Infinities, NaNs of every kind, extremes; `only_special` leaves zeros and finite extremes out.
   std::uint64_t special(const Format& type, bool only_special = false) {
     const std::uint64_t sign = random.chance(50) ? sign_bit(type) : 0;
@@ -172,16 +106,6 @@ class Execution {
   }
   int index_;
   Batch& batch_;
-  std::array<int, 512> splits_{};
 };
-
-/// A kind of inputs; `round` counts how often the family has been used before in the recording.
-struct InputFamily {
-  std::string_view name;
-  void (*fill)(Execution&, int round);
-};
-std::span<const InputFamily> floating_families();
-std::span<const InputFamily> integer_families();
-std::span<const InputFamily> bit_families();
 
 }  // namespace guardbit::gpu

@@ -81,16 +81,17 @@ constexpr int metadata_lanes(int element_bits, int groups_in_row) {
   return element_bits >= 16 ? groups_in_row / 4 : groups_in_row / 8 * 2;
 }
 
-/// Byte offset in the shared-memory image of a K-major wgmma operand without swizzle: core matrices
-/// of 8 rows by 16 bytes.
-constexpr int core_matrix_offset(int rows, int row, int byte_in_row) {
-  return (byte_in_row / 16) * rows * 16 + (row / 8) * 128 + (row % 8) * 16 + byte_in_row % 16;
+/// Lanes and bits of scale factors (PTX ISA, "Block scaling for mma.sync"): the even lane of a pair
+/// serves row g of A, the odd one row g + 8; a column of B has one lane. Successive scales along K
+/// lie in successive bytes.
+struct ScalePlace {
+  int lane, bit;
+};
+constexpr ScalePlace a_scale_place(int pair, int first_byte, int row, int scale) {
+  return {row % 8 * 4 + pair * 2 + row / 8, (first_byte + scale) * 8};
 }
-
-/// The same for a transposed operand (16-bit elements), whose rows lie side by side: core matrices
-/// of 8 k's by 16 bytes of rows.
-constexpr int strided_core_matrix_offset(int rows, int byte_in_column, int k) {
-  return (k / 8) * rows * 16 + (byte_in_column / 16) * 128 + (k % 8) * 16 + byte_in_column % 16;
+constexpr ScalePlace b_scale_place(int lane_in_group, int first_byte, int column, int scale) {
+  return {column * 4 + lane_in_group, (first_byte + scale) * 8};
 }
 
 }  // namespace guardbit::gpu

@@ -6,6 +6,7 @@
 #include "formats/error.hpp"
 #include "gpu/batch.hpp"
 #include "gpu/fragments.hpp"
+#include "gpu/shared_operand.hpp"
 #include "gpu/tcgen05_layout.hpp"
 #include "gpu/words.hpp"
 
@@ -21,12 +22,20 @@ bool quad_pairs(const TensorCoreInstruction& row) {
   return row.unit == Unit::mma && row.a == formats::fp16 && row.m == 8;
 }
 
+/// Where the elements of an operand lie in registers.
+struct RegisterShape {
+  int rows, columns, executions, lanes;
+  int element_bits;
+  int padding = 0;  ///< zero bits below an element
+};
+
 /// Places every element that `locate(lane, reg, element)` names. Returns the image's bytes.
 template <class Locate>
-int place(Offsets& offsets, const TensorCoreInstruction& row, const Format& type, int rows,
-          int columns, int executions, int lanes, Locate locate) {
+int place(Offsets& offsets, const TensorCoreInstruction& row, const RegisterShape& shape,
+          Locate locate) {
+  const auto [rows, columns, executions, lanes, element_bits, padding] = shape;
   offsets.assign(element_index(rows, columns, executions, 0, 0), -1);
-  const int width = register_bits(row), per_register = width / word_bits(type);
+  const int width = register_bits(row), per_register = width / element_bits;
   const int registers = executions * rows * columns / lanes / per_register;
   for (int lane = 0; lane < lanes; ++lane)
     for (int reg = 0; reg < registers; ++reg)
@@ -35,7 +44,7 @@ int place(Offsets& offsets, const TensorCoreInstruction& row, const Format& type
         auto& offset = offsets.at(element_index(rows, columns, at.execution, at.row, at.column));
         if (offset >= 0)
           throw formats::Error(std::string(row.name), "its fragment map names an element twice");
-        offset = (std::int64_t{lane} * registers + reg) * width + element * word_bits(type);
+        offset = (std::int64_t{lane} * registers + reg) * width + element * element_bits + padding;
       }
   return lanes * registers * width / 8;
 }
@@ -49,46 +58,51 @@ int place_dense(Offsets& offsets, const Format& type, int rows, int columns, boo
   return rows * columns * word_bits(type) / 8;
 }
 
-void layout_mma(const TensorCoreInstruction& row, ImageLayout& layout) {
-  const int per_a = register_bits(row) / word_bits(row.a),
-            per_c = register_bits(row) / word_bits(row.c),
-            per_d = register_bits(row) / word_bits(row.d);
-  if (quad_pairs(row)) {
-    layout.executions_per_image = 4;
-    layout.a_bytes = place(layout.a, row, row.a, 8, 4, 4, 32, [&](int lane, int reg, int i) {
-      return quad_a_fragment(row.a_column_major, lane, reg * 2 + i);
-    });
-    layout.b_bytes = place(layout.b, row, row.b, 4, 8, 4, 32, [&](int lane, int reg, int i) {
-      return quad_b_fragment(row.b_row_major, lane, reg * 2 + i);
-    });
-    const auto accumulator = [](const Format& type) {
-      return [wide = type == formats::fp32](int lane, int reg, int i) {
-        return wide ? quad_f32_accumulator_fragment(lane, reg)
-                    : quad_f16_accumulator_fragment(lane, reg * 2 + i);
-      };
-    };
-    layout.c_bytes = place(layout.c, row, row.c, 8, 8, 4, 32, accumulator(row.c));
-    layout.d_bytes = place(layout.d, row, row.d, 8, 8, 4, 32, accumulator(row.d));
-    return;
-  }
-  layout.a_bytes =
-      place(layout.a, row, row.a, row.m, row.stored_k(), 1, 32,
-            [&](int lane, int reg, int i) { return a_fragment(row.m, per_a, lane, reg, i); });
-  layout.b_bytes = place(layout.b, row, row.b, row.k, row.n, 1, 32,
-                         [&](int lane, int reg, int i) { return b_fragment(per_a, lane, reg, i); });
-  layout.c_bytes = place(layout.c, row, row.c, row.m, row.n, 1, 32, [&](int lane, int reg, int i) {
-    return accumulator_fragment(row.m, lane, reg * per_c + i);
-  });
-  layout.d_bytes = place(layout.d, row, row.d, row.m, row.n, 1, 32, [&](int lane, int reg, int i) {
-    return accumulator_fragment(row.m, lane, reg * per_d + i);
-  });
+RegisterShape shape_of_a(const TensorCoreInstruction& row, int lanes) {
+  return {row.m, row.stored_k(), 1, lanes, operand_bits(row, row.a), padding_below(row, row.a)};
+}
+RegisterShape shape_of_b(const TensorCoreInstruction& row, int lanes) {
+  return {row.k, row.n, 1, lanes, operand_bits(row, row.b), padding_below(row, row.b)};
+}
+RegisterShape shape_of_sums(const TensorCoreInstruction& row, const Format& type, int lanes) {
+  return {row.m, row.n, 1, lanes, word_bits(type)};
 }
 
-/// Where element k of row `r` (of A, or column of B) lies in shared memory.
-std::int64_t shared_bit(const Format& type, int rows, int r, int k, bool k_strided) {
-  const int width = word_bits(type);
-  if (k_strided) return std::int64_t{strided_core_matrix_offset(rows, r * width / 8, k)} * 8;
-  return std::int64_t{core_matrix_offset(rows, r, k * width / 8)} * 8 + k * width % 8;
+void layout_quad_pairs(const TensorCoreInstruction& row, ImageLayout& layout) {
+  layout.executions_per_image = 4;
+  layout.a_bytes = place(layout.a, row, {8, 4, 4, 32, 16}, [&](int lane, int reg, int i) {
+    return quad_a_fragment(row.a_column_major, lane, reg * 2 + i);
+  });
+  layout.b_bytes = place(layout.b, row, {4, 8, 4, 32, 16}, [&](int lane, int reg, int i) {
+    return quad_b_fragment(row.b_row_major, lane, reg * 2 + i);
+  });
+  const auto place_sums = [&](Offsets& offsets, const Format& type) {
+    const bool wide = type == formats::fp32;
+    return place(offsets, row, {8, 8, 4, 32, word_bits(type)}, [&](int lane, int reg, int i) {
+      return wide ? quad_f32_accumulator_fragment(lane, reg)
+                  : quad_f16_accumulator_fragment(lane, reg * 2 + i);
+    });
+  };
+  layout.c_bytes = place_sums(layout.c, row.c);
+  layout.d_bytes = place_sums(layout.d, row.d);
+}
+
+void layout_mma(const TensorCoreInstruction& row, ImageLayout& layout) {
+  const int width = register_bits(row);
+  layout.a_bytes = place(layout.a, row, shape_of_a(row, 32), [&](int lane, int reg, int i) {
+    return a_fragment(row.m, width / operand_bits(row, row.a), lane, reg, i);
+  });
+  layout.b_bytes = place(layout.b, row, shape_of_b(row, 32), [&](int lane, int reg, int i) {
+    return b_fragment(width / operand_bits(row, row.b), lane, reg, i);
+  });
+  const auto place_sums = [&](Offsets& offsets, const Format& type) {
+    const int per_register = width / word_bits(type);
+    return place(offsets, row, shape_of_sums(row, type, 32), [&](int lane, int reg, int i) {
+      return accumulator_fragment(row.m, lane, reg * per_register + i);
+    });
+  };
+  layout.c_bytes = place_sums(layout.c, row.c);
+  layout.d_bytes = place_sums(layout.d, row.d);
 }
 
 void layout_wgmma(const TensorCoreInstruction& row, ImageLayout& layout) {
@@ -96,36 +110,60 @@ void layout_wgmma(const TensorCoreInstruction& row, ImageLayout& layout) {
     return Coordinates{at.row + lane / 32 * 16, at.column};
   };
   if (row.a_from_registers) {
-    layout.a_bytes =
-        place(layout.a, row, row.a, row.m, row.stored_k(), 1, 128, [&](int lane, int reg, int i) {
-          return warp_row(lane, a_fragment(16, 32 / word_bits(row.a), lane % 32, reg, i));
-        });
+    layout.a_bytes = place(layout.a, row, shape_of_a(row, 128), [&](int lane, int reg, int i) {
+      return warp_row(lane, a_fragment(16, 32 / word_bits(row.a), lane % 32, reg, i));
+    });
   } else {
-    for (int r = 0; r < row.m; ++r)
-      for (int k = 0; k < row.stored_k(); ++k)
-        layout.a.push_back(shared_bit(row.a, row.m, r, k, row.a_column_major));
-    layout.a_bytes = row.m * row.stored_k() * word_bits(row.a) / 8;
+    const SharedOperand a = {.rows = row.m,
+                             .k = row.stored_k(),
+                             .bits = word_bits(row.a),
+                             .k_strided = row.a_column_major,
+                             .swizzle = row.a_swizzle};
+    for (int r = 0; r < a.rows; ++r)
+      for (int k = 0; k < a.k; ++k) layout.a.push_back(a.bit(r, k));
+    layout.a_bytes = a.bytes();
   }
-  for (int k = 0; k < row.k; ++k)
-    for (int n = 0; n < row.n; ++n)
-      layout.b.push_back(shared_bit(row.b, row.n, n, k, row.b_row_major));
-  layout.b_bytes = row.n * row.k * word_bits(row.b) / 8;
-  layout.c_bytes = place(layout.c, row, row.c, row.m, row.n, 1, 128, [&](int lane, int reg, int i) {
-    return warp_row(lane, accumulator_fragment(16, lane % 32, reg * (32 / word_bits(row.c)) + i));
-  });
+  const SharedOperand b = {.rows = row.n,
+                           .k = row.k,
+                           .bits = word_bits(row.b),
+                           .k_strided = row.b_row_major,
+                           .swizzle = row.b_swizzle};
+  for (int k = 0; k < b.k; ++k)
+    for (int n = 0; n < b.rows; ++n) layout.b.push_back(b.bit(n, k));
+  layout.b_bytes = b.bytes();
+  layout.c_bytes =
+      place(layout.c, row, shape_of_sums(row, row.c, 128), [&](int lane, int reg, int i) {
+        return warp_row(lane,
+                        accumulator_fragment(16, lane % 32, reg * (32 / word_bits(row.c)) + i));
+      });
   layout.d = layout.c;
   layout.d_bytes = layout.c_bytes;
 }
 
 void layout_metadata(const TensorCoreInstruction& row, ImageLayout& layout) {
-  const int groups = row.stored_k() / sparse_group(row).stored;
+  const int groups = row.stored_k() / sparse_group(row).stored, bits = operand_bits(row, row.a);
   for (int r = 0; r < row.m; ++r)
     for (int g = 0; g < groups; ++g) {
-      const MetadataPlace place = metadata_place(word_bits(row.a), r % 16, g);
-      const int lane = place.lane + row.selector * metadata_lanes(word_bits(row.a), groups);
+      const MetadataPlace place = metadata_place(bits, r % 16, g);
+      const int lane = place.lane + row.selector * metadata_lanes(bits, groups);
       layout.e.push_back(std::int64_t{r / 16 * 32 + lane} * 32 + place.bit);
     }
   layout.e_bytes = (row.unit == Unit::wgmma ? 128 : 32) * 4;
+}
+
+void layout_scales(const TensorCoreInstruction& row, ImageLayout& layout) {
+  const auto bit = [](const ScalePlace& place) {
+    return std::int64_t{place.lane} * 32 + place.bit;
+  };
+  for (int r = 0; r < row.m; ++r)
+    for (int s = 0; s < row.scale.count; ++s)
+      layout.a_scale.push_back(
+          bit(a_scale_place(row.scale.ids.pair_a, row.scale.ids.byte_a, r, s)));
+  for (int s = 0; s < row.scale.count; ++s)
+    for (int n = 0; n < row.n; ++n)
+      layout.b_scale.push_back(
+          bit(b_scale_place(row.scale.ids.lane_b, row.scale.ids.byte_b, n, s)));
+  layout.a_scale_bytes = layout.b_scale_bytes = 32 * 4;
 }
 
 }  // namespace
@@ -134,7 +172,8 @@ ImageLayout layout_images(const TensorCoreInstruction& row) {
   if (row.unit == Unit::tcgen05) return tcgen05::layout_images(row);
   ImageLayout layout{};
   layout.executions_per_image = 1;
-  if (row.unit == Unit::mma) layout_mma(row, layout);
+  if (row.unit == Unit::mma)
+    quad_pairs(row) ? layout_quad_pairs(row, layout) : layout_mma(row, layout);
   if (row.unit == Unit::wgmma) layout_wgmma(row, layout);
   if (row.unit == Unit::wmma) {
     layout.a_bytes = place_dense(layout.a, row.a, row.m, row.k, row.a_column_major);
@@ -143,6 +182,7 @@ ImageLayout layout_images(const TensorCoreInstruction& row) {
     layout.d_bytes = place_dense(layout.d, row.d, row.m, row.n, false);
   }
   if (row.sparse) layout_metadata(row, layout);
+  if (row.scale.count != 0) layout_scales(row, layout);
   return layout;
 }
 

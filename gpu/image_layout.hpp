@@ -8,7 +8,8 @@
 namespace guardbit::gpu {
 
 /// How an instruction's operands lie in the images that a kernel reads: one bit offset per element.
-/// An image is what one warp or warpgroup takes: registers lane by lane, or a copy of memory.
+/// An image is what one warp or warpgroup takes: registers lane by lane, or a copy of memory (bits
+/// that no element takes are not read, or read as zero by FP6 and FP4).
 struct ImageLayout {
   int executions_per_image;  ///< four for the quad-pair instruction
   int a_bytes, b_bytes, c_bytes, d_bytes, e_bytes, a_scale_bytes, b_scale_bytes;

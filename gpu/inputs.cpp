@@ -3,15 +3,11 @@
 #include <utility>
 
 #include "formats/catalogue.hpp"
+#include "gpu/generated_inputs.hpp"
 #include "gpu/mixed_tiles.hpp"
 
 namespace guardbit::gpu {
 namespace {
-
-std::span<const InputFamily> families_of(const TensorCoreInstruction& row) {
-  if (!is_integer(row.a)) return floating_families();
-  return row.a == formats::b1 ? bit_families() : integer_families();
-}
 
 MixedTiles mixed_tiles_of(const TensorCoreInstruction& row) {
   if (!is_integer(row.a)) return mixed_floats();
@@ -19,7 +15,7 @@ MixedTiles mixed_tiles_of(const TensorCoreInstruction& row) {
 }
 
 /// The stream of one execution depends on seed, instruction and variant alone.
-std::uint64_t key_of(const TensorCoreInstruction& row, std::uint64_t seed, int execution) {
+std::uint64_t key_of(const TensorCoreInstruction& row, std::uint64_t seed, std::int64_t execution) {
   std::uint64_t hash = std::uint64_t{0xCBF29CE484222325} ^ seed;  // FNV-1a over the names
   for (const std::string_view text : {row.name, row.variant})
     for (const char ch : text)
@@ -45,11 +41,32 @@ void fill_positions(Execution& x) {
     }
 }
 
+/// Scale factors around one for execution t of the stream, so that scaled values stay within the
+/// range of the other operands; now and then any code, NaN among them, unless all must be `plain`.
+void fill_scales(const TensorCoreInstruction& row, Batch& batch, int execution, std::uint64_t seed,
+                 std::int64_t t, bool plain = false) {
+  Random random(key_of(row, seed, t) ^ 0x5CA1E);
+  const Format& type = row.scale.format;
+  const auto scale = [&]() -> std::uint64_t {
+    if (!plain && random.chance(3)) return random.bits() & word_mask(type);
+    const auto exponent = static_cast<std::uint64_t>(type.bias + random.range(-3, 3));
+    return exponent << type.fraction_bits |
+           (plain ? 0 : random.bits() & formats::low_bits(type.fraction_bits));
+  };
+  const auto fill = [&](std::vector<std::uint64_t>& scales, int vectors) {
+    const std::size_t begin = element_index(row.scale.count, vectors, execution, 0, 0),
+                      end = element_index(row.scale.count, vectors, execution + 1, 0, 0);
+    for (std::size_t i = begin; i < end; ++i) scales[i] = scale();
+  };
+  fill(batch.a_scale, row.m);
+  fill(batch.b_scale, row.n);
+}
+
 }  // namespace
 
 std::vector<std::string_view> families(const TensorCoreInstruction& row) {
   std::vector<std::string_view> names;
-  for (const InputFamily& family : families_of(row)) names.push_back(family.name);
+  for (const InputFamilyEntry& entry : input_families(input_kind(row))) names.push_back(entry.name);
   return names;
 }
 
@@ -61,15 +78,41 @@ std::vector<std::string_view> mixed_families(const TensorCoreInstruction& row) {
   return names;
 }
 
+void fill_execution(Batch& batch, int execution, const InputShape& x, InputFamily family,
+                    std::uint64_t seed, std::int64_t t) {
+  for (int i = 0; i < x.m; ++i) {
+    for (int s = 0; s < x.stored_k; ++s) {
+      const std::size_t at = element_index(x.m, x.stored_k, execution, i, s);
+      batch.a[at] = a_word(x, family, seed, t, i, s);
+      if (x.sparse) batch.e[at] = static_cast<std::uint8_t>(e_position(x, family, seed, t, i, s));
+    }
+    for (int j = 0; j < x.n; ++j)
+      batch.c[element_index(x.m, x.n, execution, i, j)] = c_word(x, family, seed, t, i, j);
+  }
+  for (int k = 0; k < x.k; ++k)
+    for (int j = 0; j < x.n; ++j)
+      batch.b[element_index(x.k, x.n, execution, k, j)] = b_word(x, family, seed, t, k, j);
+}
+
 Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
   Batch batch(row, executions);
-  const auto list = families_of(row);
+  const InputShape x = input_shape(row);
+  const auto list = input_families(x.kind);
   for (int t = 0; t < executions; ++t) {
-    Execution x(row, batch, t, key_of(row, seed, t));
-    if (row.sparse) fill_positions(x);
     const auto count = static_cast<int>(list.size());
-    list[static_cast<std::size_t>(t % count)].fill(x, t / count);
-    if (row.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
+    fill_execution(batch, t, x, list[static_cast<std::size_t>(t % count)].family, seed, t / count);
+    fill_scales(row, batch, t, seed, t);
+  }
+  return batch;
+}
+
+Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, std::uint64_t seed,
+                         std::int64_t first, int executions) {
+  Batch batch(row, executions);
+  const InputShape x = input_shape(row);
+  for (int t = 0; t < executions; ++t) {
+    fill_execution(batch, t, x, family, seed, first + t);
+    fill_scales(row, batch, t, seed, first + t);
   }
   return batch;
 }
@@ -80,6 +123,7 @@ Batch make_mixed_tiles(const TensorCoreInstruction& row, int executions, std::ui
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
+    fill_scales(row, batch, t, seed, t);
     tiles.make_columns(x);
     for (int i = 0; i < row.m; ++i)
       tiles.rows[static_cast<std::size_t>(t * row.m + i) % tiles.rows.size()].fill(x, i);
@@ -93,6 +137,7 @@ Batch make_small_integers(const TensorCoreInstruction& row, int executions, std:
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
+    fill_scales(row, batch, t, seed, t, true);
     const auto small = [&](const Format& type) {
       if (bits(type) == 1) return std::uint64_t{x.random.chance(50)};
       return word_of(type, x.random.range(type.has_sign ? -2 : 0, 2));
@@ -106,6 +151,20 @@ Batch make_small_integers(const TensorCoreInstruction& row, int executions, std:
   return batch;
 }
 
+namespace {
+
+/// The factor that the scales of row i and column j give to the product at k.
+long double scale_of(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j,
+                     int k) {
+  const int count = row.scale.count;
+  if (count == 0) return 1;
+  const int s = k / (row.k / count);
+  return value_of(row.scale.format, batch.a_scale[element_index(row.m, count, t, i, s)]) *
+         value_of(row.scale.format, batch.b_scale[element_index(count, row.n, t, s, j)]);
+}
+
+}  // namespace
+
 long double exact_total(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j) {
   long double total = value_of(row.c, batch.c[element_index(row.m, row.n, t, i, j)]);
   const bool exclusive = row.name.find("xor") != std::string_view::npos;
@@ -115,7 +174,8 @@ long double exact_total(const TensorCoreInstruction& row, const Batch& batch, in
     const int k = row.sparse ? dense_column(row, s, batch.e[a]) : s;
     const std::uint64_t a_code = batch.a[a], b_code = batch.b[element_index(row.k, row.n, t, k, j)];
     total += exclusive ? static_cast<long double>(a_code ^ b_code)
-                       : sign * value_of(row.a, a_code) * value_of(row.b, b_code);
+                       : sign * value_of(row.a, a_code) * value_of(row.b, b_code) *
+                             scale_of(row, batch, t, i, j, k);
   }
   return total;
 }

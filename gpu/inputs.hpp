@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/batch.hpp"
+#include "gpu/input_families.hpp"
 
 namespace guardbit::gpu {
 
@@ -12,8 +13,12 @@ namespace guardbit::gpu {
 /// mod families(row).size().
 std::vector<std::string_view> families(const TensorCoreInstruction& row);
 
-/// Seeded inputs (a, b, c, e); the stream depends on seed, instruction name and execution only.
+/// Seeded inputs (a, b, c, e) of every family in turn: generated_inputs.hpp.
 Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_t seed);
+
+/// Executions [first, first + executions) of one family's stream.
+Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, std::uint64_t seed,
+                         std::int64_t first, int executions);
 
 /// Which list of families the mixed tiles of a row follow: mixed_floats, mixed_integers or
 /// mixed_bits.

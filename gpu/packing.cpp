@@ -6,11 +6,8 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Metadata of lanes that the selector does not name: a valid pattern, so that reading them would
-/// give wrong results but not undefined ones.
-constexpr std::byte unused_metadata{0x44};
-
-/// Writes `width` bits (fewer than eight, or whole bytes) of a word at a bit offset.
+/// Writes `width` bits (fewer than eight, which may cross bytes, or whole bytes) of a word at a bit
+/// offset.
 void put(std::byte* image, std::int64_t bit, std::uint64_t word, int width) {
   if (width < 8) {
     for (int i = 0; i < width; ++i) {
@@ -60,7 +57,7 @@ std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const Ima
                                      const Batch& batch) {
   const auto stride = static_cast<std::size_t>(layout.e_bytes);
   std::vector<std::byte> packed(stride * static_cast<std::size_t>(batch.executions),
-                                unused_metadata);
+                                std::byte{unused_metadata | unused_metadata << 4U});
   const SparseGroup group = sparse_group(row);
   const int groups = row.stored_k() / group.stored;
   for (int t = 0; t < batch.executions; ++t)
@@ -76,13 +73,6 @@ std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const Ima
 
 }  // namespace
 
-unsigned metadata_bits(const SparseGroup& group, const std::uint8_t* positions) {
-  // One TF32 value of two stands for a pair of 16-bit halves: positions 0, 1 or 2, 3 (PTX ISA,
-  // sparse matrix storage).
-  if (group.positions == 2) return positions[0] != 0 ? 0b1110U : 0b0100U;
-  return positions[0] | (unsigned{positions[group.stored / 2]} << 2U);
-}
-
 PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
                     const Batch& batch) {
   const int per_image = layout.executions_per_image;
@@ -92,6 +82,11 @@ PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
   packed.b = pack_operand(layout.b, layout.b_bytes, layout, packed.images, batch.b, row.b);
   packed.c = pack_operand(layout.c, layout.c_bytes, layout, packed.images, batch.c, row.c);
   if (row.sparse) packed.e = pack_metadata(row, layout, batch);
+  if (row.scale.count == 0) return packed;
+  packed.a_scale = pack_operand(layout.a_scale, layout.a_scale_bytes, layout, packed.images,
+                                batch.a_scale, row.scale.format);
+  packed.b_scale = pack_operand(layout.b_scale, layout.b_scale_bytes, layout, packed.images,
+                                batch.b_scale, row.scale.format);
   return packed;
 }
 

@@ -9,7 +9,8 @@
 // Where tcgen05.mma with one CTA expects its operands: A and B in shared memory, and C, D, block
 // scales, sparsity metadata and (if chosen) A in tensor memory, which has 128 lanes of 512 columns
 // of 32 bits. Sources: PTX ISA 9.0, sections 9.7.16.2 to 9.7.16.10; what it only draws is taken
-// from CUTLASS (cute/atom/mma_traits_sm100_frag.hpp). No layout here was checked on hardware.
+// from CUTLASS (cute/atom/mma_traits_sm100_frag.hpp). No layout here was checked on hardware;
+// cuda/launch_tcgen05.cuh lists what no source confirms.
 //
 // An image of shared memory is its bytes; an image of tensor memory is lane after lane, each with
 // the operand's columns.

@@ -164,7 +164,8 @@ int toolkit_of(const Options& options) {
   return *version;
 }
 
-void write_result(const Options& options, const MatrixInstruction& row, std::vector<Tensor> tensors,
+void write_result(const Options& options, const MatrixInstruction& row,
+                  const emulator::Engine& engine, std::vector<Tensor> tensors,
                   bool two_dimensional) {
   if (options.as_capture) {
     if (!options.output.ends_with(".safetensors")) {
@@ -172,7 +173,7 @@ void write_result(const Options& options, const MatrixInstruction& row, std::vec
     }
     std::map<std::string, std::string> metadata =
         emulator::capture_metadata(row, options.arch, toolkit_of(options), options.modifiers);
-    metadata["device"] = "guardbit model";
+    metadata["device"] = engine.device == nullptr ? "guardbit model" : engine.device();
     for (Tensor& tensor : tensors) tensor = stored_for_capture(std::move(tensor));
     return formats::write_safetensors(options.output, metadata, tensors);
   }
@@ -219,7 +220,7 @@ void run(Options options) {
   std::vector<Tensor> tensors = bound.tensors;
   tensors.push_back(
       formats::owning_tensor("d", row.d, formats::Packing::container, d.shape, std::move(results)));
-  write_result(options, row, std::move(tensors), two_dimensional);
+  write_result(options, row, engine, std::move(tensors), two_dimensional);
   print({options, engine, bound.batch.count, bound.outputs(), seconds});
 }
 
@@ -247,8 +248,10 @@ void add_run(CLI::App& app, int&) {
   }
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors")
       ->required();
-  command->add_option("--engine", options->engine,
-                      "Engine that computes (default: the fastest that can)");
+  command->add_option(
+      "--engine", options->engine,
+      "Engine that computes (default: the fastest model that can; cpu: this machine's "
+      "own unit)");
   command->add_option("--toolkit", options->toolkit,
                       "ptxas version that compiled it, where it matters (default: newest)");
   command->add_flag("--negate-a", options->modifiers.negate_a, "Negate A (imm-scale-a = -1)");

@@ -27,6 +27,13 @@ trap 'rm -rf "$scratch"' EXIT
   "$guardbit" formats --converters
 } >"$scratch/FORMATS.md"
 
+# docs/HARDWARE.md is made of the records of runs on hardware, where there are any.
+documents=(README.md docs/CATALOGUE.md docs/FORMATS.md)
+if compgen -G 'docs/hardware/*.json' >/dev/null; then
+  python3 tools/hardware_page.py docs/hardware tests/golden/h200/conversions.json >"$scratch/HARDWARE.md"
+  documents+=(docs/HARDWARE.md)
+fi
+
 # README.md holds tables between marker lines: <!-- generated: COMMAND --> and <!-- /generated -->.
 while IFS= read -r line; do
   printf '%s\n' "$line"
@@ -40,7 +47,7 @@ while IFS= read -r line; do
 done <README.md >"$scratch/README.md"
 
 stale=0
-for document in README.md docs/CATALOGUE.md docs/FORMATS.md; do
+for document in "${documents[@]}"; do
   fresh=$scratch/${document#docs/}
   cmp -s "$fresh" "$document" && continue
   stale=1

@@ -44,6 +44,9 @@ std::string selection_text(const Selection& selection) {
 }
 
 std::string flushes(const AccumulatorSpec& spec) {
+  const bool daz = spec.input == emulator::Subnormals::daz_ftz;
+  const bool ftz = spec.output == emulator::Subnormals::daz_ftz;
+  if (daz || ftz) return daz && ftz ? ", DAZ and FTZ" : daz ? ", DAZ" : ", FTZ";
   const bool input = spec.input == emulator::Subnormals::flush;
   const bool output = spec.output == emulator::Subnormals::flush;
   if (input && output) return ", subnormals flushed";
@@ -171,6 +174,9 @@ std::string nan_description(emulator::NanPolicy policy) {
     case emulator::NanPolicy::operand_bca:
       return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the "
              "negative quiet NaN.";
+    case emulator::NanPolicy::operand_abc:
+      return "A NaN is the quieted A, else B, else the running sum; of an addition the first "
+             "operand, else the second; an invalid operation gives the negative quiet NaN.";
     case emulator::NanPolicy::unspecified:
       return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
   }
@@ -207,7 +213,8 @@ std::string arithmetic_summary(const MatrixInstruction& row) {
         (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
     if (step.operation == Operation::dot && text.empty())
       text = dot_summary(step.spec, step.result);
-    if (last) formulas += ", " + emulator::conversion_text(step.spec, step.result);
+    if (last)
+      formulas += ", " + emulator::conversion_text(step.spec, step.result) + flushes(step.spec);
   }
   return formulas + "; each dot: " + text;
 }
@@ -225,7 +232,8 @@ std::vector<std::string> arithmetic_description(const MatrixInstruction& row) {
       formulas += (index == 1 ? " " : "; ") +
                   step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
       if (step.operation != Operation::dot)
-        formulas += " (" + emulator::conversion_text(step.spec, step.result) + ")";
+        formulas +=
+            " (" + emulator::conversion_text(step.spec, step.result) + flushes(step.spec) + ")";
     }
     lines.push_back("What runs is a sequence:" + formulas + ".");
     lines.push_back("Each dot works as follows.");

@@ -26,7 +26,17 @@ inline constexpr AccumulatorSpec wgmma_fp8_to_fp32 = {.terms = 32,
 inline constexpr AccumulatorSpec wgmma_fp8_to_fp16 = {
     .terms = 32, .kept_fraction_bits = 13, .min_exponent = -21, .result = Rounding::nearest_even};
 
-inline constexpr Evidence h200 = {Basis::measured, "own H200 recordings, CUDA 13.0"};
+// Every form was recorded on an H200 and compared with this page on the device (CUDA 13.0);
+// docs/HARDWARE.md has the counts, and under these numbers the questions that decide.
+inline constexpr Evidence measured_floating = {Basis::measured, "H200: Q2, Q3, Q7-Q13, Q22"};
+inline constexpr Evidence measured_to_fp16 = {Basis::measured, "H200: Q1, Q2, Q3c, Q6, Q7, Q12"};
+inline constexpr Evidence measured_sparse = {Basis::measured, "H200: Q14; else as the dense form"};
+inline constexpr Evidence measured_fp64 = {Basis::measured, "H200: Q15, Q15b, Q15c"};
+inline constexpr Evidence measured_integer = {Basis::measured, "H200: Q16, Q16b"};
+inline constexpr Evidence measured_quad = {Basis::measured, "H200: Q2, Q17"};
+inline constexpr Evidence measured_mixed = {Basis::measured, "H200: Q2, Q3c, Q6"};
+inline constexpr Evidence measured_fp8 = {Basis::measured, "H200: Q18, Q18b"};
+inline constexpr Evidence measured_wgmma = {Basis::measured, "H200: Q1b, Q4, Q5, Q19, Q20"};
 inline constexpr Evidence toolkit_12_4 = {
     Basis::inferred,
     "composition read from SASS of ptxas 12.4 and assumed up to 13.0, whose recording differs; no "
@@ -42,16 +52,16 @@ inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
                                                    .f16_to_fp16 = f16_to_fp16,
                                                    .tf32_to_fp32 = tf32_to_fp32,
                                                    .wmma_tf32_to_fp32 = tf32_k4_to_fp32,
-                                                   .floating = h200,
-                                                   .floating_to_fp16 = h200,
-                                                   .sparse = h200,
-                                                   .double_precision = h200,
-                                                   .integer = h200,
-                                                   .four_bit_integer = h200,
-                                                   .xor_bits = h200,
-                                                   .and_bits = h200,
-                                                   .quad = h200,
-                                                   .mixed = h200};
+                                                   .floating = measured_floating,
+                                                   .floating_to_fp16 = measured_to_fp16,
+                                                   .sparse = measured_sparse,
+                                                   .double_precision = measured_fp64,
+                                                   .integer = measured_integer,
+                                                   .four_bit_integer = measured_integer,
+                                                   .xor_bits = measured_integer,
+                                                   .and_bits = measured_integer,
+                                                   .quad = measured_quad,
+                                                   .mixed = measured_mixed};
 
 inline void add_fp8_rows(Machine& m, const Evidence& evidence, const Toolkit& fp32_toolkit) {
   const Pairs fp8 = every_pair({e4m3, e5m2});
@@ -68,9 +78,9 @@ inline Rows rows() {
   sm_80::add_warp_rows(m, hopper);
   for (const auto& [qualifier, rounding] : fp64_roundings) {
     m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64,
-          native(fp64_chain(rounding), to_fp64, h200), qualifier);
+          native(fp64_chain(rounding), to_fp64, measured_fp64), qualifier);
   }
-  add_fp8_rows(m, h200, from_13_0);
+  add_fp8_rows(m, measured_fp8, from_13_0);
   const Pairs fp8 = every_pair({e4m3, e5m2});
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32,
         fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));
@@ -79,15 +89,15 @@ inline Rows rows() {
 
   for (const bool sparse : {false, true}) {
     const int k = sparse ? 2 : 1;
-    m.wgmma(16 * k, {{fp16, fp16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
-    m.wgmma(16 * k, {{fp16, fp16}}, to_fp16, native(f16_to_fp16, to_fp16, h200), sparse);
-    m.wgmma(16 * k, {{bf16, bf16}}, to_fp32, native(f16_to_fp32, to_fp32, h200), sparse);
-    m.wgmma(8 * k, {{tf32, tf32}}, to_fp32, native(tf32_to_fp32, to_fp32, h200), sparse);
-    m.wgmma(32 * k, fp8, to_fp32, native(wgmma_fp8_to_fp32, to_fp32, h200), sparse);
-    m.wgmma(32 * k, fp8, to_fp16, native(wgmma_fp8_to_fp16, to_fp16, h200), sparse);
-    m.wgmma_integer(32 * k, every_pair({int8, uint8}), h200, sparse);
+    m.wgmma(16 * k, {{fp16, fp16}}, to_fp32, native(f16_to_fp32, to_fp32, measured_wgmma), sparse);
+    m.wgmma(16 * k, {{fp16, fp16}}, to_fp16, native(f16_to_fp16, to_fp16, measured_wgmma), sparse);
+    m.wgmma(16 * k, {{bf16, bf16}}, to_fp32, native(f16_to_fp32, to_fp32, measured_wgmma), sparse);
+    m.wgmma(8 * k, {{tf32, tf32}}, to_fp32, native(tf32_to_fp32, to_fp32, measured_wgmma), sparse);
+    m.wgmma(32 * k, fp8, to_fp32, native(wgmma_fp8_to_fp32, to_fp32, measured_wgmma), sparse);
+    m.wgmma(32 * k, fp8, to_fp16, native(wgmma_fp8_to_fp16, to_fp16, measured_wgmma), sparse);
+    m.wgmma_integer(32 * k, every_pair({int8, uint8}), measured_wgmma, sparse);
   }
-  m.wgmma_bits(256, h200);
+  m.wgmma_bits(256, measured_wgmma);
   return m.take();
 }
 

@@ -10,6 +10,7 @@
 
 #include "emulator/batch.hpp"
 #include "emulator/instruction.hpp"
+#include "emulator/kernels/block_sum.hpp"
 #include "emulator/result.hpp"
 
 namespace guardbit::emulator::portable {
@@ -33,25 +34,6 @@ constexpr int largest_finite_exponent = 4000;
 struct Factor {
   float value = 0;
   std::int16_t exponent = zero_exponent;
-};
-
-/// A format of the accumulator (IEEE-like) with what the inner loop asks of it.
-struct AccumulatorFormat {
-  Format format{};
-  std::uint64_t sign = 0, magnitude = 0, infinity = 0, fraction = 0;
-  int min_exponent = 0, kept_fraction_bits = 0, last_biased = 0;
-
-  AccumulatorFormat() = default;
-  AccumulatorFormat(const Format& f, const AccumulatorSpec& spec)
-      : format(f),
-        sign(formats::sign_mask(f)),
-        magnitude(formats::magnitude_mask(f)),
-        infinity(formats::infinity_code(f)),
-        fraction(formats::fraction_mask(f)),
-        min_exponent(formats::min_exponent(f)),
-        kept_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits
-                                                          : f.fraction_bits),
-        last_biased((1 << f.exponent_bits) - 2) {}
 };
 
 /// Where the factors of a dot step sit in a decoded line: blocks of `length` products, each padded

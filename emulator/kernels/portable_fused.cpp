@@ -2,68 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "emulator/dot.hpp"
+#include "emulator/kernels/block_sum.hpp"
+#include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/factors.hpp"
 #include "emulator/mma.hpp"
 
 namespace guardbit::emulator::portable {
 
 namespace {
-
-// ---- One block ----
-
-/// The addend of a block: significand with the format's fraction bits, at an exponent.
-struct Addend {
-  std::uint64_t magnitude = 0;
-  int exponent = 0;
-  bool negative = false;
-  bool special = false;
-};
-
-Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, int zero) {
-  const std::uint64_t magnitude = code & f.magnitude;
-  const bool negative = (code & f.sign) != 0;
-  if (magnitude == 0) return {0, zero, negative, false};
-  if (magnitude >= f.infinity) return {0, 0, negative, true};
-  const auto biased = static_cast<int>(magnitude >> f.format.fraction_bits);
-  const std::uint64_t fraction = magnitude & f.fraction;
-  if (biased == 0) return {fraction, f.min_exponent, negative, false};
-  return {fraction | (f.fraction + 1), biased - f.format.bias, negative, false};
-}
-
-/// The sum's code where it is a normal number of the result format; otherwise the model's final
-/// conversion.
-std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f, std::int64_t sum,
-                         int unit) {
-  if (sum == 0) return 0;
-  const bool negative = sum < 0;
-  const std::uint64_t magnitude =
-      negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
-  const int top = static_cast<int>(std::bit_width(magnitude)) - 1;
-  const int biased = unit + top + f.format.bias;
-  const int shift = top - f.kept_fraction_bits;
-  // The largest binade is left to the model, which knows about carries into infinity.
-  if (biased <= 0 || biased >= f.last_biased)
-    return encode_result(spec, f.format, fixed_point(sum, unit));
-  std::uint64_t kept = magnitude << std::max(0, -shift);
-  if (shift > 0) {
-    kept = magnitude >> shift;
-    if (spec.result == Rounding::nearest_even) {
-      const std::uint64_t half = std::uint64_t{1} << (shift - 1);
-      const std::uint64_t rest = magnitude & (half | (half - 1));
-      kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
-    }
-  }
-  const std::uint64_t code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
-                             (kept << (f.format.fraction_bits - f.kept_fraction_bits));
-  return negative ? f.sign | code : code;
-}
 
 // Vectors of the compiler's own (GCC, Clang): they become whatever the target CPU has.
 using Exponents = std::int16_t __attribute__((vector_size(2 * lanes)));
@@ -212,20 +164,14 @@ bool composed_element(const MatrixInstruction& row, const Layout& layout, const 
   const DotOperands operands{{}, {}, c};
   std::size_t index = 0;
   for (const Step& step : row.steps) {
-    const Register addend = read_source(step.addend, row, operands, registers, step.result);
     Register& result = registers[index];
     result.format = step.result;
     if (step.operation == Operation::dot) {
+      const Register addend = read_source(step.addend, row, operands, registers, step.result);
       if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code))
         return false;
     } else {
-      const Unrounded x = read_exactly(addend);
-      const Unrounded sum =
-          step.operation == Operation::convert
-              ? x
-              : formats::add(x, read_exactly(read_source(step.other, row, operands, registers,
-                                                         step.result)));
-      result.code = encode_result(step.spec, step.result, sum);
+      result.code = scalar_step(row, step, operands, registers);
     }
     ++index;
   }
@@ -238,22 +184,6 @@ bool fused_element(const MatrixInstruction& row, const Layout& layout, const Lin
   if (row.steps.count > 1) return composed_element(row, layout, a, b, c, d);
   return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
 }
-
-/// The default floating-point environment while it lives: the products rely on subnormal operands,
-/// which a caller may have switched off.
-class DefaultEnvironment {
- public:
-  DefaultEnvironment() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  DefaultEnvironment(const DefaultEnvironment&) = delete;
-  DefaultEnvironment& operator=(const DefaultEnvironment&) = delete;
-  ~DefaultEnvironment() { std::fesetenv(&saved_); }
-
- private:
-  std::fenv_t saved_{};
-};
 
 }  // namespace
 

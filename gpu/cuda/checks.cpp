@@ -5,9 +5,9 @@
 
 #include "formats/catalogue.hpp"
 #include "gpu/capture.hpp"
+#include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
 #include "gpu/plain_form.hpp"
-#include "gpu/cuda/tensor_core.hpp"
 #include "gpu/words.hpp"
 
 namespace guardbit::gpu {

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/kernels.hpp"
+#include "gpu/shared_operand.hpp"
 
 namespace guardbit::gpu {
 
@@ -9,7 +10,7 @@ namespace guardbit::gpu {
 template <class Row>
 struct Registers {
   typename Row::Word a[Row::a], b[Row::b], c[Row::c], d[Row::d];
-  std::uint32_t e;
+  std::uint32_t e, a_scale, b_scale;
 };
 
 /// Registers of one lane of a warpgroup-level instruction; d holds the addend on entry.
@@ -19,82 +20,150 @@ struct WarpgroupRegisters {
   std::uint64_t a_descriptor, b_descriptor;
 };
 
+/// A vector of `bytes` bytes that moves in one instruction.
+template <int bytes>
+struct Vector;
+template <>
+struct Vector<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct Vector<8> {
+  using Type = uint2;
+};
+template <>
+struct Vector<16> {
+  using Type = uint4;
+};
+
+/// The widest vector that divides `words` words.
+template <class Word, int words>
+using WidestVector = typename Vector<words * sizeof(Word) % 16 == 0  ? 16
+                                     : words * sizeof(Word) % 8 == 0 ? 8
+                                                                     : 4>::Type;
+
+/// A lane's registers from and to a lane-major image.
+template <int words, class Word>
+__device__ inline void load_registers(Word (&registers)[words], const void* images,
+                                      std::size_t lane) {
+  using Type = WidestVector<Word, words>;
+  constexpr int count = words * sizeof(Word) / sizeof(Type);
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const Type vector = static_cast<const Type*>(images)[lane * count + i];
+    memcpy(&registers[i * (sizeof(Type) / sizeof(Word))], &vector, sizeof(Type));
+  }
+}
+template <int words, class Word>
+__device__ inline void store_registers(const Word (&registers)[words], void* images,
+                                       std::size_t lane) {
+  using Type = WidestVector<Word, words>;
+  constexpr int count = words * sizeof(Word) / sizeof(Type);
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    Type vector;
+    memcpy(&vector, &registers[i * (sizeof(Type) / sizeof(Word))], sizeof(Type));
+    static_cast<Type*>(images)[lane * count + i] = vector;
+  }
+}
+__device__ inline std::uint32_t load_word(const void* images, std::size_t lane) {
+  return images == nullptr ? 0 : static_cast<const std::uint32_t*>(images)[lane];
+}
+
+/// Several warps share a block, since a multiprocessor holds few blocks; blocks take one image per
+/// warp after another.
+inline constexpr int warps_per_block = 4, most_blocks = 1 << 16;
+inline unsigned blocks_for(int images, int per_block) {
+  const int needed = (images + per_block - 1) / per_block;
+  return static_cast<unsigned>(needed < most_blocks ? needed : most_blocks);
+}
+
 /// One warp per image; lane-major register images.
 template <class Row>
-__global__ void run_warp_registers(DeviceImages images) {
-  using Word = typename Row::Word;
-  const int lane = static_cast<int>(threadIdx.x);
-  const std::size_t thread = blockIdx.x * std::size_t{32} + threadIdx.x;
-  Registers<Row> r;
-  for (int i = 0; i < Row::a; ++i) r.a[i] = static_cast<const Word*>(images.a)[thread * Row::a + i];
-  for (int i = 0; i < Row::b; ++i) r.b[i] = static_cast<const Word*>(images.b)[thread * Row::b + i];
-  for (int i = 0; i < Row::c; ++i) r.c[i] = static_cast<const Word*>(images.c)[thread * Row::c + i];
-  r.e = images.e ? static_cast<const std::uint32_t*>(images.e)[blockIdx.x * 32 + lane] : 0;
-  Row::run(r);
-  for (int i = 0; i < Row::d; ++i) static_cast<Word*>(images.d)[thread * Row::d + i] = r.d[i];
+__global__ void __launch_bounds__(warps_per_block * 32) run_warp_registers(DeviceImages images) {
+  const std::size_t stride = std::size_t{gridDim.x} * warps_per_block;
+  std::size_t image = std::size_t{blockIdx.x} * warps_per_block + threadIdx.x / 32;
+  for (; image < static_cast<std::size_t>(images.images); image += stride) {
+    const std::size_t lane = image * 32 + threadIdx.x % 32;
+    Registers<Row> r;
+    load_registers(r.a, images.a, lane);
+    load_registers(r.b, images.b, lane);
+    load_registers(r.c, images.c, lane);
+    r.e = load_word(images.e, lane);
+    r.a_scale = load_word(images.a_scale, lane);
+    r.b_scale = load_word(images.b_scale, lane);
+    Row::run(r);
+    store_registers(r.d, images.d, lane);
+  }
 }
 
 template <class Row>
 void launch_warp_registers(const DeviceImages& images) {
-  run_warp_registers<Row><<<images.images, 32>>>(images);
+  run_warp_registers<Row>
+      <<<blocks_for(images.images, warps_per_block), warps_per_block * 32>>>(images);
 }
 
 /// One warp per image; the wrapper loads and stores its own fragments.
 template <class Row>
-__global__ void run_warp_memory(DeviceImages images) {
-  const std::size_t image = blockIdx.x;
-  Row::run(static_cast<const char*>(images.a) + image * images.a_bytes,
-           static_cast<const char*>(images.b) + image * images.b_bytes,
-           static_cast<const char*>(images.c) + image * images.c_bytes,
-           static_cast<char*>(images.d) + image * images.d_bytes);
+__global__ void __launch_bounds__(warps_per_block * 32) run_warp_memory(DeviceImages images) {
+  const std::size_t stride = std::size_t{gridDim.x} * warps_per_block;
+  std::size_t image = std::size_t{blockIdx.x} * warps_per_block + threadIdx.x / 32;
+  for (; image < static_cast<std::size_t>(images.images); image += stride)
+    Row::run(static_cast<const char*>(images.a) + image * images.a_bytes,
+             static_cast<const char*>(images.b) + image * images.b_bytes,
+             static_cast<const char*>(images.c) + image * images.c_bytes,
+             static_cast<char*>(images.d) + image * images.d_bytes);
 }
 
 template <class Row>
 void launch_warp_memory(const DeviceImages& images) {
-  run_warp_memory<Row><<<images.images, 32>>>(images);
+  run_warp_memory<Row>
+      <<<blocks_for(images.images, warps_per_block), warps_per_block * 32>>>(images);
 }
 
-/// Matrix descriptor of an operand without swizzle (PTX ISA, "Matrix descriptor format"). Core
-/// matrices lie as core_matrix_offset and strided_core_matrix_offset say: 128 bytes apart along M
-/// or N, rows * 16 bytes along K.
-__device__ inline std::uint64_t describe_shared(const void* operand, int rows) {
-  const std::uint64_t address = static_cast<std::uint64_t>(__cvta_generic_to_shared(operand));
-  const std::uint64_t leading = static_cast<std::uint64_t>(rows) * 16, stride = 128;
-  return ((address & 0x3FFFF) >> 4) | ((leading >> 4) << 16) | ((stride >> 4) << 32);
+/// Copies one image to shared memory with all 128 threads; images are multiples of 16 bytes.
+__device__ inline void copy_to_shared(unsigned char* shared, const void* images, std::size_t image,
+                                      int bytes) {
+  const uint4* const from = static_cast<const uint4*>(images) + image * (bytes / 16);
+  for (int i = static_cast<int>(threadIdx.x); i < bytes / 16; i += 128)
+    reinterpret_cast<uint4*>(shared)[i] = from[i];
 }
 
 /// One warpgroup per image; A and B images are copies of shared memory (A: registers where the row
-/// says so).
+/// says so). Swizzled operands begin at multiples of 1024 bytes.
 template <class Row>
 __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
-  constexpr int a_bytes = Row::m * Row::a_row_bytes, b_bytes = Row::n * Row::b_row_bytes;
-  __shared__ __align__(1024) unsigned char a_shared[a_bytes], b_shared[b_bytes];
-  const std::size_t image = blockIdx.x, thread = image * 128 + threadIdx.x;
-  for (int i = static_cast<int>(threadIdx.x); i < a_bytes; i += 128)
-    a_shared[i] = static_cast<const unsigned char*>(images.a)[image * a_bytes + i];
-  for (int i = static_cast<int>(threadIdx.x); i < b_bytes; i += 128)
-    b_shared[i] = static_cast<const unsigned char*>(images.b)[image * b_bytes + i];
-  WarpgroupRegisters<Row> r;
-  for (int i = 0; i < 4; ++i)
-    r.a[i] =
-        Row::a_from_registers ? static_cast<const std::uint32_t*>(images.a)[thread * 4 + i] : 0;
-  for (int i = 0; i < Row::d; ++i)
-    r.d[i] = static_cast<const std::uint32_t*>(images.c)[thread * Row::d + i];
-  r.e = images.e ? static_cast<const std::uint32_t*>(images.e)[thread] : 0;
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
-  r.a_descriptor = describe_shared(a_shared, Row::m);
-  r.b_descriptor = describe_shared(b_shared, Row::n);
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  Row::run(r);
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
-  for (int i = 0; i < Row::d; ++i)
-    static_cast<std::uint32_t*>(images.d)[thread * Row::d + i] = r.d[i];
+  constexpr SharedOperand a = Row::a, b = Row::b;  // device code knows no static members
+  constexpr int a_bytes = Row::a_from_registers ? 0 : a.bytes(), b_bytes = b.bytes();
+  constexpr int b_begin = (a_bytes + 1023) / 1024 * 1024;
+  __shared__ __align__(1024) unsigned char shared[b_begin + b_bytes];
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  for (std::size_t image = blockIdx.x; image < static_cast<std::size_t>(images.images);
+       image += gridDim.x) {
+    const std::size_t lane = image * 128 + threadIdx.x;
+    WarpgroupRegisters<Row> r;
+    if constexpr (Row::a_from_registers)
+      load_registers(r.a, images.a, lane);
+    else
+      copy_to_shared(shared, images.a, image, a_bytes);
+    copy_to_shared(shared + b_begin, images.b, image, b_bytes);
+    load_registers(r.d, images.c, lane);
+    r.e = load_word(images.e, lane);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    r.a_descriptor = a.descriptor(address);
+    r.b_descriptor = b.descriptor(address + b_begin);
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    Row::run(r);
+    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+    store_registers(r.d, images.d, lane);
+    __syncthreads();  // the next image overwrites what other warps may still read
+  }
 }
 
 template <class Row>
 void launch_warpgroup(const DeviceImages& images) {
-  run_warpgroup<Row><<<images.images, 128>>>(images);
+  run_warpgroup<Row><<<blocks_for(images.images, 1), 128>>>(images);
 }
 
 }  // namespace guardbit::gpu

@@ -8,7 +8,15 @@
 
 // Runs tcgen05.mma (sm_100a) on images of shared and tensor memory; the host lays them out
 // (tcgen05_layout.hpp), the kernel only copies them. Synchronisation follows PTX ISA, "Memory
-// Consistency Model for 5th generation of TensorCore operations". Compiled, never run here.
+// Consistency Model for 5th generation of TensorCore operations".
+//
+// These wrappers have only been compiled (nvcc 13.0, sm_100a), never run. What no source confirms:
+// - sparsity metadata of M = 64 (metadata_place: CUTLASS has M = 128 only);
+// - A of f8f6f4 with FP6 or FP4 in tensor memory: no layout is known, so layout_images refuses it;
+// - FP16 D of f8f6f4, taken to lie as that of f16 does, in the lower halves of the columns;
+// - 8-bit operands with M or N contiguous in shared memory without swizzle;
+// - scales written to tensor memory with tcgen05.st, where published kernels use tcgen05.cp;
+// - bytes of the scale columns that no scale factor ID names are zero, taken not to matter.
 namespace guardbit::gpu {
 
 /// What a wrapper's one instruction takes: addresses of tensor memory and descriptors.

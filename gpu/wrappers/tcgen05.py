@@ -1,6 +1,7 @@
 """tcgen05.mma of sm_100a, one CTA: kinds, dense and sparse, with their operand choices as variants.
 
 PTX keeps shape and types in the instruction descriptor; a row is named as the model's catalogue names it.
+These wrappers have only been compiled, never run; launch_tcgen05.cuh lists what is unconfirmed.
 """
 import itertools
 
@@ -32,31 +33,31 @@ def make_row(sparse, kind, k, d, a, b, size=FULL, tail="", variant="", **flags):
                plain=name(FULL[1]) if size == WIDE else "", kind=kind, **flags)
 
 
-def plain_rows(sparse, integer):
-    for form in FLOATING + integer:
+def plain_rows(sparse, forms, typical):
+    for form in forms:
         yield make_row(sparse, *form)
-    for form in integer:
-        yield make_row(sparse, *form, tail=".satfinite", saturate=True)
+        if form[0] == "i8":
+            yield make_row(sparse, *form, tail=".satfinite", saturate=True)
     for size in (HALF, WIDE):
-        for form in TYPICAL + integer[:1]:
+        for form in typical:
             yield make_row(sparse, *form, size=size)
 
 
-def variant_rows(sparse, integer):
-    for form in TYPICAL + integer[:1]:
+def variant_rows(sparse, typical):
+    for form in typical:
         for size in (FULL, HALF):
             yield make_row(sparse, *form, size=size, variant="a_tmem", a_tensor_memory=True)
         yield make_row(sparse, *form, variant="no_input_d", scale_d=0)
-    for form in TYPICAL:
+    for form in [x for x in typical if x[0] != "i8"]:
         yield make_row(sparse, *form, variant="neg_a", scale_a=-1)
         yield make_row(sparse, *form, variant="neg_b", scale_b=-1)
         yield make_row(sparse, *form, variant="neg_ab", scale_a=-1, scale_b=-1)
         yield make_row(sparse, *form, variant="a_tmem_neg_a", a_tensor_memory=True, scale_a=-1)
-    for form in [x for x in TYPICAL if x[0] != "tf32"] + integer[:1]:
+    for form in [x for x in typical if x[0] != "tf32"]:
         yield make_row(sparse, *form, variant="b_row_major", layout="row.row")
         yield make_row(sparse, *form, variant="a_column_major", layout="col.col")
         yield make_row(sparse, *form, variant="a_column_b_row_major", layout="col.row")
-    for form in FLOATING[:4] if sparse else []:
+    for form in [x for x in typical if sparse and x[0] in ("f16", "tf32")]:
         yield make_row(sparse, *form, variant="selector1", selector=1)
 
 
@@ -75,19 +76,36 @@ def scaled_rows(sparse):
     yield scaled(*SCALED[0], variant="a_column_major", layout="col.col")
 
 
-def all_rows(architecture, sparse):
-    integer = [] if architecture.target.startswith("103") else INTEGER  # sm_103 lost kind::i8
-    yield from plain_rows(sparse, integer)
-    yield from variant_rows(sparse, integer)
+def floating_rows(sparse):
+    yield from plain_rows(sparse, FLOATING, TYPICAL)
+    yield from variant_rows(sparse, TYPICAL)
     yield from scaled_rows(sparse)
 
 
 def rows(architecture):
-    return all_rows(architecture, False)
+    return floating_rows(False)
 
 
 def sparse_rows(architecture):
-    return all_rows(architecture, True)
+    return floating_rows(True)
+
+
+def has_integers(architecture):
+    """sm_103 lost kind::i8: groups of their own leave the indices of the other rows as the table of sm_100 has them."""
+    return not architecture.target.startswith("103")
+
+
+def all_integer_rows(sparse):
+    yield from plain_rows(sparse, INTEGER, INTEGER[:1])
+    yield from variant_rows(sparse, INTEGER[:1])
+
+
+def integer_rows(architecture):
+    return all_integer_rows(False)
+
+
+def sparse_integer_rows(architecture):
+    return all_integer_rows(True)
 
 
 def operation_text(row):

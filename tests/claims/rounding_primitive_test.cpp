@@ -55,8 +55,9 @@ static_assert(is_definition<std::uint64_t>(0b0110, 2, 0, true, Rounding::nearest
 static_assert(is_definition<std::uint64_t>(0b1001, 2, 0, true, Rounding::downward));
 static_assert(is_definition<std::uint64_t>(0b1000, 3, 3, true, Rounding::upward));
 static_assert(is_definition<std::uint64_t>(0b1000, 3, 3, true, Rounding::to_odd));
-static_assert(shift_right_and_round(5, -3, false, false, Rounding::upward).significand == 40);
-static_assert(!shift_right_and_round(5, -3, false, false, Rounding::upward).inexact);
+static_assert(shift_right_and_round(uint128{5}, -3, false, false, Rounding::upward).significand ==
+              40);
+static_assert(!shift_right_and_round(uint128{5}, -3, false, false, Rounding::upward).inexact);
 
 }  // namespace
 

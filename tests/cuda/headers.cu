@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "emulator/coverage.hpp"
 #include "emulator/dot.hpp"
 #include "emulator/instruction.hpp"
 #include "formats/arithmetic.hpp"
@@ -11,6 +12,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/random.hpp"
+#include "gpu/generated_inputs.hpp"
 
 namespace guardbit::tests {
 
@@ -23,6 +25,29 @@ __global__ void dot_products(emulator::MatrixInstruction row, int products, int 
   const auto k = static_cast<std::size_t>(products), s = static_cast<std::size_t>(scales);
   d[i] = emulator::dot(row, {std::span(a + i * k, k), std::span(b + i * k, k), c[i],
                              std::span(a_scale + i * s, s), std::span(b_scale + i * s, s)});
+}
+
+/// The same with what happened on the way.
+__global__ void observed_dot_products(emulator::MatrixInstruction row, int products,
+                                      const std::uint64_t* a, const std::uint64_t* b,
+                                      const std::uint64_t* c, std::uint64_t* d,
+                                      std::uint32_t* events) {
+  const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  const auto k = static_cast<std::size_t>(products);
+  emulator::EventSet set;
+  d[i] = emulator::observed_dot(row, {std::span(a + i * k, k), std::span(b + i * k, k), c[i]}, set);
+  events[i] = set.bits;
+}
+
+/// Inputs of a family, one element of each operand per thread.
+__global__ void inputs(gpu::InputShape x, gpu::InputFamily family, std::uint64_t seed,
+                       std::uint64_t* words) {
+  const int t = static_cast<int>(blockIdx.x), i = static_cast<int>(threadIdx.x);
+  std::uint64_t* const at = words + 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+  at[0] = gpu::a_word(x, family, seed, t, i, 0);
+  at[1] = gpu::b_word(x, family, seed, t, 0, i);
+  at[2] = gpu::c_word(x, family, seed, t, i, 0);
+  at[3] = static_cast<std::uint64_t>(gpu::e_position(x, family, seed, t, i, 0));
 }
 
 /// Conversions between formats that are known only at run time.

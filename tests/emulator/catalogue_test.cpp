@@ -176,6 +176,9 @@ const Names cdna3 = {"v_mfma_f64_{16x16x4,4x4x4_4b}_f64",
                      "v_smfmac_f32_{16x16x64,32x32x32}_" + four_fp8,
                      "v_smfmac_i32_{16x16x64,32x32x32}_i8"};
 
+const Names x86 = {"VFMADD231{PD,PS,PH}", "VDPBF16PS", "VPDP{BUSD,BUSDS,WSSD,WSSDS}",
+                   "TDP{BF16,FP16}PS", "TDPB{SS,SU,US,UU}D"};
+
 std::set<std::string> catalogue_names(std::string_view arch, int toolkit) {
   std::set<std::string> names;
   for (const MatrixInstruction& row : emulator::catalogue()) {
@@ -249,6 +252,7 @@ TEST_CASE("each machine has the rows that its instruction set lists") {
   check_names("cdna2", 1300, cdna2);
   check_names("cdna3", 1300, cdna3);
   check_names("tpu", 1300, {"mxu.bf16"});
+  check_names("x86", 1300, x86);
 }
 
 TEST_CASE("every machine is listed, and only those have rows") {
@@ -280,14 +284,14 @@ TEST_CASE("every row is found by its own name") {
   }
 }
 
-TEST_CASE("every row says how it is known, only Hopper's are measured") {
+TEST_CASE("every row says how it is known, only Hopper's and this CPU's are measured") {
   int measured = 0;
   for (const MatrixInstruction& row : emulator::catalogue()) {
     INFO(row.arch << " " << std::string_view(row.name));
     CHECK(row.evidence.source.size() > 10);
     if (row.evidence.basis != emulator::Basis::measured) continue;
     ++measured;
-    CHECK(row.arch == "sm_90");
+    CHECK((row.arch == "sm_90" || row.arch == "x86"));
     CHECK(row.toolkit.includes(1300));  // what the recordings were compiled with
   }
   CHECK(measured > 100);

@@ -8,6 +8,7 @@
 #include "formats/catalogue.hpp"
 #include "tests/oracle/amd_dot.hpp"
 #include "tests/oracle/rules.hpp"
+#include "tests/oracle/x86_dot.hpp"
 
 namespace guardbit::tests {
 
@@ -183,7 +184,9 @@ Judge integers(const MatrixInstruction& row) {
                    return oracle::bit_dot(operation, a, b, c);
                  });
   }
-  const bool satfinite = has(row, ".satfinite");
+  // x86's saturating dot products end in one more S.
+  const bool satfinite = has(row, ".satfinite") || (row.arch == "x86" && has(row, "VPDP") &&
+                                                    std::string_view(row.name).ends_with("SDS"));
   return judge(row, satfinite ? "saturated" : "wrapped",
                [satfinite](const Vector& a, const Vector& b, const Scalar& c) {
                  return oracle::integer_dot(a, b, c, satfinite);
@@ -225,6 +228,23 @@ Judge cdna2(const MatrixInstruction& row) {
       true);
 }
 
+/// Chains of FMAs, with the NaNs of the manual.
+Judge x86(const MatrixInstruction& row) {
+  if (row.family == Family::amx) {
+    const oracle::X86Mode chain = {row.a == formats::bf16, true};
+    return judge(row, chain.daz ? "x86 tile" : "x86 tile, subnormal operands honoured",
+                 [chain](const Vector& a, const Vector& b, const Scalar& c) {
+                   return oracle::x86_tile(chain, a, b, c);
+                 });
+  }
+  if (row.a == formats::bf16) return judge(row, "x86 bf16 lane", oracle::x86_bf16_lane);
+  const oracle::FormatParameters result = oracle_format(row.d);
+  return judge(row, "x86 fma of " + name_of(row.d),
+               [result](const Vector& a, const Vector& b, const Scalar& c) {
+                 return oracle::x86_fma_chain(result, {}, a, b, c);
+               });
+}
+
 /// A dot product shorter than a block is one shorter block: zeros fill it, which are exact here.
 Vector filled(Vector v, int block) {
   const auto size = static_cast<std::size_t>(block);
@@ -251,21 +271,19 @@ Judge cdna3(const MatrixInstruction& row) {
 
 oracle::FormatParameters oracle_format(const formats::Format& format) {
   static const std::map<std::string, oracle::FormatParameters> known = {
-      {"fp64", oracle::fp64},         {"fp32", oracle::fp32},
-      {"tf32", oracle::tf32},         {"bf16", oracle::bf16},
-      {"fp16", oracle::fp16},         {"e5m2", oracle::e5m2},
-      {"e4m3", oracle::e4m3},         {"e4m3fnuz", oracle::e4m3fnuz},
-      {"e5m2fnuz", oracle::e5m2fnuz}, {"e3m2", oracle::e3m2},
-      {"e2m3", oracle::e2m3},         {"e2m1", oracle::e2m1},
-      {"ue4m3", oracle::ue4m3},       {"e8m0", oracle::e8m0},
-      {"int32", oracle::int32},       {"int8", oracle::int8},
-      {"uint8", oracle::uint8},       {"int4", oracle::int4},
-      {"uint4", oracle::uint4},       {"b1", oracle::b1}};
+      {"fp64", oracle::fp64},   {"fp32", oracle::fp32},         {"tf32", oracle::tf32},
+      {"bf16", oracle::bf16},   {"fp16", oracle::fp16},         {"e5m2", oracle::e5m2},
+      {"e4m3", oracle::e4m3},   {"e4m3fnuz", oracle::e4m3fnuz}, {"e5m2fnuz", oracle::e5m2fnuz},
+      {"e3m2", oracle::e3m2},   {"e2m3", oracle::e2m3},         {"e2m1", oracle::e2m1},
+      {"ue4m3", oracle::ue4m3}, {"e8m0", oracle::e8m0},         {"int32", oracle::int32},
+      {"int16", oracle::int16}, {"int8", oracle::int8},         {"uint8", oracle::uint8},
+      {"int4", oracle::int4},   {"uint4", oracle::uint4},       {"b1", oracle::b1}};
   return known.at(name_of(format));
 }
 
 Judge judge_of(const MatrixInstruction& row) {
   if (formats::is_integer(row.a)) return integers(row);
+  if (row.arch == "x86") return x86(row);
   if (row.d == formats::fp64 || row.a == formats::fp32 || row.family == Family::tpu)
     return chain(row);
   if (row.arch == "cdna1") return cdna1(row);

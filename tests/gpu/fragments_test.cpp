@@ -2,8 +2,8 @@
 // PTX ISA ("Matrix Fragments for mma", "Register Fragments for wgmma") written out here shape by
 // shape.
 
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/image_layout.hpp"
@@ -206,32 +206,99 @@ TEST_CASE("accumulators of wgmma are those of the PTX ISA") {
   }
 }
 
-TEST_CASE("every operand of every instruction fills its image, each element once") {
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    INFO(std::string(row.name) << " " << std::string(row.variant));
-    const ImageLayout layout = layout_images(row);
-    const auto require_bijection = [](const std::vector<std::int64_t>& offsets, int bits,
-                                      int bytes) {
-      REQUIRE(static_cast<std::int64_t>(offsets.size()) * bits == std::int64_t{bytes} * 8);
-      std::set<std::int64_t> seen;
-      for (const std::int64_t offset : offsets) {
-        REQUIRE(offset >= 0);
-        REQUIRE(offset % bits == 0);
-        REQUIRE(offset / 8 < bytes);
-        seen.insert(offset);
-      }
-      REQUIRE(seen.size() == offsets.size());
-    };
-    require_bijection(layout.a, word_bits(row.a), layout.a_bytes);
-    require_bijection(layout.b, word_bits(row.b), layout.b_bytes);
-    require_bijection(layout.c, word_bits(row.c), layout.c_bytes);
-    require_bijection(layout.d, word_bits(row.d), layout.d_bytes);
-    // Metadata may leave lanes unused, but no two groups share their bits.
-    const std::set<std::int64_t> groups(layout.e.begin(), layout.e.end());
-    REQUIRE(groups.size() == layout.e.size());
-    for (const std::int64_t offset : groups) {
-      REQUIRE(offset % 4 == 0);
-      REQUIRE(offset / 8 < layout.e_bytes);
+TEST_CASE("every operand of every instruction has its own bits in the image") {
+  for (const std::string_view arch : wrapped_architectures()) {
+    for (const TensorCoreInstruction& row : tensor_core_instructions(arch)) {
+      if (row.unit == Unit::tcgen05) continue;  // tcgen05_layout_test.cpp: with bits between
+      INFO(std::string(arch) << " " << std::string(row.name) << " " << std::string(row.variant));
+      const ImageLayout layout = layout_images(row);
+      const auto require_bijection = [](const std::vector<std::int64_t>& offsets, int bits,
+                                        int padding, int bytes) {
+        std::vector<bool> seen(static_cast<std::size_t>(bytes * 8 / bits));
+        std::int64_t twice = 0, outside = 0;
+        for (const std::int64_t offset : offsets) {
+          if (offset < 0 || offset % bits != padding || offset / 8 >= bytes) {
+            ++outside;
+            continue;
+          }
+          const auto at = static_cast<std::size_t>(offset / bits);
+          twice += seen[at];
+          seen[at] = true;
+        }
+        REQUIRE(outside == 0);
+        REQUIRE(twice == 0);
+        REQUIRE(bytes % 16 == 0);  // the kernels move vectors
+      };
+      // Only lines of a swizzle that are longer than the operand leave bits unused.
+      const auto require_full = [](const std::vector<std::int64_t>& offsets, int bits, int bytes) {
+        REQUIRE(static_cast<std::int64_t>(offsets.size()) * bits == std::int64_t{bytes} * 8);
+      };
+      const int a_bits = operand_bits(row, row.a), b_bits = operand_bits(row, row.b);
+      require_bijection(layout.a, a_bits, padding_below(row, row.a), layout.a_bytes);
+      require_bijection(layout.b, b_bits, padding_below(row, row.b), layout.b_bytes);
+      require_bijection(layout.c, word_bits(row.c), 0, layout.c_bytes);
+      require_bijection(layout.d, word_bits(row.d), 0, layout.d_bytes);
+      if (row.a_swizzle == 0) require_full(layout.a, a_bits, layout.a_bytes);
+      if (row.b_swizzle == 0) require_full(layout.b, b_bits, layout.b_bytes);
+      require_full(layout.c, word_bits(row.c), layout.c_bytes);
+      require_full(layout.d, word_bits(row.d), layout.d_bytes);
+      // Metadata and scales may leave lanes unused.
+      if (row.sparse) require_bijection(layout.e, 4, 0, layout.e_bytes);
+      if (row.scale.count == 0) continue;
+      require_bijection(layout.a_scale, 8, 0, layout.a_scale_bytes);
+      require_bijection(layout.b_scale, 8, 0, layout.b_scale_bytes);
     }
   }
+}
+
+TEST_CASE("scales lie in the lanes and bytes that the selectors name") {
+  // PTX ISA, "Block scaling for mma.sync": lanes with %laneid % 4 of 0 and 1 (pair 0) or 2 and 3
+  // (pair 1) hold the scales of A, the lane with %laneid % 4 == thread-id-b those of B.
+  int rows = 0;
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120a")) {
+    if (row.scale.count == 0) continue;
+    INFO(std::string(row.name) << " " << std::string(row.variant));
+    ++rows;
+    const ImageLayout layout = layout_images(row);
+    const auto& ids = row.scale.ids;
+    for (std::size_t at = 0; at < layout.a_scale.size(); ++at) {
+      const auto bit = static_cast<int>(layout.a_scale[at]), lane = bit / 32;
+      const auto r = static_cast<int>(at) / row.scale.count,
+                 s = static_cast<int>(at) % row.scale.count;
+      REQUIRE(r == group(lane) + (lane % 2 == 0 ? 0 : 8));
+      REQUIRE(in_group(lane) / 2 == ids.pair_a);
+      REQUIRE(bit % 32 / 8 == ids.byte_a + s);
+    }
+    for (std::size_t at = 0; at < layout.b_scale.size(); ++at) {
+      const auto bit = static_cast<int>(layout.b_scale[at]), lane = bit / 32;
+      REQUIRE(static_cast<int>(at) % row.n == group(lane));
+      REQUIRE(in_group(lane) == ids.lane_b);
+      REQUIRE(bit % 32 / 8 == ids.byte_b + static_cast<int>(at) / row.n);
+    }
+  }
+  REQUIRE(rows > 60);
+}
+
+TEST_CASE("FP6 lies in the low bits of its byte and FP4 in the middle, or packed") {
+  const auto table = tensor_core_instructions("sm_120a");
+  const TensorCoreInstruction* mixed =
+      find_plain(table, "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32");
+  REQUIRE(mixed != nullptr);
+  const ImageLayout layout = layout_images(*mixed);
+  REQUIRE(layout.a_bytes == 16 * 32);
+  REQUIRE(layout.a[0] == 2);
+  REQUIRE(layout.a[1] == 10);
+  REQUIRE(layout.b[0] == 0);
+  REQUIRE(layout.b[8] == 8);  // the second k of column 0
+  const TensorCoreInstruction* packed =
+      find_plain(table,
+                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1."
+                 "e2m1.f32.ue8m0");
+  REQUIRE(packed != nullptr);
+  require_places(layout_images(*packed).a, 64, 4, layout_images(*packed).a_bytes, 32,
+                 [](int lane, int i) {
+                   const bool upper = i < 8 || (i >= 16 && i < 24);
+                   return Place{upper ? group(lane) : group(lane) + 8,
+                                in_group(lane) * 8 + (i & 7) + (i < 16 ? 0 : 32)};
+                 });
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "formats/catalogue.hpp"
+#include "gpu/generated_inputs.hpp"
 #include "gpu/words.hpp"
 #include "tests/catch.hpp"
 
@@ -66,6 +67,82 @@ TEST_CASE("inputs are codes of their formats and sparse positions are valid") {
     }
   }
 }
+
+TEST_CASE("families without specials in their name make finite numbers only") {
+  const std::set<InputFamily> with_specials = {InputFamily::raw_bits, InputFamily::one_special,
+                                               InputFamily::many_specials, InputFamily::infinities,
+                                               InputFamily::nan_payloads};
+  for (const TensorCoreInstruction& row : sample()) {
+    if (is_integer(row.a)) continue;
+    for (const InputFamilyEntry& entry : floating_input_families) {
+      INFO(std::string(row.name) << " " << entry.name);
+      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 2);
+      const auto all_finite = [](const Format& f, const std::vector<std::uint64_t>& words) {
+        return std::all_of(words.begin(), words.end(),
+                           [&](std::uint64_t word) { return is_finite(f, word); });
+      };
+      const bool special = with_specials.count(entry.family) != 0;
+      REQUIRE(((all_finite(row.a, batch.a) && all_finite(row.b, batch.b) &&
+                all_finite(row.c, batch.c)) ||
+               special));
+    }
+  }
+}
+
+TEST_CASE("every family, seed and execution has a stream of its own") {
+  for (const TensorCoreInstruction& row : sample()) {
+    std::set<std::vector<std::uint64_t>> seen;
+    std::size_t count = 0;
+    for (const InputFamilyEntry& entry : input_families(input_kind(row))) {
+      // Their A and B may be zeros alone.
+      if (entry.family == InputFamily::addend_alone || entry.family == InputFamily::exact_zeros)
+        continue;
+      for (const std::uint64_t seed : {1U, 2U}) {
+        for (const std::int64_t t : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32}) {
+          Batch batch = make_family_inputs(row, entry.family, seed, t, 1);
+          batch.a.insert(batch.a.end(), batch.b.begin(), batch.b.end());
+          seen.insert(std::move(batch.a));
+          ++count;
+        }
+      }
+    }
+    INFO(std::string(row.name));
+    REQUIRE(seen.size() == count);
+  }
+}
+
+TEST_CASE("one_special puts at most one special in a row of A, a column of B and an output") {
+  const TensorCoreInstruction* const row =
+      find_plain("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+  REQUIRE(row != nullptr);
+  const Batch batch = make_family_inputs(*row, InputFamily::one_special, 1, 0, 20);
+  int specials_of_c = 0;
+  for (int t = 0; t < batch.executions; ++t) {
+    std::vector<int> in_row(16), in_column(8);
+    for (int i = 0; i < 16; ++i)
+      for (int s = 0; s < 16; ++s)
+        in_row.at(static_cast<std::size_t>(i)) +=
+            is_finite(row->a, batch.a[element_index(16, 16, t, i, s)]) ? 0 : 1;
+    for (int k = 0; k < 16; ++k)
+      for (int j = 0; j < 8; ++j)
+        in_column.at(static_cast<std::size_t>(j)) +=
+            is_finite(row->b, batch.b[element_index(16, 8, t, k, j)]) ? 0 : 1;
+    for (int i = 0; i < 16; ++i)
+      for (int j = 0; j < 8; ++j) {
+        const int line =
+            in_row.at(static_cast<std::size_t>(i)) + in_column.at(static_cast<std::size_t>(j));
+        const bool finite = is_finite(row->c, batch.c[element_index(16, 8, t, i, j)]);
+        specials_of_c += finite ? 0 : 1;
+        REQUIRE((finite || line == 0));
+      }
+    for (const int count : in_row) REQUIRE(count <= 1);
+    for (const int count : in_column) REQUIRE(count <= 1);
+  }
+  REQUIRE(specials_of_c > 100);
+}
+
+// One element is computed at compile time: nothing but its indices decides it.
+static_assert(a_word(InputShape{}, InputFamily::raw_bits, 1, 2, 0, 0) == 0);
 
 TEST_CASE("mixed tiles hold specials, zeros of both signs, subnormals and the ends of the range") {
   for (const TensorCoreInstruction& row : sample()) {

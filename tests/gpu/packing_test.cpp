@@ -47,12 +47,21 @@ const TensorCoreInstruction& plain(const std::string& name) {
   return *row;
 }
 
+/// The forms of this build with few columns, and what only sm_120 has: kinds and scales.
+std::vector<TensorCoreInstruction> small_rows() {
+  std::vector<TensorCoreInstruction> rows;
+  for (const TensorCoreInstruction& row : tensor_core_instructions())
+    if (row.n <= 32) rows.push_back(row);
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120"))
+    if (row.group == "mma_kind") rows.push_back(row);
+  return rows;
+}
+
 }  // namespace
 
 TEST_CASE("packed operands hold every element at its place") {
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (row.n > 32) continue;
-    INFO(std::string(row.name) << " " << std::string(row.variant));
+  for (const TensorCoreInstruction& row : small_rows()) {
+    INFO(std::string(row.arch) << " " << std::string(row.name) << " " << std::string(row.variant));
     constexpr int executions = 3;  // not a multiple of the quad-pair instruction's four
     const Batch batch = make_mixed_tiles(row, executions, seed);
     const ImageLayout layout = layout_images(row);
@@ -60,6 +69,11 @@ TEST_CASE("packed operands hold every element at its place") {
     require_packed(packed.a, layout.a, layout.a_bytes, layout, batch.a, row.a);
     require_packed(packed.b, layout.b, layout.b_bytes, layout, batch.b, row.b);
     require_packed(packed.c, layout.c, layout.c_bytes, layout, batch.c, row.c);
+    if (row.scale.count != 0) {
+      const Format& type = row.scale.format;
+      require_packed(packed.a_scale, layout.a_scale, 128, layout, batch.a_scale, type);
+      require_packed(packed.b_scale, layout.b_scale, 128, layout, batch.b_scale, type);
+    }
     if (row.c != row.d) continue;
     Batch results(row, executions);
     unpack_results(row, layout, packed.c, results);
@@ -127,6 +141,33 @@ TEST_CASE("plain forms take the operands that the variant computes with") {
   REQUIRE(count_differences(wide, narrow, batch, blocks) == 0);
   batch.d[element_index(wide.m, wide.n, 1, 5, 17)] ^= 1;
   REQUIRE(count_differences(wide, narrow, batch, blocks) == 1);
+}
+
+TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of B") {
+  const auto table = tensor_core_instructions("sm_100");
+  int rows = 0;
+  for (const TensorCoreInstruction& wide : table) {
+    if (wide.scale.count == 0 || wide.n != 256 || wide.sparse) continue;
+    INFO(std::string(wide.name));
+    const TensorCoreInstruction* narrow = find_plain(table, wide.plain);
+    REQUIRE(narrow != nullptr);
+    REQUIRE(narrow->n == 16);
+    const int count = wide.scale.count;
+    const Batch batch = make_mixed_tiles(wide, 2, seed);
+    const Batch blocks = as_plain_form(wide, *narrow, batch);
+    REQUIRE(blocks.executions == 32);
+    for (int t = 0; t < 32; ++t)
+      for (int s = 0; s < count; ++s) {
+        for (int i = 0; i < wide.m; ++i)
+          REQUIRE(blocks.a_scale[element_index(wide.m, count, t, i, s)] ==
+                  batch.a_scale[element_index(wide.m, count, t / 16, i, s)]);
+        for (int j = 0; j < 16; ++j)
+          REQUIRE(blocks.b_scale[element_index(count, 16, t, s, j)] ==
+                  batch.b_scale[element_index(count, 256, t / 16, s, t % 16 * 16 + j)]);
+      }
+    ++rows;
+  }
+  REQUIRE(rows == 5);
 }
 
 TEST_CASE("sorting sparse positions keeps which product is taken") {

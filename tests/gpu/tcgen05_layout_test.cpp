@@ -6,6 +6,7 @@
 
 #include "formats/error.hpp"
 #include "gpu/packing.hpp"
+#include "gpu/staging.hpp"
 #include "gpu/words.hpp"
 #include "tests/catch.hpp"
 
@@ -84,7 +85,10 @@ std::string description(const TensorCoreInstruction& row) {
 }  // namespace
 
 TEST_CASE("tcgen05 images hold every element once") {
-  for (const TensorCoreInstruction& row : all_rows()) {
+  std::vector<TensorCoreInstruction> tested = all_rows();
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_100"))
+    if (row.unit == Unit::tcgen05) tested.push_back(row);
+  for (const TensorCoreInstruction& row : tested) {
     INFO(description(row));
     const ImageLayout layout = layout_images(row);
     const auto elements = [](int rows, int columns) {
@@ -152,6 +156,8 @@ TEST_CASE("tcgen05 six-bit elements keep their neighbours when they are packed")
     }
     REQUIRE(found == batch.a[i]);
   }
+  // Words of these images are not made of whole elements, so the device refuses to pack them.
+  REQUIRE_THROWS_AS(invert(layout.a, layout.a_bytes, operand_bits(row, row.a)), formats::Error);
 }
 
 TEST_CASE("tcgen05 accumulators of 64 rows use the lower half of each quarter") {

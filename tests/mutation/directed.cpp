@@ -122,6 +122,16 @@ class Draft {
 
   void zero_addend() { x.c = random.one_in(2) ? formats::sign_mask(row_.c) : 0; }
 
+  /// Products of -0 wherever no term stands, and -0 to add.
+  void make_zeros_negative() {
+    for (std::size_t k = 0; k < x.a.size(); ++k) {
+      if (taken_[k]) continue;
+      x.a[k] = formats::sign_mask(row_.a);
+      x.b[k] = code_with_exponent(row_.b, false, 0, 0);
+    }
+    x.c = formats::sign_mask(row_.c);
+  }
+
   /// Zeros of either sign wherever no term stands.
   void sign_the_zeros() {
     for (std::size_t k = 0; k < x.a.size(); ++k) {
@@ -219,6 +229,12 @@ class Prober {
         terms(draft_.random.between(1, 5), highest - 3, highest + 2);
         if (draft_.random.one_in(2)) addend_between(highest - 2, highest);
         break;
+      case Probe::underflow: underflow(); break;
+      case Probe::negative_zeros:
+        for (int count = draft_.random.between(1, 2); count > 0; --count)
+          term(true, lowest - draft_.random.between(1, 8));
+        draft_.make_zeros_negative();
+        return std::move(draft_.x);
       case Probe::limits: break;
     }
     if (kind == Probe::addend_alone || draft_.random.one_in(4)) draft_.sign_the_zeros();
@@ -312,12 +328,16 @@ class Prober {
 
   /// A term as the addend, when that is still free and holds it, or as a product.
   void place_either(bool negative, int exponent) {
+    place_either(negative, exponent, draft_.fraction());
+  }
+
+  void place_either(bool negative, int exponent, std::uint64_t fraction) {
     const bool holds =
         exponent <= formats::max_exponent(row_.c) && exponent >= lowest_exponent(row_.c);
     if (holds && draft_.x.c == 0 && (sign() || exponent > t_.highest_product)) {
-      draft_.addend(negative, exponent, draft_.fraction());
+      draft_.addend(negative, exponent, fraction);
     } else {
-      term(negative, exponent);
+      term(negative, exponent, fraction);
     }
   }
 
@@ -327,6 +347,13 @@ class Prober {
     const int grid = t_.zero_exponent - any_tail();
     const int count = draft_.random.between(1, 3);
     for (int i = 0; i < count; ++i) term(sign(), grid + draft_.random.between(-2, 2), 0);
+  }
+
+  void underflow() {
+    const bool negative = sign();
+    place_either(negative, formats::min_exponent(row_.d), 0);
+    for (int count = draft_.random.between(1, 2); count > 0; --count)
+      term(!negative, lowest_exponent(row_.d) - draft_.random.between(0, 3));
   }
 
   void carry(int large) {

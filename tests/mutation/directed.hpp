@@ -20,11 +20,13 @@ enum class Probe {
   few_terms,       ///< one to five terms anywhere
   crowd,           ///< equal terms around the smallest result, and small ones
   overflow,        ///< terms around the largest number
+  underflow,       ///< the smallest normal number, and terms that take about half an ulp off it
+  negative_zeros,  ///< every product and the addend -0, but for a few that underflow
   limits,          ///< integers: operands and addend at their limits
 };
-inline constexpr std::array<std::string_view, 10> probe_names = {
-    "ladder",       "tie",       "carry", "smallest-grid", "block-boundary",
-    "addend-alone", "few-terms", "crowd", "overflow",      "limits"};
+inline constexpr std::array<std::string_view, 12> probe_names = {
+    "ladder",    "tie",   "carry",    "smallest-grid", "block-boundary", "addend-alone",
+    "few-terms", "crowd", "overflow", "underflow",     "negative-zeros", "limits"};
 
 /// A seeded probe of a row; `limits` is for integers, all others for floating operands. `d` is not
 /// filled in.

@@ -53,6 +53,7 @@ constexpr std::string_view name(emulator::Subnormals x) {
   switch (x) {
     case emulator::Subnormals::keep: return "keep";
     case emulator::Subnormals::flush: return "flush";
+    case emulator::Subnormals::daz_ftz: return "daz_ftz";
   }
   return "";
 }
@@ -61,6 +62,7 @@ constexpr std::string_view name(emulator::NanPolicy x) {
   switch (x) {
     case emulator::NanPolicy::all_ones: return "all_ones";
     case emulator::NanPolicy::operand_bca: return "operand_bca";
+    case emulator::NanPolicy::operand_abc: return "operand_abc";
     case emulator::NanPolicy::unspecified: return "unspecified";
   }
   return "";
@@ -112,11 +114,8 @@ bool aligning(const MatrixInstruction&, const Step& step) {
 bool two_stage(const MatrixInstruction&, const Step& step) {
   return has_summation(step, {Summation::two_stage});
 }
-/// Only floating operands can be subnormal.
-bool decoding(const MatrixInstruction& row, const Step& step) {
-  return accumulates(row, step) && !integer(row, step);
-}
-/// Everything that ends in `encode_result`.
+/// Everything that reads floating numbers and ends in `encode_result`. Only such operands can be
+/// subnormal.
 bool converting(const MatrixInstruction& row, const Step& step) { return !integer(row, step); }
 bool unchained(const MatrixInstruction& row, const Step& step) {
   const Summation s = step.spec.summation;
@@ -208,7 +207,7 @@ const std::vector<SpecField>& spec_fields() {
       number<&S::min_exponent>("min_exponent", aligning),
       number<&S::result_fraction_bits>("result_fraction_bits", converting, result_fractions),
       choice<&S::result>("result", converting),
-      choice<&S::input>("input", decoding),
+      choice<&S::input>("input", converting),
       choice<&S::output>("output", converting),
       choice<&S::nan>("nan", converting),
       choice<&S::underflowed_sum>("underflowed_sum", unchained),

@@ -1,10 +1,10 @@
 #include "tests/mutation/unobservable.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "formats/catalogue.hpp"
 #include "tests/emulator/oracle_rules.hpp"
+#include "tests/mutation/row_numbers.hpp"
 
 namespace guardbit::tests {
 
@@ -12,84 +12,16 @@ namespace {
 
 using emulator::AccumulatorSpec;
 using emulator::Operation;
-using emulator::Source;
-using emulator::Step;
 using emulator::Summation;
-using formats::Format;
 using formats::Rounding;
 
-constexpr int never = std::numeric_limits<int>::max() / 2;
-
-const Step& step_of(const MatrixInstruction& row, int index) {
-  return row.steps.list.at(static_cast<std::size_t>(index));
-}
-
-/// Exponent of the smallest positive number: every number of the format is a multiple of it.
-int unit_of(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
-
 bool is_chain(Summation s) { return s == Summation::fma_chain || s == Summation::pairwise; }
+/// Do the operands decide the sign and payload of a NaN?
+bool keeps_payload(const AccumulatorSpec& spec) {
+  return spec.nan == emulator::NanPolicy::operand_abc ||
+         spec.nan == emulator::NanPolicy::operand_bca;
+}
 bool to_nearest(Rounding r) { return r == Rounding::nearest_even || r == Rounding::nearest_away; }
-
-// ---- What the numbers of a row are multiples of (NUMERICS 1.3) ---------------------------------
-
-int product_unit(const MatrixInstruction& row) {
-  const int unscaled = unit_of(row.a) + unit_of(row.b);
-  return row.scale.count == 0 ? unscaled : unscaled + 2 * unit_of(row.scale.format);
-}
-
-/// The largest exponent that a product is aligned by.
-int highest_product(const MatrixInstruction& row) {
-  const int unscaled = formats::max_exponent(row.a) + formats::max_exponent(row.b);
-  return row.scale.count == 0 ? unscaled : unscaled + 2 * formats::max_exponent(row.scale.format);
-}
-
-Format kept_format(const Step& step) {
-  Format f = step.result;
-  if (step.spec.result_fraction_bits != 0) f.fraction_bits = step.spec.result_fraction_bits;
-  return f;
-}
-
-const Format& source_format(const MatrixInstruction& row, Source source, const Format& own) {
-  if (source == Source::c) return row.c;
-  return static_cast<int>(source) < 0 ? own : step_of(row, static_cast<int>(source)).result;
-}
-
-int result_unit(const MatrixInstruction& row, int index);
-
-int source_unit(const MatrixInstruction& row, Source source) {
-  if (source == Source::c) return unit_of(row.c);
-  return static_cast<int>(source) < 0 ? never : result_unit(row, static_cast<int>(source));
-}
-
-/// The exact sum of a step, before its rounding, is a multiple of 2^this.
-int sum_unit(const MatrixInstruction& row, int index) {
-  const Step& step = step_of(row, index);
-  int addend = source_unit(row, step.addend);
-  if (step.operation == Operation::convert) return addend;
-  if (step.operation == Operation::add) return std::min(addend, source_unit(row, step.other));
-  if (step.spec.summation == Summation::fused && addend != never) {
-    // A nonzero addend sets a grid no finer than this, and is cut to it.
-    const Format& f = source_format(row, step.addend, step.result);
-    addend = std::max(addend, formats::min_exponent(f) - step.spec.kept_fraction_bits);
-  }
-  return std::min(addend, product_unit(row));
-}
-
-int result_unit(const MatrixInstruction& row, int index) {
-  return std::max(sum_unit(row, index), unit_of(kept_format(step_of(row, index))));
-}
-
-/// Does a fused step with at least `kept` fraction bits ever cut a nonzero bit?
-bool never_cuts(const MatrixInstruction& row, int index, int kept) {
-  const Step& step = step_of(row, index);
-  const int products = highest_product(row);
-  const int addend_unit = source_unit(row, step.addend);
-  const bool zero_addend = addend_unit == never;
-  const Format& f = source_format(row, step.addend, step.result);
-  const int largest = zero_addend ? products : std::max(products, formats::max_exponent(f));
-  if (largest - kept > product_unit(row)) return false;
-  return zero_addend || (kept >= f.fraction_bits && products - kept <= addend_unit);
-}
 
 int selected_products(const MatrixInstruction& row, const Step& step) {
   int count = 0;
@@ -115,6 +47,7 @@ struct Case {
   std::string_view field;  ///< of the spec
 
   bool is_last() const { return mutant.step == row.steps.count - 1; }
+  std::size_t last() const { return static_cast<std::size_t>(row.steps.count) - 1; }
   bool dot() const { return before.operation == Operation::dot; }
   bool summation_is(Summation s) const { return dot() && before.spec.summation == s; }
   bool aligns() const {
@@ -209,8 +142,13 @@ std::string about_terms(const Case& x) {
 
 Unobservable about_nan(const Case& x) {
   if (x.field != "nan") return {};
-  if (!x.is_last()) return {"a later step makes its own NaN"};
   const AccumulatorSpec& spec = x.before.spec;
+  if (!x.is_last() && !keeps_payload(x.row.steps.list.at(x.last()).spec)) {
+    return {"a later step makes its own NaN"};
+  }
+  if (!x.dot() && keeps_payload(spec) && keeps_payload(x.after.spec)) {
+    return {"an addition's NaN is the first operand's under both"};
+  }
   if (judge_of(x.row).nan_is_any_nan) {
     if (spec.nan == emulator::NanPolicy::operand_bca) {
       return {"no source but a recording gives sign and payload of this NaN", true};
@@ -244,21 +182,87 @@ std::string about_zero_signs(const Case& x) {
   }
   if (x.field == "output") {
     if (sum >= formats::min_exponent(kept)) return "no result is subnormal";
-    if (x.before.spec.input == emulator::Subnormals::flush && x.dot() &&
+    if (x.before.spec.input != emulator::Subnormals::keep && x.dot() &&
         product_unit(x.row) - x.row.c.fraction_bits - 2 > formats::min_exponent(kept)) {
       return "a subnormal C is flushed before, and no product is small enough to leave one";
     }
     const bool last = x.is_last();
     const Step* const next = last ? nullptr : &step_of(x.row, x.mutant.step + 1);
-    if (next != nullptr && next->operation == Operation::convert &&
+    const bool keeps_sign = is_chain(x.before.spec.summation) ||
+                            x.before.spec.underflowed_sum == emulator::ZeroSign::of_sum;
+    if (next != nullptr && keeps_sign && next->operation == Operation::convert &&
         unit_of(next->result) - 1 > formats::min_exponent(kept)) {
       return "the next step rounds this step's subnormals to zero";
     }
   }
   const bool zeros =
       static_cast<int>(x.before.addend) < -1 && static_cast<int>(x.after.addend) < -1;
+  if (x.mutant.place == Place::addend && zeros && x.before.addend == Source::positive_zero) {
+    for (const Step& step : x.row.steps) {
+      const bool first = static_cast<int>(step.addend) == x.mutant.step;
+      const bool second = static_cast<int>(step.other) == x.mutant.step;
+      if (step.operation == Operation::add && first != second &&
+          zero_is_positive(x.row, first ? step.other : step.addend)) {
+        return "the other summand is never -0, so the sign of this zero is lost";
+      }
+    }
+  }
   if (x.mutant.place == Place::addend && zeros && x.dot() && !is_chain(x.before.spec.summation)) {
     return "an aligned sum loses the sign of a zero addend";
+  }
+  return "";
+}
+
+std::string about_subnormal_operands(const Case& x) {
+  if (x.field != "input" || x.dot()) return "";
+  const bool addition = x.before.operation == Operation::add;
+  const auto sources = [&](auto predicate) {
+    return predicate(x.row, x.before.addend) || (addition && predicate(x.row, x.before.other));
+  };
+  if (!sources(gives_subnormals)) return "no operand of the step is subnormal";
+  using emulator::Subnormals;
+  const bool only_sign =
+      x.before.spec.input != Subnormals::keep && x.after.spec.input != Subnormals::keep;
+  if (addition && only_sign && sources(zero_is_positive)) {
+    return "the other operand is never -0, so the sign of this zero is lost";
+  }
+  const Format& from = source_format(x.row, x.before.addend, x.before.result);
+  if (!addition && x.after.spec.input == Subnormals::daz_ftz &&
+      unit_of(x.before.result) - 1 > formats::min_exponent(from)) {
+    return "the conversion rounds subnormal numbers to zeros of their sign";
+  }
+  return "";
+}
+
+std::string about_flushed_results(const Case& x) {
+  if (x.field != "output") return "";
+  using emulator::Subnormals;
+  const Format kept = kept_format(x.before);
+  const bool only_rounded_up =
+      x.before.spec.output != Subnormals::keep && x.after.spec.output != Subnormals::keep;
+  if (only_rounded_up) {
+    if (!x.dot() && sum_unit(x.row, x.mutant.step) >= unit_of(kept)) {
+      return "below the smallest normal number every sum is exact";
+    }
+    // Sums of flushed numbers are exact there, and a product has too few bits to be rounded up.
+    if (x.summation_is(Summation::pairwise) &&
+        formats::precision(x.row.a) + formats::precision(x.row.b) <= kept.fraction_bits) {
+      return "below the smallest normal number every product and sum is exact";
+    }
+  }
+  if (!x.is_last()) {
+    const Step& next = step_of(x.row, x.mutant.step + 1);
+    const bool reads = static_cast<int>(next.other) == x.mutant.step;
+    if (next.operation == Operation::add && reads && next.spec.input == Subnormals::daz_ftz &&
+        sum_unit(x.row, x.mutant.step) >= unit_of(kept)) {
+      return "the next step takes subnormal operands as zeros";
+    }
+  }
+  if (x.before.operation == Operation::add && x.before.spec.input != Subnormals::keep &&
+      x.before.addend == Source::c &&
+      source_unit(x.row, x.before.other) - x.row.c.fraction_bits - 2 >
+          formats::min_exponent(kept)) {
+    return "C is normal or zero, and no sum of products is small enough to leave a subnormal";
   }
   return "";
 }
@@ -266,7 +270,9 @@ std::string about_zero_signs(const Case& x) {
 /// The sign of a zero C or of a zero sum, which an addition of +0 would change and a conversion
 /// keeps.
 std::string about_operation(const Case& x) {
-  if (x.mutant.place == Place::swapped_operands) return "addition is commutative";
+  if (x.mutant.place == Place::swapped_operands && !keeps_payload(x.before.spec)) {
+    return "addition is commutative";
+  }
   if (x.mutant.place == Place::operation && x.before.operation == Operation::convert &&
       x.after.operation == Operation::add) {
     const int from = static_cast<int>(x.before.addend);
@@ -289,7 +295,7 @@ std::string about_operation(const Case& x) {
       return "additions and conversions are the same in every chain";
     }
     if (sum_unit(x.row, x.mutant.step) >= unit_of(kept_format(x.before)) &&
-        to_nearest(x.before.spec.result)) {
+        to_nearest(x.before.spec.result) && !keeps_payload(x.before.spec)) {
       return "an addition that cannot underflow is the same in every unit";
     }
   }
@@ -337,7 +343,9 @@ std::string about_integers(const Case& x) {
   if (!x.summation_is(Summation::integer)) return "";
   const bool saturates = x.before.spec.integer_overflow == emulator::IntegerOverflow::saturate;
   if (x.field == "summation" && saturates) {
-    if (x.after.spec.summation == Summation::pairwise) {
+    const int product_bits = formats::bits(x.row.a) + formats::bits(x.row.b);
+    const auto largest = std::int64_t{selected_products(x.row, x.before)} << product_bits;
+    if (x.after.spec.summation == Summation::pairwise && largest <= INT32_MAX) {
       return "32 bits hold every sum of products: only the last addition saturates";
     }
     if (x.after.spec.summation == Summation::fma_chain && !x.row.a.has_sign && !x.row.b.has_sign) {
@@ -359,7 +367,7 @@ std::string about_formats(const MatrixInstruction& row, const Mutant& mutant) {
                           ? step_of(row, static_cast<int>(last.other))
                           : last;
     const bool parallel = sum.operation == Operation::add && sum.addend == Source::step_0 &&
-                          sum.other == Source::step_1;
+                          sum.other == Source::step_1 && !keeps_payload(sum.spec);
     return parallel ? "the two accumulations are added, and addition is commutative" : "";
   }
   if (mutant.place != Place::operand_format || !formats::is_integer(row.a)) return "";
@@ -386,7 +394,8 @@ Unobservable unobservable(const MatrixInstruction& row, const Mutant& mutant) {
   if (const Unobservable nan = about_nan(x)) return nan;
   for (const auto proof :
        {about_rounding, about_kept_bits, about_zero_exponent, about_two_stages, about_terms,
-        about_zero_signs, about_operation, about_widening, about_integers}) {
+        about_zero_signs, about_subnormal_operands, about_flushed_results, about_operation,
+        about_widening, about_integers}) {
     if (std::string reason = proof(x); !reason.empty()) return {std::move(reason)};
   }
   return {};

@@ -73,6 +73,7 @@ inline constexpr FormatParameters e8m0 = {
     FormatParameters::Kind::exponent_only,    8,     0, 127, false,
     FormatParameters::Specials::nan_all_ones, false, 8};
 inline constexpr auto int32 = integer(32, true);
+inline constexpr auto int16 = integer(16, true);
 inline constexpr auto int8 = integer(8, true);
 inline constexpr auto uint8 = integer(8, false);
 inline constexpr auto int4 = integer(4, true);

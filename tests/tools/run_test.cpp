@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "emulator/catalogue.hpp"
+#include "emulator/engine.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/files/safetensors.hpp"
@@ -123,6 +127,29 @@ TEST_CASE("modifiers act on the result") {
   CHECK_FALSE(same_bytes(scaled, recorded_result(capture)));
 }
 
+TEST_CASE("this CPU's own unit answers by name, and its captures say so", "[cpu]") {
+  const auto row = emulator::require_instruction("x86", "VFMADD231PS", "test");
+  const auto engine = std::find_if(emulator::engines().begin(), emulator::engines().end(),
+                                   [](const auto& e) { return e.name == "cpu"; });
+  if (!engine->accepts(row)) {
+    std::cout << "SKIPPED: VFMADD231PS is not a unit of this CPU\n";
+    return;
+  }
+  const TemporaryFolder folder;
+  const std::string file = "tests/golden/x86/VFMADD231PS.safetensors";
+  const std::string made = folder.path("made.safetensors");
+  const CommandResult result =
+      run_command({"run", "vfmadd231ps", "--arch", "x86", "--engine", "cpu", "--a", file, "--b",
+                   file, "--c", file, "-o", made, "--as-capture"});
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  const formats::TensorFile written = formats::read_safetensors(made);
+  CHECK(written.metadata.at("device") == engine->device());
+  CHECK(written.metadata.at("instruction") == "VFMADD231PS");
+  CHECK(same_bytes(*written.find("d"), recorded_result(file)));
+  CHECK(run_command({"verify", made}).status == 0);
+}
+
 TEST_CASE("what cannot be run gives one line and status 2, and no file") {
   const TemporaryFolder folder;
   const std::string output = folder.path("d.npy");
@@ -152,6 +179,7 @@ TEST_CASE("what cannot be run gives one line and status 2, and no file") {
       {"run", name, "--arch", "sm_90", "--a", folder.path("x.npy"), "--b", capture, "-o", output},
       "x.npy");
   refused(words({"--engine", "abacus"}), "abacus");
+  refused(words({"--engine", "cpu"}), "engine cpu: does not execute");
   refused(words({"--toolkit", "new"}), "'new' is not a version");
   refused(words({"--e", capture + ":a"}), "is dense");
   refused({"run", name, "--arch", "sm_90", "--a", capture, "--b", capture, "-o",

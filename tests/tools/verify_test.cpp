@@ -29,8 +29,10 @@ bool holds(const std::string& text, const std::string& part) {
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(golden)) {
-    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  for (const std::string& folder : {golden, golden + "x86/"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+    }
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -9,13 +8,13 @@
 #include <vector>
 
 #include "formats/error.hpp"
-#include "formats/files/atomic_output.hpp"
+#include "formats/nearest.hpp"
 #include "gpu/capture.hpp"
 #include "gpu/cuda/checks.hpp"
 #include "gpu/cuda/device.hpp"
 #include "gpu/cuda/tensor_core.hpp"
 #include "gpu/inputs.hpp"
-#include "gpu/probes.hpp"
+#include "gpu/sass_table.hpp"
 #include "tools/gpu/commands.hpp"
 
 namespace guardbit::tools {
@@ -25,12 +24,12 @@ namespace {
 using namespace gpu;
 
 struct Options {
-  std::string folder;
+  std::string name, output;  // one instruction into one file, or
+  std::string folder;        // many into a folder
   std::string only;
   std::string sass;
   std::uint64_t seed = 20261120;
   bool mixed = false;
-  bool probes = false;
   bool refresh = false;
   std::vector<std::string> replays;
 };
@@ -61,19 +60,8 @@ int mixed_execution_count(const TensorCoreInstruction& row) {
   return row.n > 16 ? std::min(enough, 2) : enough;
 }
 
-/// Lines "wrapper <tab> mnemonics", as list_sass.py prints them.
-std::map<std::string, std::string> read_sass(const std::string& path) {
-  std::map<std::string, std::string> table;
-  if (path.empty()) return table;
-  std::ifstream file(path);
-  if (!file) throw formats::Error(path, "cannot be read");
-  for (std::string line; std::getline(file, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos)
-      table[line.substr(0, tab)] = line.substr(tab + 1);
-  return table;
-}
-
 std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
+  if (!options.output.empty()) return options.output;
   return options.folder + "/" + capture_stem(row) + ".safetensors";
 }
 
@@ -91,15 +79,13 @@ class Recorder {
                                  : make_inputs(row, execution_count(row), options_.seed);
     run_on_tensor_core(row, batch);
     for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
-    if (row.n > widest_written) return;
+    if (row.n > widest_written && options_.output.empty()) return;
     auto metadata = metadata_;
-    if (const auto found = sass_.find(std::string(row.wrapper)); found != sass_.end())
-      metadata["sass"] = found->second;
+    if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
     const auto names = families(row);
     metadata["families"] =
         options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
     write_capture(capture_path(options_, row), row, batch, metadata);
-    if (options_.probes) record_probes(row, metadata);
   }
 
   void replay(const std::string& path) {
@@ -119,14 +105,6 @@ class Recorder {
     throw formats::Error(path, "is named after no instruction of this program");
   }
 
-  /// Writes the readable answers of the probes, if any were asked.
-  void finish() const {
-    if (answers_.empty()) return;
-    formats::AtomicOutput output(options_.folder + "/probes.txt");
-    output.write(answers_);
-    output.commit();
-  }
-
   int breaches() const { return breaches_; }
 
  private:
@@ -135,30 +113,40 @@ class Recorder {
     std::cout << line << '\n';
   }
 
-  void record_probes(const TensorCoreInstruction& row,
-                     std::map<std::string, std::string> metadata) {
-    Probes probes = make_probes(row);
-    if (probes.labels.empty()) return;
-    run_on_tensor_core(row, probes.batch);
-    answers_ += capture_stem(row) + '\n' + describe_results(row, probes);
-    metadata.erase("seed");
-    metadata["families"] = "probes";
-    metadata["probes"] = join(probes.labels, ";");
-    write_capture(options_.folder + "/" + capture_stem(row) + ".probes.safetensors", row,
-                  probes.batch, metadata);
-  }
-
   const Options& options_;
-  std::map<std::string, std::string> sass_, metadata_;
-  std::string answers_;
+  SassTable sass_;
+  std::map<std::string, std::string> metadata_;
   int breaches_ = 0;
 };
 
+/// The one instruction of that name, or of that name and variant as its capture is named.
+TensorCoreInstruction require_row(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+    if (capture_stem(row) == name || (row.name == name && row.variant.empty())) return row;
+    names.push_back(row.name);
+  }
+  throw formats::Error("gpu record", formats::unknown_name("instruction", name, names),
+                       "see 'guardbit gpu list'");
+}
+
 /// The instructions that the options ask for.
 std::vector<TensorCoreInstruction> choose(const Options& options) {
+  if (options.name.empty() != options.output.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --output go together");
+  if (!options.name.empty() && !options.folder.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --into exclude each other");
+  if (!options.name.empty()) return {require_row(options.name)};
+  if (options.folder.empty()) {
+    if (!options.replays.empty()) return {};
+    throw formats::Error("gpu record", "needs INSTRUCTION and --output, --into, or --replay");
+  }
+  if (!std::filesystem::is_directory(options.folder))
+    throw formats::Error(options.folder, "is not a folder");
   std::vector<TensorCoreInstruction> rows;
   for (const TensorCoreInstruction& row : tensor_core_instructions()) {
     if (capture_stem(row).find(options.only) == std::string::npos) continue;
+    if (row.size_sweep && options.only.empty()) continue;
     if (options.refresh && !std::filesystem::exists(capture_path(options, row))) continue;
     rows.push_back(row);
   }
@@ -167,14 +155,11 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (!std::filesystem::is_directory(options.folder))
-    throw formats::Error(options.folder, "is not a folder");
   const auto rows = choose(options);
   for (const TensorCoreInstruction& row : rows) check_against_catalogue(row);
   Recorder recorder(options, require_device());
   for (const TensorCoreInstruction& row : rows) recorder.record(row);
   for (const std::string& path : options.replays) recorder.replay(path);
-  recorder.finish();
   std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
             << " captures, " << recorder.breaches() << " breaches\n";
   return recorder.breaches() == 0 ? 0 : 1;
@@ -186,23 +171,25 @@ void add_gpu_record(CLI::App& gpu, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* const command = gpu.add_subcommand(
       "record", "Record what this machine's tensor core computes, as capture files");
-  command->add_option("folder", options->folder, "Existing folder for the capture files")
-      ->required();
+  command->add_option("INSTRUCTION", options->name, "One instruction; see 'guardbit gpu list'");
+  command->add_option("-o,--output", options->output, "The capture file of that instruction");
+  command->add_option("--into", options->folder,
+                      "Existing folder for the captures of all instructions instead");
   command->add_option("--only", options->only,
                       "Only instructions whose capture name contains this text");
   command->add_flag("--refresh", options->refresh,
                     "Only instructions whose capture the folder already holds");
   command->add_flag("--mixed", options->mixed,
                     "Small captures whose input family varies by row of A (the golden files)");
-  command->add_flag("--probes", options->probes,
-                    "Also hand-made inputs that each decide one question, and probes.txt");
   command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
   command->add_option("--sass", options->sass,
                       "Table from list_sass.py, to note the machine code in the captures");
   command->add_option("--replay", options->replays, "Captures to execute again and compare");
   command->footer(
       "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
-      "Example: guardbit gpu record --mixed --refresh tests/golden/h200");
+      "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+      "-o wgmma.safetensors\n"
+      "         guardbit gpu record --mixed --refresh --into tests/golden/h200");
   command->callback([options, &status] { status = run(*options); });
 }
 

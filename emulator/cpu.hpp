@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+// What the CPU at hand has of the units that the catalogue's page x86 describes.
+namespace guardbit::emulator::cpu {
+
+/// Units that the CPU has and the operating system lets this process use. Everything is false on
+/// other processors and systems.
+struct Features {
+  bool fma = false;
+  bool avx512_bf16 = false, avx512_vnni = false, avx512_fp16 = false;
+  bool amx_bf16 = false, amx_fp16 = false, amx_int8 = false;
+};
+
+/// Asked once; the first call requests the tile state of AMX from Linux, for the whole process.
+const Features& features();
+
+/// "AMD EPYC 9555 64-Core Processor, family 26, model 2, stepping 1", or "no x86 CPU".
+std::string description();
+
+}  // namespace guardbit::emulator::cpu

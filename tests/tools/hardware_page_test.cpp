@@ -1,0 +1,77 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The page that tools/hardware_page.py makes of one record.
+std::string page_of(const std::string& record) {
+  const fs::path folder = fs::temp_directory_path() / "guardbit_hardware_page";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "records");
+  std::ofstream(folder / "records/card.json") << record;
+  const std::string command = "python3 tools/hardware_page.py '" + (folder / "records").string() +
+                              "' >'" + (folder / "page.md").string() + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::ifstream file(folder / "page.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  fs::remove_all(folder);
+  return page;
+}
+
+bool holds(const std::string& page, const std::string& text) {
+  return page.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the hardware page shows questions with inputs, words and answers") {
+  const std::string page = page_of(R"({
+    "device": {"name": "NVIDIA H200", "driver": "580.1", "capability": 90}, "toolkit": "13.0",
+    "date": "2026-11-21",
+    "questions": [
+      {"id": "Q1", "question": "Which e0?", "as_model": true, "replies": [
+        {"inputs": "c = +0; p0 = 1 * 1 | p0 = 2 * 1", "words": ["0001", "0001", "0000"],
+         "conclusion": "e0 = -21", "decided": true, "as_model": true, "asked": [{"probes": [],
+         "instructions": ["mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
+                          "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"]}]}]},
+      {"id": "Q2", "question": "Other?", "as_model": false, "comparisons": [
+        {"instruction": "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 neg_a",
+         "outputs": 1234567, "conclusion": "undecided",
+         "candidates": [{"rule": "as the plain form", "differ": 5}]}]}],
+    "answered_elsewhere": [],
+    "undecidable": [{"question": "FP4", "assumed": "nothing", "machine": "B200"}]})");
+  CHECK(holds(page, "| `card.json` | NVIDIA H200 | 580.1 | 13.0 | 2026-11-21 |"));
+  CHECK(holds(page, "| Q1 | Which e0? | e0 = -21 | yes |"));
+  CHECK(holds(page, "| Q2 | Other? | undecided | **no** |"));
+  CHECK(holds(page,
+              "| mma k8 k16: f16.f16.f16.f16 | c = +0; p0 = 1 * 1 / p0 = 2 * 1 | "
+              "`0001 x2 0000` | e0 = -21 |"));
+  CHECK(holds(page,
+              "| 1 forms: wgmma k16 (neg_a): f32.f16.f16 | 1,234,567 | 5 | as the plain form |"));
+  CHECK(holds(page, "| FP4 | nothing | B200 |"));
+}
+
+TEST_CASE("the hardware page adds up the forms of one instruction") {
+  const std::string page = page_of(R"({
+    "device": {"name": "NVIDIA H200"}, "rows": [
+      {"name": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "variant": "",
+       "sass": "HMMA.16816.F32", "outputs": 3000000000, "mismatches": 0,
+       "seconds": {"tensor_core": 1.0, "model": 2.0}, "families": [
+         {"name": "raw_bits", "outputs": 5, "mismatches": 0, "coverage": {"cut": 4, "carry": 0}}],
+       "never": ["carry"]},
+      {"name": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "variant": "other",
+       "sass": "HMMA.16816.F32", "outputs": 1000000000, "mismatches": 2,
+       "seconds": {"tensor_core": 1.0, "model": 2.0}}],
+    "total": {"outputs": 4000000000, "mismatches": 2, "seconds": 9.5}})");
+  CHECK(holds(page, "In all 4,000,000,000 outputs, 2 mismatches"));
+  CHECK(holds(page,
+              "| mma k16 f32.f16.f16.f32 | 2 | HMMA.16816.F32 | 4,000,000,000 | 1 | 2 | "
+              "1 of 2 (never: carry) | 2.0 | 1.0 |"));
+}
