@@ -7,6 +7,7 @@
 #include "gpu/batch.hpp"
 #include "gpu/fragments.hpp"
 #include "gpu/shared_operand.hpp"
+#include "gpu/tcgen05_layout.hpp"
 #include "gpu/words.hpp"
 
 namespace guardbit::gpu {
@@ -168,6 +169,7 @@ void layout_scales(const TensorCoreInstruction& row, ImageLayout& layout) {
 }  // namespace
 
 ImageLayout layout_images(const TensorCoreInstruction& row) {
+  if (row.unit == Unit::tcgen05) return tcgen05::layout_images(row);
   ImageLayout layout{};
   layout.executions_per_image = 1;
   if (row.unit == Unit::mma)

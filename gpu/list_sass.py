@@ -3,10 +3,10 @@
 import re
 import sys
 
-ARITHMETIC = re.compile(r"^(\w*MMA\.|FADD|FMUL|FFMA|DADD|DFMA|HADD2|HMUL2|HFMA2|F2FP|F2F|SHFL|PLOP3|POPC)")
+ARITHMETIC = re.compile(r"^(\w*MMA(\.|$)|FADD|FMUL|FFMA|DADD|DFMA|HADD2|HMUL2|HFMA2|F2FP|F2F|SHFL|PLOP3|POPC)")
 wrapper, table = None, {}
 for line in sys.stdin:
-    if found := re.search(r"Function : \S*?\d((?:Mma|Wmma|Wgmma|Tcgen)[A-Za-z]*\d+)E", line):
+    if found := re.search(r"Function : \S*?\d((?:Mma|Wmma|Wgmma|Tcgen05)[A-Za-z]*\d+)E", line):
         wrapper = found[1]
         table[wrapper] = {}
     elif wrapper and (found := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d+ )?([A-Z0-9_.a-z]+) ?(.*?);", line)):

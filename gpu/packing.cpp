@@ -6,13 +6,15 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Writes `width` bits (fewer than eight of one byte, or whole bytes) of a word at a bit offset.
+/// Writes `width` bits (fewer than eight, which may cross bytes, or whole bytes) of a word at a bit
+/// offset.
 void put(std::byte* image, std::int64_t bit, std::uint64_t word, int width) {
   if (width < 8) {
-    const unsigned shift = static_cast<unsigned>(bit % 8), mask = ((1U << width) - 1) << shift;
-    std::byte& byte = image[bit / 8];
-    byte = (byte & ~std::byte(mask)) |
-           (std::byte(static_cast<unsigned>(word) << shift) & std::byte(mask));
+    for (int i = 0; i < width; ++i) {
+      std::byte& byte = image[(bit + i) / 8];
+      const std::byte mask{static_cast<unsigned char>(1U << ((bit + i) % 8))};
+      byte = (word >> i & 1) != 0 ? byte | mask : byte & ~mask;
+    }
     return;
   }
   for (int i = 0; i < width / 8; ++i)

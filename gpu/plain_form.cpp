@@ -37,6 +37,15 @@ Batch as_plain_form(const TensorCoreInstruction& row, const TensorCoreInstructio
         result.a[to] = batch.a[at] ^ flip_a;
         if (row.sparse) result.e[to] = batch.e[at];
       }
+    const int scales = row.scale.count;
+    for (int i = 0; i < row.m; ++i)
+      for (int s = 0; s < scales; ++s)
+        result.a_scale[element_index(row.m, scales, t, i, s)] =
+            batch.a_scale[element_index(row.m, scales, from, i, s)];
+    for (int s = 0; s < scales; ++s)
+      for (int j = 0; j < plain.n; ++j)
+        result.b_scale[element_index(scales, plain.n, t, s, j)] =
+            batch.b_scale[element_index(scales, row.n, from, s, first + j)];
     for (int j = 0; j < plain.n; ++j) {
       for (int k = 0; k < row.k; ++k)
         result.b[element_index(row.k, plain.n, t, k, j)] =
@@ -45,10 +54,6 @@ Batch as_plain_form(const TensorCoreInstruction& row, const TensorCoreInstructio
         result.c[element_index(row.m, plain.n, t, i, j)] =
             batch.c[element_index(row.m, row.n, from, i, first + j)];
     }
-  }
-  if (blocks == 1) {
-    result.a_scale = batch.a_scale;
-    result.b_scale = batch.b_scale;
   }
   if (row.unordered) sort_positions(plain, result);
   return result;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
+
+#include "formats/error.hpp"
 
 namespace guardbit::gpu {
 
@@ -16,6 +19,9 @@ WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int elemen
   table.elements.assign(static_cast<std::size_t>(table.words * table.per_word), -1);
   const int words_per_element = std::max(1, element_bits / word_bits);
   for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] % element_bits != padding)
+      throw formats::Error("packing on the device", "elements lie in no places of " +
+                                                        std::to_string(element_bits) + " bits");
     const auto word = static_cast<int>(offsets[i] / word_bits);
     const auto place = static_cast<int>(offsets[i] % word_bits) / element_bits;
     for (int part = 0; part < words_per_element; ++part)

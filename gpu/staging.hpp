@@ -18,7 +18,8 @@ struct WordTable {
 };
 
 /// `offsets` holds one bit offset per element, `bytes` is the image's size, a multiple of 4.
-/// Elements have `element_bits` with the `padding` below them and whatever is above.
+/// Elements have `element_bits` with the `padding` below them and whatever is above. formats::Error
+/// where they do not: FP6 and FP4 of tcgen05 in shared memory, packed sixteen by sixteen.
 WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int element_bits,
                  int padding = 0);
 

@@ -74,7 +74,7 @@ int operand_bits(const TensorCoreInstruction& row, const Format& type) {
 }
 
 int padding_below(const TensorCoreInstruction& row, const Format& type) {
-  return row.byte_containers && word_bits(type) == 4 ? 2 : 0;
+  return row.byte_containers && row.unit == Unit::mma && word_bits(type) == 4 ? 2 : 0;
 }
 
 void check_against_catalogue(const TensorCoreInstruction& row) {

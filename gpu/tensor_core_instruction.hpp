@@ -12,14 +12,14 @@ namespace guardbit::gpu {
 
 using formats::Format;
 
-enum class Unit { mma, wmma, wgmma };
+enum class Unit { mma, wmma, wgmma, tcgen05 };
 
 /// Scale factors of a block-scaled form: `count` along K for each row of A and column of B.
 struct ScaleOperand {
   Format format{};
   int count = 0;  ///< 0: the form takes none
   /// PTX's selectors: the first byte of A's register, which of two lane pairs of four holds it, the
-  /// first byte of B's register, which lane of four holds it.
+  /// first byte of B's register, which lane of four holds it. mma only.
   struct Ids {
     int byte_a, pair_a, byte_b, lane_b;
   } ids{};
@@ -42,9 +42,10 @@ struct TensorCoreInstruction {
   bool a_column_major = false, b_row_major = false;
   bool negate_a = false, negate_b = false;
   bool a_from_registers = false;
-  bool ignore_c = false;         ///< wgmma scale-d = 0
-  bool unordered = false;        ///< the positions of a sparse group may descend
-  bool byte_containers = false;  ///< FP6 and FP4 elements lie in bytes of their own
+  bool a_from_tensor_memory = false;  ///< tcgen05
+  bool ignore_c = false;              ///< wgmma scale-d = 0
+  bool unordered = false;             ///< the positions of a sparse group may descend
+  bool byte_containers = false;       ///< FP6 and FP4 elements lie in bytes of their own
   bool size_sweep = false;  ///< another N of a form that is there with the least and the largest
   int selector = 0;         ///< which lanes of four hold the sparsity metadata
   int a_swizzle = 0, b_swizzle = 0;  ///< bytes of the swizzle of shared memory; 0: none
@@ -72,15 +73,15 @@ const TensorCoreInstruction* find_plain(std::string_view name);
 
 /// Bits that an element of an operand takes in registers or shared memory.
 int operand_bits(const TensorCoreInstruction& row, const Format& type);
-/// Zero bits below the element in them: FP4 stands in the middle of its byte (PTX ISA, mma).
+/// Zero bits below the element in them: FP4 of mma stands in the middle of its byte (PTX ISA, mma).
 int padding_below(const TensorCoreInstruction& row, const Format& type);
 
 /// formats::Error unless the model's catalogue has the row for its architecture, with the same
 /// shape, formats, scales and sparsity.
 void check_against_catalogue(const TensorCoreInstruction& row);
 
-/// Values of one group of four in a sparse row: for TF32 one of two, for four-bit formats two pairs
-/// of eight.
+/// Values of one group of four in a sparse row: for TF32 one of two, for packed four-bit formats
+/// two pairs of eight.
 struct SparseGroup {
   int stored;     ///< stored values that four metadata bits describe
   int positions;  ///< positions a stored value can take

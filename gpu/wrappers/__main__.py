@@ -12,14 +12,16 @@ import pathlib
 import sys
 
 import mma
+import tcgen05
 import wgmma
 import wmma
 from rows import FORMATS, Architecture, layouts
 
-STRUCTS = dict(mma=mma.struct, wmma=wmma.struct, wgmma=wgmma.struct)
-LAUNCH = dict(mma="launch_warp_registers", wmma="launch_warp_memory", wgmma="launch_warpgroup")
+STRUCTS = dict(mma=mma.struct, wmma=wmma.struct, wgmma=wgmma.struct, tcgen05=tcgen05.struct)
+LAUNCH = dict(mma="launch_warp_registers", wmma="launch_warp_memory", wgmma="launch_warpgroup", tcgen05="launch_tcgen05")
+HEADERS = dict(tcgen05="launch_tcgen05.cuh")  # launch.cuh for the others
 FLAGS = dict(a_regs=".a_from_registers = true", scale_d=".ignore_c = true", unordered=".unordered = true",
-             byte_containers=".byte_containers = true", size_sweep=".size_sweep = true")
+             byte_containers=".byte_containers = true", size_sweep=".size_sweep = true", a_tensor_memory=".a_from_tensor_memory = true")
 NUMBERS = ("selector", "a_swizzle", "b_swizzle")
 
 
@@ -28,6 +30,10 @@ def groups_of(architecture):
     groups = dict(mma=mma.rows, mma_sp=mma.sparse_rows, wmma=wmma.rows)
     if architecture.number >= 100:
         groups["mma_kind"] = mma.kind_rows
+    if architecture.number == 100:
+        groups.update(tcgen05=tcgen05.rows, tcgen05_sp=tcgen05.sparse_rows)
+        if tcgen05.has_integers(architecture):
+            groups.update(tcgen05_integer=tcgen05.integer_rows, tcgen05_integer_sp=tcgen05.sparse_integer_rows)
     if architecture.number == 90:
         groups["wgmma"] = wgmma.rows
         for d, name in dict(f32="single", f16="half", s32="integer").items():
@@ -71,7 +77,8 @@ def table_text(architecture, groups):
 
 
 def kernels_text(group, rows):
-    text = ['#include "gpu/cuda/launch.cuh"\n\nnamespace guardbit::gpu {\nnamespace {\n']
+    header = HEADERS.get(rows[0].unit, "launch.cuh")
+    text = [f'#include "gpu/cuda/{header}"\n\nnamespace guardbit::gpu {{\nnamespace {{\n']
     for row in rows:
         text.append(f"struct {row.id} {{\n{STRUCTS[row.unit](row)}\n}};\n")
     text.append("const Kernel kernels[] = {")

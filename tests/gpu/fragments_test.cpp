@@ -209,6 +209,7 @@ TEST_CASE("accumulators of wgmma are those of the PTX ISA") {
 TEST_CASE("every operand of every instruction has its own bits in the image") {
   for (const std::string_view arch : wrapped_architectures()) {
     for (const TensorCoreInstruction& row : tensor_core_instructions(arch)) {
+      if (row.unit == Unit::tcgen05) continue;  // tcgen05_layout_test.cpp: with bits between
       INFO(std::string(arch) << " " << std::string(row.name) << " " << std::string(row.variant));
       const ImageLayout layout = layout_images(row);
       const auto require_bijection = [](const std::vector<std::int64_t>& offsets, int bits,

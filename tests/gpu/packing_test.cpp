@@ -143,6 +143,33 @@ TEST_CASE("plain forms take the operands that the variant computes with") {
   REQUIRE(count_differences(wide, narrow, batch, blocks) == 1);
 }
 
+TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of B") {
+  const auto table = tensor_core_instructions("sm_100");
+  int rows = 0;
+  for (const TensorCoreInstruction& wide : table) {
+    if (wide.scale.count == 0 || wide.n != 256 || wide.sparse) continue;
+    INFO(std::string(wide.name));
+    const TensorCoreInstruction* narrow = find_plain(table, wide.plain);
+    REQUIRE(narrow != nullptr);
+    REQUIRE(narrow->n == 16);
+    const int count = wide.scale.count;
+    const Batch batch = make_mixed_tiles(wide, 2, seed);
+    const Batch blocks = as_plain_form(wide, *narrow, batch);
+    REQUIRE(blocks.executions == 32);
+    for (int t = 0; t < 32; ++t)
+      for (int s = 0; s < count; ++s) {
+        for (int i = 0; i < wide.m; ++i)
+          REQUIRE(blocks.a_scale[element_index(wide.m, count, t, i, s)] ==
+                  batch.a_scale[element_index(wide.m, count, t / 16, i, s)]);
+        for (int j = 0; j < 16; ++j)
+          REQUIRE(blocks.b_scale[element_index(count, 16, t, s, j)] ==
+                  batch.b_scale[element_index(count, 256, t / 16, s, t % 16 * 16 + j)]);
+      }
+    ++rows;
+  }
+  REQUIRE(rows == 5);
+}
+
 TEST_CASE("sorting sparse positions keeps which product is taken") {
   for (const TensorCoreInstruction& row : tensor_core_instructions()) {
     if (!row.unordered) continue;
