@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +14,8 @@ namespace fs = std::filesystem;
 
 /// The page that tools/hardware_page.py makes of one record.
 std::string page_of(const std::string& record) {
-  const fs::path folder = fs::temp_directory_path() / "guardbit_hardware_page";
+  const fs::path folder =  // of this process: tests run side by side
+      fs::temp_directory_path() / ("guardbit_hardware_page_" + std::to_string(getpid()));
   fs::remove_all(folder);
   fs::create_directories(folder / "records");
   std::ofstream(folder / "records/card.json") << record;
