@@ -51,6 +51,7 @@ double multiply_add_down(double a, double b, double c) {
   if (product == 0) return c;
   if (down < 0 && formats::leading_bit(product) - down > 51) return std::nan("");
   const uint128 whole = down >= 128 ? 0 : down >= 0 ? product >> down : product << -down;
+  if (whole > fraction52) return std::nan("");
   const bool exact = down <= 0 || (down < 128 && whole << down == product);
   auto steps = static_cast<std::int64_t>(whole);
   if (x.negative != y.negative) steps = -steps - (exact ? 0 : 1);
