@@ -274,8 +274,8 @@ void add_gpu_convert(CLI::App& gpu, int& status) {
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Exits with 1 when the device and the model differ. The digest is that of the device's own "
-      "answers (or, with --on cpu, of the model's): equal digests mean equal answers.\n"
+      "Exits with 1 when the device and the model differ. The digest is that of the device's own\n"
+      "answers (with --on cpu: of the model's), and equal digests mean equal answers.\n"
       "Example: guardbit gpu convert 'cvt.rn*.f16.f32' cvt.rn.satfinite.e4m3x2.f32");
   command->callback([options, &status] {
     options->on_cpu = options->on == "cpu";
