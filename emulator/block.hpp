@@ -22,6 +22,21 @@ struct Block {
   const Format& result_format;
 };
 
+/// Product i of a chain as a block of its own, `sum` being the result of those before it.
+constexpr Block one_product(const Block& chain, std::size_t i, const Value& sum) {
+  return {chain.spec,
+          chain.a_format,
+          chain.b_format,
+          chain.a.subspan(i, 1),
+          chain.b.subspan(i, 1),
+          {},
+          {},
+          chain.scale_format,
+          sum,
+          i == 0 ? chain.addend_format : chain.result_format,
+          chain.result_format};
+}
+
 constexpr SpecialSum special_sum(const Block& block) {
   SpecialSum specials;
   for (std::size_t i = 0; i < block.a.size(); ++i) {

@@ -140,6 +140,13 @@ std::optional<int> parse_toolkit(std::string_view text) {
   return major * 100 + minor;
 }
 
+int require_toolkit(std::string_view text, std::string_view where) {
+  if (text.empty()) return newest_toolkit;
+  if (const auto version = parse_toolkit(text)) return *version;
+  throw formats::Error(std::string(where), "'" + std::string(text) + "' is not a version",
+                       "such as 12.4 or 13.0");
+}
+
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit) {
   if (name.size() > Name{}.text.size()) return {};

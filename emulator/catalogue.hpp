@@ -34,6 +34,10 @@ inline constexpr int newest_toolkit = 1300;
 /// "13.0" as 1300; empty when the text is not a version.
 std::optional<int> parse_toolkit(std::string_view text);
 
+/// The toolkit that an option's text names, the newest where it is empty; formats::Error that
+/// begins with `where` when it is not a version.
+int require_toolkit(std::string_view text, std::string_view where);
+
 /// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
 /// alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
 /// catalogue spells it; qualifiers may stand in any order that ptxas takes, operand layouts are

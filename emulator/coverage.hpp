@@ -246,17 +246,7 @@ constexpr EventSet chain_events(const Block& block) {
   EventSet all;
   Value sum = block.addend;
   for (std::size_t i = 0; i < block.a.size(); ++i) {
-    Block one = {block.spec,
-                 block.a_format,
-                 block.b_format,
-                 block.a.subspan(i, 1),
-                 block.b.subspan(i, 1),
-                 {},
-                 {},
-                 block.scale_format,
-                 sum,
-                 block.addend_format,
-                 block.result_format};
+    const Block one = one_product(block, i, sum);
     const std::uint64_t code = fma_chain(one);
     EventSet set = special_events(one);
     if (set.bits == 0) {
@@ -325,7 +315,7 @@ constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOper
     const bool adds = step.operation == Operation::add;
     const Unrounded x = source(step.addend);
     const Unrounded y = adds ? source(step.other) : formats::exactly(formats::zero_value(false));
-    const std::uint64_t code = encode_result(step.spec, step.result, adds ? formats::add(x, y) : x);
+    const std::uint64_t code = scalar_step(row, step, operands, registers);
     registers[at] = {code, step.result};
     set.include(addition_events(step.spec, step.result, x, y, code));
   }

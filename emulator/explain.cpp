@@ -168,18 +168,7 @@ class Observer {
     std::optional<ChainStep> worst;
     Value total = block.addend;
     for (std::size_t i = 0; i < block.a.size(); ++i) {
-      const Format& addend_format = i == 0 ? block.addend_format : block.result_format;
-      const Block one{block.spec,
-                      block.a_format,
-                      block.b_format,
-                      block.a.subspan(i, 1),
-                      block.b.subspan(i, 1),
-                      {},
-                      {},
-                      block.scale_format,
-                      total,
-                      addend_format,
-                      block.result_format};
+      const Block one = one_product(block, i, total);
       const std::uint64_t code = accumulate_block(one);
       const Decimal exact =
           sum(decimal_of(formats::multiply(block.a[i], block.b[i])), decimal_of(total));

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
 #include "emulator/engine.hpp"
 #include "formats/storage.hpp"
 
@@ -49,15 +48,6 @@ void run_on_host_model(const emulator::MatrixInstruction& model, const TensorCor
   const emulator::ConstCodes results{d.data(), d_bytes, 0};
   for (std::size_t i = 0; i < batch.d.size(); ++i)
     batch.d[i] = results[static_cast<std::int64_t>(i)];
-}
-
-std::optional<emulator::MatrixInstruction> find_catalogue_row(const TensorCoreInstruction& row,
-                                                              std::string_view arch) {
-  return emulator::find_instruction(arch, row.name);
-}
-
-emulator::MatrixInstruction catalogue_row(const TensorCoreInstruction& row) {
-  return emulator::require_instruction("sm_90", row.name, "gpu wrappers");
 }
 
 }  // namespace guardbit::gpu

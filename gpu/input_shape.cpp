@@ -1,6 +1,5 @@
 #include "gpu/input_shape.hpp"
 
-#include "emulator/catalogue.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/value.hpp"
 
@@ -68,7 +67,7 @@ InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixI
 }
 
 InputShape input_shape(const TensorCoreInstruction& row) {
-  return input_shape(row, emulator::require_instruction(row.arch, row.name, "gpu inputs"));
+  return input_shape(row, catalogue_row(row));
 }
 
 }  // namespace guardbit::gpu

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "emulator/catalogue.hpp"
 #include "formats/error.hpp"
-#include "gpu/host_model.hpp"
 
 namespace guardbit::gpu {
 
@@ -106,7 +106,8 @@ std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::
     if (section.text.empty()) section.text = question.text;
     for (const TensorCoreInstruction& row : tensor_core_instructions())
       if (question.concerns(row))
-        if (const auto model = find_catalogue_row(row, arch)) ask(section, row, *model);
+        if (const auto model = emulator::find_instruction(arch, row.name))
+          ask(section, row, *model);
   };
   for (const std::string_view id : question_ids()) {
     if (!ids.empty() && std::ranges::find(ids, id) == ids.end()) continue;
@@ -129,7 +130,7 @@ std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::
 
 Answerer model_answerer(std::string_view arch) {
   const Executor execute = [arch](const TensorCoreInstruction& row, Batch& batch) {
-    const auto model = find_catalogue_row(row, arch);
+    const auto model = emulator::find_instruction(arch, row.name);
     if (!model) throw formats::Error(std::string(arch), "has no '" + std::string(row.name) + "'");
     run_on_host_model(*model, row, batch);
   };

@@ -53,9 +53,10 @@ Table tensor_core_instructions(std::string_view arch) {
   throw formats::Error("gpu wrappers", "there are none for '" + std::string(arch) + "'", choices);
 }
 
+std::string_view compiled_architecture() { return "sm_" GUARDBIT_TEXT(GUARDBIT_CUDA_ARCHITECTURE); }
+
 Table tensor_core_instructions() {
-  static const Table table =
-      tensor_core_instructions("sm_" GUARDBIT_TEXT(GUARDBIT_CUDA_ARCHITECTURE));
+  static const Table table = tensor_core_instructions(compiled_architecture());
   return table;
 }
 
@@ -77,9 +78,12 @@ int padding_below(const TensorCoreInstruction& row, const Format& type) {
   return row.byte_containers && row.unit == Unit::mma && word_bits(type) == 4 ? 2 : 0;
 }
 
+emulator::MatrixInstruction catalogue_row(const TensorCoreInstruction& row) {
+  return emulator::require_instruction(row.arch, row.name, "gpu wrappers");
+}
+
 void check_against_catalogue(const TensorCoreInstruction& row) {
-  const emulator::MatrixInstruction model =
-      emulator::require_instruction(row.arch, row.name, "gpu wrappers");
+  const emulator::MatrixInstruction model = catalogue_row(row);
   const bool same_scale = model.scale.count == row.scale.count &&
                           (row.scale.count == 0 || model.scale.format == row.scale.format);
   const bool same = model.shape == emulator::Shape{row.m, row.n, row.k} && model.a == row.a &&

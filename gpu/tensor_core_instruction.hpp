@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/instruction.hpp"
 #include "formats/format.hpp"
 
 namespace guardbit::gpu {
@@ -54,6 +55,10 @@ struct TensorCoreInstruction {
   constexpr int stored_k() const { return sparse ? k / 2 : k; }
 };
 
+/// The architecture that this program's wrappers were compiled for: "sm_90a" (also where there is
+/// no CUDA).
+std::string_view compiled_architecture();
+
 /// Every instruction of the architecture that this program's wrappers were compiled for (sm_90a
 /// where there is no CUDA), group by group, plain forms and variants.
 std::span<const TensorCoreInstruction> tensor_core_instructions();
@@ -75,6 +80,9 @@ const TensorCoreInstruction* find_plain(std::string_view name);
 int operand_bits(const TensorCoreInstruction& row, const Format& type);
 /// Zero bits below the element in them: FP4 of mma stands in the middle of its byte (PTX ISA, mma).
 int padding_below(const TensorCoreInstruction& row, const Format& type);
+
+/// The model's row of the instruction, of its own architecture. formats::Error when there is none.
+emulator::MatrixInstruction catalogue_row(const TensorCoreInstruction& row);
 
 /// formats::Error unless the model's catalogue has the row for its architecture, with the same
 /// shape, formats, scales and sparsity.

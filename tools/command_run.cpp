@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -22,6 +21,7 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/storage.hpp"
 #include "tools/commands.hpp"
+#include "tools/operand_file.hpp"
 
 namespace guardbit::tools {
 
@@ -59,41 +59,6 @@ Format format_of(const MatrixInstruction& row, const std::string& tensor) {
   if (tensor == "b") return row.b;
   if (tensor == "c") return row.c;
   return tensor == "e" ? formats::uint8 : row.scale.format;
-}
-
-/// FILE, or FILE:TENSOR where no file has the whole text as its name.
-std::pair<std::string, std::string> split_place(const std::string& place) {
-  const std::size_t colon = place.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(place)) return {place, ""};
-  return {place.substr(0, colon), place.substr(colon + 1)};
-}
-
-/// A file whose element types do not say the format is read as the row's.
-formats::TensorFile read_file(const std::string& path, const Format& format) {
-  try {
-    return formats::read_tensors(path);
-  } catch (const Error&) {
-    return formats::read_tensors(path, {format, {}});
-  }
-}
-
-/// The named tensor; without a name the one called like the operand, else the only one.
-Tensor read_operand(const Source& source, const Format& format) {
-  const auto [path, name] = split_place(source.place);
-  const formats::TensorFile file = read_file(path, format);
-  const Tensor* tensor = file.find(name.empty() ? source.tensor : name);
-  if (tensor == nullptr && name.empty() && file.tensors.size() == 1) tensor = &file.tensors.front();
-  if (tensor == nullptr) {
-    std::string names;
-    for (const Tensor& t : file.tensors)
-      names += (names.empty() ? "" : ", ") + formats::printable(t.name, 40);
-    throw Error(source.option + " " + formats::printable(path),
-                "no tensor " + formats::in_quotes(name.empty() ? source.tensor : name),
-                names.empty() ? "none" : names);
-  }
-  Tensor operand = *tensor;
-  operand.name = source.tensor;
-  return operand;
 }
 
 const Source& source_of(const Options& options, const std::string& tensor) {
@@ -155,15 +120,6 @@ void print(const Summary& summary) {
             << " s: " << formats::printable(options.output) << '\n';
 }
 
-int toolkit_of(const Options& options) {
-  if (options.toolkit.empty()) return emulator::newest_toolkit;
-  const auto version = emulator::parse_toolkit(options.toolkit);
-  if (!version)
-    throw Error("--toolkit", formats::in_quotes(options.toolkit) + " is not a version",
-                "such as 12.4 or 13.0");
-  return *version;
-}
-
 void write_result(const Options& options, const MatrixInstruction& row,
                   const emulator::Engine& engine, std::vector<Tensor> tensors,
                   bool two_dimensional) {
@@ -171,8 +127,9 @@ void write_result(const Options& options, const MatrixInstruction& row,
     if (!options.output.ends_with(".safetensors")) {
       throw Error(formats::printable(options.output), "a capture is a .safetensors file");
     }
-    std::map<std::string, std::string> metadata =
-        emulator::capture_metadata(row, options.arch, toolkit_of(options), options.modifiers);
+    std::map<std::string, std::string> metadata = emulator::capture_metadata(
+        row, options.arch, emulator::require_toolkit(options.toolkit, "--toolkit"),
+        options.modifiers);
     metadata["device"] = engine.device == nullptr ? "guardbit model" : engine.device();
     for (Tensor& tensor : tensors) tensor = stored_for_capture(std::move(tensor));
     return formats::write_safetensors(options.output, metadata, tensors);
@@ -184,7 +141,8 @@ void write_result(const Options& options, const MatrixInstruction& row,
 
 void run(Options options) {
   const MatrixInstruction row =
-      emulator::require_instruction(options.arch, options.instruction, "run", toolkit_of(options));
+      emulator::require_instruction(options.arch, options.instruction, "run",
+                                    emulator::require_toolkit(options.toolkit, "--toolkit"));
   const emulator::Engine& engine = emulator::require_engine(options.engine, row);
   options.modifiers.zero_addend = options.scale_d == 0;
   if ((options.modifiers.negate_a || options.modifiers.negate_b) && formats::is_integer(row.a)) {
@@ -197,7 +155,8 @@ void run(Options options) {
   for (const Source& source : options.sources) {
     if (source.place.empty()) continue;
     where += (where.empty() ? "" : " ") + source.option + " " + formats::printable(source.place);
-    operands.push_back(read_operand(source, format_of(row, source.tensor)));
+    operands.push_back(
+        read_operand(source.option, source.tensor, source.place, format_of(row, source.tensor)));
     if (operands.back().shape.size() == 2) {
       operands.back().shape.insert(operands.back().shape.begin(), 1);
     } else {

@@ -4,12 +4,7 @@
 #include <utility>
 
 #include "formats/error.hpp"
-
-#ifndef GUARDBIT_CUDA_ARCHITECTURE
-#error "the build defines GUARDBIT_CUDA_ARCHITECTURE, 90a for example"
-#endif
-#define GUARDBIT_TEXT_OF(x) #x
-#define GUARDBIT_TEXT(x) GUARDBIT_TEXT_OF(x)
+#include "gpu/tensor_core_instruction.hpp"
 
 namespace guardbit::gpu {
 
@@ -36,8 +31,6 @@ std::string kernel_driver() {
 std::string mebibytes(std::size_t bytes) { return std::to_string((bytes + 1048575) / 1048576); }
 
 }  // namespace
-
-std::string_view compiled_architecture() { return "sm_" GUARDBIT_TEXT(GUARDBIT_CUDA_ARCHITECTURE); }
 
 void check_cuda(cudaError_t status, std::string_view where) {
   if (status != cudaSuccess) throw Error(std::string(where), cudaGetErrorString(status));

@@ -31,9 +31,6 @@ Device require_device();
 /// Does the device run the code this program holds?
 bool runs_compiled_code(const Device& device);
 
-/// The architecture that the tensor-core code of this program was compiled for: "sm_90a".
-std::string_view compiled_architecture();
-
 /// formats::Error that names `where` and says what CUDA said.
 void check_cuda(cudaError_t status, std::string_view where);
 

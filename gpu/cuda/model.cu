@@ -1,28 +1,15 @@
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <type_traits>
 
-#include "emulator/coverage.hpp"
-#include "emulator/dot.hpp"
 #include "emulator/kernels/block_sum.hpp"
-#include "emulator/mma.hpp"
 #include "formats/catalogue.hpp"
-#include "formats/error.hpp"
-#include "gpu/cuda/device.hpp"
-#include "gpu/cuda/device_operands.cuh"
-#include "gpu/cuda/model.hpp"
-#include "gpu/words.hpp"
+#include "gpu/cuda/model_launch.cuh"
 
 namespace guardbit::gpu {
 
 namespace {
 
-using namespace emulator;
 using formats::Kind;
-
-constexpr int threads_per_tile = 128;
-constexpr int columns_per_tile = 64;
 
 /// An operand in shared memory: for fused blocks and integers its signed significand and the
 /// exponent that the unit aligns by, for FP64 its code.
@@ -302,16 +289,6 @@ __device__ std::uint64_t run_row(const ModelRow& model, const Line<Sparse>& line
   return registers[static_cast<std::size_t>(row.steps.count - 1)].code;
 }
 
-__device__ int dense_k_of(const MatrixInstruction& row, const DeviceOperands& operands,
-                          std::size_t a_index, int s) {
-  if (row.sparsity.group_elements == 0) return s;
-  return dense_k(row.sparsity, s, static_cast<int>(load_element(operands.e, a_index)));
-}
-
-__device__ std::uint64_t operand_code(const Format& f, std::uint64_t word, bool negate) {
-  return negated(f, word >> ignored_bits(f), negate);
-}
-
 /// Sixty-four columns or fewer of one execution, decoded.
 template <bool Sparse>
 struct Tile {
@@ -405,71 +382,6 @@ __global__ void __launch_bounds__(threads_per_tile)
   if (tally != nullptr) verdicts.report(tally);
 }
 
-/// The tile of the model kernel, its operands read as integers, through FP32 multiply-adds.
-__global__ void __launch_bounds__(threads_per_tile)
-    plain_fma_kernel(Shape shape, int stored, DeviceOperands operands) {
-  extern __shared__ __align__(16) float plain[];
-  const std::int64_t t = blockIdx.x;
-  const int me = static_cast<int>(threadIdx.x), a_stride = stored | 1;
-  float* const b = plain + shape.m * a_stride;
-  const int first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
-  const int columns = min(columns_per_tile, shape.n - first_column);
-  for (int x = me; x < shape.m * stored; x += threads_per_tile)
-    plain[x / stored * a_stride + x % stored] = static_cast<float>(
-        load_element(operands.a, static_cast<std::size_t>(t) * shape.m * stored + x));
-  for (int x = me; x < stored * columns; x += threads_per_tile)
-    b[x] = static_cast<float>(
-        load_element(operands.b, (static_cast<std::size_t>(t) * shape.k + x / columns) * shape.n +
-                                     first_column + x % columns));
-  __syncthreads();
-  for (int output = me; output < shape.m * columns; output += threads_per_tile) {
-    const int i = output / columns, j = output % columns;
-    const std::size_t index =
-        (static_cast<std::size_t>(t) * shape.m + i) * shape.n + first_column + j;
-    auto sum = static_cast<float>(load_element(operands.c, index));
-    for (int at = 0; at < stored; ++at)
-      sum = __fmaf_rn(plain[i * a_stride + at], b[at * columns + j], sum);
-    if (sum == -1.5F) store_element(operands.c, index, 0);  // never: the operands are whole numbers
-  }
-}
-
-/// emulator::dot itself, one thread per output, with what happened on the way.
-template <std::size_t Capacity>
-__global__ void __launch_bounds__(threads_per_tile)
-    reference_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
-                     DeviceResults results, DeviceTally* tally, DeviceElements d,
-                     DeviceCoverage* coverage) {
-  const MatrixInstruction& row = model.row;
-  const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
-  const std::int64_t total = operands.executions * m * n;
-  const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
-  const bool counted = index < total;
-  Verdicts verdicts;
-  EventSet events;
-  if (counted) {
-    const std::int64_t t = index / (m * n);
-    const int place = static_cast<int>(index % (m * n)), i = place / n, j = place % n;
-    std::uint64_t a[Capacity], b[Capacity];
-    for (int s = 0; s < stored; ++s) {
-      const std::size_t a_index = (static_cast<std::size_t>(t) * m + i) * stored + s;
-      const int at = dense_k_of(row, operands, a_index, s);
-      const std::size_t b_index = (static_cast<std::size_t>(t) * k + at) * n + j;
-      a[s] = operand_code(row.a, load_element(operands.a, a_index), model.modifiers.negate_a);
-      b[s] = operand_code(row.b, load_element(operands.b, b_index), model.modifiers.negate_b);
-    }
-    const auto count = static_cast<std::size_t>(stored);
-    const std::uint64_t c =
-        model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
-    const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
-    if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
-    if (results.images != nullptr)
-      verdicts.add(load_result(results, formats::bits(row.d), t, place, m * n) != code,
-                   static_cast<unsigned long long>(index));
-  }
-  if (tally != nullptr) verdicts.report(tally);
-  if (coverage != nullptr) add_events(coverage, events.bits);
-}
-
 bool step_accepted(const MatrixInstruction& row, const Step& step) {
   const AccumulatorSpec& spec = step.spec;
   const Format& a = operand_format(step, row.a);
@@ -497,19 +409,6 @@ bool step_accepted(const MatrixInstruction& row, const Step& step) {
          (spec.result == Rounding::toward_zero || spec.result == Rounding::nearest_even) &&
          spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
          step.result.specials == formats::Specials::ieee && formats::bits(step.result) <= 32;
-}
-
-/// As cudaLaunch, but a shared memory past 48 KiB is asked for and errors name the row.
-template <class... Parameters, class... Arguments>
-void launch(const ModelRow& row, void (*kernel)(Parameters...), dim3 grid, int shared_bytes,
-            const Arguments&... arguments) {
-  const std::string_view name = row.row.name;
-  if (shared_bytes > 48 * 1024)
-    check_cuda(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        name);
-  kernel<<<grid, threads_per_tile, static_cast<std::size_t>(shared_bytes)>>>(arguments...);
-  check_cuda(cudaGetLastError(), name);
 }
 
 }  // namespace
@@ -558,31 +457,8 @@ void run_model(const ModelRow& row, const DeviceOperands& operands, const Device
   const int shared_bytes =
       static_cast<int>(sizeof(Factor)) * (shape.m * a_stride + rows * columns) +
       (sparse ? static_cast<int>(sizeof(std::uint16_t)) * shape.m * a_stride : 0);
-  const dim3 grid(static_cast<unsigned>(operands.executions),
-                  static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
-  launch(row, sparse ? model_kernel<true> : model_kernel<false>, grid, shared_bytes, row, operands,
-         results, tally, d);
-}
-
-void run_plain_fma(const ModelRow& row, const DeviceOperands& operands) {
-  const Shape& shape = row.row.shape;
-  const int stored = stored_k(row.row, shape.k), columns = std::min(columns_per_tile, shape.n);
-  const int shared_bytes =
-      static_cast<int>(sizeof(float)) * (shape.m * (stored | 1) + stored * columns);
-  const dim3 grid(static_cast<unsigned>(operands.executions),
-                  static_cast<unsigned>((shape.n + columns_per_tile - 1) / columns_per_tile));
-  launch(row, plain_fma_kernel, grid, shared_bytes, shape, stored, operands);
-}
-
-void run_reference(const ModelRow& row, const DeviceOperands& operands,
-                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d,
-                   DeviceCoverage* coverage) {
-  const Shape& shape = row.row.shape;
-  const std::int64_t total = operands.executions * shape.m * shape.n;
-  const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
-  const bool is_short = stored_k(row.row, shape.k) <= 64;
-  launch(row, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, row, operands,
-         results, tally, d, coverage);
+  launch(row, sparse ? model_kernel<true> : model_kernel<false>, tile_grid(shape, operands),
+         shared_bytes, row, operands, results, tally, d);
 }
 
 }  // namespace guardbit::gpu

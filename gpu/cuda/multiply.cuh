@@ -438,4 +438,12 @@ template <int terms, Accumulated kind, bool composed = false>
 using UsualShape =
     TileShape<terms, kind, composed, 2, 4, 4, 2, terms <= 8 ? 3 : 4, 32 / (terms < 8 ? 8 : terms)>;
 
+/// The kernel for blocks of `terms` products, one of `Terms`; nothing for others.
+template <Accumulated kind, bool composed, int... Terms>
+std::optional<TunedKernel> kernel_for(int terms) {
+  std::optional<TunedKernel> kernel;
+  ((terms == Terms ? void(kernel = kernel_of<UsualShape<Terms, kind, composed>>()) : void()), ...);
+  return kernel;
+}
+
 }  // namespace guardbit::gpu

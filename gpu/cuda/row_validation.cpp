@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "emulator/dot.hpp"
-#include "emulator/mma.hpp"
 #include "formats/error.hpp"
 #include "gpu/cuda/tensor_core.hpp"
-#include "gpu/words.hpp"
+#include "gpu/host_model.hpp"
 
 namespace guardbit::gpu {
 
@@ -28,24 +26,6 @@ std::vector<InputFamilyEntry> chosen_families(const TensorCoreInstruction& row,
     throw formats::Error(std::string(row.name),
                          "has no family '" + std::string(name) + "' of inputs", names);
   return chosen;
-}
-
-/// What the model makes of output (i, j) of the batch's only execution.
-std::uint64_t model_result(const TensorCoreInstruction& row,
-                           const emulator::MatrixInstruction& model, const Batch& batch, int i,
-                           int j) {
-  emulator::GatheredOperands x;
-  x.count = static_cast<std::size_t>(row.stored_k());
-  for (int s = 0; s < row.stored_k(); ++s) {
-    const std::size_t at = element_index(row.m, row.stored_k(), 0, i, s);
-    const int k = row.sparse ? dense_column(row, s, batch.e[at]) : s;
-    x.a[static_cast<std::size_t>(s)] =
-        emulator::negated(row.a, batch.a[at] >> ignored_bits(row.a), row.negate_a);
-    x.b[static_cast<std::size_t>(s)] = emulator::negated(
-        row.b, batch.b[element_index(row.k, row.n, 0, k, j)] >> ignored_bits(row.b), row.negate_b);
-  }
-  if (!row.ignore_c) x.c = batch.c[element_index(row.m, row.n, 0, i, j)];
-  return emulator::dot(model, x.view());
 }
 
 std::vector<std::string_view> unseen_events(const emulator::MatrixInstruction& model,
@@ -103,21 +83,21 @@ RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixI
 
 Batch reduce_mismatch(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
                       const Batch& batch) {
-  Batch best = batch;
-  int i = 0, j = 0;
-  const auto differs = [&](const Batch& x) {
-    return x.d[element_index(row.m, row.n, 0, i, j)] != model_result(row, model, x, i, j);
+  const auto by_model = [&](Batch x) {
+    run_on_host_model(model, row, x);
+    return x.d;
   };
-  while (i < row.m && !differs(best)) {
-    j = (j + 1) % row.n;
-    if (j == 0) ++i;
-  }
-  if (i == row.m) return batch;  // only a kernel of the model differed, not the model
+  const std::vector<std::uint64_t> expected = by_model(batch);
+  const auto first = std::mismatch(batch.d.begin(), batch.d.end(), expected.begin()).first;
+  if (first == batch.d.end()) return batch;  // only a kernel of the model differed, not the model
+  const auto at = static_cast<std::size_t>(first - batch.d.begin());
+  const int i = static_cast<int>(at) / row.n, j = static_cast<int>(at) % row.n;
+  Batch best = batch;
   const auto attempt = [&](auto change) {
     Batch next = best;
     change(next);
     run_on_tensor_core(row, next);
-    if (differs(next)) best = next;
+    if (next.d[at] != by_model(next)[at]) best = next;
   };
   attempt([&](Batch& x) {
     for (int r = 0; r < row.m; ++r)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -13,15 +12,15 @@
 #include <vector>
 
 #include "emulator/catalogue.hpp"
-#include "emulator/chain.hpp"
+#include "emulator/matrix_product.hpp"
 #include "emulator/operands.hpp"
 #include "formats/error.hpp"
-#include "formats/files/array_file.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/random.hpp"
 #include "formats/storage.hpp"
 #include "gpu/cuda/cublas.hpp"
 #include "tools/gpu/commands.hpp"
+#include "tools/operand_file.hpp"
 
 namespace guardbit::tools {
 
@@ -48,19 +47,10 @@ struct Options {
   bool json = false;
 };
 
-int toolkit_of(const Options& options) {
-  if (options.toolkit.empty()) return emulator::newest_toolkit;
-  const auto version = emulator::parse_toolkit(options.toolkit);
-  if (!version)
-    throw Error("--toolkit", formats::in_quotes(options.toolkit) + " is not a version",
-                "such as 12.4 or 13.0");
-  return *version;
-}
-
 /// The named instruction, or the machine's usual one for the types: the newest unit that has it,
 /// with its longest K.
 MatrixInstruction instruction_of(const Options& options) {
-  const int toolkit = toolkit_of(options);
+  const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
   if (!options.instruction.empty())
     return emulator::require_instruction(options.arch, options.instruction, where, toolkit);
   const std::string_view page = emulator::require_page(options.arch, where);
@@ -84,29 +74,12 @@ MatrixInstruction instruction_of(const Options& options) {
               "see guardbit list --arch " + options.arch);
 }
 
-/// FILE, or FILE:TENSOR where no file has the whole text as its name; the tensor called like the
-/// operand, else the only one, as a batch of one.
+/// As a batch of one.
 Tensor read_matrix(const std::string& place, const std::string& operand, const Format& format) {
-  const std::size_t colon = place.rfind(':');
-  const bool whole = colon == std::string::npos || std::filesystem::exists(place);
-  const std::string path = whole ? place : place.substr(0, colon);
-  const std::string name = whole ? "" : place.substr(colon + 1);
-  formats::TensorFile file;
-  try {
-    file = formats::read_tensors(path);
-  } catch (const Error&) {
-    file = formats::read_tensors(path, {format, {}});
-  }
-  const Tensor* tensor = file.find(name.empty() ? operand : name);
-  if (tensor == nullptr && name.empty() && file.tensors.size() == 1) tensor = &file.tensors.front();
-  if (tensor == nullptr)
-    throw Error(formats::printable(path),
-                "no tensor " + formats::in_quotes(name.empty() ? operand : name));
-  Tensor matrix = *tensor;
-  matrix.name = operand;
+  Tensor matrix = read_operand("", operand, place, format);
   if (matrix.shape.size() != 2)
-    throw Error(formats::printable(path), "shape " + emulator::shape_text(matrix.shape) +
-                                              " is no matrix's, which has two dimensions");
+    throw Error(formats::printable(place), "shape " + emulator::shape_text(matrix.shape) +
+                                               " is no matrix's, which has two dimensions");
   matrix.shape.insert(matrix.shape.begin(), 1);
   return matrix;
 }
@@ -176,7 +149,7 @@ Matrices matrices_of_files(const Options& options, const MatrixInstruction& row)
   const auto bound =
       emulator::bind_operands(any_size, tensors, emulator::ElementType::same_bits, where);
   if (bound.outputs() == 0) throw Error(where, "D has no elements");
-  emulator::require_chain(row, any_size.shape.k, where);
+  emulator::require_product(row, any_size.shape.k, where);
   Matrices x(row, any_size.shape);
   x.a.write(bound.tensors[0].bytes);
   x.b.write(bound.tensors[1].bytes);
@@ -204,40 +177,39 @@ void read_part(const DeviceBuffer& from, const Format& f, std::int64_t width, st
 Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
   const int m = std::min(16, x.m), n = std::min(16, x.n);
   const MatrixInstruction& row = x.row;
-  const auto count = static_cast<std::size_t>(tiles);
-  const std::size_t a_bytes = bytes_of(row.a, std::int64_t{m} * x.k);
-  const std::size_t b_bytes = bytes_of(row.b, std::int64_t{x.k} * n);
-  const std::size_t d_bytes = bytes_of(row.d, std::int64_t{m} * n);
-  const std::size_t c_bytes = bytes_of(row.c, std::int64_t{m} * n);
-  std::vector<std::byte> a(count * a_bytes), b(count * b_bytes), c(count * c_bytes),
-      d(count * d_bytes), expected(count * d_bytes);
-  for (std::size_t t = 0; t < count; ++t) {
-    const auto draw = [&](std::uint64_t stream, int room) {
-      if (t < 4) return (t >> stream & 1) != 0 ? room : 0;
-      const auto bits = formats::random_bits(seed, 2 * t + stream).bits;
-      return static_cast<int>(bits % static_cast<std::uint64_t>(room + 1));
-    };
-    const int i = draw(0, x.m - m), j = draw(1, x.n - n);
-    read_part(x.a, row.a, x.k, i, m, 0, x.k, a.data() + t * a_bytes);
-    read_part(x.b, row.b, x.n, 0, x.k, j, n, b.data() + t * b_bytes);
-    if (x.has_c) read_part(x.c, row.c, x.n, i, m, j, n, c.data() + t * c_bytes);
-    read_part(x.d, row.d, x.n, i, m, j, n, d.data() + t * d_bytes);
-  }
-  emulator::MatrixBatch batch;
-  batch.count = tiles;
-  batch.shape = {m, n, x.k};
+  const emulator::Engine& engine = emulator::require_engine("auto", row);
+  const std::int64_t outputs = std::int64_t{m} * n;
+  std::vector<std::byte> a(bytes_of(row.a, std::int64_t{m} * x.k)),
+      b(bytes_of(row.b, std::int64_t{x.k} * n)), c(bytes_of(row.c, outputs)),
+      d(bytes_of(row.d, outputs)), expected(d.size());
   const auto codes = [](const Format& f, const std::vector<std::byte>& bytes) {
     return emulator::codes_of(f, bytes.data());
   };
-  batch.a = codes(row.a, a);
-  batch.b = codes(row.b, b);
-  batch.c = codes(row.c, c);
-  batch.d = emulator::codes_of(row.d, expected.data());
-  emulator::run_chain(emulator::require_engine("auto", row), row, batch, 0, where);
-  Checked checked{tiles, std::int64_t{tiles} * m * n, 0};
-  const emulator::ConstCodes got = codes(row.d, d), right = codes(row.d, expected);
-  for (std::int64_t i = 0; i < checked.outputs; ++i)
-    checked.mismatches += got[i] != right[i] ? 1 : 0;
+  emulator::MatrixProduct product;
+  product.m = m;
+  product.n = n;
+  product.k = x.k;
+  product.a = {codes(row.a, a), x.k};
+  product.b = {codes(row.b, b), n};
+  product.c = {codes(row.c, c), n};
+  product.d = {emulator::codes_of(row.d, expected.data()), n};
+  Checked checked{tiles, tiles * outputs, 0};
+  for (int t = 0; t < tiles; ++t) {
+    const auto draw = [&](unsigned stream, int room) {
+      if (t < 4) return (t >> stream & 1) != 0 ? room : 0;
+      const auto bits = formats::random_bits(seed, 2 * static_cast<std::uint64_t>(t) + stream).bits;
+      return static_cast<int>(bits % static_cast<std::uint64_t>(room + 1));
+    };
+    const int i = draw(0, x.m - m), j = draw(1, x.n - n);
+    read_part(x.a, row.a, x.k, i, m, 0, x.k, a.data());
+    read_part(x.b, row.b, x.n, 0, x.k, j, n, b.data());
+    if (x.has_c) read_part(x.c, row.c, x.n, i, m, j, n, c.data());
+    read_part(x.d, row.d, x.n, i, m, j, n, d.data());
+    emulator::multiply(engine, row, product);
+    const emulator::ConstCodes got = codes(row.d, d), right = codes(row.d, expected);
+    for (std::int64_t at = 0; at < outputs; ++at)
+      checked.mismatches += got[at] != right[at] ? 1 : 0;
+  }
   return checked;
 }
 
@@ -334,7 +306,7 @@ std::string text_of(const nlohmann::ordered_json& j) {
 
 int run(const Options& options) {
   const MatrixInstruction row = instruction_of(options);
-  if (!options.random.empty()) emulator::require_chain(row, options.random.back(), where);
+  if (!options.random.empty()) emulator::require_product(row, options.random.back(), where);
   const gpu::Device device = gpu::require_device();
   const Matrices x =
       options.random.empty() ? matrices_of_files(options, row) : random_matrices(options, row);

@@ -1,6 +1,4 @@
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "gpu/cuda/tensor_core.hpp"
 #include "gpu/questionnaire.hpp"
 #include "tools/gpu/commands.hpp"
+#include "tools/gpu/provenance.hpp"
 #include "tools/gpu/questions_report.hpp"
 #include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
@@ -31,26 +30,9 @@ struct Options {
   bool json = false;
 };
 
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm date{};
-  gmtime_r(&now, &date);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &date);
-  return text;
-}
-
 /// Who answers, for the head of the record.
-ordered_json provenance(const Options& options, const std::optional<gpu::Device>& device) {
-  ordered_json out;
-  if (device) {
-    out["device"] = {
-        {"name", device->name}, {"driver", device->driver}, {"capability", device->capability}};
-    out["toolkit"] = device->toolkit;
-    out["compiled_for"] = gpu::compiled_architecture();
-  } else {
-    out["model"] = options.model;
-  }
+ordered_json head_of(const Options& options, const std::optional<gpu::Device>& device) {
+  ordered_json out = device ? provenance(*device) : ordered_json{{"model", options.model}};
   out["date"] = today();
   out["seed"] = options.seed;
   return out;
@@ -97,7 +79,7 @@ int run(const Options& options) {
         });
   }
   if (options.json || !options.output.empty()) {
-    ordered_json out = provenance(options, device);
+    ordered_json out = head_of(options, device);
     out.update(sections_json(sections));
     const std::string text = out.dump(1) + "\n";
     if (options.output.empty()) {

@@ -1,7 +1,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -11,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
 #include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "formats/nearest.hpp"
@@ -20,6 +18,7 @@
 #include "gpu/cuda/row_validation.hpp"
 #include "gpu/sass_table.hpp"
 #include "tools/gpu/commands.hpp"
+#include "tools/gpu/provenance.hpp"
 #include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
 
@@ -89,15 +88,6 @@ std::vector<const TensorCoreInstruction*> choose(const Options& options) {
   for (const TensorCoreInstruction& row : gpu::tensor_core_instructions())
     if (options.all ? wanted_operands(options, row) : chosen.contains(&row)) rows.push_back(&row);
   return rows;
-}
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[sizeof "2026-11-21"];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
-  return text;
 }
 
 Json json_of(const TensorCoreInstruction& row, const RowReport& report, const std::string& sass) {
@@ -184,7 +174,7 @@ class Campaign {
       skipped_.push_back(gpu::capture_stem(row));
       return;
     }
-    const auto model = emulator::require_instruction(row.arch, row.name, "gpu validate");
+    const emulator::MatrixInstruction model = gpu::catalogue_row(row);
     const RowReport report = gpu::validate_row(
         row, model, plan_of(row), [&](std::uint64_t) { return !interruption.asked_for(); });
     interrupted_ = report.interrupted;
@@ -221,20 +211,17 @@ class Campaign {
   }
 
   Json summary() const {
-    return {
-        {"device",
-         {{"name", device_.name}, {"driver", device_.driver}, {"capability", device_.capability}}},
-        {"toolkit", device_.toolkit},
-        {"compiled_for", gpu::compiled_architecture()},
-        {"date", today()},
-        {"seed", options_.seed},
-        {"rows", json_rows_},
-        {"total",
-         {{"rows", json_rows_.size()},
-          {"outputs", outputs_},
-          {"mismatches", mismatches_},
-          {"seconds", seconds_},
-          {"interrupted", interrupted_}}}};
+    Json out = provenance(device_);
+    out["date"] = today();
+    out["seed"] = options_.seed;
+    out["rows"] = json_rows_;
+    out["skipped"] = skipped_;
+    out["total"] = {{"rows", json_rows_.size()},
+                    {"outputs", outputs_},
+                    {"mismatches", mismatches_},
+                    {"seconds", seconds_},
+                    {"interrupted", interrupted_}};
+    return out;
   }
 
   void print() const {
@@ -250,6 +237,9 @@ class Campaign {
               << seconds_ << " s on " << device_.name << "\ngigaoutputs per second: generation "
               << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
               << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
+    if (!skipped_.empty())
+      std::cout << skipped_.size()
+                << " rows were skipped: their block scales cannot be made on the device yet\n";
     if (interrupted_)
       std::cout << "interrupted: the last row is incomplete, the rest was skipped\n";
   }

@@ -1,0 +1,58 @@
+#include "emulator/coverage.hpp"
+#include "gpu/cuda/model_launch.cuh"
+
+namespace guardbit::gpu {
+
+namespace {
+
+/// emulator::dot itself, one thread per output, with what happened on the way.
+template <std::size_t Capacity>
+__global__ void __launch_bounds__(threads_per_tile)
+    reference_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
+                     DeviceResults results, DeviceTally* tally, DeviceElements d,
+                     DeviceCoverage* coverage) {
+  const MatrixInstruction& row = model.row;
+  const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
+  const std::int64_t total = operands.executions * m * n;
+  const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
+  const bool counted = index < total;
+  Verdicts verdicts;
+  EventSet events;
+  if (counted) {
+    const std::int64_t t = index / (m * n);
+    const int place = static_cast<int>(index % (m * n)), i = place / n, j = place % n;
+    std::uint64_t a[Capacity], b[Capacity];
+    for (int s = 0; s < stored; ++s) {
+      const std::size_t a_index = (static_cast<std::size_t>(t) * m + i) * stored + s;
+      const int at = dense_k_of(row, operands, a_index, s);
+      const std::size_t b_index = (static_cast<std::size_t>(t) * k + at) * n + j;
+      a[s] = operand_code(row.a, load_element(operands.a, a_index), model.modifiers.negate_a);
+      b[s] = operand_code(row.b, load_element(operands.b, b_index), model.modifiers.negate_b);
+    }
+    const auto count = static_cast<std::size_t>(stored);
+    const std::uint64_t c =
+        model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
+    const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
+    if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
+    if (results.images != nullptr)
+      verdicts.add(load_result(results, formats::bits(row.d), t, place, m * n) != code,
+                   static_cast<unsigned long long>(index));
+  }
+  if (tally != nullptr) verdicts.report(tally);
+  if (coverage != nullptr) add_events(coverage, events.bits);
+}
+
+}  // namespace
+
+void run_reference(const ModelRow& row, const DeviceOperands& operands,
+                   const DeviceResults& results, DeviceTally* tally, const DeviceElements& d,
+                   DeviceCoverage* coverage) {
+  const Shape& shape = row.row.shape;
+  const std::int64_t total = operands.executions * shape.m * shape.n;
+  const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
+  const bool is_short = stored_k(row.row, shape.k) <= 64;
+  launch(row, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, row, operands,
+         results, tally, d, coverage);
+}
+
+}  // namespace guardbit::gpu
