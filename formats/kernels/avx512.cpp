@@ -6,6 +6,7 @@
 
 #include "formats/kernels/isa.hpp"
 #include "formats/kernels/kernels.hpp"
+#include "formats/kernels/philox_keys.hpp"
 
 #if defined(__x86_64__)
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "formats/kernels/kernels.hpp"
+#include "formats/kernels/philox_keys.hpp"
 #include "formats/kernels/plan.hpp"
 
 // The kernels over any Lanes (PortableLanes says what those are). Every function is a template over
@@ -28,37 +30,70 @@ class Narrower {
         sign_shift_(Lanes::set(plan.sign_shift)),
         sign_mask_(Lanes::set(plan.sign_mask)) {}
 
-  /// Codes of words. The significand is shifted right by the distance from its last bit to the
-  /// destination's unit at its exponent, after an addend that makes the truncation a rounding:
-  /// with the kept bits' last bit `odd` and s bits lost, (significand + addend) >> s is one more
-  /// than significand >> s exactly when the lost part plus the addend reaches 2^s. To nearest even
-  /// that is 2^(s-1) - 1 + odd, to nearest away 2^(s-1), away from zero 2^s - 1, to odd 2^s - 1
-  /// where the last bit is even. Adding the kept bits to the exponent's field lets a carry move
-  /// into it, as in `encode`.
-  [[gnu::always_inline]] Word operator()(Word word, Word random) const {
+  /// Magnitudes of words, before anything is made of those past the largest. The significand is
+  /// shifted right by the distance from its last bit to the destination's unit at its exponent,
+  /// after an addend that makes the truncation a rounding: with the kept bits' last bit `odd` and s
+  /// bits lost, (significand + addend) >> s is one more than significand >> s exactly when the lost
+  /// part plus the addend reaches 2^s. To nearest even the addend is 2^(s-1) - 1 + odd, to nearest
+  /// away 2^(s-1), away from zero 2^s - 1, to odd 2^s - 1 where the last bit is even. Adding the
+  /// kept bits to the exponent's field lets a carry move into it, as in `encode`.
+  [[gnu::always_inline]] Word magnitude_code(Word word, Word random) const {
     if constexpr (signs == Signs::none) word = word & Lanes::set(plan_.read_mask);
     const Word magnitude = word & Lanes::set(0x7FFFFFFF);
-    Word kept;
     if constexpr (alignment == Alignment::same_exponents) {
-      kept = round(magnitude, shift_, word, random);
+      return round(magnitude, shift_, word, random);
     } else {
       Word field = magnitude >> Lanes::set(23);
       Word significand = (magnitude & Lanes::set(0x7FFFFF)) | Lanes::set(0x800000);
       if constexpr (alignment == Alignment::any) normalise(magnitude, field, significand);
       const Word below = Lanes::excess(lowest_, field);
-      kept = round(significand, shift_ + below, word, random) +
+      return round(significand, shift_ + below, word, random) +
              Lanes::shift_left(Lanes::excess(field, offset_lowest_), fraction_bits_);
     }
-    Word code = with_sign(word, kept);
-    Mask exceptional = Lanes::at_least(kept, first_exceptional_);
-    if constexpr (signs == Signs::none) {
-      exceptional = Lanes::either(
-          exceptional,
-          Lanes::at_least(word & Lanes::set(plan_.negative_is_exceptional), Lanes::set(1)));
+  }
+
+  /// Which magnitudes `judge` must see.
+  [[gnu::always_inline]] Mask is_exceptional(Word word, Word kept) const {
+    const Mask large = Lanes::at_least(kept, first_exceptional_);
+    if constexpr (signs != Signs::none) return large;
+    const Word negative = word & Lanes::set(plan_.negative_is_exceptional);
+    return Lanes::either(large, Lanes::at_least(negative, Lanes::set(1)));
+  }
+
+  [[gnu::always_inline]] Word with_sign(Word word, Word kept) const {
+    if constexpr (signs == Signs::none) return kept;
+    if constexpr (signs == Signs::complement) {
+      const Word negative = Lanes::negative(word);
+      return ((kept ^ negative) - negative) & Lanes::set(plan_.code_mask);
     }
-    if (Lanes::any(exceptional)) [[unlikely]]
-      code = judge(word, magnitude, kept, code);
-    return code;
+    const Word sign = Lanes::shift_right(word, sign_shift_) & sign_mask_;
+    if constexpr (signs == Signs::bit) return kept | sign;
+    return Lanes::select(Lanes::equal(kept, Lanes::set(0)), kept, kept | sign);
+  }
+
+  /// The codes where some magnitude may be none of the format's.
+  [[gnu::always_inline]] Word judge(Word word, Word kept) const {
+    if constexpr (signs == Signs::none) word = word & Lanes::set(plan_.read_mask);
+    const Word magnitude = word & Lanes::set(0x7FFFFFFF);
+    const Word negative = Lanes::negative(word);
+    const auto by_sign = [&](const std::array<std::uint32_t, 2>& pair) {
+      return Lanes::set(pair[0]) ^ (negative & Lanes::set(pair[0] ^ pair[1]));
+    };
+    const Word past_largest = by_sign(plan_.largest) + Lanes::set(1);
+    Word result = Lanes::select(Lanes::at_least(kept, past_largest), by_sign(plan_.overflow),
+                                with_sign(word, kept));
+    if constexpr (signs == Signs::none) {
+      const Word below_zero =
+          negative & magnitude & Lanes::negative(Lanes::set(plan_.negative_is_exceptional));
+      result = Lanes::select(Lanes::at_least(below_zero, Lanes::set(1)),
+                             Lanes::set(plan_.negative_finite), result);
+    }
+    const Word infinity = Lanes::set(0x7F800000);
+    result = Lanes::select(Lanes::at_least(magnitude, infinity), by_sign(plan_.infinity), result);
+    const Word payload = Lanes::shift_right(magnitude, Lanes::set(23) - fraction_bits_) &
+                         Lanes::set(plan_.payload_mask);
+    return Lanes::select(Lanes::at_least(magnitude, infinity + Lanes::set(1)),
+                         by_sign(plan_.nan) + payload, result);
   }
 
  private:
@@ -111,39 +146,6 @@ class Narrower {
     }
   }
 
-  [[gnu::always_inline]] Word with_sign(Word word, Word kept) const {
-    if constexpr (signs == Signs::none) return kept;
-    if constexpr (signs == Signs::complement) {
-      const Word negative = Lanes::negative(word);
-      return ((kept ^ negative) - negative) & Lanes::set(plan_.code_mask);
-    }
-    const Word sign = Lanes::shift_right(word, sign_shift_) & sign_mask_;
-    if constexpr (signs == Signs::bit) return kept | sign;
-    return Lanes::select(Lanes::equal(kept, Lanes::set(0)), kept, kept | sign);
-  }
-
-  /// The codes where some magnitude may be none of the format's.
-  Word judge(Word word, Word magnitude, Word kept, Word code) const {
-    const Word negative = Lanes::negative(word);
-    const auto by_sign = [&](const std::array<std::uint32_t, 2>& pair) {
-      return Lanes::set(pair[0]) ^ (negative & Lanes::set(pair[0] ^ pair[1]));
-    };
-    const Word past_largest = by_sign(plan_.largest) + Lanes::set(1);
-    Word result = Lanes::select(Lanes::at_least(kept, past_largest), by_sign(plan_.overflow), code);
-    if constexpr (signs == Signs::none) {
-      const Word below_zero =
-          negative & magnitude & Lanes::negative(Lanes::set(plan_.negative_is_exceptional));
-      result = Lanes::select(Lanes::at_least(below_zero, Lanes::set(1)),
-                             Lanes::set(plan_.negative_finite), result);
-    }
-    const Word infinity = Lanes::set(0x7F800000);
-    result = Lanes::select(Lanes::at_least(magnitude, infinity), by_sign(plan_.infinity), result);
-    const Word payload = Lanes::shift_right(magnitude, Lanes::set(23) - fraction_bits_) &
-                         Lanes::set(plan_.payload_mask);
-    return Lanes::select(Lanes::at_least(magnitude, infinity + Lanes::set(1)),
-                         by_sign(plan_.nan) + payload, result);
-  }
-
   const Narrowing& plan_;
   Word shift_, lowest_, offset_lowest_, fraction_bits_, first_exceptional_, sign_shift_, sign_mask_;
 };
@@ -155,17 +157,26 @@ void narrow_loop(const Narrowing& plan, const std::byte* words, const std::uint3
   const Narrower<Lanes, alignment, rounding, signs> narrower(plan);
   constexpr std::size_t step = 4 * Lanes::count;
   constexpr std::size_t bytes = Lanes::count * sizeof(std::uint32_t);
-  const auto code_of = [&](std::size_t index, std::size_t part) {
-    Word bits{};
-    if constexpr (rounding == RoundingClass::stochastic)
-      std::memcpy(&bits, random + index + part * Lanes::count, sizeof bits);
-    return narrower(Lanes::load(words + index * sizeof(std::uint32_t) + part * bytes), bits);
-  };
   for (std::size_t i = 0; i < count; i += step) {
-    Word x0 = code_of(i, 0);
-    Word x1 = code_of(i, 1);
-    Word x2 = code_of(i, 2);
-    Word x3 = code_of(i, 3);
+    std::array<Word, 4> word;
+    std::array<Word, 4> code;
+    for (std::size_t part = 0; part < 4; ++part) {
+      Word bits{};
+      if constexpr (rounding == RoundingClass::stochastic)
+        std::memcpy(&bits, random + i + part * Lanes::count, sizeof bits);
+      word[part] = Lanes::load(words + i * sizeof(std::uint32_t) + part * bytes);
+      code[part] = narrower.magnitude_code(word[part], bits);
+    }
+    const auto exceptional = [&](std::size_t part) {
+      return narrower.is_exceptional(word[part], code[part]);
+    };
+    const bool any = Lanes::any(Lanes::either(Lanes::either(exceptional(0), exceptional(1)),
+                                              Lanes::either(exceptional(2), exceptional(3))));
+    for (std::size_t part = 0; part < 4; ++part) {
+      code[part] =
+          any ? narrower.judge(word[part], code[part]) : narrower.with_sign(word[part], code[part]);
+    }
+    const auto [x0, x1, x2, x3] = code;
     std::byte* const at = codes + i * (container / 8);
     if constexpr (container == 8) {
       Lanes::store8(at, x0, x1, x2, x3, stream);
@@ -287,8 +298,9 @@ void widen(const Widening& plan, const std::byte* codes, std::byte* words, std::
 template <class Lanes>
 void random_words(std::uint64_t seed, std::uint64_t first, std::uint32_t* words,
                   std::size_t count) {
+  const PhiloxKeys keys = philox_keys(seed);
   for (std::size_t i = 0; i < count; i += Lanes::random_step)
-    Lanes::random_words(seed, first + i, words + i);
+    Lanes::random_words(keys, first + i, words + i);
 }
 
 /// Eight codes at a time: pairs, then pairs of pairs, move together.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/kernels/philox_keys.hpp"
+
 namespace guardbit::formats::kernels {
 
 /// PortableLanes' members for 8 lanes of AVX2. Include it where the target allows that.
@@ -65,7 +67,7 @@ struct Avx2Lanes {
   static void finish_streams() { _mm_sfence(); }
 
   static constexpr std::size_t random_step = 16;
-  static void random_words(std::uint64_t seed, std::uint64_t first, std::uint32_t* words) {
+  static void random_words(const PhiloxKeys& keys, std::uint64_t first, std::uint32_t* words) {
     // As with AVX-512: a word of a counter in the low half of each 64-bit lane.
     const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
     const __m256i counter = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first / 4)),
@@ -74,19 +76,15 @@ struct Avx2Lanes {
     __m256i c1 = _mm256_srli_epi64(counter, 32);
     __m256i c2 = _mm256_setzero_si256();
     __m256i c3 = _mm256_setzero_si256();
-    auto key0 = static_cast<std::uint32_t>(seed);
-    auto key1 = static_cast<std::uint32_t>(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const __m256i product0 = _mm256_mul_epu32(c0, _mm256_set1_epi64x(0xD2511F53));
-      const __m256i product1 = _mm256_mul_epu32(c2, _mm256_set1_epi64x(0xCD9E8D57));
+    for (const auto& key : keys) {
+      const __m256i product0 = _mm256_mul_epu32(c0, _mm256_set1_epi64x(philox_multipliers[0]));
+      const __m256i product1 = _mm256_mul_epu32(c2, _mm256_set1_epi64x(philox_multipliers[1]));
       c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product1, 32), c1),
-                            _mm256_set1_epi64x(key0));
+                            _mm256_set1_epi64x(static_cast<long long>(key[0])));
       c1 = product1;
       c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product0, 32), c3),
-                            _mm256_set1_epi64x(key1));
+                            _mm256_set1_epi64x(static_cast<long long>(key[1])));
       c3 = product0;
-      key0 += 0x9E3779B9U;
-      key1 += 0xBB67AE85U;
     }
     const __m256i first_half =
         _mm256_or_si256(_mm256_and_si256(c0, low), _mm256_slli_epi64(c1, 32));

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/kernels/philox_keys.hpp"
+
 namespace guardbit::formats::kernels {
 
 /// PortableLanes' members for 16 lanes of AVX-512 (F, BW, DQ, VL). Include it where the target
@@ -64,7 +66,7 @@ struct Avx512Lanes {
   static void finish_streams() { _mm_sfence(); }
 
   static constexpr std::size_t random_step = 32;
-  static void random_words(std::uint64_t seed, std::uint64_t first, std::uint32_t* words) {
+  static void random_words(const PhiloxKeys& keys, std::uint64_t first, std::uint32_t* words) {
     // Eight counters, each word of one in the low half of a 64-bit lane; what the products leave
     // in the upper halves is never multiplied.
     const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
@@ -74,19 +76,15 @@ struct Avx512Lanes {
     __m512i c1 = _mm512_srli_epi64(counter, 32);
     __m512i c2 = _mm512_setzero_si512();
     __m512i c3 = _mm512_setzero_si512();
-    auto key0 = static_cast<std::uint32_t>(seed);
-    auto key1 = static_cast<std::uint32_t>(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const __m512i product0 = _mm512_mul_epu32(c0, _mm512_set1_epi64(0xD2511F53));
-      const __m512i product1 = _mm512_mul_epu32(c2, _mm512_set1_epi64(0xCD9E8D57));
+    for (const auto& key : keys) {
+      const __m512i product0 = _mm512_mul_epu32(c0, _mm512_set1_epi64(philox_multipliers[0]));
+      const __m512i product1 = _mm512_mul_epu32(c2, _mm512_set1_epi64(philox_multipliers[1]));
       c0 = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(product1, 32), c1),
-                            _mm512_set1_epi64(key0));
+                            _mm512_set1_epi64(static_cast<long long>(key[0])));
       c1 = product1;
       c2 = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(product0, 32), c3),
-                            _mm512_set1_epi64(key1));
+                            _mm512_set1_epi64(static_cast<long long>(key[1])));
       c3 = product0;
-      key0 += 0x9E3779B9U;
-      key1 += 0xBB67AE85U;
     }
     const __m512i first_half =
         _mm512_or_si512(_mm512_and_si512(c0, low), _mm512_slli_epi64(c1, 32));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "formats/kernels/philox_keys.hpp"
 #include "formats/random.hpp"
 
 namespace guardbit::formats::kernels {
@@ -57,12 +58,12 @@ struct PortableLanes {
   static void finish_streams() {}
 
   /// The words of random_bits for the elements [first, first + 16), first a multiple of 4.
-  static void random_words(std::uint64_t seed, std::uint64_t first, std::uint32_t* words) {
+  static void random_words(const PhiloxKeys& keys, std::uint64_t first, std::uint32_t* words) {
     for (std::uint64_t block = 0; block < 4; ++block) {
       const std::uint64_t counter = first / 4 + block;
       const auto four = philox4x32(
           {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0},
-          {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+          {static_cast<std::uint32_t>(keys[0][0]), static_cast<std::uint32_t>(keys[0][1])});
       std::memcpy(words + 4 * block, four.data(), sizeof four);
     }
   }
