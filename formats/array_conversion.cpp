@@ -8,7 +8,6 @@
 
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/kernels/scale.hpp"
 #include "formats/parallel.hpp"
 #include "formats/random.hpp"
 #include "formats/storage.hpp"
@@ -81,28 +80,27 @@ bool ArrayConversion::prepare_scale() {
   if (options_.source && *options_.source != fp32 && *options_.source != fp64) return false;
   int exponent = 0;
   if (options_.scale) {
-    negates_ = options_.scale->negative;
     exponent = exponent_of(*options_.scale);
     constexpr int in_fp64 = 800;  // FP32's numbers times such powers stay in FP64's normal range
     if (options_.source == fp64 &&
         (!is_power_of_two(*options_.scale) || std::abs(exponent) > in_fp64))
       return false;
     if (options_.source == fp32) {
-      product_ = options_.scale;
+      multiplication_ = kernels::multiplication(*options_.scale);
       exponent = 0;
-    } else if (!is_power_of_two(*options_.scale)) {
-      product_ = options_.scale;
+    } else if (options_.scale->negative || !is_power_of_two(*options_.scale)) {
+      multiplication_ = kernels::odd_multiplication(*options_.scale);
       ++exponent;  // the product takes a factor from 1/2 to 1
     }
   }
   narrowing_ =
       kernels::narrowing(to_, options_.rounding, options_.overflow, exponent, options_.random_bits);
   if (!narrowing_) return false;
-  return !product_ ||
+  return !multiplication_ || multiplication_->nearest ||
          (options_.rounding != Rounding::stochastic && kernels::keeps_odd_products(to_, exponent));
 }
 
-bool ArrayConversion::reads_words() const { return from_ == fp32 && !product_ && !negates_; }
+bool ArrayConversion::reads_words() const { return from_ == fp32 && !multiplication_; }
 
 void ArrayConversion::operator()(std::span<const std::byte> input, std::span<std::byte> output,
                                  std::size_t count) const {
@@ -203,13 +201,12 @@ void ArrayConversion::convert_granules(const std::byte* input, std::byte* output
 void ArrayConversion::narrow(const std::byte* codes, std::byte* results, std::size_t first,
                              std::size_t count, bool stream, Buffers& buffers) const {
   const std::byte* words = codes;
-  if (!reads_words()) {
-    kernels_->widen(*widening_, codes, buffers.words.data(), count);
-    if (product_ && options_.source == fp32)
-      kernels::multiply_to_nearest(*product_, buffers.words.data(), count);
-    if (product_ && options_.source != fp32)
-      kernels::multiply_to_odd(*product_, buffers.words.data(), count);
-    if (negates_) kernels::negate(buffers.words.data(), count);
+  if (from_ != fp32) {
+    kernels_->widen(*widening_, words, buffers.words.data(), count);
+    words = buffers.words.data();
+  }
+  if (multiplication_) {
+    kernels_->multiply(*multiplication_, words, buffers.words.data(), count);
     words = buffers.words.data();
   }
   const std::uint32_t* random = nullptr;

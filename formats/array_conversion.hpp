@@ -58,8 +58,7 @@ class ArrayConversion {
   bool unpacks_ = false, packs_ = false;       ///< codes that do not lie in whole bytes
   std::optional<kernels::Widening> widening_;  ///< nothing for what are FP32 words already
   std::optional<kernels::Narrowing> narrowing_;
-  std::optional<Value> product_;  ///< multiplies the words, before the narrowing's own scale
-  bool negates_ = false;
+  std::optional<kernels::Multiplication> multiplication_;  ///< before the narrowing's own scale
   kernels::ByteTable table_{};
 };
 

@@ -13,6 +13,25 @@
 // them, so that each translation unit has its own, compiled for its own CPU.
 namespace guardbit::formats::kernels {
 
+/// Raises the exponent fields of FP32 magnitudes so that a subnormal's is its own exponent's, and
+/// moves its leading bit to where a normal number's is. An integer below 2^23 is an FP32 number
+/// exactly, 2^149 times the subnormal. Zero has neither field nor significand.
+template <class Lanes>
+[[gnu::always_inline]] inline void normalise(typename Lanes::Word magnitude,
+                                             typename Lanes::Word& field,
+                                             typename Lanes::Word& significand) {
+  const auto as_float = Lanes::float_of(magnitude);
+  const auto subnormal_field =
+      (as_float >> Lanes::set(23)) + Lanes::set(raised_field) - Lanes::set(149);
+  const auto subnormal = (as_float & Lanes::set(0x7FFFFF)) | Lanes::set(0x800000);
+  const auto is_normal = Lanes::at_least(magnitude, Lanes::set(0x800000));
+  const auto is_zero = Lanes::equal(magnitude, Lanes::set(0));
+  field = Lanes::select(is_normal, field + Lanes::set(raised_field), subnormal_field);
+  field = Lanes::select(is_zero, Lanes::set(0), field);
+  significand = Lanes::select(is_normal, significand, subnormal);
+  significand = Lanes::select(is_zero, Lanes::set(0), significand);
+}
+
 /// A Narrowing in registers.
 template <class Lanes, Alignment alignment, RoundingClass rounding, Signs signs>
 class Narrower {
@@ -45,7 +64,10 @@ class Narrower {
     } else {
       Word field = magnitude >> Lanes::set(23);
       Word significand = (magnitude & Lanes::set(0x7FFFFF)) | Lanes::set(0x800000);
-      if constexpr (alignment == Alignment::any) normalise(magnitude, field, significand);
+      if constexpr (alignment == Alignment::any) {
+        normalise<Lanes>(magnitude, field, significand);
+        significand = significand + significand;  // at least one bit lies below every unit
+      }
       const Word below = Lanes::excess(lowest_, field);
       return round(significand, shift_ + below, word, random) +
              Lanes::shift_left(Lanes::excess(field, offset_lowest_), fraction_bits_);
@@ -97,24 +119,6 @@ class Narrower {
   }
 
  private:
-  /// Raises the fields so that a subnormal's is its own exponent's, and doubles the significands,
-  /// so that at least one bit lies below every unit. An integer below 2^23 is an FP32 number
-  /// exactly, 2^149 times the subnormal.
-  [[gnu::always_inline]] static void normalise(Word magnitude, Word& field, Word& significand) {
-    const Word raised = field + Lanes::set(raised_field);
-    const Word as_float = Lanes::float_of(magnitude);
-    const Word subnormal_field =
-        (as_float >> Lanes::set(23)) + Lanes::set(raised_field) - Lanes::set(149);
-    const Word subnormal = (as_float & Lanes::set(0x7FFFFF)) | Lanes::set(0x800000);
-    const Mask is_normal = Lanes::at_least(magnitude, Lanes::set(0x800000));
-    const Mask is_zero = Lanes::equal(magnitude, Lanes::set(0));
-    field =
-        Lanes::select(is_zero, Lanes::set(0), Lanes::select(is_normal, raised, subnormal_field));
-    significand =
-        Lanes::select(is_zero, Lanes::set(0), Lanes::select(is_normal, significand, subnormal));
-    significand = significand + significand;
-  }
-
   [[gnu::always_inline]] Word round(Word significand, Word shift, Word word, Word random) const {
     const Word one = Lanes::set(1);
     if constexpr (rounding == RoundingClass::nearest_even) {
@@ -295,6 +299,58 @@ void widen(const Widening& plan, const std::byte* codes, std::byte* words, std::
   }
 }
 
+/// FP32 words of products. high_product gives 32 bits of a significand's product with the factor,
+/// the last one set if any below is: rounded to odd, with more than two bits below FP32's last
+/// place, so that rounding it gives what rounding the product itself does.
+template <class Lanes, bool nearest>
+void multiply_loop(const Multiplication& plan, const std::byte* words, std::byte* products,
+                   std::size_t count) {
+  using Word = typename Lanes::Word;
+  const Multiplication here = plan;  // so that no store seems to change it
+  const Word one = Lanes::set(1);
+  const Word sign_bit = Lanes::set(0x80000000);
+  const Word infinity = Lanes::set(0x7F800000);
+  for (std::size_t i = 0; i < count; i += Lanes::count) {
+    const Word word = Lanes::load(words + i * sizeof(std::uint32_t));
+    const Word magnitude = word & Lanes::set(0x7FFFFFFF);
+    Word field = magnitude >> Lanes::set(23);
+    Word significand = (magnitude & Lanes::set(0x7FFFFF)) | Lanes::set(0x800000);
+    normalise<Lanes>(magnitude, field, significand);
+    Word product = Lanes::high_product(significand, Lanes::set(here.high), Lanes::set(here.low));
+    // From 2^30 to 2^32: the leading bit moves to bit 31, then makes room for sums.
+    const auto is_low = Lanes::equal(product & sign_bit, Lanes::set(0));
+    product = Lanes::select(is_low, product + product, product);
+    field = field + Lanes::set(here.field_offset) - Lanes::select(is_low, one, Lanes::set(0));
+    product = (product >> one) | (product & one);
+    const Word shift = Lanes::set(7) + Lanes::excess(Lanes::set(here.lowest), field);
+    Word kept;
+    if constexpr (nearest) {
+      const Word odd = Lanes::shift_right(product, shift) & one;
+      const Word minus_half = Lanes::shift_left(Lanes::set(~0U), shift - one);
+      kept = Lanes::shift_right(product - minus_half - (one - odd), shift);
+    } else {
+      const Word s = Lanes::smaller(shift, Lanes::set(31));
+      const Word lost = product & (Lanes::shift_left(one, s) - one);
+      kept = Lanes::shift_right(product, s) | Lanes::smaller(lost, one);
+    }
+    const Word binades =
+        Lanes::smaller(Lanes::excess(field, Lanes::set(here.lowest)), Lanes::set(256));
+    Word result = Lanes::smaller(kept + (binades << Lanes::set(23)), infinity);
+    result = Lanes::select(Lanes::equal(magnitude, Lanes::set(0)), Lanes::set(0), result);
+    result = Lanes::select(Lanes::at_least(magnitude, infinity), magnitude, result);
+    result = result | ((word ^ Lanes::set(here.negates)) & sign_bit);
+    result = Lanes::select(Lanes::at_least(magnitude, infinity + one), word, result);
+    Lanes::store(products + i * sizeof(std::uint32_t), result);
+  }
+}
+
+template <class Lanes>
+void multiply(const Multiplication& plan, const std::byte* words, std::byte* products,
+              std::size_t count) {
+  if (plan.nearest) return multiply_loop<Lanes, true>(plan, words, products, count);
+  multiply_loop<Lanes, false>(plan, words, products, count);
+}
+
 template <class Lanes>
 void random_words(std::uint64_t seed, std::uint64_t first, std::uint32_t* words,
                   std::size_t count) {
@@ -358,6 +414,7 @@ constexpr Kernels kernels_of(std::string_view name) {
   return {.name = name,
           .narrow = narrow<Lanes>,
           .widen = widen<Lanes>,
+          .multiply = multiply<Lanes>,
           .look_up = look_up<Lanes>,
           .looks_up_quickly = false,
           .finish_streams = Lanes::finish_streams,

@@ -26,6 +26,9 @@ struct Kernels {
                  std::byte* codes, std::size_t count, bool stream);
   /// Codes in containers to FP32 words.
   void (*widen)(const Widening& plan, const std::byte* codes, std::byte* words, std::size_t count);
+  /// FP32 words to products; the two arrays may be the same.
+  void (*multiply)(const Multiplication& plan, const std::byte* words, std::byte* products,
+                   std::size_t count);
   /// Codes in bytes to whatever the table has, in 8-, 16- or 32-bit containers.
   void (*look_up)(const ByteTable& table, int container, const std::byte* codes, std::byte* results,
                   std::size_t count, bool stream);

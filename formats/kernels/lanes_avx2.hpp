@@ -42,6 +42,22 @@ struct Avx2Lanes {
   }
   static Word negative(Word x) { return word(_mm256_srai_epi32(reg(x), 31)); }
   static Word float_of(Word x) { return word(_mm256_castps_si256(_mm256_cvtepi32_ps(reg(x)))); }
+  static Word high_product(Word significand, Word high, Word low) {
+    const auto of_even = [&](__m256i even) {
+      const __m256i low_product = _mm256_mul_epu32(even, reg(low));
+      const __m256i product =
+          _mm256_add_epi64(_mm256_mul_epu32(even, reg(high)), _mm256_srli_epi64(low_product, 32));
+      const __m256i lost =
+          _mm256_or_si256(_mm256_and_si256(product, _mm256_set1_epi64x(0xFFFFFF)),
+                          _mm256_and_si256(low_product, _mm256_set1_epi64x(0xFFFFFFFF)));
+      const __m256i nothing = _mm256_cmpeq_epi64(lost, _mm256_setzero_si256());
+      return _mm256_or_si256(_mm256_srli_epi64(product, 24),
+                             _mm256_andnot_si256(nothing, _mm256_set1_epi64x(1)));
+    };
+    const __m256i even = of_even(reg(significand));
+    const __m256i odd = of_even(_mm256_srli_epi64(reg(significand), 32));
+    return word(_mm256_or_si256(even, _mm256_slli_epi64(odd, 32)));
+  }
   static std::uint64_t how_many(Mask x) {
     return static_cast<std::uint64_t>(
         __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(reg(x))))));

@@ -41,6 +41,21 @@ struct Avx512Lanes {
   }
   static Word negative(Word x) { return word(_mm512_srai_epi32(reg(x), 31)); }
   static Word float_of(Word x) { return word(_mm512_castps_si512(_mm512_cvtepi32_ps(reg(x)))); }
+  static Word high_product(Word significand, Word high, Word low) {
+    const auto of_even = [&](__m512i even) {
+      const __m512i low_product = _mm512_mul_epu32(even, reg(low));
+      const __m512i product =
+          _mm512_add_epi64(_mm512_mul_epu32(even, reg(high)), _mm512_srli_epi64(low_product, 32));
+      const __mmask8 lost =
+          static_cast<__mmask8>(_mm512_test_epi64_mask(product, _mm512_set1_epi64(0xFFFFFF)) |
+                                _mm512_test_epi64_mask(low_product, _mm512_set1_epi64(0xFFFFFFFF)));
+      const __m512i kept = _mm512_srli_epi64(product, 24);
+      return _mm512_mask_or_epi64(kept, lost, kept, _mm512_set1_epi64(1));
+    };
+    const __m512i even = of_even(reg(significand));
+    const __m512i odd = of_even(_mm512_srli_epi64(reg(significand), 32));
+    return word(_mm512_or_si512(even, _mm512_slli_epi64(odd, 32)));
+  }
   static std::uint64_t how_many(Mask x) {
     return static_cast<std::uint64_t>(__builtin_popcount(x));
   }

@@ -38,6 +38,14 @@ struct PortableLanes {
   static Word float_of(Word x) {
     return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<std::int32_t>(x)));
   }
+  /// significand * (high * 2^32 + low) >> 56, the last bit set if any lost one was. The significand
+  /// has 24 bits at most.
+  static Word high_product(Word significand, Word high, Word low) {
+    const std::uint64_t low_product = std::uint64_t{significand} * low;
+    const std::uint64_t product = std::uint64_t{significand} * high + (low_product >> 32);
+    const bool lost = (product & 0xFFFFFF) != 0 || (low_product & 0xFFFFFFFF) != 0;
+    return static_cast<Word>(product >> 24) | (lost ? 1U : 0U);
+  }
   static std::uint64_t how_many(Mask x) { return x ? 1 : 0; }
 
   /// Four vectors of codes to 4 * count containers. `stream` past the caches: `at` is a multiple of

@@ -1,6 +1,7 @@
 #include "formats/kernels/plan.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
@@ -180,6 +181,34 @@ std::optional<Widening> widening(const Format& from) {
         (has_infinity(from) ? fp32_infinity : fp32_quiet_nan) - (first << fraction_shift);
   }
   return plan;
+}
+
+Multiplication multiplication(const Value& factor) {
+  constexpr int far = 1000;  // every product is zero or infinity long before
+  Multiplication plan = odd_multiplication(factor);
+  const int exponent = factor.exponent + leading_bit(factor.significand) + 1;
+  plan.lowest -= word(std::clamp(exponent, -far, far));
+  plan.nearest = true;
+  return plan;
+}
+
+Multiplication odd_multiplication(const Value& factor) {
+  assert(factor.kind == Kind::finite);
+  constexpr int middle = 1024;  // of the fields, none of which may be negative
+  const std::uint64_t significand = factor.significand << (63 - leading_bit(factor.significand));
+  Multiplication plan;
+  plan.high = word(significand >> 32);
+  plan.low = word(significand & 0xFFFFFFFF);
+  plan.field_offset = word(middle - raised_field);
+  plan.lowest = word(middle + 1);
+  plan.negates = factor.negative ? 0x80000000 : 0;
+  return plan;
+}
+
+bool keeps_odd_products(const Format& to, int scale_exponent) {
+  if (is_integer(to)) return true;
+  const int unit = min_exponent(to) - to.fraction_bits - scale_exponent;
+  return to.fraction_bits <= 21 && unit >= -147;
 }
 
 }  // namespace guardbit::formats::kernels

@@ -6,6 +6,7 @@
 
 #include "formats/format.hpp"
 #include "formats/rounding.hpp"
+#include "formats/value.hpp"
 
 // A conversion between a narrow format and FP32 as data: what the array kernels need to know about
 // a format, an overflow policy and a rounding, so that no kernel knows any of them by name. Every
@@ -103,5 +104,30 @@ struct Widening {
 /// The widening, or nothing where FP32 does not hold all the format's numbers (or holds some as
 /// subnormals without having the same smallest normal).
 std::optional<Widening> widening(const Format& from);
+
+/// FP32 words times a number, as FP32 words. NaNs stay as they are.
+struct Multiplication {
+  // The number is (high * 2^32 + low) * 2^(exponent - 64), the top bit of `high` set; the exponent
+  // is in the difference of these two.
+  std::uint32_t high = 0;
+  std::uint32_t low = 0;
+  std::uint32_t field_offset = 0;  ///< to raised fields
+  std::uint32_t lowest = 0;        ///< raised field of the products' smallest normal number
+  std::uint32_t negates = 0;       ///< bit 31 when the number is below zero
+  bool nearest = false;            ///< to nearest even, else to odd
+};
+
+/// Products rounded to nearest even.
+Multiplication multiplication(const Value& factor);
+
+/// Products with a number's significand alone, as a factor of at least 1/2 and below 1, and its
+/// sign, rounded to odd: none overflows.
+Multiplication odd_multiplication(const Value& factor);
+
+/// Does rounding products of odd_multiplication, times 2^scale_exponent, to the format give what
+/// rounding the exact ones does? A result rounded to odd says of the exact one on which side of
+/// every number of two bits less it lies, so it must keep two bits below the destination's unit:
+/// FP32 has 24 in a normal number, and below 2^-126 units of 2^-149.
+bool keeps_odd_products(const Format& to, int scale_exponent);
 
 }  // namespace guardbit::formats::kernels
