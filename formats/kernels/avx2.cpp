@@ -21,7 +21,7 @@
 #pragma GCC target("avx2")
 #endif
 
-#include "formats/kernels/conversion_loops.hpp"
+#include "formats/kernels/kernels_of.hpp"
 #include "formats/kernels/lanes_avx2.hpp"
 
 namespace guardbit::formats::kernels {

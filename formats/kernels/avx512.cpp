@@ -25,7 +25,7 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
 #endif
 
-#include "formats/kernels/conversion_loops.hpp"
+#include "formats/kernels/kernels_of.hpp"
 #include "formats/kernels/lanes_avx512.hpp"
 
 namespace guardbit::formats::kernels {

@@ -49,6 +49,12 @@ class Narrower {
         sign_shift_(Lanes::set(plan.sign_shift)),
         sign_mask_(Lanes::set(plan.sign_mask)) {}
 
+  /// Another `lowest` than the plan's, as another scale has it.
+  [[gnu::always_inline]] void set_lowest(Word lowest) {
+    lowest_ = lowest;
+    if constexpr (signs != Signs::complement) offset_lowest_ = lowest;
+  }
+
   /// Magnitudes of words, before anything is made of those past the largest. The significand is
   /// shifted right by the distance from its last bit to the destination's unit at its exponent,
   /// after an addend that makes the truncation a rounding: with the kept bits' last bit `odd` and s
@@ -406,21 +412,6 @@ void look_up(const ByteTable& table, int container, const std::byte* codes, std:
   if (container == 8) return look_up_loop<Lanes, std::uint8_t>(table, codes, results, count);
   if (container == 16) return look_up_loop<Lanes, std::uint16_t>(table, codes, results, count);
   look_up_loop<Lanes, std::uint32_t>(table, codes, results, count);
-}
-
-/// The row of a CPU, given what it has beyond its Lanes.
-template <class Lanes>
-constexpr Kernels kernels_of(std::string_view name) {
-  return {.name = name,
-          .narrow = narrow<Lanes>,
-          .widen = widen<Lanes>,
-          .multiply = multiply<Lanes>,
-          .look_up = look_up<Lanes>,
-          .looks_up_quickly = false,
-          .finish_streams = Lanes::finish_streams,
-          .random_words = random_words<Lanes>,
-          .pack = pack<Lanes>,
-          .unpack = unpack<Lanes>};
 }
 
 }  // namespace guardbit::formats::kernels

@@ -16,6 +16,11 @@ inline constexpr std::size_t granule = 64;
 /// What a table says of each code of at most 8 bits.
 using ByteTable = std::array<std::uint32_t, 256>;
 
+/// Magnitudes from which on each next code is reached, ascending; ~0 for none. An FP32 magnitude is
+/// below ~0.
+template <std::size_t count>
+using Thresholds = std::array<std::uint32_t, count>;
+
 /// The array kernels for one kind of CPU. Addresses need no alignment except where said.
 struct Kernels {
   std::string_view name;
@@ -38,6 +43,18 @@ struct Kernels {
   /// The 32 bits of random_bits(seed, first + i, 32) for each i; `first` is a multiple of 4.
   void (*random_words)(std::uint64_t seed, std::uint64_t first, std::uint32_t* words,
                        std::size_t count);
+  /// The largest FP32 magnitude of each block (NaNs are larger than infinity).
+  void (*block_maxima)(const std::byte* words, std::size_t block_size, std::uint32_t* maxima,
+                       std::size_t count);
+  /// `narrow` to bytes with a `lowest` of its own for each block, for Signs::bit and complement,
+  /// not stochastic.
+  void (*narrow_blocks)(const Narrowing& plan, const std::uint32_t* lowest, std::size_t block_size,
+                        const std::byte* words, std::byte* codes, std::size_t count);
+  /// Codes of `width` bits, a sign bit on top and below it how many thresholds of the block's row
+  /// the magnitude reaches.
+  void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block,
+                         std::size_t block_size, int width, const std::byte* words,
+                         std::byte* codes, std::size_t count);
   /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
   void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);

@@ -31,6 +31,14 @@ struct Avx2Lanes {
   static Word shift_right(Word x, Word n) { return word(_mm256_srlv_epi32(reg(x), reg(n))); }
   static Word excess(Word x, Word y) { return word(_mm256_subs_epu16(reg(x), reg(y))); }
   static Word smaller(Word x, Word y) { return word(_mm256_min_epu32(reg(x), reg(y))); }
+  static Word larger(Word x, Word y) { return word(_mm256_max_epu32(reg(x), reg(y))); }
+  static std::uint32_t largest(Word x) {
+    __m128i most =
+        _mm_max_epu32(_mm256_castsi256_si128(reg(x)), _mm256_extracti128_si256(reg(x), 1));
+    most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4E));
+    most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0xB1));
+    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(most));
+  }
   static Mask at_least(Word x, Word y) {
     return word(_mm256_cmpeq_epi32(_mm256_max_epu32(reg(x), reg(y)), reg(x)));
   }

@@ -32,6 +32,8 @@ struct Avx512Lanes {
   static Word shift_right(Word x, Word n) { return word(_mm512_srlv_epi32(reg(x), reg(n))); }
   static Word excess(Word x, Word y) { return word(_mm512_subs_epu16(reg(x), reg(y))); }
   static Word smaller(Word x, Word y) { return word(_mm512_min_epu32(reg(x), reg(y))); }
+  static Word larger(Word x, Word y) { return word(_mm512_max_epu32(reg(x), reg(y))); }
+  static std::uint32_t largest(Word x) { return _mm512_reduce_max_epu32(reg(x)); }
   static Mask at_least(Word x, Word y) { return _mm512_cmpge_epu32_mask(reg(x), reg(y)); }
   static Mask equal(Word x, Word y) { return _mm512_cmpeq_epi32_mask(reg(x), reg(y)); }
   static Mask either(Mask x, Mask y) { return static_cast<Mask>(x | y); }

@@ -28,6 +28,8 @@ struct PortableLanes {
   /// max(x - y, 0) of numbers below 2^16.
   static Word excess(Word x, Word y) { return x > y ? x - y : 0; }
   static Word smaller(Word x, Word y) { return x < y ? x : y; }
+  static Word larger(Word x, Word y) { return x > y ? x : y; }
+  static std::uint32_t largest(Word x) { return x; }  ///< of the lanes
   static Mask at_least(Word x, Word y) { return x >= y; }
   static Mask equal(Word x, Word y) { return x == y; }
   static Mask either(Mask x, Mask y) { return x || y; }

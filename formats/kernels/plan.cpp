@@ -81,20 +81,28 @@ void set_rounding(Narrowing& plan, Rounding rounding, int random_bits) {
   plan.random_mask = all_ones << (32 - std::clamp(random_bits, 1, 32));
 }
 
-/// Where FP32's subnormals may be read with a hidden bit: even so they lie so far below the unit
-/// that nothing carries out of them, in the nearest modes from half a unit down, and under random
-/// bits where the 32 bits below the unit are all zero.
-bool tiny_vanishes(const Narrowing& plan, int lowest_shift) {
+}  // namespace
+
+bool tiny_vanishes(const Narrowing& plan, int lowest) {
+  const int lowest_shift = static_cast<int>(plan.shift) + lowest;
   switch (plan.rounding) {
     case RoundingClass::nearest_even:
-    case RoundingClass::toward_zero: return lowest_shift >= 25;
-    case RoundingClass::stochastic: return lowest_shift >= 32 + 24;
+    case RoundingClass::toward_zero: return lowest >= 0 && lowest_shift >= 25;
+    case RoundingClass::stochastic: return lowest >= 0 && lowest_shift >= 32 + 24;
     case RoundingClass::directed: break;
   }
   return false;
 }
 
-}  // namespace
+Narrowing raised(const Narrowing& plan) {
+  Narrowing result = plan;
+  if (plan.alignment == Alignment::any) return result;
+  result.alignment = Alignment::any;
+  result.shift += 1;  // the kernel doubles the significand, so that there is a bit below every unit
+  result.lowest += raised_field;
+  if (plan.offset_lowest == plan.lowest) result.offset_lowest = result.lowest;
+  return result;
+}
 
 std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Overflow& overflow,
                                    int scale_exponent, int random_bits) {
@@ -117,21 +125,17 @@ std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Ov
   plan.sign_shift = word(32 - bits(to));
   plan.fraction_bits = is_integer(to) ? 0 : word(to.fraction_bits);
 
-  int shift = is_integer(to) ? 0 : fp32_fraction - to.fraction_bits;
-  int raised = 0;
+  const int shift = is_integer(to) ? 0 : fp32_fraction - to.fraction_bits;
+  plan.shift = word(shift);
+  plan.lowest = word(lowest);
+  plan.offset_lowest = is_integer(to) ? 0xFFFF : plan.lowest;
+  plan.alignment = Alignment::tiny_vanish;
   if (!is_integer(to) && lowest == 1) {
     plan.alignment = Alignment::same_exponents;
     if (shift == 0) plan.rounding = RoundingClass::toward_zero;  // exact: there is nothing to round
-  } else if (tiny_vanishes(plan, shift + lowest) && lowest >= 0 && (shift > 0 || is_integer(to))) {
-    plan.alignment = Alignment::tiny_vanish;
-  } else {
-    plan.alignment = Alignment::any;
-    raised = raised_field;
-    shift += 1;  // the kernel doubles the significand, so that there is a bit below every unit
+  } else if (!tiny_vanishes(plan, lowest) || (shift == 0 && !is_integer(to))) {
+    plan = raised(plan);
   }
-  plan.shift = word(shift);
-  plan.lowest = word(lowest + raised);
-  plan.offset_lowest = is_integer(to) ? 0xFFFF : plan.lowest;
 
   // What the kernel makes of FP32's infinity: NaNs give at least as much, finite numbers at most.
   const std::uint64_t of_infinity = is_integer(to) ? std::uint64_t{1} << fp32_fraction

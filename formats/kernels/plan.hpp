@@ -79,6 +79,15 @@ struct Narrowing {
 std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Overflow& overflow,
                                    int scale_exponent, int random_bits);
 
+/// The same narrowing with Alignment::any.
+Narrowing raised(const Narrowing& plan);
+
+/// May FP32's subnormals be read with a hidden bit, where the exponent field of the destination's
+/// smallest normal number is `lowest`? They may where even so they lie so far below the unit that
+/// nothing carries out of them: below half of it in the nearest modes, and under random bits where
+/// the 32 bits below the unit are all zero.
+bool tiny_vanishes(const Narrowing& plan, int lowest);
+
 /// Codes of at most 32 bits to the FP32 words of the same numbers. NaNs keep sign and payload.
 struct Widening {
   enum class Kind : std::uint8_t {

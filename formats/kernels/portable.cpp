@@ -1,5 +1,5 @@
-#include "formats/kernels/conversion_loops.hpp"
 #include "formats/kernels/isa.hpp"
+#include "formats/kernels/kernels_of.hpp"
 #include "formats/kernels/lanes_portable.hpp"
 
 namespace guardbit::formats::kernels {
