@@ -10,6 +10,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/error.hpp"
+#include "formats/first_word.hpp"
 #include "formats/parallel.hpp"
 #include "formats/storage.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t chunk = 1024;  // elements; whole blocks of 16 and 32
 constexpr std::size_t word_bytes = sizeof(std::uint32_t);
-constexpr std::uint32_t infinity = 0x7F800000;
+constexpr std::uint32_t infinity = fp32_infinity;
 constexpr std::uint32_t sign_bit = 0x80000000;
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
@@ -36,22 +37,6 @@ Value times(const Value& x, const Value& y) {
 }
 
 Value power_of_two(int exponent) { return {Kind::finite, false, exponent, 1}; }
-
-/// The least FP32 magnitude, or infinity's code, for which a monotone predicate holds.
-template <class Predicate>
-std::uint32_t first_word(const Predicate& holds) {
-  std::uint32_t low = 0;
-  std::uint32_t high = infinity;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (holds(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
 
 bool is_symmetric(Rounding rounding) {
   return rounding != Rounding::upward && rounding != Rounding::downward;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "formats/kernels/conversion_loops.hpp"
 #include "formats/kernels/kernels.hpp"
@@ -106,6 +107,26 @@ void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block,
       code[part] = reached;
     }
     Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
+  }
+}
+
+template <class Lanes>
+void count_at_least(const std::byte* words, const Thresholds<8>& thresholds,
+                    std::array<std::uint64_t, 8>& counts, std::size_t count) {
+  using Word = typename Lanes::Word;
+  const Word one = Lanes::set(1);
+  std::array<Word, 8> reached{};
+  for (std::size_t i = 0; i < count; i += Lanes::count) {
+    const Word magnitude = Lanes::load(words + i * sizeof(std::uint32_t)) & Lanes::set(0x7FFFFFFF);
+    for (std::size_t k = 0; k < reached.size(); ++k) {
+      reached[k] = Lanes::select(Lanes::at_least(magnitude, Lanes::set(thresholds[k])),
+                                 reached[k] + one, reached[k]);
+    }
+  }
+  for (std::size_t k = 0; k < reached.size(); ++k) {
+    std::array<std::uint32_t, Lanes::count> lanes{};
+    std::memcpy(lanes.data(), &reached[k], sizeof lanes);
+    for (const std::uint32_t lane : lanes) counts[k] += lane;
   }
 }
 

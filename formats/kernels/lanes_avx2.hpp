@@ -66,10 +66,6 @@ struct Avx2Lanes {
     const __m256i odd = of_even(_mm256_srli_epi64(reg(significand), 32));
     return word(_mm256_or_si256(even, _mm256_slli_epi64(odd, 32)));
   }
-  static std::uint64_t how_many(Mask x) {
-    return static_cast<std::uint64_t>(
-        __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(reg(x))))));
-  }
 
   static void store8(std::byte* at, Word x0, Word x1, Word x2, Word x3, bool stream) {
     const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(reg(x0), reg(x1)),

@@ -58,9 +58,6 @@ struct Avx512Lanes {
     const __m512i odd = of_even(_mm512_srli_epi64(reg(significand), 32));
     return word(_mm512_or_si512(even, _mm512_slli_epi64(odd, 32)));
   }
-  static std::uint64_t how_many(Mask x) {
-    return static_cast<std::uint64_t>(__builtin_popcount(x));
-  }
 
   static void store8(std::byte* at, Word x0, Word x1, Word x2, Word x3, bool stream) {
     // Each pack works within 128-bit parts; the last permutation puts those in order.

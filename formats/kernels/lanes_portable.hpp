@@ -48,7 +48,6 @@ struct PortableLanes {
     const bool lost = (product & 0xFFFFFF) != 0 || (low_product & 0xFFFFFFFF) != 0;
     return static_cast<Word>(product >> 24) | (lost ? 1U : 0U);
   }
-  static std::uint64_t how_many(Mask x) { return x ? 1 : 0; }
 
   /// Four vectors of codes to 4 * count containers. `stream` past the caches: `at` is a multiple of
   /// the bytes stored then.
