@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <vector>
@@ -137,20 +138,45 @@ void BlockQuantisation::prepare_thresholds() {
   method_ = Method::thresholds;
 }
 
-/// The scale's code for a finite largest magnitude.
-std::uint64_t BlockQuantisation::scale_of(std::uint32_t largest) const {
-  if (method_ == Method::thresholds) {
-    // Thresholds reached, by halving: `never` fills the table to a power of two.
-    std::size_t reached = 0;
-    for (std::size_t step = most_scales / 2; step != 0; step /= 2)
-      reached += largest >= scale_thresholds_[reached + step - 1] ? step : 0;
-    return reached;
+/// Scales of blocks whose scales are powers of two, and the lowest fields that these make of the
+/// raised narrowing's; the least of those.
+std::int32_t BlockQuantisation::choose_exponents(std::span<const std::uint32_t> largest,
+                                                 std::byte* scales, std::uint32_t* lowest) const {
+  constexpr auto most = static_cast<std::int32_t>(max_finite_code(e8m0));
+  const std::int32_t unscaled = static_cast<std::int32_t>(raised_narrowing_.lowest) - 127;
+  const auto set = [&](std::size_t b, std::int32_t code) {
+    scales[b] = static_cast<std::byte>(code);
+    lowest[b] = static_cast<std::uint32_t>(unscaled + code);
+    return unscaled + code;
+  };
+  std::int32_t least = 255 + kernels::raised_field;
+  bool any_tiny = false;
+  for (std::size_t b = 0; b < largest.size(); ++b) {
+    const std::uint32_t word = std::min(largest[b], infinity - 1);
+    const auto code = static_cast<std::int32_t>((word + round_up_) >> 23) + scale_offset_;
+    const bool is_tiny = word < 0x800000;  // no field of its own
+    any_tiny = any_tiny || is_tiny;
+    const std::int32_t field = set(b, std::clamp(code, 0, most));
+    least = is_tiny ? least : std::min(least, field);
   }
-  if (largest < 0x800000)  // no field of its own
-    return largest == 0 ? 0 : block_scale(format_, decode(fp32, largest), options_);
-  const auto code = static_cast<std::int32_t>((largest + round_up_) >> 23) + scale_offset_;
-  return static_cast<std::uint64_t>(
-      std::clamp(code, 0, static_cast<std::int32_t>(max_finite_code(e8m0))));
+  for (std::size_t b = 0; any_tiny && b < largest.size(); ++b) {
+    if (largest[b] == 0) {
+      set(b, 0);
+      lowest[b] = 255 + kernels::raised_field;  // zeros stay zeros under any
+    } else if (largest[b] < 0x800000) {
+      least = std::min(least, set(b, static_cast<std::int32_t>(block_scale(
+                                         format_, decode(fp32, largest[b]), options_))));
+    }
+  }
+  return least;
+}
+
+/// The code of the scale: how many thresholds the largest magnitude reaches.
+std::uint64_t BlockQuantisation::count_thresholds(std::uint32_t largest) const {
+  std::size_t reached = 0;
+  for (std::size_t step = most_scales / 2; step != 0; step /= 2)
+    reached += largest >= scale_thresholds_[reached + step - 1] ? step : 0;
+  return reached;
 }
 
 void BlockQuantisation::quantise_by_reference(const std::byte* words, std::byte* codes,
@@ -181,29 +207,21 @@ void BlockQuantisation::quantise_chunk(const std::byte* words, std::size_t count
   }
   std::array<std::uint32_t, chunk / 16> largest{};
   std::array<std::uint32_t, chunk / 16> lowest{};
-  kernels_->block_maxima(words, size, largest.data(), count);
-  constexpr std::int32_t nothing = 255;  // the lowest field of a block of zeros
-  const auto unscaled = static_cast<std::int32_t>(raised_narrowing_.lowest);
-  std::int32_t least = nothing + kernels::raised_field;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const std::uint64_t code = scale_of(std::min(largest[b], infinity - 1));
-    scales[b] = static_cast<std::byte>(code);
-    if (method_ == Method::exponents) {
-      const std::int32_t field = largest[b] == 0 ? nothing + kernels::raised_field
-                                                 : unscaled + static_cast<std::int32_t>(code) - 127;
-      lowest[b] = static_cast<std::uint32_t>(field);
-      least = std::min(least, field);
-    }
-  }
+  const int shift = std::countr_zero(size);
+  kernels_->block_maxima(words, shift, largest.data(), count);
   if (method_ == Method::thresholds) {
-    kernels_->compare_blocks(element_thresholds_.data(), scales, size,
-                             static_cast<int>(bits(format_.element)), words, codes, count);
-  } else if (narrowing_.alignment == kernels::Alignment::tiny_vanish &&
-             kernels::tiny_vanishes(narrowing_, least - kernels::raised_field)) {
-    for (std::size_t b = 0; b < blocks; ++b) lowest[b] -= kernels::raised_field;
-    kernels_->narrow_blocks(narrowing_, lowest.data(), size, words, codes, count);
+    for (std::size_t b = 0; b < blocks; ++b)
+      scales[b] = static_cast<std::byte>(count_thresholds(std::min(largest[b], infinity - 1)));
+    kernels_->compare_blocks(element_thresholds_.data(), scales, shift, bits(format_.element),
+                             words, codes, count);
   } else {
-    kernels_->narrow_blocks(raised_narrowing_, lowest.data(), size, words, codes, count);
+    const std::int32_t least =
+        choose_exponents(std::span(largest).first(blocks), scales, lowest.data());
+    const bool raised = narrowing_.alignment == kernels::Alignment::any ||
+                        !kernels::tiny_vanishes(narrowing_, least - kernels::raised_field);
+    for (std::size_t b = 0; b < blocks && !raised; ++b) lowest[b] -= kernels::raised_field;
+    kernels_->narrow_blocks(raised ? raised_narrowing_ : narrowing_, lowest.data(), shift, words,
+                            codes, count);
   }
   for (std::size_t b = 0; b < blocks; ++b) {
     if (largest[b] >= infinity)

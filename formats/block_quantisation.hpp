@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -76,11 +77,12 @@ class BlockQuantisation {
     thresholds,  ///< few elements and scales: FP32 magnitudes from which each one is reached
     reference,
   };
-  struct Chunk;
 
   void prepare_exponents();
   void prepare_thresholds();
-  std::uint64_t scale_of(std::uint32_t largest) const;
+  std::int32_t choose_exponents(std::span<const std::uint32_t> largest, std::byte* scales,
+                                std::uint32_t* lowest) const;
+  std::uint64_t count_thresholds(std::uint32_t largest) const;
   void quantise_row(const std::byte* words, std::size_t length, std::byte* elements,
                     std::byte* scales) const;
   void quantise_chunk(const std::byte* words, std::size_t count, std::byte* codes,

@@ -23,9 +23,6 @@ constexpr std::size_t grain = std::size_t{1} << 18;
 constexpr std::size_t group = 8;  // thresholds that a kernel takes
 constexpr std::size_t word_bytes = sizeof(std::uint32_t);
 
-constexpr std::size_t shared_thresholds = 3;  // from 1, infinity, NaN
-constexpr std::size_t case_thresholds = 3;    // nonzero, normal, out of range
-
 bool is_symmetric(const CountedConversion& c) {
   return c.to.encoding == Encoding::floating && c.to.has_sign &&
          (c.rounding == Rounding::nearest_even || c.rounding == Rounding::nearest_away ||

@@ -104,10 +104,74 @@ void look_up_bytes(const ByteTable& table, int container, const std::byte* codes
   }
 }
 
+/// Bits of a register that hold 64 codes of a width.
+__mmask64 dense_mask(int width) { return (__mmask64{1} << (8 * width)) - 1; }
+
+/// For each width below 8 the places of the first `width` bytes of each 64-bit lane, in order.
+constexpr auto closing_orders = [] {
+  std::array<std::array<std::uint8_t, 64>, 8> orders{};
+  for (std::size_t width = 1; width < orders.size(); ++width) {
+    for (std::size_t i = 0; i < 8 * width; ++i)
+      orders[width][i] = static_cast<std::uint8_t>(i / width * 8 + i % width);
+  }
+  return orders;
+}();
+
+/// Products by powers of two bring neighbours together: pairs of bytes, pairs of those, halves of a
+/// 64-bit lane. Then each lane's `width` bytes close up.
+void pack_bytes(int width, const std::byte* codes, std::byte* dense, std::size_t count) {
+  const auto second = [](int shift) { return 1 << shift; };
+  const __m512i pairs =
+      _mm512_set1_epi16(static_cast<short>(second(width) << 8 | 1));  // two bytes: 1 and 2^width
+  const __m512i fours = _mm512_set1_epi32(second(2 * width) << 16 | 1);
+  const __m128i apart = _mm_cvtsi32_si128(32 - 4 * width);
+  const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
+  const __m512i closed = _mm512_loadu_si512(closing_orders[static_cast<std::size_t>(width)].data());
+  const std::byte* const end = dense + count / 8 * static_cast<std::size_t>(width);
+  for (std::size_t i = 0; i < count; i += 64) {
+    __m512i x = _mm512_loadu_si512(codes + i);
+    x = _mm512_maddubs_epi16(pairs, x);
+    x = _mm512_madd_epi16(x, fours);
+    x = _mm512_or_si512(_mm512_and_si512(x, low),
+                        _mm512_srl_epi64(_mm512_andnot_si512(low, x), apart));
+    x = _mm512_permutexvar_epi8(closed, x);
+    // A whole register, whose upper part the next one overwrites, where it does not pass the end.
+    if (end - dense >= 64) {
+      _mm512_storeu_si512(dense, x);
+    } else {
+      _mm512_mask_storeu_epi8(dense, dense_mask(width), x);
+    }
+    dense += 8 * width;
+  }
+}
+
+/// The other way: each lane gets its bytes, and each byte of it the 8 bits from its code on.
+void unpack_bytes(int width, const std::byte* dense, std::byte* codes, std::size_t count) {
+  const auto w = static_cast<std::size_t>(width);
+  alignas(64) std::array<std::uint8_t, 64> order{};
+  alignas(64) std::array<std::uint8_t, 64> shifts{};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = static_cast<std::uint8_t>(i / 8 * w + i % 8);
+    shifts[i] = static_cast<std::uint8_t>(i % 8 * w);
+  }
+  const __m512i open = _mm512_load_si512(order.data());
+  const __m512i shift = _mm512_load_si512(shifts.data());
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>((1 << width) - 1));
+  for (std::size_t i = 0; i < count; i += 64) {
+    const __m512i x = _mm512_maskz_loadu_epi8(dense_mask(width), dense);
+    const __m512i lanes = _mm512_permutexvar_epi8(open, x);
+    _mm512_storeu_si512(codes + i,
+                        _mm512_and_si512(_mm512_multishift_epi64_epi8(shift, lanes), mask));
+    dense += 8 * width;
+  }
+}
+
 constexpr Kernels make_row() {
   Kernels made = kernels_of<Avx512Lanes>("avx512");
   made.look_up = look_up_bytes;
   made.looks_up_quickly = true;
+  made.pack = pack_bytes;
+  made.unpack = unpack_bytes;
   return made;
 }
 constexpr Kernels row = make_row();

@@ -14,20 +14,21 @@
 namespace guardbit::formats::kernels {
 
 template <class Lanes>
-void block_maxima(const std::byte* words, std::size_t block_size, std::uint32_t* maxima,
+void block_maxima(const std::byte* words, int block_shift, std::uint32_t* maxima,
                   std::size_t count) {
+  const std::size_t block_size = std::size_t{1} << block_shift;
   for (std::size_t i = 0; i < count; i += block_size) {
     auto largest = Lanes::set(0);
     for (std::size_t j = 0; j < block_size; j += Lanes::count) {
       const auto word = Lanes::load(words + (i + j) * sizeof(std::uint32_t));
       largest = Lanes::larger(largest, word & Lanes::set(0x7FFFFFFF));
     }
-    maxima[i / block_size] = Lanes::largest(largest);
+    maxima[i >> block_shift] = Lanes::largest(largest);
   }
 }
 
 template <class Lanes, Alignment alignment, RoundingClass rounding, Signs signs>
-void narrow_blocks_loop(const Narrowing& plan, const std::uint32_t* lowest, std::size_t block_size,
+void narrow_blocks_loop(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
                         const std::byte* words, std::byte* codes, std::size_t count) {
   using Word = typename Lanes::Word;
   Narrower<Lanes, alignment, rounding, signs> narrower(plan);
@@ -38,7 +39,7 @@ void narrow_blocks_loop(const Narrowing& plan, const std::uint32_t* lowest, std:
     for (std::size_t part = 0; part < 4; ++part) {
       const std::size_t at = i + part * Lanes::count;
       word[part] = Lanes::load(words + at * sizeof(std::uint32_t));
-      narrower.set_lowest(Lanes::set(lowest[at / block_size]));
+      narrower.set_lowest(Lanes::set(lowest[at >> block_shift]));
       code[part] = narrower.magnitude_code(word[part], Word{});
     }
     const auto exceptional = [&](std::size_t part) {
@@ -73,20 +74,19 @@ NarrowBlocksFunction narrow_blocks_for_signs(const Narrowing& plan) {
 }
 
 template <class Lanes>
-void narrow_blocks(const Narrowing& plan, const std::uint32_t* lowest, std::size_t block_size,
+void narrow_blocks(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
                    const std::byte* words, std::byte* codes, std::size_t count) {
   const NarrowBlocksFunction function =
       plan.alignment == Alignment::tiny_vanish
           ? narrow_blocks_for_signs<Lanes, Alignment::tiny_vanish>(plan)
           : narrow_blocks_for_signs<Lanes, Alignment::any>(plan);
-  function(plan, lowest, block_size, words, codes, count);
+  function(plan, lowest, block_shift, words, codes, count);
 }
 
 /// A magnitude's code is the number of thresholds it reaches.
 template <class Lanes>
-void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block,
-                    std::size_t block_size, int width, const std::byte* words, std::byte* codes,
-                    std::size_t count) {
+void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
+                    int width, const std::byte* words, std::byte* codes, std::size_t count) {
   using Word = typename Lanes::Word;
   const Word one = Lanes::set(1);
   const Word sign_shift = Lanes::set(static_cast<std::uint32_t>(32 - width));
@@ -98,7 +98,7 @@ void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block,
       const std::size_t at = i + part * Lanes::count;
       const Word word = Lanes::load(words + at * sizeof(std::uint32_t));
       const Word magnitude = word & Lanes::set(0x7FFFFFFF);
-      const auto& row = rows[std::to_integer<std::size_t>(row_of_block[at / block_size])];
+      const auto& row = rows[std::to_integer<std::size_t>(row_of_block[at >> block_shift])];
       Word reached = Lanes::shift_right(word, sign_shift) & sign_mask;
       for (std::size_t k = 0; k + 1 < row.size(); ++k) {
         reached =

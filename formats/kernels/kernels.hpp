@@ -43,18 +43,18 @@ struct Kernels {
   /// The 32 bits of random_bits(seed, first + i, 32) for each i; `first` is a multiple of 4.
   void (*random_words)(std::uint64_t seed, std::uint64_t first, std::uint32_t* words,
                        std::size_t count);
-  /// The largest FP32 magnitude of each block (NaNs are larger than infinity).
-  void (*block_maxima)(const std::byte* words, std::size_t block_size, std::uint32_t* maxima,
+  /// The largest FP32 magnitude of each block of 2^block_shift (NaNs are larger than infinity).
+  /// Here and below blocks have at least 16 elements.
+  void (*block_maxima)(const std::byte* words, int block_shift, std::uint32_t* maxima,
                        std::size_t count);
   /// `narrow` to bytes with a `lowest` of its own for each block, for Signs::bit and complement,
   /// not stochastic.
-  void (*narrow_blocks)(const Narrowing& plan, const std::uint32_t* lowest, std::size_t block_size,
+  void (*narrow_blocks)(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
                         const std::byte* words, std::byte* codes, std::size_t count);
   /// Codes of `width` bits, a sign bit on top and below it how many thresholds of the block's row
   /// the magnitude reaches.
-  void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block,
-                         std::size_t block_size, int width, const std::byte* words,
-                         std::byte* codes, std::size_t count);
+  void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
+                         int width, const std::byte* words, std::byte* codes, std::size_t count);
   /// Adds to each count how many FP32 magnitudes reach its threshold; fewer than 2^32 words.
   void (*count_at_least)(const std::byte* words, const Thresholds<8>& thresholds,
                          std::array<std::uint64_t, 8>& counts, std::size_t count);
