@@ -84,7 +84,7 @@ TEST_CASE("scaling by a power of two is a conversion to the format with a larger
       Format biased = f;
       biased.bias += k;
       bool holds = true;
-      for (std::uint64_t code = 0; code < 0x10000; ++code) {
+      for (std::uint64_t code = 0; code < 0x10000; code += 3) {
         Value x = decode(fp16, code);
         Value scaled = x;
         scaled.exponent += x.kind == Kind::finite ? k : 0;

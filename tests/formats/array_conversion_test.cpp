@@ -259,8 +259,7 @@ TEST_CASE("any count at any address in any packing, by any number of threads") {
        {Pair{fp32, e4m3}, Pair{fp32, fp16}, Pair{fp32, tf32}, Pair{fp16, fp32}, Pair{fp32, e2m1},
         Pair{e2m1, fp32}, Pair{e3m2, bf16}, Pair{bf16, e2m3}, Pair{e2m1, int4}, Pair{int4, e2m3},
         Pair{fp64, e2m1}, Pair{fp32, b1}, Pair{b1, fp16}, Pair{fp16, fp64}}) {
-    for (const unsigned count :
-         {0U, 1U, 3U, 17U, 63U, 64U, 65U, 257U, 1023U, 1025U, 70001U, 200003U}) {
+    for (const unsigned count : {0U, 1U, 3U, 17U, 63U, 64U, 65U, 257U, 1023U, 1025U, 140003U}) {
       for (const Packing from_packing : {Packing::container, Packing::dense}) {
         for (const Packing to_packing : {Packing::container, Packing::dense}) {
           for (const Rounding rounding : {Rounding::nearest_even, Rounding::stochastic}) {
@@ -284,7 +283,8 @@ TEST_CASE("any count at any address in any packing, by any number of threads") {
                 options.threads = threads;
                 ArrayConversion(pair.from, from_packing, pair.to, to_packing, options, kernels)(
                     std::span(input).subspan(shift), std::span(output).subspan(shift, size), count);
-                CHECK(std::memcmp(output.data() + shift, expected.data(), size) == 0);
+                CHECK(std::equal(expected.begin(), expected.end(),
+                                 output.begin() + static_cast<long>(shift)));
                 CHECK(output.back() == std::byte{0x5A});
                 CHECK((shift == 0 || output[shift - 1] == std::byte{0x5A}));
               }
