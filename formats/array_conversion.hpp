@@ -56,7 +56,7 @@ class ArrayConversion {
   Path path_ = Path::reference;
   std::size_t from_bits_ = 0, to_bits_ = 0;    ///< in memory
   bool unpacks_ = false, packs_ = false;       ///< codes that do not lie in whole bytes
-  std::optional<kernels::Widening> widening_;  ///< nothing for what are FP32 words already
+  std::optional<kernels::Widening> widening_;  ///< not used where the codes are FP32 words
   std::optional<kernels::Narrowing> narrowing_;
   std::optional<kernels::Multiplication> multiplication_;  ///< before the narrowing's own scale
   kernels::ByteTable table_{};
