@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "formats/kernels/block_loops.hpp"
+#include "formats/kernels/byte_loops.hpp"
 #include "formats/kernels/conversion_loops.hpp"
 #include "formats/kernels/kernels.hpp"
 
