@@ -130,6 +130,11 @@ void visit_tile(const MatrixProduct& product, std::int64_t i, std::int64_t j, bo
   const bool reads = !(is_first && product.modifiers.zero_addend);
   const bool whole = i + rows <= product.m && j + columns <= product.n;
   if (whole && result.column_stride == 1 && (!reads || source.column_stride == 1)) {
+    // The next tile below, whose lines are as far apart as the rows of D.
+    for (std::int64_t r = rows; reads && r < 2 * rows && i + r < product.m; ++r) {
+      for (std::int64_t at = 0; at < columns * width; at += 64)
+        __builtin_prefetch(source.codes.data + r * source.row_stride * width + at);
+    }
     body(reads ? source.codes.data : nullptr, source.row_stride * width, result.codes.data,
          result.row_stride * width);
     return;

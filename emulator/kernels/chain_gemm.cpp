@@ -49,21 +49,21 @@ bool is_ieee_direction(Rounding rounding) {
          rounding == Rounding::downward || rounding == Rounding::upward;
 }
 
-/// A row's elements as the CPU multiplies them.
+/// A row's elements as the CPU multiplies them: stored as words, or as the upper halves of words.
 template <class Word>
 struct Element {
-  Format from{};
-  int widening = 0;  ///< of BF16 in FP32: bits below its code
-  Word flip = 0;     ///< the sign, where it is negated
+  bool is_half = false;  ///< BF16 in FP32
+  Word flip = 0;         ///< the sign, where it is negated
 
-  Word operator()(const std::byte* at) const {
-    std::uint64_t code = 0;
-    if (widening != 0) {
-      code = std::uint64_t{formats::load_word<std::uint16_t>(at)} << widening;
+  Word operator()(const std::byte* at) const { return is_half ? load<true>(at) : load<false>(at); }
+  template <bool half>
+  Word load(const std::byte* at) const {
+    if constexpr (half) {
+      return static_cast<Word>(static_cast<Word>(formats::load_word<std::uint16_t>(at)) << 16) ^
+             flip;
     } else {
-      code = formats::load_word<Word>(at);
+      return formats::load_word<Word>(at) ^ flip;
     }
-    return static_cast<Word>(code) ^ flip;
   }
 };
 
@@ -110,24 +110,43 @@ struct Lines {
   std::int64_t lines = 0, length = 0;  ///< that are there
 };
 
-/// k by k, an element of each of `width` lines; +0 up to `padded` k's and for lines that are not
-/// there.
-template <class Word>
-void pack(const Lines& x, const Element<Word>& element, std::int64_t width, std::int64_t padded,
-          Word* to) {
-  if (x.lines < width || x.length < padded) std::fill_n(to, width * padded, Word{0});
-  if (x.k_stride <= x.line_stride) {
-    for (std::int64_t line = 0; line < x.lines; ++line) {
-      const std::byte* from = x.data + line * x.line_stride;
-      for (std::int64_t k = 0; k < x.length; ++k)
-        to[k * width + line] = element(from + k * x.k_stride);
+/// k by k, an element of each of `width` lines; what is not there is left as it was.
+template <class Word, bool half, std::int64_t width>
+void pack_lines(const Lines& x, const Element<Word>& element, Word* to) {
+  constexpr std::int64_t bytes = half ? 2 : sizeof(Word);
+  if (x.line_stride == bytes) {
+    constexpr std::int64_t ahead = 8;  // rows of B lie too far apart for the CPU to foresee
+    for (std::int64_t k = 0; k < x.length; ++k, to += width) {
+      const std::byte* const from = x.data + k * x.k_stride;
+      if (k + ahead < x.length) {
+        for (std::int64_t at = 0; at < width * bytes; at += 64)
+          __builtin_prefetch(from + ahead * x.k_stride + at);
+      }
+      if (x.lines == width) {
+        for (std::int64_t line = 0; line < width; ++line)
+          to[line] = element.template load<half>(from + line * bytes);
+      } else {
+        for (std::int64_t line = 0; line < x.lines; ++line)
+          to[line] = element.template load<half>(from + line * bytes);
+      }
     }
     return;
   }
-  for (std::int64_t k = 0; k < x.length; ++k) {
+  for (std::int64_t k = 0; k < x.length; ++k, to += width) {
     const std::byte* from = x.data + k * x.k_stride;
-    for (std::int64_t line = 0; line < x.lines; ++line)
-      to[k * width + line] = element(from + line * x.line_stride);
+    for (std::int64_t line = 0; line < x.lines; ++line, from += x.line_stride)
+      to[line] = element.template load<half>(from);
+  }
+}
+
+/// The same with +0 for lines that are not there and up to `padded` k's.
+template <std::int64_t width, class Word>
+void pack(const Lines& x, const Element<Word>& element, std::int64_t padded, Word* to) {
+  if (x.lines < width || x.length < padded) std::fill_n(to, width * padded, Word{0});
+  if (element.is_half) {
+    pack_lines<Word, true, width>(x, element, to);
+  } else {
+    pack_lines<Word, false, width>(x, element, to);
   }
 }
 
@@ -156,9 +175,9 @@ class Kernel {
     if (spec_.nan == NanPolicy::unspecified) find_invalid_addends();
   }
 
-  /// A panel of B and one of A stay in the first cache, a block of A in the second.
+  /// A panel of B stays near the first cache, a block of A in the second.
   Blocking blocking() const {
-    constexpr std::int64_t most = 1536 / sizeof(Word);
+    constexpr std::int64_t most = 256;
     const std::int64_t unit = row_.shape.k;
     const std::int64_t depth =
         std::min(round_up(product_.k, unit), std::max(unit, most / unit * unit));
@@ -168,7 +187,7 @@ class Kernel {
     return {tiles_.rows,
             tiles_.columns,
             depth,
-            round_up(384, tiles_.rows),
+            round_up(256, tiles_.rows),
             round_up(3072, tiles_.columns),
             bytes(tiles_.rows),
             bytes(tiles_.columns)};
@@ -179,8 +198,13 @@ class Kernel {
     auto* const words = reinterpret_cast<Word*>(to);
     const std::int64_t count = padded(length) * tiles_.rows;
     const ConstMatrix& a = product_.a;
-    pack(lines_of(a.from(i, k), a.row_stride, a.column_stride, tiles_.rows, product_.m - i, length),
-         a_element_, tiles_.rows, padded(length), words);
+    const Lines lines =
+        lines_of(a.from(i, k), a.row_stride, a.column_stride, tiles_.rows, product_.m - i, length);
+    if (is_wide()) {
+      pack<8>(lines, a_element_, padded(length), words);
+    } else {
+      pack<4>(lines, a_element_, padded(length), words);
+    }
     words[count] = may_hold_nan(words, count) && std::any_of(words, words + count, is_nan<Word>);
   }
 
@@ -188,9 +212,13 @@ class Kernel {
     auto* const words = reinterpret_cast<Word*>(to);
     const std::int64_t count = padded(length) * tiles_.columns;
     const ConstMatrix& b = product_.b;
-    pack(lines_of(b.from(k, j), b.column_stride, b.row_stride, tiles_.columns, product_.n - j,
-                  length),
-         b_element_, tiles_.columns, padded(length), words);
+    const Lines lines = lines_of(b.from(k, j), b.column_stride, b.row_stride, tiles_.columns,
+                                 product_.n - j, length);
+    if (is_wide()) {
+      pack<wide_columns>(lines, b_element_, padded(length), words);
+    } else {
+      pack<narrow_columns>(lines, b_element_, padded(length), words);
+    }
     if (!may_hold_nan(words, count)) return;
     for (std::int64_t at = 0; at < count; ++at) {
       if (!is_nan(words[at])) continue;
@@ -210,22 +238,24 @@ class Kernel {
                           std::int64_t to_stride) {
       add(a, b, count, from, from_stride, to, to_stride);
     };
-    constexpr std::int64_t wide = 192 / element_bytes, narrow = 96 / element_bytes;
-    if (tiles_.columns == wide) {
-      visit_tile<Word, 8, wide>(product_, i, j, k == 0, body);
+    if (is_wide()) {
+      visit_tile<Word, 8, wide_columns>(product_, i, j, k == 0, body);
     } else {
-      visit_tile<Word, 4, narrow>(product_, i, j, k == 0, body);
+      visit_tile<Word, 4, narrow_columns>(product_, i, j, k == 0, body);
     }
   }
 
   /// Writes the NaNs that lines decide.
   void finish() const {
     const bool rows_decide = !row_nans_.empty();
+    std::vector<std::int64_t> columns;  // that have a NaN, or all where rows have some
     for (std::int64_t j = 0; j < product_.n; ++j) {
-      const LastNan& column = column_nans_[static_cast<std::size_t>(j)];
-      if (!rows_decide && column.k < 0) continue;
-      for (std::int64_t i = 0; i < product_.m; ++i) {
-        const LastNan row = rows_decide ? row_nans_[static_cast<std::size_t>(i)] : LastNan{};
+      if (rows_decide || column_nans_[static_cast<std::size_t>(j)].k >= 0) columns.push_back(j);
+    }
+    for (std::int64_t i = 0; i < product_.m && !columns.empty(); ++i) {
+      const LastNan row = rows_decide ? row_nans_[static_cast<std::size_t>(i)] : LastNan{};
+      for (const std::int64_t j : columns) {
+        const LastNan& column = column_nans_[static_cast<std::size_t>(j)];
         if (row.k >= 0 && row.k >= column.k) {
           product_.d.set(i, j, row.code);
         } else if (column.k >= 0) {
@@ -238,9 +268,14 @@ class Kernel {
 
  private:
   static constexpr std::int64_t element_bytes = sizeof(Word);
+  /// Three vectors of 512 or of 256 bits beside 8 or 4 rows.
+  static constexpr std::int64_t wide_columns = 192 / element_bytes;
+  static constexpr std::int64_t narrow_columns = 96 / element_bytes;
+
+  bool is_wide() const { return tiles_.columns == wide_columns; }
 
   static Element<Word> element_of(const Format& f, bool negate) {
-    return {f, f == formats::bf16 ? 16 : 0, negate ? sign_bit<Word> : Word{0}};
+    return {f == formats::bf16, negate ? sign_bit<Word> : Word{0}};
   }
 
   std::int64_t padded(std::int64_t length) const { return round_up(length, row_.shape.k); }

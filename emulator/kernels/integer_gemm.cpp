@@ -120,6 +120,38 @@ void interleave_16(const std::byte* from, std::int64_t k_stride, std::byte* to) 
   std::memcpy(to, groups.data(), 64);
 }
 
+using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
+
+/// 4 lines of 16 neighbouring k's, as 4 groups that are `group_bytes` apart.
+void transpose_4(const std::byte* from, std::int64_t line_stride, std::byte* to,
+                 std::int64_t group_bytes) {
+  std::array<Words4, 4> line;
+  for (std::size_t i = 0; i < 4; ++i)
+    std::memcpy(&line[i], from + static_cast<std::int64_t>(i) * line_stride, 16);
+  const Words4 low_01 = __builtin_shufflevector(line[0], line[1], 0, 4, 1, 5);
+  const Words4 high_01 = __builtin_shufflevector(line[0], line[1], 2, 6, 3, 7);
+  const Words4 low_23 = __builtin_shufflevector(line[2], line[3], 0, 4, 1, 5);
+  const Words4 high_23 = __builtin_shufflevector(line[2], line[3], 2, 6, 3, 7);
+  const std::array<Words4, 4> groups = {__builtin_shufflevector(low_01, low_23, 0, 1, 4, 5),
+                                        __builtin_shufflevector(low_01, low_23, 2, 3, 6, 7),
+                                        __builtin_shufflevector(high_01, high_23, 0, 1, 4, 5),
+                                        __builtin_shufflevector(high_01, high_23, 2, 3, 6, 7)};
+  for (std::size_t g = 0; g < 4; ++g)
+    std::memcpy(to + static_cast<std::int64_t>(g) * group_bytes, &groups[g], 16);
+}
+
+/// The groups that `transpose_4` can make of whole lines; returns how many.
+std::int64_t gather_by_lines(const Lines& x, std::int64_t width, std::byte* to) {
+  if (x.k_stride != 1 || x.lines != width || width % 4 != 0) return 0;
+  const std::int64_t groups = x.length / 16 * 4;
+  for (std::int64_t g = 0; g < groups; g += 4) {
+    for (std::int64_t line = 0; line < width; line += 4)
+      transpose_4(x.data + line * x.line_stride + g * 4, x.line_stride,
+                  to + (g * width + line) * lane_bytes, width * lane_bytes);
+  }
+  return groups;
+}
+
 /// Group g of every line, 4 codes each; zeros where there are none.
 void gather_group(const Lines& x, std::int64_t g, std::int64_t width, std::byte* to) {
   const std::int64_t k = g * 4;
@@ -139,11 +171,18 @@ void gather_group(const Lines& x, std::int64_t g, std::int64_t width, std::byte*
   }
 }
 
-/// Every byte of a panel through the formula.
-void convert(const ByteOfCode& byte_of, std::byte* bytes, std::int64_t count) {
-  if (byte_of.changes_nothing()) return;
-  for (std::int64_t i = 0; i < count; ++i)
-    bytes[i] = static_cast<std::byte>(byte_of(std::to_integer<std::uint8_t>(bytes[i])));
+/// Every byte of a panel through the formula; panels are whole vectors of 16 bytes.
+void convert(const ByteOfCode& x, std::byte* bytes, std::int64_t count) {
+  if (x.changes_nothing()) return;
+  const auto all = [](int value) { return Bytes16{} + static_cast<std::uint8_t>(value); };
+  const Bytes16 mask = all(x.mask), flip = all(x.flip), add = all(x.add);
+  for (std::byte* const end = bytes + count; bytes != end; bytes += 16) {
+    Bytes16 codes;
+    std::memcpy(&codes, bytes, 16);
+    codes = ((codes & mask) ^ flip) + add;
+    if (x.is_sign_of_bit) codes = all(1) - codes - codes;
+    std::memcpy(bytes, &codes, 16);
+  }
 }
 
 /// Two k's of every line as words.
@@ -166,16 +205,13 @@ void pack_words(const Lines& x, const ByteOfCode& byte_of, bool has_sign, std::i
   }
 }
 
-/// The sums of groups [begin, end) of each line, as unsigned or signed bytes, or words.
-template <class Element>
-void add_up(const std::byte* groups, std::int64_t begin, std::int64_t end, std::int64_t width,
-            std::int32_t* sums) {
-  constexpr std::size_t count = lane_bytes / sizeof(Element);
+/// Adds the unsigned bytes of groups [begin, end) of each line to its sum.
+void add_up_unsigned(const std::byte* groups, std::int64_t begin, std::int64_t end,
+                     std::int64_t width, std::int32_t* sums) {
   for (std::int64_t g = begin; g < end; ++g) {
     for (std::int64_t line = 0; line < width; ++line) {
-      std::array<Element, count> elements;
-      std::memcpy(elements.data(), groups + (g * width + line) * lane_bytes, sizeof(elements));
-      for (const Element x : elements) sums[line] += x;
+      for (std::int64_t i = 0; i < lane_bytes; ++i)
+        sums[line] += std::to_integer<std::int32_t>(groups[(g * width + line) * lane_bytes + i]);
     }
   }
 }
@@ -312,7 +348,7 @@ class Kernel {
     if (tiles_.group == 2) {
       pack_words(lines, byte_of, has_sign, groups, width, to);
     } else {
-      for (std::int64_t g = 0; g < groups; ++g)
+      for (std::int64_t g = gather_by_lines(lines, width, to); g < groups; ++g)
         gather_group(lines, g, width, to + g * width * lane_bytes);
       convert(byte_of, to, groups * width * lane_bytes);
     }
@@ -330,12 +366,10 @@ class Kernel {
                    std::int64_t width, std::byte* to) const {
     std::array<std::int32_t, 64> sums{};
     assert(width <= static_cast<std::int64_t>(sums.size()));
-    if (lack == Lack::plus_128_sums) {
-      add_up<std::uint8_t>(panel, begin, end, width, sums.data());
-    } else if (lack != Lack::nothing && tiles_.group == 4) {
-      add_up<std::int8_t>(panel, begin, end, width, sums.data());
-    } else if (lack != Lack::nothing) {
-      add_up<std::int16_t>(panel, begin, end, width, sums.data());
+    if (lack != Lack::nothing && width == tiles_.columns) {
+      tiles_.add_up(panel + begin * width * lane_bytes, end - begin, sums.data());
+    } else if (lack == Lack::plus_128_sums) {
+      add_up_unsigned(panel, begin, end, width, sums.data());
     }
     const auto elements = static_cast<std::int32_t>((end - begin) * tiles_.group);
     for (std::int32_t& sum : sums) {

@@ -1,6 +1,7 @@
 // Tiles of integer sums, for one instruction set: included inside an unnamed namespace after the
 // `#pragma GCC target` of that set, so it has no includes of its own. Isa: Vector, rows, vectors,
-// lanes, load, store, broadcast (of one group of k's of a row), dot, add, saturated_add.
+// lanes, load, store, broadcast (of one group of k's of a row), ones (a group of them), dot, add,
+// saturated_add.
 
 /// Adds `groups` groups of k's (4 bytes or 2 words of a line each) to the tile. `panel_a` and
 /// `panel_b` hold the groups, then for each line what the sums of the whole panel lack.
@@ -88,4 +89,20 @@ void add_products_saturating(const IntegerPanels& x, const std::byte* from,
         Isa::store(to + (first + r) * to_stride + v * bytes, totals[r][v]);
     }
   }
+}
+
+/// Adds the signed elements of `count` groups of every column to `sums`.
+template <class Isa>
+void add_up(const std::byte* groups, std::int64_t count, std::int32_t* sums) {
+  using Vector = typename Isa::Vector;
+  constexpr std::int64_t bytes = sizeof(Vector);
+  auto* const to = reinterpret_cast<std::byte*>(sums);
+  Vector totals[Isa::vectors];
+  for (int v = 0; v < Isa::vectors; ++v) totals[v] = Isa::load(to + v * bytes);
+  for (std::int64_t g = 0; g < count; ++g) {
+    for (int v = 0; v < Isa::vectors; ++v)
+      totals[v] =
+          Isa::dot(totals[v], Isa::ones(), Isa::load(groups + (g * Isa::vectors + v) * bytes));
+  }
+  for (int v = 0; v < Isa::vectors; ++v) Isa::store(to + v * bytes, totals[v]);
 }

@@ -27,6 +27,8 @@ struct IntegerTiles {
   /// By which operand is the unsigned one: A (0) or B (1). Words have no such difference.
   IntegerTile wrapping[2] = {};
   IntegerTile saturating[2] = {};
+  /// Adds the signed elements of each column's groups to its sum.
+  void (*add_up)(const std::byte* groups, std::int64_t count, std::int32_t* sums) = nullptr;
 };
 
 /// Null where this CPU (or this build) has not the instructions.

@@ -17,6 +17,7 @@ struct Words256 {
   static constexpr int rows = 4, vectors = 3;
 
   static Vector zero() { return _mm256_setzero_si256(); }
+  static Vector ones() { return _mm256_set1_epi16(1); }
   static Vector load(const std::byte* at) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
   }
@@ -56,6 +57,7 @@ namespace with_vnni {
 
 template <bool b_is_unsigned>
 struct Bytes256 : Words256 {
+  static Vector ones() { return _mm256_set1_epi8(1); }
   static Vector dot(Vector sum, Vector a, Vector b) {
     return b_is_unsigned ? _mm256_dpbusd_avx_epi32(sum, b, a) : _mm256_dpbusd_avx_epi32(sum, a, b);
   }
@@ -87,7 +89,8 @@ const IntegerTiles* integer_tiles_avx2() {
       Words256::vectors * 8,
       2,
       {add_products<Words256>, add_products<Words256>},
-      {add_products_saturating<Words256>, add_products_saturating<Words256>}};
+      {add_products_saturating<Words256>, add_products_saturating<Words256>},
+      add_up<Words256>};
   static const bool there = __builtin_cpu_supports("avx2") != 0;
   return there ? &tiles : nullptr;
 }
@@ -100,7 +103,8 @@ const IntegerTiles* integer_tiles_avxvnni() {
       4,
       {with_vnni::add_products<Bytes256<false>>, with_vnni::add_products<Bytes256<true>>},
       {with_vnni::add_products_saturating<Bytes256<false>>,
-       with_vnni::add_products_saturating<Bytes256<true>>}};
+       with_vnni::add_products_saturating<Bytes256<true>>},
+      with_vnni::add_up<Bytes256<false>>};
   static const bool there = integer_tiles_avx2() != nullptr && has_avx_vnni();
   return there ? &tiles : nullptr;
 }

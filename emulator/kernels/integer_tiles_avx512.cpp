@@ -19,6 +19,7 @@ struct Bytes512 {
   static constexpr __mmask16 every_lane = 0xFFFF;
 
   static Vector zero() { return _mm512_setzero_si512(); }
+  static Vector ones() { return _mm512_set1_epi8(1); }
   static Vector load(const std::byte* at) { return _mm512_loadu_si512(at); }
   static void store(std::byte* at, Vector x) { _mm512_storeu_si512(at, x); }
   static Vector broadcast(const std::byte* at) {
@@ -52,7 +53,8 @@ const IntegerTiles* integer_tiles_avx512() {
       Bytes512<false>::vectors * 16,
       4,
       {add_products<Bytes512<false>>, add_products<Bytes512<true>>},
-      {add_products_saturating<Bytes512<false>>, add_products_saturating<Bytes512<true>>}};
+      {add_products_saturating<Bytes512<false>>, add_products_saturating<Bytes512<true>>},
+      add_up<Bytes512<false>>};
   static const bool there =
       __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
       __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
