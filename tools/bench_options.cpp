@@ -32,7 +32,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--time", options.seconds, "Seconds that a repetition lasts at least")
       ->check(CLI::Range(0.0, 600.0));
   command.add_flag("--full", options.full,
-                   "All sizes, data and thread counts: about a quarter of an hour");
+                   "All sizes, data and thread counts: about twenty minutes");
   command.add_flag("--curves", options.curves,
                    "How time grows with M, N, K, threads, spread of exponents, specials and zeros");
   command.add_flag("--list", options.list, "Print the names of the benchmarks and measure nothing");

@@ -156,27 +156,41 @@ bool is_asked_for(const BenchOptions& options, const Engine& engine) {
                                               engine.name) != options.engines.end();
 }
 
-std::vector<DataFamily> families(const BenchOptions& options) {
+/// All at the middle size of the full set, which shows what data cost.
+constexpr std::int64_t size_of_families = 1024;
+
+std::vector<DataFamily> families(const BenchOptions& options, const Size& size) {
   std::vector<DataFamily> chosen;
   for (const DataFamily& family : data_families()) {
     const auto named = [&](const std::string& name) {
       return name == family.name || name == "all";
     };
-    const bool by_default = options.data.empty() && (options.full || family.name == "normal");
+    const bool all = options.full && size.k == size_of_families;
+    const bool by_default = options.data.empty() && (all || family.name == "normal");
     if (by_default || std::any_of(options.data.begin(), options.data.end(), named))
       chosen.push_back(family);
   }
   return chosen;
 }
 
-std::vector<int> thread_counts(const BenchOptions& options) {
+/// Engines that a product of usual size keeps busy for seconds.
+bool is_slow(const Engine& engine) {
+  return engine.name == "reference" || engine.name == "portable" || engine.device != nullptr;
+}
+
+std::vector<int> thread_counts(const BenchOptions& options, const Engine& engine,
+                               std::string_view family) {
   if (!options.threads.empty()) return options.threads;
+  if (is_slow(engine) || family != "normal") return {1};
   const int all = formats::thread_count(0);
   return options.full && all > 1 ? std::vector{1, all} : std::vector{1};
 }
 
-/// The longest that one product should take.
-double longest_product(const BenchOptions& options) { return options.full ? 2.0 : 0.25; }
+/// The longest that one product should take: of slow engines a part shows the rate.
+double longest_product(const BenchOptions& options, const Engine& engine) {
+  if (is_slow(engine)) return 0.1;
+  return options.full ? 4.0 : 0.25;
+}
 
 /// A row that is measured under a name.
 struct Row {
@@ -222,16 +236,15 @@ Group product_group(const BenchOptions& options, const Row& of, const Size& size
   const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
   Group group;
   std::vector<std::string> yardsticks;
-  for (const DataFamily& data : families(options)) {
+  for (const DataFamily& data : families(options, size)) {
     const auto operands = std::make_shared<SharedOperands>(of.row, data, size);
     for (const Engine& engine : emulator::engines()) {
       if (!engine.accepts(of.row) || !is_asked_for(options, engine)) continue;
-      const bool is_slow = engine.name == "reference" || engine.name == "portable";
-      if (is_slow && options.engines.empty() && data.name != "normal") continue;
-      for (const int threads : thread_counts(options)) {
+      if (is_slow(engine) && options.engines.empty() && data.name != "normal") continue;
+      for (const int threads : thread_counts(options, engine, data.name)) {
         Planned planned = emulated_product(
             name + "/" + data.name + "/" + std::string(engine.name) + "/" + std::to_string(threads),
-            engine, operands, size, threads, longest_product(options));
+            engine, operands, size, threads, longest_product(options, engine));
         planned.result.data = data.name;
         judge(planned, of.of, of.row, engine, name);
         if (std::find(yardsticks.begin(), yardsticks.end(), planned.yardstick) ==
@@ -298,8 +311,8 @@ Group curve_group(const BenchOptions& options, const Row& of, const Point& point
                              ? preferred(of.row)
                              : emulator::require_engine(options.engines.front(), of.row);
   const auto operands = std::make_shared<SharedOperands>(of.row, point.data, point.size);
-  Planned planned =
-      emulated_product(name, engine, operands, point.size, point.threads, longest_product(options));
+  Planned planned = emulated_product(name, engine, operands, point.size, point.threads,
+                                     longest_product(options, engine));
   judge(planned, of.of, of.row, engine, name);
   Planned eigen =
       eigen_product(name, eigen_beside(engine.name), is_double_precision(of.row), point.size);
@@ -350,7 +363,7 @@ void plan_replays(const BenchOptions& options, std::vector<Group>& groups) {
     Group group;
     for (const Engine& engine : emulator::engines()) {
       if (!engine.accepts(of.row) || !is_asked_for(options, engine)) continue;
-      for (const int threads : thread_counts(options)) {
+      for (const int threads : thread_counts(options, engine, "normal")) {
         Planned planned;
         Result& r = planned.result;
         r.kind = "replay";
