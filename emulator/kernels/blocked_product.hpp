@@ -43,6 +43,28 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
 
+/// One execution of a batch as a product; the row has no scales.
+inline MatrixProduct product_of(const MatrixInstruction& row, const MatrixBatch& batch,
+                                std::int64_t execution) {
+  const Shape& s = batch.shape;
+  const std::int64_t stored = stored_k(row, s.k);
+  const auto matrix = [execution](const ConstCodes& codes, std::int64_t rows,
+                                  std::int64_t columns) {
+    return ConstMatrix{codes, columns}.from(execution * rows, 0);
+  };
+  MatrixProduct x;
+  x.m = s.m;
+  x.n = s.n;
+  x.k = s.k;
+  x.a = matrix(batch.a, s.m, stored);
+  x.b = matrix(batch.b, s.k, s.n);
+  x.c = matrix(batch.c, s.m, s.n);
+  x.d = Matrix{batch.d, s.n}.from(std::int64_t{execution} * s.m, 0);
+  x.e = matrix(batch.e, s.m, stored);
+  x.modifiers = batch.modifiers;
+  return x;
+}
+
 /// A block of D that is the work of one thread, over the k's from `k` on.
 struct TileRange {
   std::int64_t row_begin = 0, row_end = 0, column_begin = 0, column_end = 0, k = 0, length = 0;

@@ -389,4 +389,9 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
   }
 }
 
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end, Width width) {
+  for (std::int64_t t = begin; t < end; ++t) multiply(row, product_of(row, batch, t), 1, width);
+}
+
 }  // namespace guardbit::emulator::chain_gemm

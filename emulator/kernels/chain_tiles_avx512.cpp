@@ -9,7 +9,7 @@ namespace guardbit::emulator {
 
 namespace {
 
-#include "emulator/kernels/chain_tile.hpp"
+#include "emulator/kernels/chain_tile.inc"
 
 struct Doubles512 {
   using Element = double;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+
+#include "emulator/batch.hpp"
 #include "emulator/instruction.hpp"
 #include "emulator/matrix_product.hpp"
 
@@ -16,5 +19,9 @@ bool accepts(const MatrixInstruction& row, Width width = Width::widest);
 /// As `emulator::multiply`; the row must be accepted.
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
               Width width = Width::widest);
+
+/// Executes [begin, end) of a batch on the calling thread; the row must be accepted.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end, Width width = Width::widest);
 
 }  // namespace guardbit::emulator::integer_gemm

@@ -10,7 +10,7 @@ namespace guardbit::emulator {
 
 namespace {
 
-#include "emulator/kernels/integer_tile.hpp"
+#include "emulator/kernels/integer_tile.inc"
 
 struct Words256 {
   using Vector = __m256i;
@@ -53,7 +53,7 @@ namespace {
 
 namespace with_vnni {
 
-#include "emulator/kernels/integer_tile.hpp"
+#include "emulator/kernels/integer_tile.inc"
 
 template <bool b_is_unsigned>
 struct Bytes256 : Words256 {

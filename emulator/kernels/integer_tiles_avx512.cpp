@@ -9,7 +9,7 @@ namespace guardbit::emulator {
 
 namespace {
 
-#include "emulator/kernels/integer_tile.hpp"
+#include "emulator/kernels/integer_tile.inc"
 
 template <bool b_is_unsigned>
 struct Bytes512 {

@@ -12,6 +12,7 @@
 #include "emulator/dot.hpp"
 #include "emulator/kernels/chain_gemm.hpp"
 #include "emulator/kernels/integer_gemm.hpp"
+#include "emulator/mma.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/input_codes.hpp"
 
@@ -354,6 +355,48 @@ TEST_CASE("D may be C, and what lies between the elements of D is not touched") 
         CHECK(wrong == 0);
         CHECK(bytes_between(row.d, x.d, 19, 101) == std::set{std::byte{0}});
       }
+    }
+  }
+}
+
+TEST_CASE("executions of a batch are the model's") {
+  Random random(10);
+  for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
+                           "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32",
+                           "mma.sync.aligned.m16n8k16.row.col.rp.f64.f64.f64.f64"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    emulator::MatrixBatch batch;
+    batch.count = 3;
+    batch.shape = {5, 7, row.shape.k - std::max(1, row.sparsity.group_elements)};
+    const int stored = emulator::stored_k(row, batch.shape.k);
+    const auto codes = [&](const Format& f, int count) {
+      std::vector<std::byte> bytes(
+          static_cast<std::size_t>(count * formats::container_bits(f) / 8));
+      for (int i = 0; i < count; ++i)
+        emulator::codes_of(f, bytes.data()).set(i, random_code(f, random));
+      return bytes;
+    };
+    const auto a = codes(row.a, 3 * 5 * stored), b = codes(row.b, 3 * batch.shape.k * 7);
+    const auto c = codes(row.c, 3 * 5 * 7);
+    std::vector<std::byte> e(static_cast<std::size_t>(3 * 5 * stored));
+    for (std::size_t s = 0; s < e.size() && row.sparsity.group_elements != 0; ++s)
+      e[s] = static_cast<std::byte>(
+          Operands::position(row, static_cast<int>(s % static_cast<std::size_t>(stored))));
+    auto d = c, expected = c;
+    batch.a = emulator::codes_of(row.a, a.data());
+    batch.b = emulator::codes_of(row.b, b.data());
+    batch.c = emulator::codes_of(row.c, c.data());
+    batch.e = {e.data(), 1, 0};
+    batch.d = emulator::codes_of(row.d, expected.data());
+    emulator::execute(row, batch, 0, 3);
+    batch.d = emulator::codes_of(row.d, d.data());
+    CAPTURE(name);
+    if (emulator::integer_gemm::accepts(row)) {
+      emulator::integer_gemm::run(row, batch, 0, 3);
+      CHECK(d == expected);
+    } else if (emulator::chain_gemm::accepts(row)) {
+      emulator::chain_gemm::run(row, batch, 0, 3);
+      CHECK(d == expected);
     }
   }
 }
