@@ -48,7 +48,14 @@ std::uint64_t random_code(const Format& f, const Format& d, const DataFamily& da
     return share > 0 && std::uniform_real_distribution(0.0, 1.0)(random) < share;
   };
   if (chance(data.zeros)) return 0;
-  if (formats::is_integer(f)) return random() & formats::code_mask(f);
+  if (formats::is_integer(f)) {
+    // An addend is what some thousand products add up to.
+    const std::uint64_t word = random();
+    const bool is_addend = formats::bits(f) > 16;
+    const auto value =
+        is_addend ? static_cast<std::int64_t>(word) >> 40 : static_cast<std::int64_t>(word);
+    return static_cast<std::uint64_t>(value) & formats::code_mask(f);
+  }
   if (formats::has_nan(f) && chance(data.specials)) {
     const bool infinity = formats::has_infinity(f) && (random() >> 63) != 0;
     return infinity ? formats::infinity_code(f) : formats::quiet_nan_code(f);

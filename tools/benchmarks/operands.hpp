@@ -11,7 +11,8 @@
 
 namespace guardbit::tools {
 
-/// What matrices hold. Integers take part in `zeros` alone; otherwise they are uniform.
+/// What matrices hold. Integers take part in `zeros` alone; otherwise they are uniform, those of 32
+/// bits over 24.
 struct DataFamily {
   std::string name = "normal";  ///< of a benchmark
   double specials = 0;          ///< share of infinities and NaNs, where the format has them
