@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/instruction.hpp"
+#include "emulator/probe_questions.hpp"
+
+namespace guardbit::emulator {
+
+/// A field of AccumulatorSpec that a probe can look for.
+struct ProbedField {
+  std::string_view name;
+  Topic topic;  ///< the questions that are about it
+  long (*get)(const AccumulatorSpec&);
+  void (*set)(AccumulatorSpec&, long);
+  std::string (*text)(long);
+  /// Every value it may have in this step; empty where the step does not read it.
+  std::vector<long> (*values)(const MatrixInstruction&, const Step&);
+};
+
+/// In the order in which they are best looked for.
+const std::vector<ProbedField>& probed_fields();
+
+std::string_view summation_name(Summation summation);
+
+}  // namespace guardbit::emulator
