@@ -9,9 +9,11 @@
 
 #include "emulator/catalogue.hpp"
 #include "emulator/dot.hpp"
+#include "emulator/explain.hpp"
 #include "emulator/probe_fields.hpp"
 #include "emulator/probe_questions.hpp"
 #include "emulator/probe_structures.hpp"
+#include "emulator/tree_arithmetic.hpp"
 #include "formats/error.hpp"
 
 namespace guardbit::emulator {
@@ -199,12 +201,13 @@ Finding finding_of(const ProbedField& field, const std::string& name, long now,
   return f;
 }
 
-const ProbedField terms_field = {"terms",
-                                 Topic::grid,
-                                 [](const AccumulatorSpec& s) { return static_cast<long>(s.terms); },
-                                 [](AccumulatorSpec& s, long v) { s.terms = static_cast<int>(v); },
-                                 [](long v) { return std::to_string(v); },
-                                 nullptr};
+const ProbedField terms_field = {
+    "terms",
+    Topic::grid,
+    [](const AccumulatorSpec& s) { return static_cast<long>(s.terms); },
+    [](AccumulatorSpec& s, long v) { s.terms = static_cast<int>(v); },
+    [](long v) { return std::to_string(v); },
+    nullptr};
 
 /// The number of products that an accumulation takes.
 long product_count(const MatrixInstruction& row, const Step& step) {
@@ -231,9 +234,9 @@ std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answe
       const std::vector<long> values = field.values(row, *step);
       if (values.size() < 2) continue;
       const std::string prefix = group == Group::scalars ? "addition." : "";
-      list.push_back(finding_of(
-          field, prefix + std::string(field.name), field.get(step->spec), values, answers,
-          [&](long value) { return with_value(row, group, field, value); }));
+      list.push_back(finding_of(field, prefix + std::string(field.name), field.get(step->spec),
+                                values, answers,
+                                [&](long value) { return with_value(row, group, field, value); }));
     }
   }
   return list;
@@ -326,26 +329,75 @@ Pools asked_of_each_topic(const BlackBox& box, const std::array<std::size_t, top
 }
 
 void check(const BlackBox& box) {
-  if (box.k < 1 || box.k > max_k)
-    throw formats::Error("probe", "K is " + std::to_string(box.k) + ", not 1 to " +
-                                      std::to_string(max_k));
+  if (box.k < 1 || box.k > most_leaves) {
+    throw formats::Error(
+        "probe", "K is " + std::to_string(box.k) + ", not 1 to " + std::to_string(most_leaves));
+  }
   const bool integers = formats::is_integer(box.a) && formats::is_integer(box.b) &&
                         formats::is_integer(box.c) && formats::is_integer(box.d);
-  const auto floats = [](const Format& f) { return f.encoding == formats::Encoding::floating && f.has_sign; };
+  const auto floats = [](const Format& f) {
+    return f.encoding == formats::Encoding::floating && f.has_sign;
+  };
   if (!integers && !(floats(box.a) && floats(box.b) && floats(box.c) && floats(box.d)))
-    throw formats::Error("probe", "A, B, C and D must all be integers or all signed floating formats");
+    throw formats::Error("probe",
+                         "A, B, C and D must all be integers or all signed floating formats");
+}
+
+/// Each product of ones, and the addend alone, must come back: a unit that fails here is not
+/// D = A * B + C, and everything after would mislead.
+void check_ones(const BlackBox& box) {
+  std::vector<Question> list;
+  for (int i = 0; i <= box.k; ++i) {
+    Question q = zero_question(box);
+    if (i < box.k) {
+      q.a[static_cast<std::size_t>(i)] = number_code(box.a, false, 0);
+      q.b[static_cast<std::size_t>(i)] = number_code(box.b, false, 0);
+    } else if (box.has_addend) {
+      q.c = number_code(box.c, false, 0);
+    }
+    list.push_back(std::move(q));
+  }
+  const bool bits = formats::bits(box.a) == 1;  // an XOR of ones is 0
+  const Pool answers = asked(box, std::move(list));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const bool addend = static_cast<int>(i) == box.k;
+    if ((bits && !addend) || (addend && !box.has_addend)) continue;
+    if (answers[i].d == number_code(box.d, false, 0)) continue;
+    throw formats::Error("probe", std::string(addend ? "an addend of 1 and no product" : "1 * 1") +
+                                      (addend ? "" : " at k = " + std::to_string(i)) + " gives " +
+                                      value_text(box.d, answers[i].d) +
+                                      ", not 1: this is not D = A * B + C");
+  }
+}
+
+/// How the two-way nodes of a tree add, when it gives every one of these answers.
+std::string arithmetic_of_tree(const BlackBox& box, const TreeAnswer& tree, const Pool& answers) {
+  if (!tree.observable) return {};
+  for (const bool fused : {true, false}) {
+    for (const Rounding rounding : {Rounding::nearest_even, Rounding::toward_zero, Rounding::upward,
+                                    Rounding::downward, Rounding::nearest_away}) {
+      const TreeArithmetic arithmetic{fused, rounding};
+      const bool all = std::all_of(answers.begin(), answers.end(), [&](const Answered& x) {
+        return evaluate(box, tree.tree, arithmetic, x.question) == x.d;
+      });
+      if (all) return text_of(arithmetic);
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
   check(box);
+  check_ones(box);
   ProbeReport report;
   const TreeAnswer tree = reveal_tree(box);
   report.tree = tree.tree;
   report.tree_observable = tree.observable;
   report.tree_note = tree.note;
-  const std::vector<MatrixInstruction> structures = structures_of(box, tree);
+  const std::vector<MatrixInstruction> structures =
+      box.k <= max_k ? structures_of(box, tree) : std::vector<MatrixInstruction>{};
 
   std::mt19937_64 random(seed);
   Pools pools = asked_of_each_topic(box, first_counts, random);
@@ -367,6 +419,7 @@ ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
     }
     if (!refuted || fitted.mismatches > pools[0].size() / 4) break;
   }
+  report.tree_arithmetic = arithmetic_of_tree(box, tree, pools[0]);
   for (const Pools* p : {&pools, &fresh}) {
     for (const Pool& pool : *p) {
       report.answers.insert(report.answers.end(), pool.begin(), pool.end());
@@ -383,7 +436,7 @@ ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
     report.findings = findings_of(report.row, report.answers);
     report.alike = alike_structures(report.row, structures, report.answers);
   }
-  report.catalogue = catalogue_matches(box, report.answers);
+  if (box.k <= max_k) report.catalogue = catalogue_matches(box, report.answers);
   return report;
 }
 

@@ -63,6 +63,7 @@ struct ProbeReport {
   SumTree tree;
   bool tree_observable = false;
   std::string tree_note;           ///< what the tree does not show
+  std::string tree_arithmetic;     ///< how two-way nodes add, when that gives every ordinary answer
   bool explained = false;          ///< `row` gives every answer
   MatrixInstruction row;           ///< the arithmetic that gives the most answers
   std::size_t mismatches = 0;      ///< answers that `row` does not give
@@ -76,9 +77,12 @@ struct ProbeReport {
 /// and the row must live as long as the box.
 BlackBox black_box(const Engine& engine, const MatrixInstruction& row, int threads = 0);
 
+/// The largest K whose tree can be revealed. Arithmetics are looked for up to max_k.
+inline constexpr int most_leaves = 4096;
+
 /// Questions the unit until one arithmetic is left, and confirms it on fresh data. `seed` chooses
-/// the random questions. formats::Error when the unit cannot be questioned (no K, formats without
-/// powers of two, answers of the wrong number).
+/// the random questions. formats::Error when the unit cannot be questioned: a K or formats that are
+/// not for it, another number of answers than questions, 1 * 1 that is not 1.
 ProbeReport probe(const BlackBox& box, std::uint64_t seed = 1);
 
 }  // namespace guardbit::emulator

@@ -16,13 +16,14 @@ struct Operand {
       : format(f), bytes(count * static_cast<std::size_t>(formats::container_bits(f)) / 8) {}
 
   void set(std::size_t at, std::uint64_t code) {
-    codes_of(format, bytes.data()).set(static_cast<std::int64_t>(at), code << formats::container_shift(format));
+    codes_of(format, bytes.data())
+        .set(static_cast<std::int64_t>(at), code << formats::container_shift(format));
   }
   ConstCodes codes() const { return codes_of(format, static_cast<const std::byte*>(bytes.data())); }
 };
 
-std::vector<std::uint64_t> answers_of(const Engine& engine, const MatrixInstruction& row, int threads,
-                                      std::span<const Question> questions) {
+std::vector<std::uint64_t> answers_of(const Engine& engine, const MatrixInstruction& row,
+                                      int threads, std::span<const Question> questions) {
   const std::size_t count = questions.size();
   const auto stored = static_cast<std::size_t>(stored_k(row, row.shape.k));
   const auto dense = static_cast<std::size_t>(row.shape.k);

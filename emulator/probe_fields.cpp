@@ -92,7 +92,9 @@ const std::vector<ProbedField>& probed_fields() {
   using Row = MatrixInstruction;
   static const std::vector<ProbedField> fields = {
       {"product", Topic::grid, get<&S::product>, set<&S::product>,
-       [](long v) { return word(std::array{"multiply", "bit_and", "bit_xor"}, v); },
+       [](long v) {
+         return word(std::array{"multiply", "bit_and", "bit_xor"}, v);
+       },
        [](const Row& row, const Step& s) {
          return whole_numbers(s) && formats::bits(row.a) == 1 ? range(0, 2) : Values{};
        }},
@@ -101,9 +103,8 @@ const std::vector<ProbedField>& probed_fields() {
          return row.scale.count != 0 && sums_by(s, {Summation::fused}) ? Values{1, 2, 4, 8, 16, 32}
                                                                        : Values{};
        }},
-      {"kept_fraction_bits", Topic::grid, get<&S::kept_fraction_bits>,
-       set<&S::kept_fraction_bits>, decimal,
-       [](const Row&, const Step& s) { return aligns(s) ? range(1, 46) : Values{}; }},
+      {"kept_fraction_bits", Topic::grid, get<&S::kept_fraction_bits>, set<&S::kept_fraction_bits>,
+       decimal, [](const Row&, const Step& s) { return aligns(s) ? range(1, 46) : Values{}; }},
       {"alignment", Topic::grid, get<&S::alignment>, set<&S::alignment>, rounding_text,
        [](const Row&, const Step& s) { return aligns(s) ? range(0, 5) : Values{}; }},
       {"result", Topic::grid, get<&S::result>, set<&S::result>, rounding_text,
@@ -114,7 +115,9 @@ const std::vector<ProbedField>& probed_fields() {
          return unchained(s) ? range(0, s.result.fraction_bits - 1) : Values{};
        }},
       {"interleave", Topic::grid, get<&S::interleave>, set<&S::interleave>,
-       [](long v) { return word(std::array{"none", "even_odd"}, v); },
+       [](long v) {
+         return word(std::array{"none", "even_odd"}, v);
+       },
        [](const Row&, const Step& s) { return staged(s) ? range(0, 1) : Values{}; }},
       {"sum_kept_fraction_bits", Topic::grid, get<&S::sum_kept_fraction_bits>,
        set<&S::sum_kept_fraction_bits>, decimal,
@@ -136,7 +139,9 @@ const std::vector<ProbedField>& probed_fields() {
       {"output", Topic::tiny, get<&S::output>, set<&S::output>, subnormals_text,
        [](const Row&, const Step& s) { return floating(s, 2); }},
       {"underflowed_sum", Topic::tiny, get<&S::underflowed_sum>, set<&S::underflowed_sum>,
-       [](long v) { return word(std::array{"positive", "of_sum"}, v); },
+       [](long v) {
+         return word(std::array{"positive", "of_sum"}, v);
+       },
        [](const Row&, const Step& s) { return unchained(s) ? range(0, 1) : Values{}; }},
       {"nan", Topic::specials, get<&S::nan>, set<&S::nan>, nan_text,
        [](const Row&, const Step& s) { return floating(s, 3); }},
@@ -147,7 +152,9 @@ const std::vector<ProbedField>& probed_fields() {
          return staged(s) ? with(range(top - 3, top + 4), 0) : Values{};
        }},
       {"integer_overflow", Topic::specials, get<&S::integer_overflow>, set<&S::integer_overflow>,
-       [](long v) { return word(std::array{"wrap", "saturate"}, v); },
+       [](long v) {
+         return word(std::array{"wrap", "saturate"}, v);
+       },
        [](const Row&, const Step& s) { return whole_numbers(s) ? range(0, 1) : Values{}; }},
   };
   return fields;

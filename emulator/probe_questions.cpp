@@ -10,8 +10,7 @@ namespace guardbit::emulator {
 using formats::Kind;
 using formats::Value;
 
-std::uint64_t number_code(const Format& f, bool negative, int exponent,
-                          std::uint64_t significand) {
+std::uint64_t number_code(const Format& f, bool negative, int exponent, std::uint64_t significand) {
   const Value v{Kind::finite, negative, exponent, significand};
   return formats::encode(f, v, Rounding::toward_zero, formats::overflow_saturate);
 }
@@ -74,7 +73,8 @@ class Drawer {
  private:
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   int between(int low, int high) {
-    return low >= high ? low : low + static_cast<int>(below(static_cast<std::uint64_t>(high - low) + 1));
+    return low >= high ? low
+                       : low + static_cast<int>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
   bool coin() { return (random_() & 1U) != 0; }
   std::size_t place() { return below(static_cast<std::uint64_t>(box_.k)); }
@@ -128,8 +128,8 @@ class Drawer {
   int ordinary_exponent() {
     const int low = std::max({formats::min_exponent(box_.a) + formats::min_exponent(box_.b),
                               formats::min_exponent(box_.c), formats::min_exponent(box_.d)});
-    const int high = std::min({greatest_product() - 1, greatest_power(box_.c) - 4,
-                               greatest_power(box_.d) - 4});
+    const int high =
+        std::min({greatest_product() - 1, greatest_power(box_.c) - 4, greatest_power(box_.d) - 4});
     return between(std::min(low + 12, high), high);
   }
 
@@ -138,14 +138,17 @@ class Drawer {
     Question q = zero_question(box_);
     const bool by_addend = box_.has_addend && below(2) == 0;
     int top = ordinary_exponent();
-    if (by_addend && coin()) top = between(greatest_product(), std::min(greatest_power(box_.c), greatest_power(box_.d)) - 4);
+    if (by_addend && coin())
+      top =
+          between(greatest_product(), std::min(greatest_power(box_.c), greatest_power(box_.d)) - 4);
     const bool negative = coin();
     const int distance = between(3, 2 + formats::precision(box_.d) + 14);
     const auto small = 1 + below(6);
     for (std::uint64_t i = 0; i < small; ++i) {
       set_product(q, place(), top - distance + between(-3, 3), coin(), coin());
     }
-    if (box_.has_addend && !by_addend && coin()) set_addend(q, top - distance + between(-3, 3), coin(), coin());
+    if (box_.has_addend && !by_addend && coin())
+      set_addend(q, top - distance + between(-3, 3), coin(), coin());
     const std::size_t first = place();
     const bool exact = below(4) != 0;
     if (by_addend) {
@@ -223,7 +226,8 @@ class Drawer {
     if (box_.has_addend) {
       switch (below(5)) {
         case 0:
-          set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 2), coin(), coin());
+          set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 2), coin(),
+                     coin());
           break;
         case 1: q.c = formats::sign_mask(box_.c); break;
         default: break;
@@ -237,7 +241,8 @@ class Drawer {
     if (below(4) == 0) {  // one subnormal factor
       const std::size_t at = place();
       q.a[at] = random_() & formats::fraction_mask(box_.a);
-      q.b[at] = number(box_.b, between(formats::min_exponent(box_.b), greatest_power(box_.b)), coin());
+      q.b[at] =
+          number(box_.b, between(formats::min_exponent(box_.b), greatest_power(box_.b)), coin());
       if (coin() && box_.a == box_.b) std::swap(q.a[at], q.b[at]);
     }
     if (box_.scale.count != 0) {
@@ -254,8 +259,11 @@ class Drawer {
     Question q = zero_question(box_);
     const int base = std::max(least_product(), smallest_result() - 14);
     const int top = std::min(greatest_product(), base + between(4, 30));
-    for (std::size_t i = 0; i < q.a.size(); ++i) set_product(q, i, between(base, std::max(base, top)), coin(), coin());
-    if (below(3) == 0) set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 4), coin(), coin());
+    for (std::size_t i = 0; i < q.a.size(); ++i)
+      set_product(q, i, between(base, std::max(base, top)), coin(), coin());
+    if (below(3) == 0)
+      set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 4), coin(),
+                 coin());
     return q;
   }
 
@@ -275,7 +283,8 @@ class Drawer {
     if (!formats::has_nan(f)) return random_() & formats::code_mask(f);
     if (f.specials != formats::Specials::ieee) return formats::quiet_nan_code(f);
     const std::uint64_t payload = random_() & formats::fraction_mask(f);
-    return formats::infinity_code(f) | (payload == 0 ? 1U : payload) | (coin() ? formats::sign_mask(f) : 0);
+    return formats::infinity_code(f) | (payload == 0 ? 1U : payload) |
+           (coin() ? formats::sign_mask(f) : 0);
   }
   Question special() {
     Question q = below(3) == 0 ? narrow() : zero_question(box_);
@@ -294,8 +303,10 @@ class Drawer {
     Question q = zero_question(box_);
     const int top = std::min(greatest_product(), greatest_power(box_.d) + 3);
     const auto count = 1 + below(5);
-    for (std::uint64_t i = 0; i < count; ++i) set_product(q, place(), top - between(0, 5), coin(), coin());
-    if (below(3) != 0) set_addend(q, std::min(greatest_power(box_.c), top - between(0, 3)), coin(), coin());
+    for (std::uint64_t i = 0; i < count; ++i)
+      set_product(q, place(), top - between(0, 5), coin(), coin());
+    if (below(3) != 0)
+      set_addend(q, std::min(greatest_power(box_.c), top - between(0, 3)), coin(), coin());
     return q;
   }
   Question raw() {
@@ -321,8 +332,9 @@ class Drawer {
       q.b[i] = (extremes && coin() ? extreme(box_.b) : random_()) & formats::code_mask(box_.b);
     }
     if (box_.has_addend) {
-      q.c = topic == Topic::grid ? random_() & formats::low_bits(12)
-                                 : extreme(box_.c) - (coin() ? random_() & formats::low_bits(16) : 0);
+      q.c = topic == Topic::grid
+                ? random_() & formats::low_bits(12)
+                : extreme(box_.c) - (coin() ? random_() & formats::low_bits(16) : 0);
       q.c &= formats::code_mask(box_.c);
     }
     return q;

@@ -158,7 +158,8 @@ class StepBuilder {
       }
       Step step = dot_step({}, selection, base, result_);
       const bool one_block = best == begin + 1;
-      step.spec.terms = one_block && blocks[begin].size() > 1 ? 0 : static_cast<int>(blocks[begin].size());
+      step.spec.terms =
+          one_block && blocks[begin].size() > 1 ? 0 : static_cast<int>(blocks[begin].size());
       push(step);
       base = last();
       begin = best;
@@ -215,7 +216,8 @@ MatrixInstruction row_of(const BlackBox& box, std::span<const Step> steps) {
   row.c = box.c;
   row.d = box.d;
   row.scale = box.scale;
-  for (const Step& step : steps) row.steps.list.at(static_cast<std::size_t>(row.steps.count++)) = step;
+  for (const Step& step : steps)
+    row.steps.list.at(static_cast<std::size_t>(row.steps.count++)) = step;
   row.evidence = {Basis::measured, "probed from outside"};
   return row;
 }

@@ -31,7 +31,8 @@ std::optional<Masks> choose_masks(const BlackBox& box, int leaf_count) {
   const int greatest_product = greatest_power(box.a) + greatest_power(box.b);
   int large = std::min(greatest_product, greatest_power(box.d) - 1);
   if (box.has_addend) large = std::min(large, greatest_power(box.c) - 1);
-  int low = std::max(formats::min_exponent(box.a) + formats::min_exponent(box.b), least_power(box.d));
+  int low =
+      std::max(formats::min_exponent(box.a) + formats::min_exponent(box.b), least_power(box.d));
   if (box.has_addend) low = std::max(low, least_power(box.c));
   // 2^0 where that is far enough: an ordinary number in every kernel.
   const int unit = large >= 70 && low <= 0 ? 0 : low;
@@ -90,7 +91,8 @@ class Revealer {
       return;
     }
     const auto codes = product_codes(box_, exponent);
-    q.a[static_cast<std::size_t>(leaf)] = codes->first | (negative ? formats::sign_mask(box_.a) : 0);
+    q.a[static_cast<std::size_t>(leaf)] =
+        codes->first | (negative ? formats::sign_mask(box_.a) : 0);
     q.b[static_cast<std::size_t>(leaf)] = codes->second;
   }
 
@@ -123,7 +125,8 @@ class Revealer {
     }
     if (list.empty()) return;
     const std::vector<std::uint64_t> d = box_.answer(list);
-    if (d.size() != list.size()) throw formats::Error("probe", "the unit gave another number of answers than asked");
+    if (d.size() != list.size())
+      throw formats::Error("probe", "the unit gave another number of answers than asked");
     for (std::size_t i = 0; i < asked.size(); ++i) {
       int most = -1;
       for (std::size_t signs = 0; signs < 4; ++signs) {
@@ -147,7 +150,8 @@ class Revealer {
         if (below(i, j) == 2) members.push_back(j);
       }
       if (members.size() < 3) continue;
-      for (const int j : members) group[static_cast<std::size_t>(j)] = static_cast<int>(groups.size());
+      for (const int j : members)
+        group[static_cast<std::size_t>(j)] = static_cast<int>(groups.size());
       groups.push_back(std::move(members));
     }
     if (groups.empty()) return;
@@ -164,7 +168,8 @@ class Revealer {
       leaves_below += std::min(size_of(pair.first), size_of(pair.second)) - 1;
     }
     for (const std::vector<int>& members : groups) {
-      const bool first_block = std::find(members.begin(), members.end(), box_.k) != members.end() || !box_.has_addend;
+      const bool first_block =
+          std::find(members.begin(), members.end(), box_.k) != members.end() || !box_.has_addend;
       int node = static_cast<int>(members.size());
       if (!first_block) {
         node = count_;
@@ -175,7 +180,8 @@ class Revealer {
         }
       }
       for (std::size_t i = 0; i < members.size(); ++i) {
-        for (std::size_t j = i + 1; j < members.size(); ++j) joined[{members[i], members[j]}] = node;
+        for (std::size_t j = i + 1; j < members.size(); ++j)
+          joined[{members[i], members[j]}] = node;
       }
     }
     below_ = std::move(joined);
@@ -233,8 +239,9 @@ std::vector<std::string> words_of(const SumTree& tree, int k, bool with_nodes) {
            tree.children[last + 1].leaf != k) {
       ++last;
     }
-    words.push_back(last < i + 2 ? leaf_name(child.leaf, k)
-                                 : leaf_name(child.leaf, k) + ".." + leaf_name(tree.children[last].leaf, k));
+    words.push_back(last < i + 2
+                        ? leaf_name(child.leaf, k)
+                        : leaf_name(child.leaf, k) + ".." + leaf_name(tree.children[last].leaf, k));
     if (last >= i + 2) i = last;
   }
   return words;
@@ -257,7 +264,8 @@ void draw(const SumTree& tree, int k, int depth, std::ostream& out) {
 /// Numbers the nodes and writes them with their edges.
 int dot_node(const SumTree& tree, int k, int& next, std::ostream& out) {
   const int id = next++;
-  out << "  n" << id << " [label=\"" << (tree.is_leaf() ? leaf_name(tree.leaf, k) : "+") << "\"];\n";
+  out << "  n" << id << " [label=\"" << (tree.is_leaf() ? leaf_name(tree.leaf, k) : "+")
+      << "\"];\n";
   for (const SumTree& child : tree.children) {
     const int child_id = dot_node(child, k, next, out);
     out << "  n" << id << " -> n" << child_id << ";\n";
@@ -284,18 +292,19 @@ Placed svg_node(const SumTree& tree, int k, int depth, int& leaf, std::ostream& 
     here.x = margin + column * leaf++;
   } else {
     std::vector<Placed> children;
-    for (const SumTree& child : tree.children) children.push_back(svg_node(child, k, depth + 1, leaf, out));
+    for (const SumTree& child : tree.children)
+      children.push_back(svg_node(child, k, depth + 1, leaf, out));
     here.x = (children.front().x + children.back().x) / 2;
     for (const Placed& child : children) {
-      out << "<line x1=\"" << here.x << "\" y1=\"" << margin + line * depth << "\" x2=\"" << child.x << "\" y2=\""
-          << margin + line * child.depth << "\" stroke=\"#888\"/>\n";
+      out << "<line x1=\"" << here.x << "\" y1=\"" << margin + line * depth << "\" x2=\"" << child.x
+          << "\" y2=\"" << margin + line * child.depth << "\" stroke=\"#888\"/>\n";
     }
   }
   const int y = margin + line * depth;
   out << "<circle cx=\"" << here.x << "\" cy=\"" << y << "\" r=\"10\" fill=\""
-      << (tree.is_leaf() ? "#eef" : "#fe9") << "\" stroke=\"#444\"/>\n<text x=\"" << here.x << "\" y=\"" << y + 4
-      << "\" font-size=\"10\" text-anchor=\"middle\">" << (tree.is_leaf() ? leaf_name(tree.leaf, k) : "+")
-      << "</text>\n";
+      << (tree.is_leaf() ? "#eef" : "#fe9") << "\" stroke=\"#444\"/>\n<text x=\"" << here.x
+      << "\" y=\"" << y + 4 << "\" font-size=\"10\" text-anchor=\"middle\">"
+      << (tree.is_leaf() ? leaf_name(tree.leaf, k) : "+") << "</text>\n";
   return here;
 }
 
@@ -329,7 +338,8 @@ TreeAnswer reveal_tree(const BlackBox& box) {
 std::string tree_text(const SumTree& tree, int k) {
   if (tree.is_leaf()) return tree.leaf < 0 ? "" : leaf_name(tree.leaf, k);
   std::string text = "(";
-  for (const std::string& word : words_of(tree, k, true)) text += (text.size() == 1 ? "" : " ") + word;
+  for (const std::string& word : words_of(tree, k, true))
+    text += (text.size() == 1 ? "" : " ") + word;
   return text + ")";
 }
 
@@ -351,8 +361,9 @@ std::string tree_dot(const SumTree& tree, int k) {
 std::string tree_svg(const SumTree& tree, int k) {
   std::ostringstream out;
   const auto count = static_cast<int>(leaves(tree).size());
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << 2 * margin + column * std::max(0, count - 1)
-      << "\" height=\"" << 2 * margin + line * depth_of(tree) << "\" font-family=\"sans-serif\">\n";
+  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
+      << 2 * margin + column * std::max(0, count - 1) << "\" height=\""
+      << 2 * margin + line * depth_of(tree) << "\" font-family=\"sans-serif\">\n";
   int leaf = 0;
   if (count != 0) svg_node(tree, k, 0, leaf, out);
   out << "</svg>\n";
