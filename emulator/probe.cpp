@@ -24,7 +24,8 @@ constexpr std::array topics = {Topic::grid, Topic::tiny, Topic::specials, Topic:
 constexpr std::array<std::size_t, topics.size()> first_counts = {400, 400, 300, 100};
 /// Fresh questions that the surviving arithmetic must answer, of each topic.
 constexpr std::size_t confirmation_count = 1000;
-/// Answers that refuted an arithmetic and join those it is fitted to, at most, of each topic.
+/// Answers that refuted an arithmetic and join those it is fitted to, at most, of each topic. They
+/// go to the last pool, on which every field is judged.
 constexpr std::size_t refutations_kept = 80;
 constexpr int most_refinements = 5;
 
@@ -45,6 +46,14 @@ std::size_t mismatches(const MatrixInstruction& row, const Pool& pool,
     if (model(row, x.question) != x.d && ++count >= limit) break;
   }
   return count;
+}
+
+/// Of the answers that decide about a field: its topic's, and those that refuted earlier fits.
+std::size_t mismatches_for(const ProbedField& field, const MatrixInstruction& row,
+                           const Pools& pools,
+                           std::size_t limit = std::numeric_limits<std::size_t>::max()) {
+  const std::size_t own = mismatches(row, pools[static_cast<std::size_t>(field.topic)], limit);
+  return own >= limit ? own : own + mismatches(row, pools.back(), limit - own);
 }
 
 std::size_t mismatches(const MatrixInstruction& row, const Pools& pools) {
@@ -109,13 +118,13 @@ void fit(MatrixInstruction& row, const Pools& pools, Topic last) {
         const Step* const step = first_of(row, group);
         if (step == nullptr) continue;
         const long now = field.get(step->spec);
-        const Pool& pool = pools[static_cast<std::size_t>(field.topic)];
-        std::size_t best = mismatches(row, pool);
+        std::size_t best = mismatches_for(field, row, pools);
         if (best == 0) continue;
         long chosen = now;
         for (const long value : field.values(row, *step)) {
           if (value == now) continue;
-          const std::size_t count = mismatches(with_value(row, group, field, value), pool, best);
+          const std::size_t count =
+              mismatches_for(field, with_value(row, group, field, value), pools, best);
           if (count >= best) continue;
           best = count;
           chosen = value;
@@ -126,6 +135,32 @@ void fit(MatrixInstruction& row, const Pools& pools, Topic last) {
       }
     }
     if (!changed) return;
+  }
+}
+
+const ProbedField& field_named(std::string_view name) {
+  return *std::find_if(probed_fields().begin(), probed_fields().end(),
+                       [&](const ProbedField& f) { return f.name == name; });
+}
+
+/// The two cuts of a two-stage sum hide each other: one alone may look best at the other's place.
+void fit_cuts_together(MatrixInstruction& row, const Pools& pools) {
+  const Step* const step = first_of(row, Group::accumulations);
+  if (step == nullptr || step->spec.summation != Summation::two_stage) return;
+  const ProbedField& sum = field_named("sum_kept_fraction_bits");
+  const ProbedField& total = field_named("total_kept_fraction_bits");
+  const std::vector<long> sums = sum.values(row, *step);
+  const std::vector<long> totals = total.values(row, *step);
+  std::size_t best = mismatches_for(sum, row, pools);
+  for (const long x : sums) {
+    for (const long y : totals) {
+      const MatrixInstruction both =
+          with_value(with_value(row, Group::accumulations, sum, x), Group::accumulations, total, y);
+      const std::size_t count = mismatches_for(sum, both, pools, best);
+      if (count >= best) continue;
+      best = count;
+      row = both;
+    }
   }
 }
 
@@ -145,6 +180,10 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& p
     if (grid >= 2 * best_grid + 10) continue;
     best_grid = std::min(grid, best_grid);
     fit(row, pools, Topic::raw);
+    if (mismatches(row, pools) != 0) {
+      fit_cuts_together(row, pools);
+      fit(row, pools, Topic::raw);
+    }
     const std::size_t all = mismatches(row, pools);
     if (all < best.mismatches) best = {row, all};
     if (all == 0) break;
@@ -221,8 +260,12 @@ std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answe
   const Step* const dot = first_of(row, Group::accumulations);
   if (dot != nullptr && dot->spec.summation != Summation::fma_chain) {
     std::vector<long> lengths;
-    for (long i = 1; i <= product_count(row, *dot); ++i) lengths.push_back(i);
-    const long now = dot->spec.terms == 0 ? product_count(row, *dot) : dot->spec.terms;
+    const long most = product_count(row, *dot);
+    const long now = dot->spec.terms == 0 ? most : dot->spec.terms;
+    for (long i = 1; i <= most; ++i) {
+      const bool power_of_two = (i & (i - 1)) == 0;
+      if (power_of_two || i == most || std::abs(i - now) <= 1) lengths.push_back(i);
+    }
     list.push_back(finding_of(terms_field, "terms", now, lengths, answers, [&](long value) {
       return with_value(row, Group::accumulations, terms_field, value);
     }));
@@ -414,7 +457,7 @@ ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
       for (Answered& x : confirmation[t]) {
         const bool wrong = !structures.empty() && model(fitted.row, x.question) != x.d;
         refuted = refuted || wrong;
-        (wrong && kept++ < refutations_kept ? pools : fresh)[t].push_back(std::move(x));
+        (wrong && kept++ < refutations_kept ? pools.back() : fresh[t]).push_back(std::move(x));
       }
     }
     if (!refuted || fitted.mismatches > pools[0].size() / 4) break;

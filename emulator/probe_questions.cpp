@@ -115,6 +115,7 @@ class Drawer {
     if (!box_.has_addend || exponent > greatest_power(box_.c)) return;
     q.c = exact ? number_code(box_.c, negative, exponent) : number(box_.c, exponent, negative);
   }
+  int scale_spread() { return std::array{0, 3, 9, 22}[below(4)]; }
   void scales(Question& q, int spread) {
     if (box_.scale.count == 0) return;
     for (std::vector<std::uint64_t>* list : {&q.a_scale, &q.b_scale}) {
@@ -160,7 +161,7 @@ class Drawer {
     if (below(3) != 0 && (by_addend || second != first)) {
       set_product(q, second, top, !negative, exact);
     }
-    scales(q, 3);
+    scales(q, scale_spread());
     return q;
   }
 
@@ -179,7 +180,7 @@ class Drawer {
     for (std::uint64_t i = 0; i < small; ++i) {
       set_product(q, place(), top - bits - between(-1, 4), coin(), below(3) != 0);
     }
-    scales(q, 1);
+    scales(q, scale_spread());
     return q;
   }
 
@@ -192,7 +193,7 @@ class Drawer {
       set_product(q, i, top - between(0, span), coin(), false);
     }
     if (below(3) != 0) set_addend(q, top + between(-span, 3), coin(), false);
-    scales(q, span / 2);
+    scales(q, scale_spread());
     return q;
   }
 

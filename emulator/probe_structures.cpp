@@ -206,6 +206,24 @@ int balanced_groups(const SumTree& tree, int k) {
   return at->leaf == k && end == 0 ? length : 0;
 }
 
+/// The tree with each group of products that is added to something else made part of that sum: what
+/// short blocks without loss look like from outside, as pairs of theirs swallow nothing.
+SumTree with_groups_joined(const SumTree& tree, int k) {
+  SumTree joined = tree;
+  joined.children.clear();
+  for (const SumTree& child : tree.children) {
+    const bool group = !child.is_leaf() &&
+                       std::all_of(child.children.begin(), child.children.end(),
+                                   [k](const SumTree& x) { return x.is_leaf() && x.leaf != k; });
+    if (group) {
+      joined.children.insert(joined.children.end(), child.children.begin(), child.children.end());
+    } else {
+      joined.children.push_back(with_groups_joined(child, k));
+    }
+  }
+  return joined;
+}
+
 MatrixInstruction row_of(const BlackBox& box, std::span<const Step> steps) {
   MatrixInstruction row;
   row.name = "probed";
@@ -318,6 +336,11 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
         for_dots(unpacked, [](Step& step) { step.widened = formats::fp16; });
         add(unpacked, s);
       }
+    }
+  }
+  if (const SumTree joined = with_groups_joined(tree.tree, box.k); narrow && joined != tree.tree) {
+    for (const MatrixInstruction& row : with_conversions(box, joined, box.d)) {
+      for (const Summation s : {Summation::exact, Summation::fused}) add(row, s);
     }
   }
   // A chain from zero may also begin with -0, as plain products do.

@@ -31,8 +31,11 @@ std::optional<Masks> choose_masks(const BlackBox& box, int leaf_count) {
   const int greatest_product = greatest_power(box.a) + greatest_power(box.b);
   int large = std::min(greatest_product, greatest_power(box.d) - 1);
   if (box.has_addend) large = std::min(large, greatest_power(box.c) - 1);
-  int low =
-      std::max(formats::min_exponent(box.a) + formats::min_exponent(box.b), least_power(box.d));
+  int low = formats::min_exponent(box.a) + formats::min_exponent(box.b);
+  // Narrow formats need their subnormal numbers: all units together must be swallowed, too.
+  constexpr int enough = 50;
+  if (large - low < enough) low = least_power(box.a) + least_power(box.b);
+  low = std::max(low, least_power(box.d));
   if (box.has_addend) low = std::max(low, least_power(box.c));
   // 2^0 where that is far enough: an ordinary number in every kernel.
   const int unit = large >= 70 && low <= 0 ? 0 : low;

@@ -1,0 +1,116 @@
+#include "emulator/probe.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "emulator/engine.hpp"
+#include "formats/parallel.hpp"
+#include "tests/catch.hpp"
+#include "tests/mutation/mutants.hpp"
+#include "tests/mutation/unobservable.hpp"
+#include "tests/mutation/vectors.hpp"
+
+namespace {
+
+using namespace guardbit;
+using namespace guardbit::tests;
+using emulator::ProbeReport;
+using emulator::Step;
+
+bool is_nan(const formats::Format& f, std::uint64_t code) {
+  return formats::decode(f, code).kind == formats::Kind::nan;
+}
+
+/// Vectors that notice every observable change of the row by one step: what each field must pass.
+std::string refuted_by_vectors(const MatrixInstruction& row, const ProbeReport& report,
+                               std::size_t& used) {
+  static const std::vector<RowVectors> all = read_vectors(vectors_file());
+  for (const RowVectors& vectors : all) {
+    if (!same_arithmetic(vectors.row, row)) continue;
+    MatrixInstruction probed = vectors.row;
+    probed.steps = report.row.steps;
+    for (const TestVector& v : vectors.list) {
+      ++used;
+      const auto d = computed(probed, v);
+      if (!d) return v.purpose + ": not computable";
+      if (*d != v.d && !(is_nan(row.d, *d) && is_nan(row.d, v.d))) return v.purpose;
+    }
+  }
+  return {};
+}
+
+/// Fields of a step that differ from the row's, though the row's value was ruled out or no proof
+/// says that it cannot be seen.
+std::vector<std::string> wrong_fields(const MatrixInstruction& row, const ProbeReport& report) {
+  std::vector<std::string> wrong;
+  if (report.row.steps.count != row.steps.count) return wrong;  // judged by what it computes
+  for (int i = 0; i < row.steps.count; ++i) {
+    const Step& step = row.steps.list[static_cast<std::size_t>(i)];
+    const Step& probed = report.row.steps.list[static_cast<std::size_t>(i)];
+    for (const SpecField& field : spec_fields()) {
+      if (!field.read(row, step)) continue;
+      const long value = field.get(probed.spec);
+      if (value == field.get(step.spec)) continue;
+      // The values that no answer told apart, as the report gives them.
+      const std::string prefix = step.operation == emulator::Operation::dot ? "" : "addition.";
+      const bool admitted = std::any_of(
+          report.findings.begin(), report.findings.end(), [&](const emulator::Finding& f) {
+            return f.field == prefix + std::string(field.name) && !f.others.empty();
+          });
+      Mutant mutant{row, Place::spec, i, std::string(field.name), {}, {}};
+      if (row.steps.count > 1)
+        mutant.field = "step " + std::to_string(i) + " " + std::string(field.name);
+      mutant.from = field.text(field.get(step.spec));
+      mutant.to = field.text(value);
+      field.set(mutant.row.steps.list[static_cast<std::size_t>(i)].spec, value);
+      if (!admitted && !unobservable(row, mutant))
+        wrong.push_back(mutant.field + ": " + mutant.from + ", probed " + mutant.to);
+    }
+  }
+  return wrong;
+}
+
+/// Probes arithmetics first, first + step, ...; complaints about each.
+void check_arithmetics(std::size_t first, std::size_t step) {
+  std::vector<const MatrixInstruction*> rows;
+  for (std::size_t i = first; i < arithmetics().size(); i += step)
+    rows.push_back(&arithmetics()[i].row);
+  std::vector<std::string> complaints(rows.size());
+  std::vector<std::size_t> used(rows.size());
+  formats::parallel_for(rows.size(), 1, 0, [&](std::size_t i, std::size_t) {
+    const MatrixInstruction& row = *rows[i];
+    const ProbeReport report =
+        emulator::probe(emulator::black_box(emulator::engines().back(), row, 1));
+    if (!report.explained) {
+      complaints[i] = std::to_string(report.mismatches) + " answers are not explained";
+      return;
+    }
+    const auto named = std::any_of(
+        report.catalogue.begin(), report.catalogue.end(), [&](const emulator::CatalogueMatch& m) {
+          return std::any_of(m.rows.begin(), m.rows.end(),
+                             [&](const auto* x) { return same_arithmetic(*x, row); });
+        });
+    if (!named) complaints[i] += "the catalogue's row is not named; ";
+    const std::string vector = refuted_by_vectors(row, report, used[i]);
+    if (!vector.empty()) complaints[i] += "a committed vector differs: " + vector + "; ";
+    for (const std::string& field : wrong_fields(row, report)) complaints[i] += field + "; ";
+  });
+  std::size_t vectors = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INFO(types_of(*rows[i]) << ", " << std::string_view(rows[i]->name));
+    CHECK(complaints[i] == "");
+    vectors += used[i];
+  }
+  CHECK(vectors > rows.size());
+}
+
+TEST_CASE("probe: some arithmetics of the catalogue from their answers alone") {
+  check_arithmetics(3, 29);
+}
+
+TEST_CASE("probe: every arithmetic of the catalogue from its answers alone", "[sweep]") {
+  check_arithmetics(0, 1);
+}
+
+}  // namespace
