@@ -24,51 +24,40 @@ constexpr int either_pair = 0xF8;         // x | (y & z)
   return _mm512_loadu_si512(from);
 }
 
-/// Largest exponents of a block by bytes: 4 rows (bytes of 32 bits) by 16 columns in a register.
-template <int Groups>
-struct ByteMaximum {
-  static constexpr std::ptrdiff_t a_step = 4, b_step = 64 * Groups;
-  __m512i codes[static_cast<std::size_t>(Groups)];
+[[gnu::always_inline]] inline __m512i broadcast_32(const std::byte* from) {
+  std::int32_t x = 0;
+  std::memcpy(&x, from, sizeof x);
+  return _mm512_set1_epi32(x);
+}
+[[gnu::always_inline]] inline __m512i broadcast_64(const std::byte* from) {
+  std::int64_t x = 0;
+  std::memcpy(&x, from, sizeof x);
+  return _mm512_set1_epi64(x);
+}
 
-  [[gnu::always_inline]] void clear() {
-    for (__m512i& x : codes) x = _mm512_setzero_si512();
-  }
-  [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
-    std::int32_t four = 0;
-    std::memcpy(&four, a, sizeof four);
-    const __m512i rows = _mm512_set1_epi32(four);
-#pragma GCC unroll 4
-    for (int g = 0; g < Groups; ++g)
-      codes[g] = _mm512_max_epu8(codes[g], _mm512_add_epi8(rows, load_bytes(b + 64 * g)));
-  }
-  /// Codes to exponents + 127; 0 where every product is zero.
-  [[gnu::always_inline]] void rebase(const std::array<int, 4>& lowest, int least) {
-#pragma GCC unroll 4
-    for (int g = 0; g < Groups; ++g) {
-      const auto change = static_cast<char>(lowest[static_cast<std::size_t>(g)] + 127 - 128);
-      codes[g] =
-          _mm512_maskz_add_epi8(_mm512_movepi8_mask(codes[g]), codes[g], _mm512_set1_epi8(change));
-      if (least >= 0)
-        codes[g] = _mm512_max_epu8(codes[g], _mm512_set1_epi8(static_cast<char>(least)));
-    }
-  }
-};
+/// Codes of sums to exponents + 127, at least `least`; 0 where every product is zero.
+[[gnu::always_inline]] inline __m512i rebased(__m512i codes, int lowest, int least) {
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(lowest + 127 - 128));
+  const __m512i exponents = _mm512_maskz_add_epi8(_mm512_movepi8_mask(codes), codes, change);
+  return _mm512_max_epu8(exponents, _mm512_set1_epi8(static_cast<char>(least)));
+}
 
 struct Fp64Lanes {
   using Value = double;
   using Vector = __m512d;
-  static constexpr int width = 8, vectors = 4, columns = width * vectors;
+  static constexpr int width = 8, vectors = 2, columns = width * vectors;
   static constexpr int sign_group = 16;
   static constexpr std::ptrdiff_t a_step = 8 * tile_rows, b_step = 8 * columns;
-  static constexpr std::ptrdiff_t a_sign_step = 16, b_sign_step = 2 * 64 * vectors;
+  static constexpr std::ptrdiff_t a_sign_step = 4 * tile_rows, b_sign_step = 2 * 64 * vectors;
 
   static constexpr int bias = 1023, fraction_bits = 52;
+  static constexpr bool wide_exponents = true, lags = true;
 
   template <Result Kind, bool Wide>
   struct Constants {
     static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
     __m512i offset_shift, exponent_field, half, low, zero_exponent, sign;
-    __m512i bytes_of_vector[2];
+    __m512i bytes_of_rows[2];
     __m512d least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
@@ -82,35 +71,56 @@ struct Fp64Lanes {
           sign(_mm512_set1_epi64(std::numeric_limits<std::int64_t>::min())),
           least_addend(_mm512_set1_pd(Kind == Result::fp16 ? 0x1p-14 : 0x1p-126)),
           nudged_one(_mm512_set1_pd(nudge<double>)),
-          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : -1) {
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {
       for (std::size_t i = 0; i < 2; ++i) {
         std::array<std::uint8_t, 64> from{};
         for (std::size_t byte = 0; byte < 64; ++byte)
           from[byte] = static_cast<std::uint8_t>(
               byte % 2 != 0 ? 0x80 : byte % 16 / 8 * 8 + 4 * i + byte % 8 / 2);
-        bytes_of_vector[i] = _mm512_loadu_si512(from.data());
+        bytes_of_rows[i] = _mm512_loadu_si512(from.data());
       }
     }
   };
 
   /// Exponents of products as the high 16 bits of FP64, 4 rows in 64 bits.
-  template <bool Wide>
-  struct Maximum : ByteMaximum<2> {
-    __m512i fields[vectors];
+  struct Exponents {
+    __m512i fields[vectors][2];
 
     template <class C>
-    [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest) {
-      rebase(lowest, x.least_code);
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) {
-        const __m512i spread = _mm512_shuffle_epi8(codes[v / 2], x.bytes_of_vector[v % 2]);
-        fields[v] =
-            _mm512_add_epi16(_mm512_slli_epi16(spread, 4), _mm512_set1_epi16((bias - 127) << 4));
-      }
+    [[gnu::always_inline]] __m512d of(const C&, int v, int r) const {
+      return _mm512_castsi512_pd(
+          _mm512_slli_epi64(fields[v][r / 4], static_cast<unsigned>(48 - 16 * (r % 4))));
+    }
+  };
+  /// The largest codes so far, 8 rows in 64 bits.
+  template <bool Wide>
+  struct Maximum {
+    static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * vectors;
+    __m512i codes[vectors];
+
+    [[gnu::always_inline]] void clear() {
+      for (__m512i& x : codes) x = _mm512_setzero_si512();
+    }
+    [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+      const __m512i rows = broadcast_64(a);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v)
+        codes[v] = _mm512_max_epu8(codes[v], _mm512_add_epi8(rows, load_bytes(b + 64 * v)));
     }
     template <class C>
-    [[gnu::always_inline]] __m512d exponent(const C&, int v, int r) const {
-      return _mm512_castsi512_pd(_mm512_slli_epi64(fields[v], static_cast<unsigned>(48 - 16 * r)));
+    [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
+      Exponents result;
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        const __m512i exponents = rebased(codes[v], lowest[0], x.least_code);
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; ++i) {
+          const __m512i spread = _mm512_shuffle_epi8(exponents, x.bytes_of_rows[i]);
+          result.fields[v][i] =
+              _mm512_add_epi16(_mm512_slli_epi16(spread, 4), _mm512_set1_epi16((bias - 127) << 4));
+        }
+      }
+      return result;
     }
   };
 
@@ -129,28 +139,26 @@ struct Fp64Lanes {
   [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_pd(a, b); }
 
   /// Numbers of negative products, 16 bits for each of 4 rows.
+  using Counts = __m512i;
   template <int Groups>
-  [[gnu::always_inline]] static __m512i negative_products(const std::byte* a, const std::byte* b,
-                                                          int v) {
-    __m512i count{};
+  [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
+                                                         int row, int v) {
+    __m512i counts{};
 #pragma GCC unroll 4
     for (int g = 0; g < Groups; ++g) {
-      std::int64_t a_negative = 0, a_positive = 0;
-      std::memcpy(&a_negative, a + g * a_sign_step, 8);
-      std::memcpy(&a_positive, a + g * a_sign_step + 8, 8);
+      const std::byte* const a_group = a + g * a_sign_step + 2 * row;
       const __m512i b_negative = load_bytes(b + g * b_sign_step + 64 * v);
       const __m512i b_positive = load_bytes(b + g * b_sign_step + 64 * (vectors + v));
-      const __m512i mixed = _mm512_and_si512(_mm512_set1_epi64(a_negative), b_positive);
-      const __m512i negative =
-          _mm512_ternarylogic_epi64(mixed, _mm512_set1_epi64(a_positive), b_negative, either_pair);
-      const __m512i more = _mm512_popcnt_epi16(negative);
-      count = g == 0 ? more : _mm512_add_epi16(count, more);
+      const __m512i mixed = _mm512_and_si512(broadcast_64(a_group), b_positive);
+      const __m512i more = _mm512_popcnt_epi16(_mm512_ternarylogic_epi64(
+          mixed, broadcast_64(a_group + 2 * tile_rows), b_negative, either_pair));
+      counts = g == 0 ? more : _mm512_add_epi16(counts, more);
     }
-    return count;
+    return counts;
   }
   template <int Groups>
-  [[gnu::always_inline]] static __m512i low_bits(__m512i counts, int r) {
-    return _mm512_srli_epi64(counts, static_cast<unsigned>(16 * r));
+  [[gnu::always_inline]] static __m512i low_bits(const Counts& counts, int r) {
+    return _mm512_srli_epi64(counts, static_cast<unsigned>(16 * (r % 4)));
   }
 
   template <class C>
@@ -213,7 +221,7 @@ struct Fp64Lanes {
     return _mm512_cvtps_pd(_mm512_cvtpd_ps(sum));
   }
 
-  template <Result Kind>
+  template <Result Kind, bool Wide>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return zero();
     __m256 value;
@@ -224,7 +232,7 @@ struct Fp64Lanes {
     }
     return _mm512_add_pd(_mm512_cvtps_pd(value), zero());  // -0 becomes +0
   }
-  template <Result Kind>
+  template <Result Kind, bool Wide>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte*) {
     const __m256 value = _mm512_cvtpd_ps(result);
@@ -245,18 +253,19 @@ struct Fp64Lanes {
 struct Fp32Lanes {
   using Value = float;
   using Vector = __m512;
-  static constexpr int width = 16, vectors = 4, columns = width * vectors;
+  static constexpr int width = 16, vectors = 2, columns = width * vectors;
   static constexpr int sign_group = 32;
   static constexpr std::ptrdiff_t a_step = 4 * tile_rows, b_step = 4 * columns;
-  static constexpr std::ptrdiff_t a_sign_step = 32, b_sign_step = 2 * 64 * vectors;
+  static constexpr std::ptrdiff_t a_sign_step = 8 * tile_rows, b_sign_step = 2 * 64 * vectors;
 
   static constexpr int bias = 127, fraction_bits = 23;
+  static constexpr bool wide_exponents = false, lags = false;
 
   template <Result Kind, bool Wide>
   struct Constants {
     static constexpr bool needs_addend_floor = Kind == Result::fp16;
     __m512i offset_shift, exponent_field, half, addend_bits;
-    __m512i bits_of_row[tile_rows];
+    __m512i bits_of_row[4];
     __m512 least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
@@ -267,9 +276,9 @@ struct Fp32Lanes {
           addend_bits(_mm512_set1_epi32(-(1 << (fraction_bits - 13)))),
           least_addend(_mm512_set1_ps(0x1p-14F)),
           nudged_one(_mm512_set1_ps(nudge<float>)),
-          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : -1) {
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {
       // Byte r of a word to bits 23..30 of it, the rest being of no account: see `exponent`.
-      for (std::size_t r = 0; r < tile_rows; ++r) {
+      for (std::size_t r = 0; r < 4; ++r) {
         std::array<std::uint8_t, 64> from{};
         for (std::size_t byte = 0; byte < 64; ++byte)
           from[byte] =
@@ -279,16 +288,46 @@ struct Fp32Lanes {
     }
   };
 
-  template <bool Wide>
-  struct Maximum : ByteMaximum<vectors> {
-    template <class C>
-    [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest) {
-      rebase(lowest, x.least_code);
-    }
+  /// Exponents + 127 of products, 4 rows in 32 bits.
+  struct Exponents {
+    __m512i bytes[vectors][2];
+
     /// The sign and the fraction are other rows' bits; neither matters to `offset`.
     template <class C>
-    [[gnu::always_inline]] __m512 exponent(const C& x, int v, int r) const {
-      return _mm512_castsi512_ps(_mm512_multishift_epi64_epi8(x.bits_of_row[r], codes[v]));
+    [[gnu::always_inline]] __m512 of(const C& x, int v, int r) const {
+      return _mm512_castsi512_ps(
+          _mm512_multishift_epi64_epi8(x.bits_of_row[r % 4], bytes[v][r / 4]));
+    }
+  };
+  template <bool Wide>
+  struct Maximum {
+    static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * vectors;
+    __m512i codes[vectors][2];
+
+    [[gnu::always_inline]] void clear() {
+      for (auto& of_vector : codes) of_vector[0] = of_vector[1] = _mm512_setzero_si512();
+    }
+    [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+      const __m512i rows[2] = {broadcast_32(a), broadcast_32(a + 4)};
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        const __m512i columns_of_vector = load_bytes(b + 64 * v);
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; ++i)
+          codes[v][i] = _mm512_max_epu8(codes[v][i], _mm512_add_epi8(rows[i], columns_of_vector));
+      }
+    }
+    template <class C>
+    [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
+      Exponents result;
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; ++i)
+          result.bytes[v][i] =
+              rebased(codes[v][i], lowest[static_cast<std::size_t>(v)], x.least_code);
+      }
+      return result;
     }
   };
 
@@ -307,28 +346,26 @@ struct Fp32Lanes {
   [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_ps(a, b); }
 
   /// The signs of a row and of 16 columns; they are counted in `low_bits`.
-  struct Signs {
+  struct Counts {
     const std::byte *a, *b;
     int v;
   };
   template <int Groups>
-  [[gnu::always_inline]] static Signs negative_products(const std::byte* a, const std::byte* b,
-                                                        int v) {
+  [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
+                                                         int, int v) {
     return {a, b, v};
   }
   template <int Groups>
-  [[gnu::always_inline]] static __m512i low_bits(const Signs& x, int r) {
+  [[gnu::always_inline]] static __m512i low_bits(const Counts& x, int r) {
     __m512i count{};
 #pragma GCC unroll 4
     for (int g = 0; g < Groups; ++g) {
-      std::int32_t a_negative = 0, a_positive = 0;
-      std::memcpy(&a_negative, x.a + g * a_sign_step + 4 * r, 4);
-      std::memcpy(&a_positive, x.a + g * a_sign_step + 16 + 4 * r, 4);
+      const std::byte* const a_group = x.a + g * a_sign_step + 4 * r;
       const __m512i b_negative = load_bytes(x.b + g * b_sign_step + 64 * x.v);
       const __m512i b_positive = load_bytes(x.b + g * b_sign_step + 64 * (vectors + x.v));
-      const __m512i mixed = _mm512_and_si512(_mm512_set1_epi32(a_negative), b_positive);
-      const __m512i negative =
-          _mm512_ternarylogic_epi32(mixed, _mm512_set1_epi32(a_positive), b_negative, either_pair);
+      const __m512i mixed = _mm512_and_si512(broadcast_32(a_group), b_positive);
+      const __m512i negative = _mm512_ternarylogic_epi32(
+          mixed, broadcast_32(a_group + 4 * tile_rows), b_negative, either_pair);
       const __m512i more = _mm512_popcnt_epi32(negative);
       count = g == 0 ? more : _mm512_add_epi32(count, more);
     }
@@ -363,15 +400,15 @@ struct Fp32Lanes {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(exact), x.addend_bits));
   }
 
-  /// An addend of 2^60 or more leaves no bit of any product, and is D by itself.
-  static constexpr float frozen_from = 0x1p60F;
+  /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only "wide" tiles
+  /// look for it.
   [[gnu::always_inline]] static __mmask16 is_frozen(Vector c) {
     const __m512 magnitude = _mm512_abs_ps(c);
     return _mm512_mask_cmp_ps_mask(
-        _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(frozen_from), _CMP_GE_OQ), magnitude,
+        _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(largest_fp32_addend), _CMP_GE_OQ), magnitude,
         _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
   }
-  template <Result Kind>
+  template <Result Kind, bool Wide>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return zero();
     if constexpr (Kind == Result::fp16) {
@@ -381,6 +418,7 @@ struct Fp32Lanes {
     }
     // The unit never sees more than F + 1 bits of an addend.
     const __m512 c = _mm512_loadu_ps(row + 64 * v);
+    if constexpr (!Wide) return _mm512_add_ps(cut_addend(c), zero());
     const __mmask16 taken = static_cast<__mmask16>(~is_frozen(c));
     return _mm512_maskz_add_ps(taken, cut_addend(c), zero());
   }
@@ -391,7 +429,7 @@ struct Fp32Lanes {
     return _mm512_castsi512_ps(
         _mm512_mask_and_epi32(_mm512_castps_si512(c), number, _mm512_castps_si512(c), kept));
   }
-  template <Result Kind>
+  template <Result Kind, bool Wide>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte* c_row) {
     const __mmask16 nan = _mm512_cmp_ps_mask(result, result, _CMP_UNORD_Q);
@@ -400,7 +438,7 @@ struct Fp32Lanes {
           _mm512_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT), nan, _mm256_set1_epi16(0x7FFF));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * v), codes);
     } else {
-      if (c_row != nullptr) {
+      if (Wide && c_row != nullptr) {
         const __m512 c = _mm512_loadu_ps(c_row + 64 * v);
         const __mmask16 finite =
             _mm512_cmp_ps_mask(_mm512_abs_ps(result),
@@ -416,30 +454,33 @@ struct Fp32Lanes {
 /// Exponents of products in 16 bits, which hold any.
 template <>
 struct Fp64Lanes::Maximum<true> {
-  static constexpr std::ptrdiff_t a_step = 8, b_step = 64 * vectors;
-  __m512i fields[vectors];
+  static constexpr std::ptrdiff_t a_step = 2 * tile_rows, b_step = 64 * vectors;
+  __m512i codes[vectors][2];
 
   [[gnu::always_inline]] void clear() {
-    for (__m512i& x : fields) x = _mm512_setzero_si512();
+    for (auto& of_vector : codes) of_vector[0] = of_vector[1] = _mm512_setzero_si512();
   }
   [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
-    std::int64_t four = 0;
-    std::memcpy(&four, a, sizeof four);
-    const __m512i rows = _mm512_set1_epi64(four);
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v)
-      fields[v] = _mm512_max_epu16(fields[v], _mm512_add_epi16(rows, load_bytes(b + 64 * v)));
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      const __m512i columns_of_vector = load_bytes(b + 64 * v);
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        codes[v][i] = _mm512_max_epu16(
+            codes[v][i], _mm512_add_epi16(broadcast_64(a + 8 * i), columns_of_vector));
+    }
   }
   template <class C>
-  [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>&) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v)
-      fields[v] = _mm512_max_epu16(_mm512_subs_epu16(fields[v], _mm512_set1_epi16(1 << 4)),
-                                   x.zero_exponent);
-  }
-  template <class C>
-  [[gnu::always_inline]] __m512d exponent(const C&, int v, int r) const {
-    return _mm512_castsi512_pd(_mm512_slli_epi64(fields[v], static_cast<unsigned>(48 - 16 * r)));
+  [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>&) const {
+    Exponents result;
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        result.fields[v][i] = _mm512_max_epu16(
+            _mm512_subs_epu16(codes[v][i], _mm512_set1_epi16(1 << 4)), x.zero_exponent);
+    }
+    return result;
   }
 };
 

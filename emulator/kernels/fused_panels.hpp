@@ -2,7 +2,7 @@
 
 // Operands as the tiles of fused_tile.hpp read them. A line is a row of A or a column of B; 16 of
 // them make a unit, and are decoded together, one k after the other. A panel is what one tile
-// reads: 4 lines of A, or `Kernel::columns` lines of B.
+// reads: 8 lines of A, or `Kernel::columns` lines of B.
 //
 // Included once per instruction set, behind its `#pragma GCC target`: the vectors below become
 // whatever that has, and every template is of a Kernel type of its own.
@@ -20,7 +20,7 @@
 namespace guardbit::emulator::fused {
 
 inline constexpr int unit_lines = 16;
-inline constexpr int tile_rows = 4;
+inline constexpr int tile_rows = 8;
 
 using Bytes = std::int8_t __attribute__((vector_size(16)));
 using Shorts = std::int16_t __attribute__((vector_size(32)));
@@ -70,7 +70,7 @@ struct UnitRange {
 ///   codes   [place][lines]     bytes: 64 + exponent - the unit's lowest; 0 for zero
 ///   exponents [place][lines]   16 bits: (512 + exponent) << 4; 0 for zero. Only where asked for
 ///   signs   [group][2][lines]  bit i: factor i of the group is negative; is positive
-/// B's codes, exponents and signs are repeated so that a tile's 4 rows find them side by side.
+/// B's codes, exponents and signs are repeated so that a tile's rows find them side by side.
 struct PanelLayout {
   std::size_t values = 0, codes = 0, exponents = 0, signs = 0, size = 0;
   std::size_t value_step = 0, code_step = 0, exponent_step = 0, sign_step = 0;
@@ -220,7 +220,7 @@ struct LineCodes {
   }
 };
 
-/// A's side of a unit: 4 panels of 4 rows.
+/// A's side of a unit: 2 panels of 8 rows.
 template <class Value>
 struct RowWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
@@ -273,19 +273,20 @@ struct RowWriter {
   }
 };
 
-/// B's side of a unit: 16 of a panel's columns, which are two vectors of FP64 or one of FP32.
+/// B's side of a unit: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. A
+/// lane of 64 or 32 bits holds a column's code for 8 or 4 rows; its exponent, or its signs in 16
+/// bits, for 4.
 template <class Value, int Columns>
 struct ColumnWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
-  static constexpr std::size_t copies = tile_rows;  ///< one for each row of a tile
-  static constexpr std::size_t sign_bytes = is_double ? 2 * copies : 4;
+  static constexpr std::size_t sign_bytes = is_double ? 8 : 4;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
     return {places,
             groups,
             Columns * sizeof(Value),
-            Columns * copies,
-            with_exponents ? 2 * Columns * copies : 0,
+            Columns * sizeof(Value),
+            with_exponents ? Columns * std::size_t{8} : 0,
             2 * Columns * sign_bytes};
   }
 
@@ -293,13 +294,14 @@ struct ColumnWriter {
   std::byte* panel;
   std::size_t first_column;
 
+  [[gnu::always_inline]] static void store_twice(std::byte* to, const Words& v) {
+    store(to, __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7));
+    store(to + 64, __builtin_shufflevector(v, v, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14,
+                                           15, 15));
+  }
   /// Every number four times in a row, in 16 bits.
   [[gnu::always_inline]] static void store_copies(std::byte* to, const Words& v) {
-    const Words twice = v * 0x10001U;
-    store(to,
-          __builtin_shufflevector(twice, twice, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7));
-    store(to + 64, __builtin_shufflevector(twice, twice, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
-                                           14, 14, 15, 15));
+    store_twice(to, v * 0x10001U);
   }
   [[gnu::always_inline]] void values(std::size_t place, const Floats& v) const {
     std::byte* const to =
@@ -317,19 +319,16 @@ struct ColumnWriter {
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
     const Words four = reinterpret_cast<Words>(v) * 0x01010101U;
     std::byte* const to =
-        panel + layout_of.codes + place * layout_of.code_step + first_column * copies;
+        panel + layout_of.codes + place * layout_of.code_step + first_column * sizeof(Value);
     if constexpr (is_double) {
-      // Two vectors' columns share 64 bits: four copies of one, four of the other.
-      store(to, __builtin_shufflevector(four, four, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14,
-                                        7, 15));
+      store_twice(to, four);
     } else {
       store(to, four);
     }
   }
   [[gnu::always_inline]] void exponents(std::size_t place, const Integers& v) const {
-    store_copies(
-        panel + layout_of.exponents + place * layout_of.exponent_step + first_column * 2 * copies,
-        reinterpret_cast<Words>(v));
+    store_copies(panel + layout_of.exponents + place * layout_of.exponent_step + first_column * 8,
+                 reinterpret_cast<Words>(v));
   }
   [[gnu::always_inline]] void signs(std::size_t group, bool positive, const Words& v) const {
     std::byte* const to = panel + layout_of.signs + group * layout_of.sign_step +
@@ -343,7 +342,7 @@ struct ColumnWriter {
 };
 
 /// Places are packed so many at a time: whole blocks, and whole executions of composed rows.
-inline constexpr int piece = 64;
+inline constexpr int piece = 128;
 
 /// One unit of an operand: what to read.
 struct UnitSource {

@@ -12,7 +12,8 @@
 
 namespace guardbit::emulator::fused {
 
-/// The tile functions of a row; `wide` null where no product can leave the calm range.
+/// The tile functions of a row; `wide` null where no tile is wide: no product can leave the calm
+/// range, no addend is too large for the lanes.
 struct TileFunctions {
   TileFunction calm = nullptr, wide = nullptr;
 };
@@ -21,7 +22,8 @@ template <class Lanes, int BlockK>
 TileFunctions chain_functions(const FusedRow& row) {
   if constexpr (sizeof(typename Lanes::Value) == 4) {
     if (row.result == Result::e8m13)
-      return {sum_tile<Lanes, BlockK, Result::e8m13, Composition::chain, false>};
+      return {sum_tile<Lanes, BlockK, Result::e8m13, Composition::chain, false>,
+              sum_tile<Lanes, BlockK, Result::e8m13, Composition::chain, true>};
     return {sum_tile<Lanes, BlockK, Result::fp16, Composition::chain, false>};
   } else {
     if (row.result == Result::fp16)
@@ -132,22 +134,22 @@ class PackedRange {
 
   std::int64_t strips() const { return (count_ + strip - 1) / strip; }
 
-  void prefetch(std::int64_t s, std::int64_t i) const {
-    const std::int64_t a_panels = a_units_ * static_cast<std::int64_t>(Rows::panels);
-    const std::byte* const a =
-        a_memory_.data() + a_layout_.size * static_cast<std::size_t>(s * a_panels + i);
-    for (std::size_t at = 0; at < a_layout_.size; at += 64) __builtin_prefetch(a + at);
+  /// Brings part `part` of `parts` of panel `j`'s strip towards the caches.
+  void prefetch(std::int64_t s, std::int64_t j, std::int64_t part, std::int64_t parts) const {
+    if (j >= b_units_ / units_per_panel) return;
+    const std::byte* const b = b_panel(s, j);
+    const auto size = static_cast<std::int64_t>(b_layout_.size);
+    for (std::int64_t at = size * part / parts / 64 * 64; at < size * (part + 1) / parts; at += 64)
+      __builtin_prefetch(b + at, 0, 2);
   }
 
-  /// Sets all of A and B for strip `s` of the tile at row 4 * `i` and panel `j`; says whether it is
+  /// Sets all of A and B for strip `s` of the tile at row 8 * `i` and panel `j`; says whether it is
   /// calm.
   bool find(std::int64_t s, std::int64_t i, std::int64_t j, TileOperands& x) const {
     const std::int64_t a_panels = a_units_ * static_cast<std::int64_t>(Rows::panels);
-    const std::int64_t b_panels = b_units_ / units_per_panel;
     const std::byte* const a =
         a_memory_.data() + a_layout_.size * static_cast<std::size_t>(s * a_panels + i);
-    const std::byte* const b =
-        b_memory_.data() + b_layout_.size * static_cast<std::size_t>(s * b_panels + j);
+    const std::byte* const b = b_panel(s, j);
     x.a_values = a + a_layout_.values;
     x.a_codes = a + a_layout_.codes;
     x.a_exponents = a + a_layout_.exponents;
@@ -195,6 +197,10 @@ class PackedRange {
                           });
   }
 
+  const std::byte* b_panel(std::int64_t s, std::int64_t j) const {
+    const std::int64_t panels = b_units_ / units_per_panel;
+    return b_memory_.data() + b_layout_.size * static_cast<std::size_t>(s * panels + j);
+  }
   std::int64_t places(std::int64_t s) const { return std::min(strip, count_ - s * strip); }
   UnitRange& a_range(std::int64_t s, std::int64_t u) {
     return a_ranges_[static_cast<std::size_t>(s * a_units_ + u)];
@@ -262,26 +268,51 @@ class Tiles {
         product_(product),
         packed_(packed) {}
 
-  /// The tiles of rows [first_row, last_row) (by fours) and panels [first, last). `from_c`: the
+  /// To be called before the first range.
+  void read_addends() {
+    large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
+  }
+
+  /// The tiles of rows [first_row, last_row) (by eights) and panels [first, last). `from_c`: the
   /// first range, whose addend is C.
   void run(std::int64_t first_row, std::int64_t last_row, std::int64_t first, std::int64_t last,
            bool from_c) const {
     for (std::int64_t s = 0; s < packed_.strips(); ++s) {
       for (std::int64_t j = first; j < last; ++j) {
-        for (std::int64_t i = first_row; i < last_row; ++i) {
-          TileOperands x;
-          const bool calm = packed_.find(s, i, j, x);
-          if (i + 1 < last_row) prefetch(s, i + 1, j);
-          run_tile(x, i, j, from_c && s == 0, calm);
-        }
+        run_column(s, first_row, last_row, j, from_c && s == 0);
       }
     }
   }
 
  private:
+  void run_column(std::int64_t s, std::int64_t first, std::int64_t last, std::int64_t j,
+                  bool from_c) const {
+    alignas(64) std::array<std::byte, 512> largest;
+    TileOperands coming;
+    bool coming_is_wide = find(s, first, j, coming);
+    for (std::int64_t i = first; i < last; ++i) {
+      TileOperands x = coming;
+      const bool is_wide = coming_is_wide;
+      x.largest = largest.data();
+      if (i + 1 < last) {
+        coming_is_wide = find(s, i + 1, j, coming);
+        coming.largest_is_known = coming_is_wide == is_wide;
+        prefetch_sums(i + 1, j);
+      }
+      packed_.prefetch(s, j + 1, i - first, last - first);
+      x.next_a_codes = is_wide && packs_exponents() ? coming.a_exponents : coming.a_codes;
+      x.next_b_codes = is_wide && packs_exponents() ? coming.b_exponents : coming.b_codes;
+      run_tile(x, i, j, from_c, is_wide ? functions_.wide : functions_.calm);
+    }
+  }
+
+  bool packs_exponents() const { return row_.wide_exponents; }
+  bool find(std::int64_t s, std::int64_t i, std::int64_t j, TileOperands& x) const {
+    return !packed_.find(s, i, j, x) || large_addends_;
+  }
+
   /// Rows of D often lie at strides that collide in the caches.
-  void prefetch(std::int64_t s, std::int64_t i, std::int64_t j) const {
-    packed_.prefetch(s, i);
+  void prefetch_sums(std::int64_t i, std::int64_t j) const {
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, product_.m - i * tile_rows);
     for (std::int64_t r = 0; r < rows; ++r) {
       const Matrix d = product_.d.from(i * tile_rows + r, j * Lanes::columns);
@@ -290,8 +321,8 @@ class Tiles {
     }
   }
 
-  void run_tile(TileOperands& x, std::int64_t i, std::int64_t j, bool from_c, bool calm) const {
-    const TileFunction function = calm ? functions_.calm : functions_.wide;
+  void run_tile(TileOperands& x, std::int64_t i, std::int64_t j, bool from_c,
+                TileFunction function) const {
     const std::int64_t row = i * tile_rows, column = j * Lanes::columns;
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, product_.m - row);
     const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, product_.n - column);
@@ -317,11 +348,26 @@ class Tiles {
     copy.write(d, rows, columns);
   }
 
+  /// Is any addend finite and beyond what FP32's lanes take?
+  bool any_large_addend() const {
+    if (product_.modifiers.zero_addend) return false;
+    const std::uint64_t infinity = formats::infinity_code(formats::fp32);
+    const auto limit = __builtin_bit_cast(std::uint32_t, largest_fp32_addend);
+    for (std::int64_t i = 0; i < product_.m; ++i) {
+      for (std::int64_t j = 0; j < product_.n; ++j) {
+        const std::uint64_t magnitude = product_.c(i, j) & formats::magnitude_mask(formats::fp32);
+        if (magnitude >= limit && magnitude < infinity) return true;
+      }
+    }
+    return false;
+  }
+
   const FusedRow& row_;
   TileRule rule_;
   TileFunctions functions_;
   const MatrixProduct& product_;
   const PackedRange<Lanes>& packed_;
+  bool large_addends_ = false;
 };
 
 /// Places of K's products: whole blocks, or whole executions where those are more than a chain of
@@ -337,12 +383,15 @@ void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
   const std::int64_t all = places_of(row, product.k);
   constexpr std::int64_t range = 512;
   PackedRange<Lanes> packed(row, product.m, product.n, std::min(range, all));
-  const Tiles<Lanes> tiles(row, functions, product, packed);
+  Tiles<Lanes> tiles(row, functions, product, packed);
+  tiles.read_addends();
   // A task's part of a strip of A, and of D, stays in the second-level cache.
-  constexpr std::int64_t rows_of_task = 64, panels_of_task = 4;
+  constexpr std::int64_t rows_of_task = 64;
   const std::int64_t rows = (product.m + tile_rows - 1) / tile_rows;
   const std::int64_t panels = (product.n + Lanes::columns - 1) / Lanes::columns;
   const std::int64_t down = (rows + rows_of_task - 1) / rows_of_task;
+  const std::int64_t tasks = std::int64_t{4} * formats::thread_count(threads);
+  const std::int64_t panels_of_task = std::clamp<std::int64_t>(panels * down / tasks, 1, 32);
   const std::int64_t across = (panels + panels_of_task - 1) / panels_of_task;
   for (std::int64_t begin = 0; begin < all; begin += range) {
     packed.pack(product, begin, std::min(range, all - begin), threads);
@@ -376,13 +425,14 @@ void run_batch(const FusedRow& row, const MatrixBatch& batch, std::int64_t begin
   x.n = s.n;
   x.k = s.k;
   x.modifiers = batch.modifiers;
-  const Tiles<Lanes> tiles(row, functions, x, packed);
+  Tiles<Lanes> tiles(row, functions, x, packed);
   for (std::int64_t t = begin; t < end; ++t) {
     x.a = ConstMatrix{batch.a, s.k}.from(t * s.m, 0);
     x.b = ConstMatrix{batch.b, s.n}.from(t * s.k, 0);
     x.c = ConstMatrix{batch.c, s.n}.from(t * s.m, 0);
     x.d = Matrix{batch.d, s.n}.from(t * s.m, 0);
     packed.pack(x, 0, all, 1);
+    tiles.read_addends();
     tiles.run(0, (x.m + tile_rows - 1) / tile_rows, 0, (x.n + Lanes::columns - 1) / Lanes::columns,
               true);
   }
