@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "emulator/cpu.hpp"
+#include "emulator/engine.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_row.hpp"
 #include "emulator/kernels/portable.hpp"
+#include "emulator/mma.hpp"
 #include "formats/parallel.hpp"
 
 #if defined(__x86_64__)
@@ -43,6 +45,11 @@ bool has_kernel(const fused::FusedRow& row) {
                                            : fused::tile_functions<Fp64>(row).calm != nullptr;
 }
 
+/// What executes batches that are not for tiles.
+auto row_runner(const MatrixInstruction& row) {
+  return portable::accepts(row) ? portable::run : execute;
+}
+
 }  // namespace
 
 bool accepts(const MatrixInstruction& row) {
@@ -53,8 +60,10 @@ bool accepts(const MatrixInstruction& row) {
 
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
-  if (fused::is_small(batch.shape)) return portable::run(row, batch, begin, end);
   const fused::FusedRow fused = *fused::fused_row(row);
+  const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
+  // What packing takes is won back by many outputs of an execution only.
+  if (!plain || fused::is_small(batch.shape)) return row_runner(row)(row, batch, begin, end);
   if (fused.lane == fused::LaneType::fp32) {
     fused::run_batch<Fp32>(fused, batch, begin, end);
   } else {
@@ -64,6 +73,10 @@ void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t be
 
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
   const fused::FusedRow fused = *fused::fused_row(row);
+  if (!fused::can_spread(fused, product)) {
+    const Engine by_executions{"", "", nullptr, row_runner(row)};
+    return emulator::multiply(by_executions, row, product, threads);
+  }
   if (fused.lane == fused::LaneType::fp32) {
     fused::multiply<Fp32>(fused, product, threads);
   } else {

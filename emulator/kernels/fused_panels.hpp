@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "emulator/kernels/fused_row.hpp"
@@ -28,7 +29,7 @@ using Integers = std::int32_t __attribute__((vector_size(64)));
 using Words = std::uint32_t __attribute__((vector_size(64)));
 using Floats = float __attribute__((vector_size(64)));
 using Longs = std::uint64_t __attribute__((vector_size(64)));
-using Doubles = double __attribute__((vector_size(64)));
+using Doubles = double __attribute__((vector_size(128)));
 
 template <class Vector>
 [[gnu::always_inline]] inline void store(void* to, const Vector& v) {
@@ -247,14 +248,9 @@ struct RowWriter {
       std::memcpy(panel + p * layout_of.size + at, bytes.data() + p * sizeof v / panels,
                   sizeof v / panels);
   }
-  [[gnu::always_inline]] void values(std::size_t place, const Floats& v) const {
-    const std::size_t at = layout_of.values + place * layout_of.value_step;
-    if constexpr (is_double) {
-      using Wide = double __attribute__((vector_size(128)));
-      deal(at, __builtin_convertvector(v, Wide));
-    } else {
-      deal(at, v);
-    }
+  template <class Vector>
+  [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
+    deal(layout_of.values + place * layout_of.value_step, v);
   }
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
     deal(layout_of.codes + place * layout_of.code_step, __builtin_convertvector(v, Bytes));
@@ -303,18 +299,10 @@ struct ColumnWriter {
   [[gnu::always_inline]] static void store_copies(std::byte* to, const Words& v) {
     store_twice(to, v * 0x10001U);
   }
-  [[gnu::always_inline]] void values(std::size_t place, const Floats& v) const {
-    std::byte* const to =
-        panel + layout_of.values + place * layout_of.value_step + first_column * sizeof(Value);
-    using Half = float __attribute__((vector_size(32)));
-    if constexpr (is_double) {
-      const Half low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
-      const Half high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-      store(to, __builtin_convertvector(low, Doubles) * nudge<double>);
-      store(to + 64, __builtin_convertvector(high, Doubles) * nudge<double>);
-    } else {
-      store(to, v * nudge<float>);
-    }
+  template <class Vector>
+  [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
+    store(panel + layout_of.values + place * layout_of.value_step + first_column * sizeof(Value),
+          v * nudge<Value>);
   }
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
     const Words four = reinterpret_cast<Words>(v) * 0x01010101U;
@@ -350,10 +338,13 @@ struct UnitSource {
   const OperandRule& rule;
   LineCodes lines;
   Decoder decode;
-  int group = 0;  ///< factors whose signs stand together
+  int group = 0;         ///< factors whose signs stand together
+  LineCodes scales{};    ///< along K; of scaled rows
+  ConstMatrix places{};  ///< where stored values stand; of a sparse A
 
   /// The codes at places [begin, begin + count), k by k.
   void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+    if (places.codes.data != nullptr) return read_sparse(first_line, begin, count, to);
     if (row.composition == Composition::chain) return lines.read(first_line, begin, count, to);
     std::array<Words, piece> ascending;
     lines.read(first_line, begin, count, ascending.data());
@@ -363,17 +354,58 @@ struct UnitSource {
                                                  row.order[static_cast<std::size_t>(i % size)])];
   }
 
+  /// Stored values at their k's, +0 between them.
+  void read_sparse(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+    std::fill_n(to, count, Words{});
+    const std::int64_t group_k = row.sparsity.group_elements;
+    const std::int64_t stored = row.sparsity.stored_per_group;
+    const std::int64_t first = begin / group_k * stored;
+    const std::int64_t last = std::min(lines.k, (begin + count) / group_k * stored);
+    const std::int64_t there = std::min<std::int64_t>(unit_lines, lines.lines - first_line);
+    for (std::int64_t line = 0; line < there; ++line) {
+      for (std::int64_t s = first; s < last; ++s) {
+        const auto place = static_cast<int>(places(first_line + line, s));
+        const int k = dense_k(row.sparsity, static_cast<int>(s - first), place);
+        to[k][line] = static_cast<std::uint32_t>(
+            lines.codes[s * lines.k_stride + (first_line + line) * lines.line_stride]);
+      }
+    }
+  }
+
+  /// The scales of 16 lines at a place: factors, and what they add to exponents.
+  struct Scales {
+    Doubles factors;
+    Integers exponents;
+  };
+  [[gnu::always_inline]] Scales scales_at(std::int64_t first_line, std::int64_t place) const {
+    Words codes;
+    scales.read(first_line, place / row.scale_k, 1, &codes);
+    Scales found;
+    found.exponents = reinterpret_cast<Integers>(codes) - 127;
+    for (int i = 0; i < unit_lines; ++i)
+      found.factors[i] = codes[i] == 255
+                             ? std::numeric_limits<double>::quiet_NaN()
+                             : __builtin_bit_cast(double, (std::uint64_t{codes[i]} + 896) << 52);
+    return found;
+  }
+  bool is_new_scale(std::int64_t place) const {
+    return row.scale_k != 0 && place % row.scale_k == 0;
+  }
+
   /// Exponents of the unit's nonzero finite numbers.
   UnitRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
     if (!row.wide_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
     constexpr int none = 10000;
     Integers lowest = Integers{} + none, highest = Integers{} - none;
+    Scales scale{};
     std::array<Words, piece> codes;
     for (std::int64_t at = 0; at < count; at += piece) {
       const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
-      lines.read(first_line, begin + at, length, codes.data());
+      read(first_line, begin + at, length, codes.data());
       for (int i = 0; i < length; ++i) {
-        const Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        x.exponents += scale.exponents;
         const Integers counts = ~(x.is_zero | x.is_special);
         const Integers low = (x.exponents & counts) | (none & ~counts);
         const Integers high = (x.exponents & counts) | (-none & ~counts);
@@ -389,6 +421,21 @@ struct UnitSource {
     return range.lowest == none ? UnitRange{} : range;
   }
 
+  /// Is any number of a unit infinite or NaN?
+  bool any_special(std::int64_t first_line) const {
+    std::array<Words, piece> codes;
+    Integers special{};
+    for (std::int64_t at = 0; at < lines.k; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, lines.k - at));
+      lines.read(first_line, at, length, codes.data());
+      for (int i = 0; i < length; ++i)
+        special |= decode(codes[static_cast<std::size_t>(i)]).is_special;
+    }
+    bool any = false;
+    for (int i = 0; i < unit_lines; ++i) any = any || special[i] != 0;
+    return any;
+  }
+
   /// Writes the unit's values, codes and signs.
   template <class Writer>
   UnitRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
@@ -398,12 +445,20 @@ struct UnitSource {
     Words negative{}, positive{};
     std::size_t place = 0, group_index = 0;
     int in_group = 0;
+    Scales scale{};
     for (std::int64_t at = 0; at < count; at += piece) {
       const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
       read(first_line, begin + at, length, codes.data());
       for (int i = 0; i < length; ++i, ++place) {
-        const Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
-        to.values(place, x.values);
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        if constexpr (Writer::is_double) {
+          const Doubles values = __builtin_convertvector(x.values, Doubles);
+          to.values(place, row.scale_k == 0 ? values : values * scale.factors);
+        } else {
+          to.values(place, x.values);
+        }
+        x.exponents += scale.exponents;
         const Integers code = x.exponents + (64 - found.lowest);
         to.codes(place, (code < 127 ? code : 127 + (code & 0)) & ~x.is_zero);
         const std::uint32_t bit = 1U << in_group;
@@ -426,11 +481,14 @@ struct UnitSource {
                       const Writer& to) const {
     std::array<Words, piece> codes;
     std::size_t place = 0;
+    Scales scale{};
     for (std::int64_t at = 0; at < count; at += piece) {
       const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
       read(first_line, begin + at, length, codes.data());
       for (int i = 0; i < length; ++i, ++place) {
-        const Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        x.exponents += scale.exponents;
         to.exponents(place, ((x.exponents + 512) << 4) & ~x.is_zero);
       }
     }

@@ -65,8 +65,60 @@ TileFunctions tile_functions(const FusedRow& row) {
     case 8: return chain_functions<Lanes, 8>(row);
     case 16: return chain_functions<Lanes, 16>(row);
     case 32: return chain_functions<Lanes, 32>(row);
+    case 64: return chain_functions<Lanes, 64>(row);
     default: return {};
   }
+}
+
+/// A's rows; `group` factors' signs stand together.
+inline UnitSource a_source(const FusedRow& row, const MatrixProduct& x, int group) {
+  const std::int64_t stored = row.sparsity.group_elements == 0 ? x.k
+                                                               : x.k / row.sparsity.group_elements *
+                                                                     row.sparsity.stored_per_group;
+  UnitSource a{row,
+               row.a,
+               {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
+               {row.a, x.modifiers.negate_a},
+               group};
+  if (row.sparsity.group_elements != 0) a.places = x.e;
+  if (row.scale_k != 0)
+    a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
+                (x.k + row.scale_k - 1) / row.scale_k};
+  return a;
+}
+/// B's columns.
+inline UnitSource b_source(const FusedRow& row, const MatrixProduct& x, int group) {
+  UnitSource b{row,
+               row.b,
+               {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
+               {row.b, x.modifiers.negate_b},
+               group};
+  if (row.scale_k != 0)
+    b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
+                (x.k + row.scale_k - 1) / row.scale_k};
+  return b;
+}
+
+/// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
+/// a NaN that those would meet, nor where two values of a group claim one place.
+inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
+  const Sparsity& sparsity = row.sparsity;
+  if (sparsity.group_elements == 0) return true;
+  const UnitSource b = b_source(row, x, 1);
+  for (std::int64_t line = 0; line < x.n; line += unit_lines)
+    if (b.any_special(line)) return false;
+  const std::int64_t groups = x.k / sparsity.group_elements;
+  for (std::int64_t i = 0; i < x.m; ++i) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      std::uint32_t taken = 0;
+      for (int s = 0; s < sparsity.stored_per_group; s += sparsity.chunk) {
+        const std::uint32_t place = 1U << x.e(i, g * sparsity.stored_per_group + s);
+        if ((taken & place) != 0) return false;
+        taken |= place;
+      }
+    }
+  }
+  return true;
 }
 
 /// Both operands over one range of places, packed strip by strip: of a strip, B's part of a panel
@@ -100,16 +152,7 @@ class PackedRange {
   static constexpr std::int64_t strip = piece;
 
   void pack(const MatrixProduct& x, std::int64_t begin, std::int64_t count, int threads) {
-    const UnitSource a{row_,
-                       row_.a,
-                       {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, x.k},
-                       {row_.a, x.modifiers.negate_a},
-                       group_};
-    const UnitSource b{row_,
-                       row_.b,
-                       {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
-                       {row_.b, x.modifiers.negate_b},
-                       group_};
+    const UnitSource a = a_source(row_, x, group_), b = b_source(row_, x, group_);
     count_ = count;
     each_unit(threads, [&](std::int64_t s, std::int64_t u) {
       const std::int64_t at = begin + s * strip;
@@ -426,8 +469,10 @@ void run_batch(const FusedRow& row, const MatrixBatch& batch, std::int64_t begin
   x.k = s.k;
   x.modifiers = batch.modifiers;
   Tiles<Lanes> tiles(row, functions, x, packed);
+  const std::int64_t stored =
+      x.k / std::max(1, row.sparsity.group_elements) * std::max(1, row.sparsity.stored_per_group);
   for (std::int64_t t = begin; t < end; ++t) {
-    x.a = ConstMatrix{batch.a, s.k}.from(t * s.m, 0);
+    x.a = ConstMatrix{batch.a, stored}.from(t * s.m, 0);
     x.b = ConstMatrix{batch.b, s.n}.from(t * s.k, 0);
     x.c = ConstMatrix{batch.c, s.n}.from(t * s.m, 0);
     x.d = Matrix{batch.d, s.n}.from(t * s.m, 0);

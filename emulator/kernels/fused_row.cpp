@@ -95,10 +95,14 @@ std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
   const Step& step = row.steps.list[0];
   const std::optional<Composition> composition = composition_of(row);
   const std::optional<Result> result = result_of(step);
-  const bool sparse = row.sparsity.group_elements != 0;
+  const bool scaled = row.scale.count != 0;
+  const bool whole_scales =
+      !scaled || (row.scale.format == formats::e8m0 && row.shape.k % row.scale.count == 0);
   if (!composition || !result || !is_plain_fused(step) || row.c != row.d || step.result != row.d ||
-      row.scale.count != 0 || sparse)
+      !whole_scales)
     return std::nullopt;
+  const bool sparse = row.sparsity.group_elements != 0;
+  if (sparse && *composition != Composition::chain) return std::nullopt;
   const Format a = step.widened.value_or(row.a), b = step.widened.value_or(row.b);
   if (!is_factor(row.a) || !is_factor(row.b) || !is_factor(a) || !is_factor(b)) return std::nullopt;
 
@@ -107,15 +111,19 @@ std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
   fused.result = *result;
   fused.order = places(row);
   fused.execution_k = row.shape.k;
+  fused.sparsity = row.sparsity;
   const int selected =
       *composition == Composition::chain ? row.shape.k : static_cast<int>(fused.order.size()) / 2;
-  fused.block_k = std::min(step.spec.terms, selected);
+  // A stored value covers as many k's as its group has to one.
+  const int stored = stored_k(row, selected);
+  fused.block_k = std::min(step.spec.terms, stored) * (selected / stored);
   if (fused.block_k > longest_block || selected % fused.block_k != 0 ||
       (*composition != Composition::chain && selected != fused.block_k))
     return std::nullopt;
+  if (scaled) fused.scale_k = row.shape.k / row.scale.count;
   fused.kept_fraction_bits = step.spec.kept_fraction_bits;
   fused.zero_exponent = step.spec.min_exponent;
-  fused.wide_exponents = !is_calm(a, b);
+  fused.wide_exponents = scaled || !is_calm(a, b);
   fused.a = {row.a, lowest_exponent(a)};
   fused.b = {row.b, lowest_exponent(b)};
 

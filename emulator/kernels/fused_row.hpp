@@ -45,6 +45,8 @@ struct FusedRow {
   int zero_exponent = 0;        ///< e0
   bool wide_exponents = false;  ///< products may leave the calm range (fused_tile.hpp)
   OperandRule a, b;
+  Sparsity sparsity{};  ///< of A
+  int scale_k = 0;      ///< k's that share a scale, a power of two; 0: unscaled
 };
 
 /// Exponents of products between which no FP32 result can be subnormal or overflow, however long

@@ -1,6 +1,55 @@
 #pragma once
 
-// A tile of 8 rows and `Lanes::columns` columns of D over a chain of blocks.
+// A tile of 8 rows and `Lanes::columns` columns of D over a chain of blocks: the method, and why it
+// is exact.
+//
+// A fused block (dot.hpp) cuts every product and the addend c to multiples of u = 2^(E-F), toward
+// zero, and adds them exactly; E is the largest exponent among them. Here an accumulator starts at
+// X = 1.5 * 2^p with p such that X's last place is u (p = E-F+52 in FP64, E-F+23 in FP32). While
+// partial sums stay within a quarter of the binade, fma(a, b, accumulator) rounded *down* is
+// accumulator + u * floor(a*b/u) without error: one instruction multiplies, aligns, cuts and adds,
+// and the order does not matter. Terms are below 2^(F+2) u, so L + 1 of them stay below 2^50 u
+// (FP64) or 2^22 u (FP32; checked in fused_row.cpp).
+//
+// Floor is not truncation for negative products off the grid. B is stored as b' = b * (1 + eps),
+// eps = 2^-30 in FP64 and 2^-20 in FP32, which puts every nonzero product just off the grid:
+//
+//   Claim 1. Let p = |a*b|/u > 0, a*b = s * 2^q with an integer s < 2^S, p < 2^(F+2). If eps < 2^-S
+//   and eps <= 2^-(F+2), then floor(p(1+eps)) = floor(p) and p(1+eps) is no integer.
+//   Proof. Let m be the finer of 2^q/u and 1: p and every integer are multiples of m. If m = 2^q/u,
+//   p*eps = m*s*eps < m; if m = 1, p*eps < 1. So (p, p + p*eps] holds no multiple of m.
+//
+// S is 24 at most for FP64 (tf32: 22) and 8 for FP32. So floor is exact for positive products and
+// one unit too low for every nonzero negative one, and the accumulator starts at X plus their
+// number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
+// (positive a and negative b). Zeros are in neither set; their products are zeros, which change
+// nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative (S
+// is 24, or F + 1 where FP32's lanes cut c beforehand, which its own grid does anyway).
+//
+// E by bytes. A factor's code is 64 + (exponent - lowest of its unit), at most 127, and 0 for a
+// zero: sums of two real codes are 128 or more, with a zero 127 or less. So a maximum of sums
+// (bytes do not overflow: 254) is E's code if its top bit is set, and else every product is zero;
+// the exponent is then taken as -127 (FP16 results: e0). Where c's exponent is the larger, it
+// counts: |c| and 2^E are compared as floating-point numbers, and only the larger one's exponent
+// field is kept.
+//
+//   Claim 2. Exponents below a normal FP32's need not be exact where D is FP32 and tiles are calm
+//   (fused_row.hpp). Proof. If a product is nonzero, E >= -100 and u >= 2^-126, so c below 2^-126
+//   is cut to zero whatever exponent it is given, and every result is a multiple of u, hence normal
+//   or zero. If all products are zero, the result is c cut at 2^(E-F), and with F >= 23 all of c's
+//   bits lie above that for E = max(-127, exponent of c) as for the unit's own -126 or e0; in
+//   FP32's lanes, E8M13's subnormals keep bits down to 2^-139, which the final cut leaves of them.
+//
+// FP16 results see subnormal and zero addends' exponents: these are raised to -14, and to e0.
+//
+// Infinities and NaNs are left to IEEE arithmetic: their products, sums and cuts are what the unit
+// makes of them, X is finite whatever c is (its exponent field wraps), and results are made
+// canonical when they are stored. A special's code is any: E does not matter then.
+//
+// Wide tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
+// tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
+// -126, and results are rounded by conversion to FP32, which knows subnormals; 2^128 and more is
+// infinite.
 
 #include <cstddef>
 #include <cstdint>
