@@ -42,6 +42,27 @@ constexpr int either_pair = 0xF8;         // x | (y & z)
   return _mm512_max_epu8(exponents, _mm512_set1_epi8(static_cast<char>(least)));
 }
 
+/// The largest codes so far by bytes: 4 rows in 32 bits, 16 columns in a register.
+template <int Groups>
+struct ByteMaximum {
+  static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * Groups;
+  __m512i codes[static_cast<std::size_t>(Groups)][2];
+
+  [[gnu::always_inline]] void clear() {
+    for (auto& group : codes) group[0] = group[1] = _mm512_setzero_si512();
+  }
+  [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+    const __m512i rows[2] = {broadcast_32(a), broadcast_32(a + 4)};
+#pragma GCC unroll 2
+    for (int g = 0; g < Groups; ++g) {
+      const __m512i columns = load_bytes(b + 64 * g);
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        codes[g][i] = _mm512_max_epu8(codes[g][i], _mm512_add_epi8(rows[i], columns));
+    }
+  }
+};
+
 struct Fp64Lanes {
   using Value = double;
   using Vector = __m512d;
@@ -57,7 +78,6 @@ struct Fp64Lanes {
   struct Constants {
     static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
     __m512i offset_shift, exponent_field, half, low, zero_exponent, sign;
-    __m512i bytes_of_rows[2];
     __m512d least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
@@ -71,15 +91,7 @@ struct Fp64Lanes {
           sign(_mm512_set1_epi64(std::numeric_limits<std::int64_t>::min())),
           least_addend(_mm512_set1_pd(Kind == Result::fp16 ? 0x1p-14 : 0x1p-126)),
           nudged_one(_mm512_set1_pd(nudge<double>)),
-          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {
-      for (std::size_t i = 0; i < 2; ++i) {
-        std::array<std::uint8_t, 64> from{};
-        for (std::size_t byte = 0; byte < 64; ++byte)
-          from[byte] = static_cast<std::uint8_t>(
-              byte % 2 != 0 ? 0x80 : byte % 16 / 8 * 8 + 4 * i + byte % 8 / 2);
-        bytes_of_rows[i] = _mm512_loadu_si512(from.data());
-      }
-    }
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
   };
 
   /// Exponents of products as the high 16 bits of FP64, 4 rows in 64 bits.
@@ -92,33 +104,21 @@ struct Fp64Lanes {
           _mm512_slli_epi64(fields[v][r / 4], static_cast<unsigned>(48 - 16 * (r % 4))));
     }
   };
-  /// The largest codes so far, 8 rows in 64 bits.
   template <bool Wide>
-  struct Maximum {
-    static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * vectors;
-    __m512i codes[vectors];
-
-    [[gnu::always_inline]] void clear() {
-      for (__m512i& x : codes) x = _mm512_setzero_si512();
-    }
-    [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
-      const __m512i rows = broadcast_64(a);
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v)
-        codes[v] = _mm512_max_epu8(codes[v], _mm512_add_epi8(rows, load_bytes(b + 64 * v)));
-    }
+  struct Maximum : ByteMaximum<1> {
     template <class C>
     [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
       Exponents result;
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        const __m512i exponents = rebased(codes[v], lowest[0], x.least_code);
+      for (int i = 0; i < 2; ++i) {
+        const __m512i exponents = rebased(this->codes[0][i], lowest[0], x.least_code);
+        const __m256i halves[vectors] = {_mm512_castsi512_si256(exponents),
+                                         _mm512_extracti64x4_epi64(exponents, 1)};
 #pragma GCC unroll 2
-        for (int i = 0; i < 2; ++i) {
-          const __m512i spread = _mm512_shuffle_epi8(exponents, x.bytes_of_rows[i]);
+        for (int v = 0; v < vectors; ++v)
           result.fields[v][i] =
-              _mm512_add_epi16(_mm512_slli_epi16(spread, 4), _mm512_set1_epi16((bias - 127) << 4));
-        }
+              _mm512_add_epi16(_mm512_slli_epi16(_mm512_cvtepu8_epi16(halves[v]), 4),
+                               _mm512_set1_epi16((bias - 127) << 4));
       }
       return result;
     }
@@ -300,23 +300,7 @@ struct Fp32Lanes {
     }
   };
   template <bool Wide>
-  struct Maximum {
-    static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * vectors;
-    __m512i codes[vectors][2];
-
-    [[gnu::always_inline]] void clear() {
-      for (auto& of_vector : codes) of_vector[0] = of_vector[1] = _mm512_setzero_si512();
-    }
-    [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
-      const __m512i rows[2] = {broadcast_32(a), broadcast_32(a + 4)};
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        const __m512i columns_of_vector = load_bytes(b + 64 * v);
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; ++i)
-          codes[v][i] = _mm512_max_epu8(codes[v][i], _mm512_add_epi8(rows[i], columns_of_vector));
-      }
-    }
+  struct Maximum : ByteMaximum<vectors> {
     template <class C>
     [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
       Exponents result;
@@ -325,7 +309,7 @@ struct Fp32Lanes {
 #pragma GCC unroll 2
         for (int i = 0; i < 2; ++i)
           result.bytes[v][i] =
-              rebased(codes[v][i], lowest[static_cast<std::size_t>(v)], x.least_code);
+              rebased(this->codes[v][i], lowest[static_cast<std::size_t>(v)], x.least_code);
       }
       return result;
     }

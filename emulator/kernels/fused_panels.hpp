@@ -269,9 +269,9 @@ struct RowWriter {
   }
 };
 
-/// B's side of a unit: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. A
-/// lane of 64 or 32 bits holds a column's code for 8 or 4 rows; its exponent, or its signs in 16
-/// bits, for 4.
+/// B's side of a unit: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. What
+/// a tile combines with 4 rows at once stands 4 times side by side: codes in 32 bits, exponents,
+/// and signs of FP64's lanes, in 64.
 template <class Value, int Columns>
 struct ColumnWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
@@ -281,7 +281,7 @@ struct ColumnWriter {
     return {places,
             groups,
             Columns * sizeof(Value),
-            Columns * sizeof(Value),
+            Columns * std::size_t{4},
             with_exponents ? Columns * std::size_t{8} : 0,
             2 * Columns * sign_bytes};
   }
@@ -305,14 +305,8 @@ struct ColumnWriter {
           v * nudge<Value>);
   }
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
-    const Words four = reinterpret_cast<Words>(v) * 0x01010101U;
-    std::byte* const to =
-        panel + layout_of.codes + place * layout_of.code_step + first_column * sizeof(Value);
-    if constexpr (is_double) {
-      store_twice(to, four);
-    } else {
-      store(to, four);
-    }
+    store(panel + layout_of.codes + place * layout_of.code_step + first_column * 4,
+          reinterpret_cast<Words>(v) * 0x01010101U);
   }
   [[gnu::always_inline]] void exponents(std::size_t place, const Integers& v) const {
     store_copies(panel + layout_of.exponents + place * layout_of.exponent_step + first_column * 8,
