@@ -141,10 +141,10 @@ class Decoder {
 
 /// Transposes 16 vectors of 16 words.
 [[gnu::always_inline]] inline void transpose(std::array<Words, 16>& x) {
-  const auto exchange = [&x](int distance, const auto& mix) {
-    for (int i = 0; i < 16; ++i) {
+  const auto exchange = [&x](std::size_t distance, const auto& mix) {
+    for (std::size_t i = 0; i < 16; ++i) {
       if ((i & distance) != 0) continue;
-      mix(x[static_cast<std::size_t>(i)], x[static_cast<std::size_t>(i + distance)]);
+      mix(x[i], x[i + distance]);
     }
   };
   exchange(8, [](Words& p, Words& q) {
@@ -342,10 +342,9 @@ struct UnitSource {
     if (row.composition == Composition::chain) return lines.read(first_line, begin, count, to);
     std::array<Words, piece> ascending;
     lines.read(first_line, begin, count, ascending.data());
-    const auto size = static_cast<int>(row.order.size());
-    for (int i = 0; i < count; ++i)
-      to[i] = ascending[static_cast<std::size_t>(i / size * size +
-                                                 row.order[static_cast<std::size_t>(i % size)])];
+    const std::size_t size = row.order.size();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      to[i] = ascending[i / size * size + static_cast<std::size_t>(row.order[i % size])];
   }
 
   /// Stored values at their k's, +0 between them.

@@ -166,7 +166,7 @@ const Engine& reference() { return emulator::engines().back(); }
 void compare(const MatrixInstruction& row, InputFamily family, std::uint64_t seed, int m, int n,
              int k, const Placement& place, const emulator::Modifiers& modifiers) {
   Problem problem(row, family, seed, m, n, k, place);
-  const std::vector<std::byte> expected = problem.run(reference(), modifiers);
+  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
   for (const Engine* engine : product_engines(row)) {
     if (problem.run(*engine, modifiers) == expected) continue;
     FAIL_CHECK(engine->name << " differs: " << tests::text_of(row)
