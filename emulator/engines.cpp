@@ -4,6 +4,7 @@
 
 #include "emulator/cpu.hpp"
 #include "emulator/engine.hpp"
+#include "emulator/kernels/avx512.hpp"
 #include "emulator/kernels/portable.hpp"
 #include "emulator/kernels/x86_units.hpp"
 #include "emulator/mma.hpp"
@@ -15,10 +16,12 @@ namespace guardbit::emulator {
 namespace {
 
 constexpr std::array all_engines = {
+    Engine{"avx512", "tiles of outputs in AVX-512's lanes, several products an instruction",
+           avx512::accepts, avx512::run, avx512::multiply},
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
     Engine{"cpu", "this CPU's own matrix units, for the rows of x86 that it has",
-           x86_units::accepts, x86_units::run, cpu::description},
+           x86_units::accepts, x86_units::run, nullptr, cpu::description},
     Engine{"reference", "the model itself, one output at a time",
            [](const MatrixInstruction&) { return true; }, execute},
 };
