@@ -4,8 +4,8 @@
 
 #include "emulator/cpu.hpp"
 #include "emulator/engine.hpp"
-#include "emulator/kernels/avx512.hpp"
 #include "emulator/kernels/portable.hpp"
+#include "emulator/kernels/x86_engines.hpp"
 #include "emulator/kernels/x86_units.hpp"
 #include "emulator/mma.hpp"
 #include "formats/error.hpp"
@@ -15,9 +15,14 @@ namespace guardbit::emulator {
 
 namespace {
 
+using Avx512 = x86_engines::Kernels<512>;
+using Avx2 = x86_engines::Kernels<256>;
+
 constexpr std::array all_engines = {
-    Engine{"avx512", "tiles of outputs in AVX-512's lanes, several products an instruction",
-           avx512::accepts, avx512::run, avx512::multiply},
+    Engine{"avx512", "blocked products in AVX-512's registers", Avx512::accepts, Avx512::run,
+           Avx512::multiply},
+    Engine{"avx2", "blocked products in AVX2's registers", Avx2::accepts, Avx2::run,
+           Avx2::multiply},
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
     Engine{"cpu", "this CPU's own matrix units, for the rows of x86 that it has",

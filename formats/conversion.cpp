@@ -90,19 +90,22 @@ bool is_subnormal(const Format& f, const Value& v) {
          (v.significand >> f.fraction_bits) == 0;
 }
 
+/// The number that is rounded to the destination for an element of that value.
+Unrounded operand(const Format& from, const Value& value, const ConversionOptions& options) {
+  const Unrounded x =
+      options.scale && value.kind != Kind::nan ? multiply(value, *options.scale) : exactly(value);
+  const bool reads_source = options.source && (*options.source != from || options.scale);
+  return reads_source ? exactly(as_source(*options.source, x)) : x;
+}
+
 class Converting {
  public:
   Converting(const Format& from, const Format& to, const ConversionOptions& options)
-      : from_(from),
-        to_(to),
-        options_(options),
-        reads_source_(options.source && (*options.source != from || options.scale)) {}
+      : from_(from), to_(to), options_(options) {}
 
   Outcome operator()(std::uint64_t code, RandomBits random) const {
     const Value value = decode(from_, code);
-    Unrounded x = options_.scale && value.kind != Kind::nan ? multiply(value, *options_.scale)
-                                                            : exactly(value);
-    if (reads_source_) x = exactly(as_source(*options_.source, x));
+    const Unrounded x = operand(from_, value, options_);
     Outcome outcome;
     outcome.code = encode(to_, x, options_.rounding, options_.overflow, random);
     describe(x, decode(to_, outcome.code), random, outcome);
@@ -157,11 +160,12 @@ class Converting {
   Format from_;
   Format to_;
   const ConversionOptions& options_;
-  bool reads_source_;
 };
 
 constexpr std::size_t grain = std::size_t{1} << 16;  // a whole number of bytes in every packing
 constexpr int widest_table = 16;
+
+}  // namespace
 
 void check(const ConversionOptions& options) {
   if (options.scale && options.scale->kind != Kind::finite) {
@@ -170,7 +174,11 @@ void check(const ConversionOptions& options) {
   assert(options.random_bits >= 1 && options.random_bits <= 32);
 }
 
-}  // namespace
+std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
+                           const ConversionOptions& options, RandomBits random) {
+  return encode(to, operand(from, decode(from, code), options), options.rounding, options.overflow,
+                random);
+}
 
 int unit_exponent(const Format& f, const Unrounded& x) {
   if (is_integer(f) || x.kind != Kind::finite)

@@ -53,6 +53,13 @@ struct ConversionSummary {
   friend bool operator==(const ConversionSummary&, const ConversionSummary&) = default;
 };
 
+/// What an element of code `code` becomes. `random` is that of Rounding::stochastic.
+std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
+                           const ConversionOptions& options, RandomBits random = {});
+
+/// Throws Error for a scale that is zero, infinite or NaN.
+void check(const ConversionOptions& options);
+
 /// Converts `count` codes of `from` into codes of `to`. Throws Error for a scale that is zero,
 /// infinite or NaN.
 ConversionSummary convert_codes(const Format& from, Packing from_packing,

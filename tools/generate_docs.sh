@@ -33,6 +33,14 @@ if compgen -G 'docs/hardware/*.json' >/dev/null; then
   python3 tools/hardware_page.py docs/hardware tests/golden/h200/conversions.json >"$scratch/HARDWARE.md"
   documents+=(docs/HARDWARE.md)
 fi
+# docs/PERFORMANCE.md and its pictures are made of what `guardbit bench --json` printed.
+if compgen -G 'docs/performance/*.json' >/dev/null; then
+  python3 tools/performance_page.py "$scratch" docs/performance
+  documents+=(docs/PERFORMANCE.md)
+  for picture in "$scratch"/performance/*.svg; do
+    [[ -e $picture ]] && documents+=(docs/performance/"${picture##*/}")
+  done
+fi
 
 # README.md holds tables between marker lines: <!-- generated: COMMAND --> and <!-- /generated -->.
 while IFS= read -r line; do

@@ -18,8 +18,11 @@ bool operand_accepted(const Format& f, const Format& multiplied) {
          multiplied.encoding == formats::Encoding::floating;
 }
 
-bool accumulator_accepted(const Format& f) {
-  return f.specials == formats::Specials::ieee && formats::bits(f) <= 32 && f.has_subnormals;
+/// A nonzero addend must stand above e0, or a zero product could decide E (emulator/kernels/
+/// factors.hpp).
+bool accumulator_accepted(const Format& f, const AccumulatorSpec& spec) {
+  return f.specials == formats::Specials::ieee && formats::bits(f) <= 32 && f.has_subnormals &&
+         spec.min_exponent < formats::min_exponent(f);
 }
 
 /// Terms below 2^(F + 2) whose sum stays below 2^31. Products of significands stay clearly below 4.
@@ -36,7 +39,7 @@ bool dot_accepted(const MatrixInstruction& row, const Step& step, int kept_fract
          (spec.result == Rounding::toward_zero || spec.result == Rounding::nearest_even) &&
          spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
          operand_accepted(row.a, a) && operand_accepted(row.b, b) &&
-         accumulator_accepted(step.result);
+         accumulator_accepted(step.result, spec);
 }
 
 const Step* first_dot_of(const MatrixInstruction& row) {
@@ -112,7 +115,7 @@ bool fused_accepts(const MatrixInstruction& row) {
   return plain && std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
            if (step.operation != Operation::dot) return formats::bits(step.result) <= 32;
            return step.widened == first->widened &&
-                  accumulator_accepted(source_format(row, step.addend, step.result)) &&
+                  accumulator_accepted(source_format(row, step.addend, step.result), step.spec) &&
                   dot_accepted(row, step, first->spec.kept_fraction_bits);
          });
 }

@@ -180,8 +180,9 @@ Placement placement(std::uint64_t turn) {
   return {(turn & 1) != 0, (turn & 2) != 0, (turn & 4) != 0, static_cast<std::int64_t>(turn % 3),
           static_cast<std::ptrdiff_t>(turn % 5)};
 }
-emulator::Modifiers modifiers(std::uint64_t turn) {
-  return {turn % 7 == 1, turn % 5 == 1, turn % 4 == 1};
+emulator::Modifiers modifiers(const MatrixInstruction& row, std::uint64_t turn) {
+  const bool negates = !formats::is_integer(row.a);
+  return {negates && turn % 7 == 1, negates && turn % 5 == 1, turn % 4 == 1};
 }
 
 int whole_groups(const MatrixInstruction& row, int k) {
@@ -196,7 +197,7 @@ TEST_CASE("products equal the reference on every family") {
   for (const MatrixInstruction* row : product_rows()) {
     for (const InputFamily family : input_families(*row)) {
       const int k = whole_groups(*row, 1 + static_cast<int>(turn * 7 % 150));
-      compare(*row, family, turn, 9, 19, k, placement(turn), modifiers(turn));
+      compare(*row, family, turn, 9, 19, k, placement(turn), modifiers(*row, turn));
       ++turn;
     }
   }
@@ -211,7 +212,7 @@ TEST_CASE("products of odd sizes equal the reference") {
     for (const int m : {1, 3, 17}) {
       for (const int n : {1, 3, 17, 65}) {
         for (const int k : {1, 3, 17, 129}) {
-          compare(row, InputFamily::raw_bits, turn, m, n, k, placement(turn), modifiers(turn));
+          compare(row, InputFamily::raw_bits, turn, m, n, k, placement(turn), modifiers(row, turn));
           ++turn;
         }
       }
@@ -246,7 +247,7 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
         const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
         const int blocks = 1 + static_cast<int>(turn % 3);
         const int k = whole_groups(*row, blocks * row->shape.k - static_cast<int>(turn % 4));
-        compare(*row, family, turn + 1000, m, n, k, placement(turn), modifiers(turn));
+        compare(*row, family, turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));
         outputs += std::int64_t{m} * n;
         ++turn;
       }

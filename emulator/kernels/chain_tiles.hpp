@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The inner loops of chains of fused multiply-adds, as tables of functions for each instruction
+// set. They round as the thread's floating-point environment says.
+namespace guardbit::emulator {
+
+/// to = from + a * b, k after k, of a whole tile. `a` and `b` hold `length` k's, one element of
+/// each row and one of each column; strides in bytes; `from` may be null, which counts as +0.
+using ChainTile = void (*)(const std::byte* a, const std::byte* b, std::int64_t length,
+                           const std::byte* from, std::int64_t from_stride, std::byte* to,
+                           std::int64_t to_stride);
+
+struct ChainTiles {
+  int rows = 0, columns = 0;
+  ChainTile plain = nullptr;
+  ChainTile keeping_nan = nullptr;  ///< a sum that is a NaN stays as it is
+};
+
+/// Null where this CPU (or this build) has not the instructions.
+const ChainTiles* double_chains_avx512();
+const ChainTiles* single_chains_avx512();
+const ChainTiles* double_chains_avx2();  ///< and FMA
+const ChainTiles* single_chains_avx2();
+
+}  // namespace guardbit::emulator

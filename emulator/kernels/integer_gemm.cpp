@@ -1,0 +1,442 @@
+#include "emulator/kernels/integer_gemm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdlib>
+#include <vector>
+
+#include "emulator/engine.hpp"
+#include "emulator/kernels/blocked_product.hpp"
+#include "emulator/kernels/integer_tiles.hpp"
+#include "emulator/kernels/portable.hpp"
+#include "emulator/kernels/portable_integer.hpp"
+#include "emulator/mma.hpp"
+
+// The instructions multiply unsigned by signed bytes and add four products to 32 bits, modulo 2^32.
+// Other pairs of operands become such bytes u and s, and what is lacking is added for a whole line:
+//   both signed             u = a + 128, s = b:          a b = u s - 128 s
+//   both unsigned, 8 bits   u = a, s = b - 128:          a b = u s + 128 u
+//   exclusive or of bits    u = a, s = 1 - 2b:         a ^ b = u s + b,  b = (1 - s) / 2
+// All of it holds modulo 2^32, so wrapping rows are done; of a saturating row, see `tile`. Elements
+// that are not there have code 0 and give a product of 0 by the same formulas.
+namespace guardbit::emulator::integer_gemm {
+
+namespace {
+
+/// A code's signed value plus an offset, or 1 minus twice the value, as a byte.
+struct ByteOfCode {
+  std::uint8_t mask = 0xFF, flip = 0, add = 0;
+  bool is_sign_of_bit = false;
+
+  std::uint8_t operator()(std::uint8_t code) const {
+    const auto byte = static_cast<std::uint8_t>(((code & mask) ^ flip) + add);
+    return is_sign_of_bit ? static_cast<std::uint8_t>(1 - 2 * byte) : byte;
+  }
+  bool changes_nothing() const { return mask == 0xFF && flip == 0 && add == 0 && !is_sign_of_bit; }
+};
+
+/// ((code & mask) ^ sign) - sign is the value in two's complement.
+ByteOfCode byte_of_code(const Format& f, int offset, bool negate) {
+  const auto sign = static_cast<std::uint8_t>(f.has_sign ? formats::sign_mask(f) : 0);
+  ByteOfCode x;
+  x.mask = static_cast<std::uint8_t>(formats::code_mask(f));
+  x.flip = static_cast<std::uint8_t>(negate ? sign ^ formats::sign_mask(f) : sign);
+  x.add = static_cast<std::uint8_t>(offset - sign);
+  return x;
+}
+
+/// What the sums of a line of s (or of u) lack.
+enum class Lack { nothing, minus_128_sums, plus_128_sums, ones };
+
+/// How a row's operands become bytes.
+struct Form {
+  ByteOfCode a, b;
+  Lack a_lack = Lack::nothing, b_lack = Lack::nothing;
+  bool b_is_unsigned = false;
+};
+
+Form form_of(const MatrixInstruction& row, const Modifiers& modifiers, bool in_words) {
+  const bool is_xor = row.steps.list[0].spec.product == Product::bit_xor;
+  int a_offset = 0, b_offset = 0;
+  Form form;
+  if (is_xor) {
+    form.b_lack = Lack::ones;
+  } else if (!in_words && row.a.has_sign && row.b.has_sign) {
+    a_offset = 128;
+    form.b_lack = Lack::minus_128_sums;
+  } else if (!in_words && !row.a.has_sign && !row.b.has_sign && formats::bits(row.b) == 8) {
+    b_offset = -128;
+    form.a_lack = Lack::plus_128_sums;
+  } else {
+    form.b_is_unsigned = row.a.has_sign;
+  }
+  form.a = byte_of_code(row.a, a_offset, modifiers.negate_a);
+  form.b = byte_of_code(row.b, b_offset, modifiers.negate_b);
+  form.b.is_sign_of_bit = is_xor;
+  return form;
+}
+
+/// Rows of A or columns of B in memory.
+struct Lines {
+  const std::byte* data = nullptr;
+  std::int64_t line_stride = 0, k_stride = 0;
+  std::int64_t lines = 0, length = 0;  ///< that are there
+
+  std::uint8_t code(std::int64_t line, std::int64_t k) const {
+    return std::to_integer<std::uint8_t>(data[line * line_stride + k * k_stride]);
+  }
+};
+
+constexpr std::int64_t lane_bytes = 4;
+
+using Bytes16 [[gnu::vector_size(16)]] = std::uint8_t;
+
+/// 16 neighbouring lines of 4 k's, as groups.
+void interleave_16(const std::byte* from, std::int64_t k_stride, std::byte* to) {
+  std::array<Bytes16, 4> k;
+  for (std::size_t i = 0; i < 4; ++i)
+    std::memcpy(&k[i], from + static_cast<std::int64_t>(i) * k_stride, 16);
+  const auto low = [](Bytes16 x, Bytes16 y) {
+    return __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  };
+  const auto high = [](Bytes16 x, Bytes16 y) {
+    return __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                   31);
+  };
+  const auto low_pairs = [](Bytes16 x, Bytes16 y) {
+    return __builtin_shufflevector(x, y, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
+  };
+  const auto high_pairs = [](Bytes16 x, Bytes16 y) {
+    return __builtin_shufflevector(x, y, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30,
+                                   31);
+  };
+  const Bytes16 first_low = low(k[0], k[1]), second_low = low(k[2], k[3]);
+  const Bytes16 first_high = high(k[0], k[1]), second_high = high(k[2], k[3]);
+  const std::array<Bytes16, 4> groups = {
+      low_pairs(first_low, second_low), high_pairs(first_low, second_low),
+      low_pairs(first_high, second_high), high_pairs(first_high, second_high)};
+  std::memcpy(to, groups.data(), 64);
+}
+
+using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
+
+/// 4 lines of 16 neighbouring k's, as 4 groups that are `group_bytes` apart.
+void transpose_4(const std::byte* from, std::int64_t line_stride, std::byte* to,
+                 std::int64_t group_bytes) {
+  std::array<Words4, 4> line;
+  for (std::size_t i = 0; i < 4; ++i)
+    std::memcpy(&line[i], from + static_cast<std::int64_t>(i) * line_stride, 16);
+  const Words4 low_01 = __builtin_shufflevector(line[0], line[1], 0, 4, 1, 5);
+  const Words4 high_01 = __builtin_shufflevector(line[0], line[1], 2, 6, 3, 7);
+  const Words4 low_23 = __builtin_shufflevector(line[2], line[3], 0, 4, 1, 5);
+  const Words4 high_23 = __builtin_shufflevector(line[2], line[3], 2, 6, 3, 7);
+  const std::array<Words4, 4> groups = {__builtin_shufflevector(low_01, low_23, 0, 1, 4, 5),
+                                        __builtin_shufflevector(low_01, low_23, 2, 3, 6, 7),
+                                        __builtin_shufflevector(high_01, high_23, 0, 1, 4, 5),
+                                        __builtin_shufflevector(high_01, high_23, 2, 3, 6, 7)};
+  for (std::size_t g = 0; g < 4; ++g)
+    std::memcpy(to + static_cast<std::int64_t>(g) * group_bytes, &groups[g], 16);
+}
+
+/// The groups that `transpose_4` can make of whole lines; returns how many.
+std::int64_t gather_by_lines(const Lines& x, std::int64_t width, std::byte* to) {
+  if (x.k_stride != 1 || x.lines != width || width % 4 != 0) return 0;
+  const std::int64_t groups = x.length / 16 * 4;
+  for (std::int64_t g = 0; g < groups; g += 4) {
+    for (std::int64_t line = 0; line < width; line += 4)
+      transpose_4(x.data + line * x.line_stride + g * 4, x.line_stride,
+                  to + (g * width + line) * lane_bytes, width * lane_bytes);
+  }
+  return groups;
+}
+
+/// Group g of every line, 4 codes each; zeros where there are none.
+void gather_group(const Lines& x, std::int64_t g, std::int64_t width, std::byte* to) {
+  const std::int64_t k = g * 4;
+  std::int64_t line = 0;
+  if (k + 4 <= x.length && x.k_stride == 1) {
+    for (; line < x.lines; ++line)
+      std::memcpy(to + line * lane_bytes, x.data + line * x.line_stride + k, 4);
+  } else if (k + 4 <= x.length && x.line_stride == 1) {
+    for (; line + 16 <= x.lines; line += 16)
+      interleave_16(x.data + line + k * x.k_stride, x.k_stride, to + line * lane_bytes);
+  }
+  for (; line < width; ++line) {
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const bool there = line < x.lines && k + i < x.length;
+      to[line * lane_bytes + i] = static_cast<std::byte>(there ? x.code(line, k + i) : 0);
+    }
+  }
+}
+
+/// Every byte of a panel through the formula; panels are whole vectors of 16 bytes.
+void convert(const ByteOfCode& x, std::byte* bytes, std::int64_t count) {
+  if (x.changes_nothing()) return;
+  const auto all = [](int value) { return Bytes16{} + static_cast<std::uint8_t>(value); };
+  const Bytes16 mask = all(x.mask), flip = all(x.flip), add = all(x.add);
+  for (std::byte* const end = bytes + count; bytes != end; bytes += 16) {
+    Bytes16 codes;
+    std::memcpy(&codes, bytes, 16);
+    codes = ((codes & mask) ^ flip) + add;
+    if (x.is_sign_of_bit) codes = all(1) - codes - codes;
+    std::memcpy(bytes, &codes, 16);
+  }
+}
+
+/// Two k's of every line as words.
+void pack_words(const Lines& x, const ByteOfCode& byte_of, bool has_sign, std::int64_t groups,
+                std::int64_t width, std::byte* to) {
+  std::array<std::int16_t, 256> values{};
+  for (std::size_t code = 0; code < values.size(); ++code) {
+    const std::uint8_t byte = byte_of(static_cast<std::uint8_t>(code));
+    values[code] = has_sign ? static_cast<std::int8_t>(byte) : byte;
+  }
+  for (std::int64_t g = 0; g < groups; ++g) {
+    for (std::int64_t line = 0; line < width; ++line) {
+      for (std::int64_t i = 0; i < 2; ++i, to += 2) {
+        const std::int64_t k = g * 2 + i;
+        const bool there = line < x.lines && k < x.length;
+        const std::int16_t value = values[there ? x.code(line, k) : 0];
+        std::memcpy(to, &value, 2);
+      }
+    }
+  }
+}
+
+/// Adds the unsigned bytes of groups [begin, end) of each line to its sum.
+void add_up_unsigned(const std::byte* groups, std::int64_t begin, std::int64_t end,
+                     std::int64_t width, std::int32_t* sums) {
+  for (std::int64_t g = begin; g < end; ++g) {
+    for (std::int64_t line = 0; line < width; ++line) {
+      for (std::int64_t i = 0; i < lane_bytes; ++i)
+        sums[line] += std::to_integer<std::int32_t>(groups[(g * width + line) * lane_bytes + i]);
+    }
+  }
+}
+
+class Kernel {
+ public:
+  struct Environment {
+    explicit Environment(const Kernel&) {}
+  };
+
+  Kernel(const MatrixInstruction& row, const MatrixProduct& product, const IntegerTiles& tiles)
+      : row_(row),
+        product_(product),
+        tiles_(tiles),
+        form_(form_of(row, product.modifiers, tiles.group == 2)),
+        saturates_(row.steps.list[0].spec.integer_overflow == IntegerOverflow::saturate) {}
+
+  /// A panel of B and what of A meets it stay in the first cache, a block of A in the second.
+  Blocking blocking() const {
+    const std::int64_t most = 2048 / tiles_.group;
+    const std::int64_t depth =
+        round_up(std::min(product_.k,
+                          std::max<std::int64_t>(row_.shape.k, most / row_.shape.k * row_.shape.k)),
+                 row_.shape.k);
+    return {tiles_.rows,
+            tiles_.columns,
+            depth,
+            round_up(512, tiles_.rows),
+            round_up(4096, tiles_.columns),
+            panel_bytes(tiles_.rows, depth),
+            panel_bytes(tiles_.columns, depth)};
+  }
+
+  void pack_a(std::byte* to, std::int64_t i, std::int64_t k, std::int64_t length) const {
+    const ConstMatrix& a = product_.a;
+    Lines lines{nullptr, a.row_stride, a.column_stride,
+                std::min<std::int64_t>(tiles_.rows, product_.m - i), length};
+    std::vector<std::byte> dense;
+    if (row_.sparsity.group_elements != 0) {
+      dense = dense_rows(i, lines.lines, k, length);
+      lines.data = dense.data();
+      lines.line_stride = length;
+      lines.k_stride = 1;
+    } else {
+      lines.data = a.from(i, k).codes.data;
+    }
+    pack(lines, form_.a, row_.a.has_sign, form_.a_lack, tiles_.rows, to);
+  }
+
+  void pack_b(std::byte* to, std::int64_t j, std::int64_t k, std::int64_t length) const {
+    const ConstMatrix& b = product_.b;
+    const Lines lines{b.from(k, j).codes.data, b.column_stride, b.row_stride,
+                      std::min<std::int64_t>(tiles_.columns, product_.n - j), length};
+    pack(lines, form_.b, row_.b.has_sign || form_.b.is_sign_of_bit, form_.b_lack, tiles_.columns,
+         to);
+  }
+
+  void tile(const std::byte* a, const std::byte* b, std::int64_t i, std::int64_t j, std::int64_t k,
+            std::int64_t length) const {
+    IntegerPanels x;
+    x.a = a;
+    x.b = b;
+    x.groups = groups_of(length);
+    x.a_lacks = a + x.groups * tiles_.rows * lane_bytes;
+    x.b_lacks = b + x.groups * tiles_.columns * lane_bytes;
+    x.chunk_groups = row_.shape.k / tiles_.group;
+    x.a_chunk_lacks = x.a_lacks + tiles_.rows * lane_bytes;
+    x.b_chunk_lacks = x.b_lacks + tiles_.columns * lane_bytes;
+    const auto body = [&](const std::byte* from, std::int64_t from_stride, std::byte* to,
+                          std::int64_t to_stride) {
+      const bool careful = saturates_ && from != nullptr && can_saturate(from, from_stride, length);
+      (careful ? tiles_.saturating : tiles_.wrapping)[form_.b_is_unsigned ? 1 : 0](
+          x, from, from_stride, to, to_stride);
+    };
+    if (tiles_.rows == 8) {
+      visit_tile<std::int32_t, 8, 48>(product_, i, j, k == 0, body);
+    } else {
+      visit_tile<std::int32_t, 4, 24>(product_, i, j, k == 0, body);
+    }
+  }
+
+ private:
+  std::int64_t groups_of(std::int64_t length) const {
+    return round_up(length, row_.shape.k) / tiles_.group;
+  }
+
+  std::size_t panel_bytes(std::int64_t width, std::int64_t depth) const {
+    const std::int64_t chunks = saturates_ ? depth / row_.shape.k : 0;
+    return static_cast<std::size_t>(
+        round_up((depth / tiles_.group + 1 + chunks) * width * lane_bytes, 64));
+  }
+
+  /// While |sum| plus the largest magnitude of all products of the block is within 32 bits, every
+  /// partial sum is, so nothing saturates and the exact total is what the chain gives.
+  bool can_saturate(const std::byte* from, std::int64_t stride, std::int64_t length) const {
+    const auto largest = [](const Format& f) {
+      return std::int64_t{1} << (formats::bits(f) - (f.has_sign ? 1 : 0));
+    };
+    const std::int64_t products = largest(row_.a) * largest(row_.b) * length;
+    const std::int64_t limit = std::int64_t{INT32_MAX} - products;
+    if (limit < 0) return true;
+    std::int32_t high = 0, low = 0;
+    for (int r = 0; r < tiles_.rows; ++r) {
+      for (int s = 0; s < tiles_.columns; ++s) {
+        std::int32_t sum = 0;
+        std::memcpy(&sum, from + r * stride + s * lane_bytes, sizeof(sum));
+        high = std::max(high, sum);
+        low = std::min(low, sum);
+      }
+    }
+    return high > limit || low < -limit;
+  }
+
+  /// Rows of a sparse A with zeros between, as codes.
+  std::vector<std::byte> dense_rows(std::int64_t i, std::int64_t rows, std::int64_t k,
+                                    std::int64_t length) const {
+    std::vector<std::byte> dense(static_cast<std::size_t>(rows * length));
+    const std::int64_t first = stored_k(row_, static_cast<int>(k));
+    const std::int64_t count = stored_k(row_, static_cast<int>(length));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t s = 0; s < count; ++s) {
+        const auto e = static_cast<int>(product_.e(i + r, first + s));
+        dense[static_cast<std::size_t>(r * length +
+                                       dense_k(row_.sparsity, static_cast<int>(s), e))] =
+            static_cast<std::byte>(product_.a(i + r, first + s));
+      }
+    }
+    return dense;
+  }
+
+  void pack(const Lines& lines, const ByteOfCode& byte_of, bool has_sign, Lack lack,
+            std::int64_t width, std::byte* to) const {
+    const std::int64_t groups = groups_of(lines.length);
+    if (tiles_.group == 2) {
+      pack_words(lines, byte_of, has_sign, groups, width, to);
+    } else {
+      for (std::int64_t g = gather_by_lines(lines, width, to); g < groups; ++g)
+        gather_group(lines, g, width, to + g * width * lane_bytes);
+      convert(byte_of, to, groups * width * lane_bytes);
+    }
+    std::byte* lacks = to + groups * width * lane_bytes;
+    write_lacks(to, 0, groups, lack, width, lacks);
+    if (!saturates_) return;
+    const std::int64_t chunk = row_.shape.k / tiles_.group;
+    for (std::int64_t g = 0; g < groups; g += chunk) {
+      lacks += width * lane_bytes;
+      write_lacks(to, g, g + chunk, lack, width, lacks);
+    }
+  }
+
+  void write_lacks(const std::byte* panel, std::int64_t begin, std::int64_t end, Lack lack,
+                   std::int64_t width, std::byte* to) const {
+    std::array<std::int32_t, 64> sums{};
+    assert(width <= static_cast<std::int64_t>(sums.size()));
+    if (lack != Lack::nothing && width == tiles_.columns) {
+      tiles_.add_up(panel + begin * width * lane_bytes, end - begin, sums.data());
+    } else if (lack == Lack::plus_128_sums) {
+      add_up_unsigned(panel, begin, end, width, sums.data());
+    }
+    const auto elements = static_cast<std::int32_t>((end - begin) * tiles_.group);
+    for (std::int32_t& sum : sums) {
+      switch (lack) {
+        case Lack::nothing: break;
+        case Lack::minus_128_sums: sum *= -128; break;
+        case Lack::plus_128_sums: sum *= 128; break;
+        case Lack::ones: sum = (elements - sum) / 2; break;
+      }
+    }
+    std::memcpy(to, sums.data(), static_cast<std::size_t>(width * lane_bytes));
+  }
+
+  const MatrixInstruction& row_;
+  const MatrixProduct& product_;
+  const IntegerTiles& tiles_;
+  Form form_;
+  bool saturates_;
+};
+
+const IntegerTiles* tiles_for(Width width) {
+  if (width == Width::widest && integer_tiles_avx512() != nullptr) return integer_tiles_avx512();
+  return integer_tiles_avxvnni() != nullptr ? integer_tiles_avxvnni() : integer_tiles_avx2();
+}
+
+/// Two stored values of a sparse row at one place count both, which rows of bytes cannot hold.
+bool has_shared_places(const MatrixInstruction& row, const MatrixProduct& x) {
+  const Sparsity& sparsity = row.sparsity;
+  if (sparsity.group_elements == 0) return false;
+  const std::int64_t count = stored_k(row, static_cast<int>(x.k));
+  for (std::int64_t i = 0; i < x.m; ++i) {
+    for (std::int64_t s = 0; s < count; s += sparsity.stored_per_group) {
+      std::uint64_t seen = 0;
+      for (int c = 0; c < sparsity.stored_per_group; ++c) {
+        const int place = dense_k(sparsity, c, static_cast<int>(x.e(i, s + c)));
+        if ((seen >> place & 1) != 0) return true;
+        seen |= std::uint64_t{1} << place;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool accepts(const MatrixInstruction& row, Width width) {
+  const AccumulatorSpec& spec = row.steps.list[0].spec;
+  return portable::is_integer_row(row) && row.scale.count == 0 && row.shape.k % 4 == 0 &&
+         (spec.product == Product::multiply || (row.a == formats::b1 && row.b == formats::b1 &&
+                                                spec.integer_overflow == IntegerOverflow::wrap)) &&
+         tiles_for(width) != nullptr;
+}
+
+void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+              Width width) {
+  if (has_shared_places(row, product)) {
+    static constexpr Engine one_by_one = {"portable", "", portable::accepts, portable::run};
+    return emulator::multiply(one_by_one, row, product, threads);
+  }
+  const IntegerTiles& tiles = *tiles_for(width);
+  const Kernel kernel(row, product, tiles);
+  multiply_in_blocks(kernel, kernel.blocking(), product.m, product.n, product.k, threads);
+}
+
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end, Width width) {
+  for (std::int64_t t = begin; t < end; ++t) multiply(row, product_of(row, batch, t), 1, width);
+}
+
+}  // namespace guardbit::emulator::integer_gemm

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The inner loops of integer products, as tables of functions for each instruction set.
+namespace guardbit::emulator {
+
+/// Packed operands of one tile: groups of 4 bytes (or of 2 words) of each line, group by group;
+/// what a line's sums lack besides the products, in all and chunk by chunk (32-bit words, one for
+/// each line).
+struct IntegerPanels {
+  const std::byte *a = nullptr, *b = nullptr;
+  std::int64_t groups = 0;
+  const std::byte *a_lacks = nullptr, *b_lacks = nullptr;
+  std::int64_t chunk_groups = 0;  ///< of one execution of a saturating row
+  const std::byte *a_chunk_lacks = nullptr, *b_chunk_lacks = nullptr;
+};
+
+/// to = from + products, of a whole tile; `from` may be null, which counts as zeros.
+using IntegerTile = void (*)(const IntegerPanels& panels, const std::byte* from,
+                             std::int64_t from_stride, std::byte* to, std::int64_t to_stride);
+
+struct IntegerTiles {
+  int rows = 0, columns = 0;
+  int group = 0;  ///< k's of a group: 4 bytes, unsigned times signed, or 2 words
+  /// By which operand is the unsigned one: A (0) or B (1). Words have no such difference.
+  IntegerTile wrapping[2] = {};
+  IntegerTile saturating[2] = {};
+  /// Adds the signed elements of each column's groups to its sum.
+  void (*add_up)(const std::byte* groups, std::int64_t count, std::int32_t* sums) = nullptr;
+};
+
+/// Null where this CPU (or this build) has not the instructions.
+const IntegerTiles* integer_tiles_avx512();   ///< AVX-512 VNNI
+const IntegerTiles* integer_tiles_avxvnni();  ///< AVX-VNNI: 256 bits
+const IntegerTiles* integer_tiles_avx2();     ///< words of 16 bits
+
+}  // namespace guardbit::emulator

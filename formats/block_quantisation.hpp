@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "formats/block.hpp"
+#include "formats/kernels/kernels.hpp"
+#include "formats/rounding.hpp"
+#include "formats/value.hpp"
+
+namespace guardbit::formats {
+
+/// How the scale of a block follows from its largest finite magnitude: that over the element
+/// format's largest number, or over the largest power of two in it, rounded into the scale format,
+/// saturating.
+struct ScaleRule {
+  enum class Divisor : std::uint8_t { largest_number, largest_power };
+  Divisor divisor = Divisor::largest_power;
+  Rounding rounding = Rounding::toward_zero;
+
+  friend constexpr bool operator==(const ScaleRule&, const ScaleRule&) = default;
+};
+
+/// OCP Microscaling Formats (MX) 1.0, 6.3: the exponent of the largest magnitude less that of the
+/// largest element. Magnitudes past the largest number saturate.
+inline constexpr ScaleRule scale_of_exponents = {ScaleRule::Divisor::largest_power,
+                                                 Rounding::toward_zero};
+/// The smallest power of two at which nothing saturates (cvt.rp.ue8m0 of the quotient).
+inline constexpr ScaleRule scale_without_overflow = {ScaleRule::Divisor::largest_number,
+                                                     Rounding::upward};
+/// The number nearest to the quotient, which scales with a fraction (NVFP4's ue4m3) call for.
+inline constexpr ScaleRule scale_nearest = {ScaleRule::Divisor::largest_number,
+                                            Rounding::nearest_even};
+
+struct BlockQuantisationOptions {
+  ScaleRule rule = scale_of_exponents;
+  Rounding rounding = Rounding::nearest_even;  ///< of the elements; not stochastic
+  Overflow overflow = overflow_saturate;       ///< of the elements
+  std::optional<Value> tensor_scale;           ///< divides everything; finite, above zero
+  int threads = 0;                             ///< 0: all
+};
+
+/// The scale of a block whose largest finite magnitude is `largest` (zero if all are).
+std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
+                          const BlockQuantisationOptions& options);
+
+/// The element that stands for x in a block of that scale: x over the scale and the tensor scale,
+/// rounded once. Where the scale is zero, so is every element, with its sign.
+std::uint64_t block_element(const BlockFormat& format, const Value& x, std::uint64_t scale,
+                            const BlockQuantisationOptions& options);
+
+/// FP32 rows to blocks, choosing scales and rounding elements in one pass over memory. NaN and
+/// infinity do not count for the scale; the overflow policy says what they become. Prepared once
+/// for any number of arrays.
+class BlockQuantisation {
+ public:
+  /// Throws Error for stochastic rounding and for a tensor scale that is not a number above zero.
+  /// `kernels` is one of kernels::available(), the widest if null.
+  explicit BlockQuantisation(const BlockFormat& format,
+                             const BlockQuantisationOptions& options = {},
+                             const kernels::Kernels* kernels = nullptr);
+
+  /// Reads rows * length FP32 words; writes element_bytes(format, length) dense bytes and
+  /// scale_bytes(format, length) for each row, one after the other.
+  void operator()(std::span<const std::byte> input, std::int64_t rows, std::int64_t length,
+                  std::span<std::byte> elements, std::span<std::byte> scales) const;
+
+  /// False where every element takes the reference's way.
+  bool uses_kernels() const { return method_ != Method::reference; }
+
+ private:
+  enum class Method : std::uint8_t {
+    exponents,   ///< the scale is a power of two: it moves the destination's lowest exponent
+    thresholds,  ///< few elements and scales: FP32 magnitudes from which each one is reached
+    reference,
+  };
+
+  void prepare_exponents();
+  void prepare_thresholds();
+  std::int32_t choose_exponents(std::span<const std::uint32_t> largest, std::byte* scales,
+                                std::uint32_t* lowest) const;
+  std::uint64_t count_thresholds(std::uint32_t largest) const;
+  void quantise_row(const std::byte* words, std::size_t length, std::byte* elements,
+                    std::byte* scales) const;
+  void quantise_chunk(const std::byte* words, std::size_t count, std::byte* codes,
+                      std::byte* scales) const;
+  void quantise_by_reference(const std::byte* words, std::byte* codes, std::byte& scale) const;
+
+  static constexpr std::size_t most_elements = 8;  ///< magnitudes, where thresholds serve
+  static constexpr std::size_t most_scales = 128;
+
+  BlockFormat format_;
+  BlockQuantisationOptions options_;
+  const kernels::Kernels* kernels_;
+  Method method_ = Method::reference;
+  kernels::Narrowing narrowing_, raised_narrowing_;
+  std::int64_t block_size_ = 0;
+  // exponents: the scale's code is (word + round_up) >> 23, plus an offset, within bounds.
+  std::uint32_t round_up_ = 0;
+  std::int32_t scale_offset_ = 0;
+  // thresholds
+  kernels::Thresholds<most_scales> scale_thresholds_{};
+  std::array<kernels::Thresholds<most_elements>, most_scales> element_thresholds_{};
+};
+
+}  // namespace guardbit::formats

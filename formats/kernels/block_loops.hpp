@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "formats/kernels/conversion_loops.hpp"
+#include "formats/kernels/kernels.hpp"
+#include "formats/kernels/plan.hpp"
+
+// Kernels over blocks that share a scale. A vector lies within one block: blocks have 16 elements
+// or more.
+namespace guardbit::formats::kernels {
+
+template <class Lanes>
+void block_maxima(const std::byte* words, int block_shift, std::uint32_t* maxima,
+                  std::size_t count) {
+  const std::size_t block_size = std::size_t{1} << block_shift;
+  for (std::size_t i = 0; i < count; i += block_size) {
+    auto largest = Lanes::set(0);
+    for (std::size_t j = 0; j < block_size; j += Lanes::count) {
+      const auto word = Lanes::load(words + (i + j) * sizeof(std::uint32_t));
+      largest = Lanes::larger(largest, word & Lanes::set(0x7FFFFFFF));
+    }
+    maxima[i >> block_shift] = Lanes::largest(largest);
+  }
+}
+
+template <class Lanes, Alignment alignment, RoundingClass rounding, Signs signs>
+void narrow_blocks_loop(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
+                        const std::byte* words, std::byte* codes, std::size_t count) {
+  using Word = typename Lanes::Word;
+  Narrower<Lanes, alignment, rounding, signs> narrower(plan);
+  constexpr std::size_t step = 4 * Lanes::count;
+  for (std::size_t i = 0; i < count; i += step) {
+    std::array<Word, 4> word;
+    std::array<Word, 4> code;
+    for (std::size_t part = 0; part < 4; ++part) {
+      const std::size_t at = i + part * Lanes::count;
+      word[part] = Lanes::load(words + at * sizeof(std::uint32_t));
+      narrower.set_lowest(Lanes::set(lowest[at >> block_shift]));
+      code[part] = narrower.magnitude_code(word[part], Word{});
+    }
+    const auto exceptional = [&](std::size_t part) {
+      return narrower.is_exceptional(word[part], code[part]);
+    };
+    const bool any = Lanes::any(Lanes::either(Lanes::either(exceptional(0), exceptional(1)),
+                                              Lanes::either(exceptional(2), exceptional(3))));
+    for (std::size_t part = 0; part < 4; ++part) {
+      code[part] =
+          any ? narrower.judge(word[part], code[part]) : narrower.with_sign(word[part], code[part]);
+    }
+    Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
+  }
+}
+
+using NarrowBlocksFunction = decltype(Kernels::narrow_blocks);
+
+template <class Lanes, Alignment alignment, Signs signs>
+NarrowBlocksFunction narrow_blocks_for_rounding(const Narrowing& plan) {
+  if (plan.rounding == RoundingClass::nearest_even)
+    return narrow_blocks_loop<Lanes, alignment, RoundingClass::nearest_even, signs>;
+  if (plan.rounding == RoundingClass::toward_zero)
+    return narrow_blocks_loop<Lanes, alignment, RoundingClass::toward_zero, signs>;
+  return narrow_blocks_loop<Lanes, Alignment::any, RoundingClass::directed, signs>;
+}
+
+template <class Lanes, Alignment alignment>
+NarrowBlocksFunction narrow_blocks_for_signs(const Narrowing& plan) {
+  if (plan.signs == Signs::complement)
+    return narrow_blocks_for_rounding<Lanes, alignment, Signs::complement>(plan);
+  return narrow_blocks_for_rounding<Lanes, alignment, Signs::bit>(plan);
+}
+
+template <class Lanes>
+void narrow_blocks(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
+                   const std::byte* words, std::byte* codes, std::size_t count) {
+  const NarrowBlocksFunction function =
+      plan.alignment == Alignment::tiny_vanish
+          ? narrow_blocks_for_signs<Lanes, Alignment::tiny_vanish>(plan)
+          : narrow_blocks_for_signs<Lanes, Alignment::any>(plan);
+  function(plan, lowest, block_shift, words, codes, count);
+}
+
+/// A magnitude's code is the number of thresholds it reaches.
+template <class Lanes>
+void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
+                    int width, const std::byte* words, std::byte* codes, std::size_t count) {
+  using Word = typename Lanes::Word;
+  const Word one = Lanes::set(1);
+  const Word sign_shift = Lanes::set(static_cast<std::uint32_t>(32 - width));
+  const Word sign_mask = Lanes::set(1U << (width - 1));
+  constexpr std::size_t step = 4 * Lanes::count;
+  for (std::size_t i = 0; i < count; i += step) {
+    std::array<Word, 4> code;
+    for (std::size_t part = 0; part < 4; ++part) {
+      const std::size_t at = i + part * Lanes::count;
+      const Word word = Lanes::load(words + at * sizeof(std::uint32_t));
+      const Word magnitude = word & Lanes::set(0x7FFFFFFF);
+      const auto& row = rows[std::to_integer<std::size_t>(row_of_block[at >> block_shift])];
+      Word reached = Lanes::shift_right(word, sign_shift) & sign_mask;
+      for (std::size_t k = 0; k + 1 < row.size(); ++k) {
+        reached =
+            Lanes::select(Lanes::at_least(magnitude, Lanes::set(row[k])), reached + one, reached);
+      }
+      code[part] = reached;
+    }
+    Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
+  }
+}
+
+template <class Lanes>
+void count_at_least(const std::byte* words, const Thresholds<8>& thresholds,
+                    std::array<std::uint64_t, 8>& counts, std::size_t count) {
+  using Word = typename Lanes::Word;
+  const Word one = Lanes::set(1);
+  std::array<Word, 8> reached{};
+  for (std::size_t i = 0; i < count; i += Lanes::count) {
+    const Word magnitude = Lanes::load(words + i * sizeof(std::uint32_t)) & Lanes::set(0x7FFFFFFF);
+    for (std::size_t k = 0; k < reached.size(); ++k) {
+      reached[k] = Lanes::select(Lanes::at_least(magnitude, Lanes::set(thresholds[k])),
+                                 reached[k] + one, reached[k]);
+    }
+  }
+  for (std::size_t k = 0; k < reached.size(); ++k) {
+    std::array<std::uint32_t, Lanes::count> lanes{};
+    std::memcpy(lanes.data(), &reached[k], sizeof lanes);
+    for (const std::uint32_t lane : lanes) counts[k] += lane;
+  }
+}
+
+}  // namespace guardbit::formats::kernels

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "formats/kernels/plan.hpp"
+
+namespace guardbit::formats::kernels {
+
+/// Elements that a kernel takes at a time: every count below is a multiple of it.
+inline constexpr std::size_t granule = 64;
+
+/// What a table says of each code of at most 8 bits.
+using ByteTable = std::array<std::uint32_t, 256>;
+
+/// Magnitudes from which on each next code is reached, ascending; ~0 for none. An FP32 magnitude is
+/// below ~0.
+template <std::size_t count>
+using Thresholds = std::array<std::uint32_t, count>;
+
+/// The array kernels for one kind of CPU. Addresses need no alignment except where said.
+struct Kernels {
+  std::string_view name;
+  /// FP32 words to codes in containers. `random` holds a word per element for
+  /// RoundingClass::stochastic, else it is not read. `stream` stores past the caches: `codes` is a
+  /// multiple of 64 bytes then.
+  void (*narrow)(const Narrowing& plan, const std::byte* words, const std::uint32_t* random,
+                 std::byte* codes, std::size_t count, bool stream);
+  /// Codes in containers to FP32 words.
+  void (*widen)(const Widening& plan, const std::byte* codes, std::byte* words, std::size_t count);
+  /// FP32 words to products; the two arrays may be the same.
+  void (*multiply)(const Multiplication& plan, const std::byte* words, std::byte* products,
+                   std::size_t count);
+  /// Codes in bytes to whatever the table has, in 8-, 16- or 32-bit containers.
+  void (*look_up)(const ByteTable& table, int container, const std::byte* codes, std::byte* results,
+                  std::size_t count, bool stream);
+  bool looks_up_quickly = false;  ///< rather than widening and narrowing
+  /// Orders what was streamed before whatever this thread stores next.
+  void (*finish_streams)();
+  /// The 32 bits of random_bits(seed, first + i, 32) for each i; `first` is a multiple of 4.
+  void (*random_words)(std::uint64_t seed, std::uint64_t first, std::uint32_t* words,
+                       std::size_t count);
+  /// The largest FP32 magnitude of each block of 2^block_shift (NaNs are larger than infinity).
+  /// Here and below blocks have at least 16 elements.
+  void (*block_maxima)(const std::byte* words, int block_shift, std::uint32_t* maxima,
+                       std::size_t count);
+  /// `narrow` to bytes with a `lowest` of its own for each block, for Signs::bit and complement,
+  /// not stochastic.
+  void (*narrow_blocks)(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
+                        const std::byte* words, std::byte* codes, std::size_t count);
+  /// Codes of `width` bits, a sign bit on top and below it how many thresholds of the block's row
+  /// the magnitude reaches.
+  void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
+                         int width, const std::byte* words, std::byte* codes, std::size_t count);
+  /// Adds to each count how many FP32 magnitudes reach its threshold; fewer than 2^32 words.
+  void (*count_at_least)(const std::byte* words, const Thresholds<8>& thresholds,
+                         std::array<std::uint64_t, 8>& counts, std::size_t count);
+  /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
+  void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
+  void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);
+};
+
+/// The kernels that this CPU can run, the widest first; the portable ones are last.
+std::span<const Kernels* const> available();
+
+}  // namespace guardbit::formats::kernels

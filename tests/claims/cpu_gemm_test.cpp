@@ -1,0 +1,153 @@
+// What products by the CPU's own instructions lean on, over whole domains: the formulas that turn
+// any pair of integer types into unsigned times signed bytes, the bound below which nothing
+// saturates, and which NaN a chain of multiply-adds ends with.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "emulator/catalogue.hpp"
+#include "emulator/dot.hpp"
+#include "emulator/kernels/chain_gemm.hpp"
+#include "emulator/kernels/integer_gemm.hpp"
+#include "tests/catch.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::MatrixInstruction;
+using formats::Format;
+
+/// [rows, columns] of codes in containers, element (i, j) given by a function.
+template <class Code>
+std::vector<std::byte> matrix(const Format& f, std::int64_t rows, std::int64_t columns, Code code) {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(rows * columns * formats::container_bits(f) / 8));
+  const emulator::Codes codes = emulator::codes_of(f, bytes.data());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) codes.set(i * columns + j, code(i, j));
+  }
+  return bytes;
+}
+
+emulator::MatrixProduct product_of(const MatrixInstruction& row, std::int64_t m, std::int64_t n,
+                                   std::int64_t k, const std::vector<std::byte>& a,
+                                   const std::vector<std::byte>& b, const std::vector<std::byte>& c,
+                                   std::vector<std::byte>& d) {
+  emulator::MatrixProduct x;
+  x.m = m;
+  x.n = n;
+  x.k = k;
+  x.a = {emulator::codes_of(row.a, a.data()), k};
+  x.b = {emulator::codes_of(row.b, b.data()), n};
+  x.c = {emulator::codes_of(row.c, c.data()), n};
+  x.d = {emulator::codes_of(row.d, d.data()), n};
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("every pair of codes of every pair of integer types multiplies exactly") {
+  using emulator::integer_gemm::Width;
+  std::vector<std::pair<Format, Format>> seen;
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    if (!emulator::integer_gemm::accepts(row) || row.sparsity.group_elements != 0) continue;
+    const bool is_xor = row.steps.list[0].spec.product == emulator::Product::bit_xor;
+    const std::pair pair{row.a, is_xor ? formats::fp64 : row.b};  // exclusive or counts as a type
+    if (std::find(seen.begin(), seen.end(), pair) != seen.end()) continue;
+    seen.push_back(pair);
+    const auto m = static_cast<std::int64_t>(formats::code_mask(row.a)) + 1;
+    const auto n = static_cast<std::int64_t>(formats::code_mask(row.b)) + 1;
+    const auto a = matrix(row.a, m, 1, [](auto i, auto) { return static_cast<std::uint64_t>(i); });
+    const auto b = matrix(row.b, 1, n, [](auto, auto j) { return static_cast<std::uint64_t>(j); });
+    const auto c = matrix(row.c, m, n, [](auto, auto) { return std::uint64_t{0}; });
+    for (const Width width : {Width::widest, Width::bits_256}) {
+      if (!emulator::integer_gemm::accepts(row, width)) continue;
+      auto d = c;
+      emulator::integer_gemm::multiply(row, product_of(row, m, n, 1, a, b, c, d), 1, width);
+      const auto results = emulator::codes_of(row.d, std::as_const(d).data());
+      int wrong = 0;
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+          const auto value = [](const Format& f, std::int64_t code) {
+            const std::int64_t count = std::int64_t{1} << formats::bits(f);
+            return f.has_sign && code >= count / 2 ? code - count : code;
+          };
+          const std::int64_t x = value(row.a, i), y = value(row.b, j);
+          const std::int64_t expected = is_xor ? (x ^ y) : x * y;
+          wrong += static_cast<std::int32_t>(results[i * n + j]) != expected ? 1 : 0;
+        }
+      }
+      INFO(std::string_view(row.name));
+      CHECK(wrong == 0);
+    }
+  }
+  if (seen.empty()) WARN("SKIPPED: this CPU has none of the instructions");
+}
+
+TEST_CASE("a chain of saturating additions within the bound is the exact sum") {
+  // The lemma knows nothing of 32 bits: sums saturate past +-limit here, chunks reach +-most.
+  constexpr int limit = 30, most = 7;
+  int wrong_within = 0, wrong_beyond = 0;
+  for (int c = -limit; c <= limit; ++c) {
+    for (int x = -most; x <= most; ++x) {
+      for (int y = -most; y <= most; ++y) {
+        for (int z = -most; z <= most; ++z) {
+          int sum = c;
+          for (const int chunk : {x, y, z}) sum = std::clamp(sum + chunk, -limit - 1, limit);
+          const bool is_within = std::abs(c) + 3 * most <= limit;
+          (is_within ? wrong_within : wrong_beyond) += sum != c + x + y + z ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(wrong_within == 0);
+  CHECK(wrong_beyond > 0);
+}
+
+TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by the first event") {
+  using emulator::chain_gemm::Width;
+  // Two NaNs that differ, one of them signalling, infinities, zero and numbers.
+  const std::array<std::uint64_t, 7> codes = {
+      0x7FF8000000000123, 0xFFF0000000000045, 0x7FF0000000000000, 0xFFF0000000000000, 0,
+      0x3FF0000000000000, 0xBFF8000000000000};
+  constexpr std::int64_t k = 3, side = 7 * 7 * 7;
+  const auto digit = [&](std::int64_t number, std::int64_t place) {
+    for (; place > 0; --place) number /= 7;
+    return codes[static_cast<std::size_t>(number % 7)];
+  };
+  for (const char* name : {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+                           "mma.sync.aligned.m8n8k4.row.col.rm.f64.f64.f64.f64"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const auto a = matrix(row.a, side, k, digit);
+    const auto b = matrix(row.b, k, side, [&](auto i, auto j) { return digit(j, i); });
+    for (const std::uint64_t addend : codes) {
+      const auto c = matrix(row.c, side, side, [&](auto, auto) { return addend; });
+      std::vector<std::uint64_t> expected;
+      for (const Width width : {Width::widest, Width::bits_256}) {
+        if (!emulator::chain_gemm::accepts(row, width)) continue;
+        auto d = c;
+        emulator::chain_gemm::multiply(row, product_of(row, side, side, k, a, b, c, d), 2, width);
+        const auto results = emulator::codes_of(row.d, std::as_const(d).data());
+        int wrong = 0;
+        for (std::int64_t i = 0; i < side; ++i) {
+          for (std::int64_t j = 0; j < side; ++j) {
+            const auto at = static_cast<std::size_t>(i * side + j);
+            if (expected.size() == at) {
+              const std::array x = {digit(i, 0), digit(i, 1), digit(i, 2), std::uint64_t{0}};
+              const std::array y = {digit(j, 0), digit(j, 1), digit(j, 2), std::uint64_t{0}};
+              expected.push_back(emulator::dot<4>(row, {x, y, addend}));
+            }
+            wrong += results[i * side + j] != expected[at] ? 1 : 0;
+          }
+        }
+        CAPTURE(name, addend);
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+}  // namespace guardbit::tests

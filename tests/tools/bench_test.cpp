@@ -1,0 +1,120 @@
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/tools/command.hpp"
+
+namespace {
+
+using namespace guardbit;
+using nlohmann::json;
+using tests::CommandResult;
+using tests::is_one_error_line;
+using tests::run_command;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A build without Google Benchmark or Eigen says so in one line, and that is all it can do.
+bool cannot_measure() {
+  const CommandResult list = run_command({"bench", "--list"});
+  if (list.status == 0) return false;
+  CHECK(is_one_error_line(list.error));
+  CHECK(holds(list.error, "libbenchmark-dev"));
+  WARN("SKIPPED: this build cannot measure");
+  return true;
+}
+
+std::string run_of(double rate, const char* ratio, const char* extra = "") {
+  return std::string(
+             R"({"machine": {"cpu": "test"}, "results": [{"name": "gemm/x", "unit": "GFLOP/s", "rate": )") +
+         std::to_string(rate) + ratio + "}" + extra + "]}";
+}
+
+TEST_CASE("bench compares two runs by their ratios to the yardsticks") {
+  const tests::TemporaryFolder folder;
+  const std::string before = folder.path("old.json"), after = folder.path("new.json");
+  tests::write_text(before, run_of(10, R"(, "ratio": 0.5)"));
+  tests::write_text(after, run_of(12, R"(, "ratio": 0.4)",
+                                  R"(, {"name": "gemm/y", "unit": "GFLOP/s", "rate": 1})"));
+  const CommandResult result = run_command({"bench", "--compare", before, after, "--json"});
+  REQUIRE(result.status == 0);
+  const json document = json::parse(result.out);
+  REQUIRE(document["results"].size() == 1);
+  CHECK(document["results"][0]["speedup"].get<double>() == Approx(0.8));
+  CHECK(document["geometric_mean"].get<double>() == Approx(0.8));
+  CHECK(document["only_new"] == json::array({"gemm/y"}));
+  CHECK(document["only_old"].empty());
+  CHECK(holds(run_command({"bench", "--compare", before, after}).out, "0.80"));
+}
+
+TEST_CASE("bench refuses what it cannot use in one line") {
+  const tests::TemporaryFolder folder;
+  const std::string good = folder.path("good.json"), bad = folder.path("bad.json");
+  tests::write_text(good, run_of(10, ""));
+  tests::write_text(bad, "{}");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"bench", "--compare", good, bad},
+        {"bench", "--compare", good, folder.path("none.json")},
+        {"bench", "--compare", good},
+        {"bench", "--kind", "conversions"},
+        {"bench", "--size", "0"},
+        {"bench", "--instruction", "wgmma"},
+        {"bench", "--engine", "abacus"},
+        {"bench", "--instruction", "abacus", "--arch", "sm_90", "--list"},
+        {"bench", "--only", "abacus"}}) {
+    const CommandResult result = run_command(words);
+    CAPTURE(words.back(), result.error);
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    CHECK(result.out.empty());
+  }
+}
+
+TEST_CASE("bench measures what its filters leave, beside the yardsticks") {
+  if (cannot_measure()) return;
+  const std::string list = run_command({"bench", "--list", "--only", "int8/"}).out;
+  CHECK(holds(list, "gemm/int8/512/eigen_sgemm_"));
+  CHECK(holds(list, "gemm/int8/512/normal/reference/1\n"));
+  CHECK(!holds(list, "hopper_f16"));
+  const CommandResult result =
+      run_command({"bench", "--only", "int8/16/normal/reference", "--size", "16", "--time", "0.001",
+                   "--repetitions", "2", "--json"});
+  REQUIRE(result.status == 0);
+  const json document = json::parse(result.out);
+  CHECK(document["complete"] == true);
+  CHECK(document["settings"]["repetitions"] == 2);
+  REQUIRE(document["results"].size() == 2);
+  const json &eigen = document["results"][0], &product = document["results"][1];
+  CHECK(product["name"] == "gemm/int8/16/normal/reference/1");
+  CHECK(product["yardstick"] == eigen["subject"]);
+  CHECK(product["seconds"].get<double>() > 0);
+  CHECK(product["ratio"].get<double>() ==
+        Approx(product["rate"].get<double>() / eigen["rate"].get<double>()));
+  CHECK(product["rate"].get<double>() ==
+        Approx(2e-9 * product["m"].get<double>() * product["n"].get<double>() * 16 /
+               product["seconds"].get<double>()));
+}
+
+TEST_CASE("the page of figures is made of runs") {
+  if (cannot_measure()) return;
+  const tests::TemporaryFolder folder;
+  const CommandResult result = run_command({"bench", "--curves", "--only", "curve/int8/m/16",
+                                            "--time", "0.001", "--repetitions", "1", "--json"});
+  REQUIRE(result.status == 0);
+  tests::write_text(folder.path("run.json"), result.out);
+  const std::string out = folder.path("");
+  const std::string make = "python3 \"" GUARDBIT_SOURCE_DIR "/tools/performance_page.py\" ";
+  REQUIRE(std::system((make + "\"" + out + "\" \"" + folder.path("run.json") + "\"").c_str()) == 0);
+  const std::string page = tests::read_text(folder.path("PERFORMANCE.md"));
+  CHECK(holds(page, "## How time grows"));
+  CHECK(holds(page, "](performance/m.svg)"));
+  CHECK(holds(tests::read_text(folder.path("performance/m.svg")), "</svg>"));
+  tests::write_text(folder.path("bad.json"), "{}");
+  CHECK(std::system(
+            (make + "\"" + out + "\" \"" + folder.path("bad.json") + "\" 2>/dev/null").c_str()) !=
+        0);
+}
+
+}  // namespace

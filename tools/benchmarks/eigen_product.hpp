@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+// C += A * B by Eigen on one thread: matrices row by row, [m, k], [k, n] and [m, n]. The same code
+// compiled for three instruction sets; a CPU must have those of the one that is called.
+namespace guardbit::tools {
+
+// NOLINTBEGIN(readability-identifier-naming): the names that BLAS made familiar
+namespace eigen_avx512 {  // AVX-512 F, BW, DQ, VL
+void sgemm(const float* a, const float* b, float* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+void dgemm(const double* a, const double* b, double* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+}  // namespace eigen_avx512
+
+namespace eigen_avx2 {  // AVX2 and FMA
+void sgemm(const float* a, const float* b, float* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+void dgemm(const double* a, const double* b, double* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+}  // namespace eigen_avx2
+
+namespace eigen_baseline {  // what every CPU of the architecture has
+void sgemm(const float* a, const float* b, float* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+void dgemm(const double* a, const double* b, double* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+}  // namespace eigen_baseline
+// NOLINTEND(readability-identifier-naming)
+
+}  // namespace guardbit::tools

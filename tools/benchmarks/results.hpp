@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/benchmarks/timing.hpp"
+
+namespace guardbit::tools {
+
+/// One line of a run: what was measured, and beside what.
+struct Result {
+  std::string name;  ///< unique: kind/subject/size/data/engine/threads
+  std::string kind;  ///< gemm, convert, replay, memory, curve
+  std::string subject, arch, instruction, engine, data;
+  std::int64_t m = 0, n = 0, k = 0;  ///< of a product; executions and shape of a replay
+  int threads = 1;
+  std::string axis;  ///< of a curve: m, n, k, size, threads, binades, specials, zeros
+  double x = 0;      ///< the place on it
+
+  double work = 0;  ///< of one run, in `unit` seconds
+  std::string unit;
+  double seconds = 0, median_seconds = 0;
+  double rate = 0;  ///< work / seconds, the best of the repetitions
+  std::string yardstick;
+  double yardstick_rate = 0, ratio = 0;  ///< 0: there is none
+  double copied_ratio = 0;               ///< of conversions: to the bytes that memcpy moves one way
+  double goal = 0, moonshot = 0;         ///< 0: none is set
+};
+
+struct MachineFacts {
+  std::string cpu, compiler, system, eigen;
+  int processors = 0;
+  std::int64_t level1_bytes = 0, level2_bytes = 0, level3_bytes = 0;
+};
+
+MachineFacts this_machine();
+
+nlohmann::ordered_json to_json(const Result& result);
+nlohmann::ordered_json document(const std::vector<Result>& results, const Schedule& schedule,
+                                bool complete);
+
+void print_table(const std::vector<Result>& results, std::ostream& out);
+
+}  // namespace guardbit::tools

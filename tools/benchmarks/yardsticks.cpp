@@ -1,0 +1,60 @@
+#include "tools/benchmarks/yardsticks.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "tools/benchmarks/eigen_product.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+constexpr ProductYardstick baseline = {"baseline", eigen_baseline::sgemm, eigen_baseline::dgemm};
+
+#if defined(__x86_64__)
+constexpr ProductYardstick avx512 = {"avx512", eigen_avx512::sgemm, eigen_avx512::dgemm};
+constexpr ProductYardstick avx2 = {"avx2", eigen_avx2::sgemm, eigen_avx2::dgemm};
+
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0;
+}
+#endif
+
+}  // namespace
+
+const ProductYardstick& widest_eigen() {
+#if defined(__x86_64__)
+  if (has_avx512()) return avx512;
+  if (has_avx2()) return avx2;
+#endif
+  return baseline;
+}
+
+const ProductYardstick& eigen_beside(std::string_view engine) {
+#if defined(__x86_64__)
+  if (engine == "avx2" && has_avx2()) return avx2;
+#else
+  static_cast<void>(engine);
+#endif
+  return widest_eigen();
+}
+
+std::uint64_t read_all(std::span<const std::byte> bytes) {
+  std::array<std::uint64_t, 32> sums{};
+  constexpr std::size_t step = sizeof(sums);
+  for (std::size_t at = 0; at + step <= bytes.size(); at += step) {
+    std::array<std::uint64_t, 32> words;
+    std::memcpy(words.data(), bytes.data() + at, step);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += words[i];
+  }
+  std::uint64_t total = 0;
+  for (const std::uint64_t sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace guardbit::tools
