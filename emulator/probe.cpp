@@ -315,7 +315,31 @@ std::vector<std::string> alike_structures(const MatrixInstruction& row,
   return names;
 }
 
-std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers) {
+/// A NaN without its sign and payload.
+std::uint64_t plain_nan(const Format& f, std::uint64_t code) {
+  return formats::decode(f, code).kind == formats::Kind::nan ? formats::all_ones_nan_code(f) : code;
+}
+
+/// The box with every NaN answer made the same.
+BlackBox with_plain_nans(const BlackBox& box) {
+  BlackBox plain = box;
+  plain.answer = [answer = box.answer, d = box.d](std::span<const Question> list) {
+    std::vector<std::uint64_t> codes = answer(list);
+    for (std::uint64_t& code : codes) code = plain_nan(d, code);
+    return codes;
+  };
+  return plain;
+}
+
+bool gives_all(const MatrixInstruction& row, const Pool& answers, bool nans_alike) {
+  return std::all_of(answers.begin(), answers.end(), [&](const Answered& x) {
+    const std::uint64_t d = model(row, x.question);
+    return (nans_alike ? plain_nan(row.d, d) : d) == x.d;
+  });
+}
+
+std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers,
+                                              bool nans_alike) {
   struct Class {
     const MatrixInstruction* row;
     bool fits;
@@ -331,7 +355,7 @@ std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& a
                         x.row->steps.end());
     });
     if (found == classes.end()) {
-      const bool fits = !refutation(row, answers);
+      const bool fits = gives_all(row, answers, nans_alike);
       found = classes.insert(classes.end(), {&row, fits, {}});
     }
     found->match.rows.push_back(&row);
@@ -429,13 +453,10 @@ std::string arithmetic_of_tree(const BlackBox& box, const TreeAnswer& tree, cons
   return {};
 }
 
-}  // namespace
-
-ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
-  check(box);
-  check_ones(box);
+/// Asks, fits and confirms, bit for bit.
+ProbeReport probe_bits(const BlackBox& box, const TreeAnswer& tree, std::uint64_t seed,
+                       bool nans_alike) {
   ProbeReport report;
-  const TreeAnswer tree = reveal_tree(box);
   report.tree = tree.tree;
   report.tree_observable = tree.observable;
   report.tree_note = tree.note;
@@ -479,8 +500,23 @@ ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
     report.findings = findings_of(report.row, report.answers);
     report.alike = alike_structures(report.row, structures, report.answers);
   }
-  if (box.k <= max_k) report.catalogue = catalogue_matches(box, report.answers);
+  if (box.k <= max_k) report.catalogue = catalogue_matches(box, report.answers, nans_alike);
   return report;
+}
+
+}  // namespace
+
+ProbeReport probe(const BlackBox& box, std::uint64_t seed) {
+  check(box);
+  check_ones(box);
+  const TreeAnswer tree = reveal_tree(box);
+  ProbeReport report = probe_bits(box, tree, seed, false);
+  if (report.explained || formats::is_integer(box.d)) return report;
+  ProbeReport alike = probe_bits(with_plain_nans(box), tree, seed, true);
+  if (!alike.explained && alike.catalogue.empty()) return report;
+  alike.nans_alike = true;
+  std::erase_if(alike.findings, [](const Finding& f) { return f.field.ends_with("nan"); });
+  return alike;
 }
 
 }  // namespace guardbit::emulator

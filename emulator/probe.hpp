@@ -65,6 +65,7 @@ struct ProbeReport {
   std::string tree_note;           ///< what the tree does not show
   std::string tree_arithmetic;     ///< how two-way nodes add, when that gives every ordinary answer
   bool explained = false;          ///< `row` gives every answer
+  bool nans_alike = false;         ///< but for signs and payloads of NaNs, which no policy gives
   MatrixInstruction row;           ///< the arithmetic that gives the most answers
   std::size_t mismatches = 0;      ///< answers that `row` does not give
   std::vector<Finding> findings;   ///< fields of the accumulations of `row`

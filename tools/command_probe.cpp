@@ -113,6 +113,7 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
             {"note", report.tree_note},
             {"arithmetic", report.tree_arithmetic}}},
           {"explained", report.explained},
+          {"nans_alike", report.nans_alike},
           {"answers", report.answers.size()},
           {"mismatches", report.mismatches},
           {"arithmetic", report.explained ? arithmetic_summary(report.row) : ""},
@@ -152,6 +153,9 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
   }
   if (!report.tree_arithmetic.empty())
     std::cout << "each node of the tree: " << report.tree_arithmetic << '\n';
+  if (report.nans_alike)
+    std::cout
+        << "NaNs are compared as NaN: no policy of the model gives their signs and payloads\n";
   if (!report.explained) {
     std::cout << "no arithmetic of the model gives every answer";
     if (report.row.steps.count != 0)
