@@ -445,7 +445,8 @@ std::string arithmetic_of_tree(const BlackBox& box, const TreeAnswer& tree, cons
                                     Rounding::downward, Rounding::nearest_away}) {
       const TreeArithmetic arithmetic{fused, rounding};
       const bool all = std::all_of(answers.begin(), answers.end(), [&](const Answered& x) {
-        return evaluate(box, tree.tree, arithmetic, x.question) == x.d;
+        const auto d = evaluate(box, tree.tree, arithmetic, x.question);
+        return d && plain_nan(box.d, *d) == plain_nan(box.d, x.d);
       });
       if (all) return text_of(arithmetic);
     }

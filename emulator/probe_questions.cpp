@@ -139,9 +139,9 @@ class Drawer {
     Question q = zero_question(box_);
     const bool by_addend = box_.has_addend && below(2) == 0;
     int top = ordinary_exponent();
-    if (by_addend && coin())
-      top =
-          between(greatest_product(), std::min(greatest_power(box_.c), greatest_power(box_.d)) - 4);
+    const int highest = std::min(greatest_power(box_.c), greatest_power(box_.d)) - 4;
+    if (by_addend && greatest_product() < highest && coin())
+      top = between(greatest_product(), highest);
     const bool negative = coin();
     const int distance = between(3, 2 + formats::precision(box_.d) + 14);
     const auto small = 1 + below(6);
