@@ -97,6 +97,39 @@ CodeMatrix expanded(const std::vector<CodeMatrix>& pieces, const std::vector<int
   return result;
 }
 
+/// The k that stands at each place once loads have permuted K; -1 past the last.
+std::vector<std::int64_t> load_order(const LoadOrder& loads, std::int64_t k) {
+  const std::int64_t tile = std::int64_t{loads.lanes} * loads.run;
+  std::vector<std::int64_t> order;
+  for (std::int64_t first = 0; first < k; first += tile)
+    for (int step = 0; step < loads.run; step += loads.take)
+      for (int lane = 0; lane < loads.lanes; ++lane)
+        for (int i = 0; i < loads.take; ++i) {
+          const std::int64_t source = first + std::int64_t{lane} * loads.run + step + i;
+          order.push_back(source < k ? source : -1);
+        }
+  return order;
+}
+
+/// A and B with K permuted, filled up with zeros to whole tiles.
+GemmProblem loaded(const GemmProblem& problem, const LoadOrder& loads) {
+  const std::vector<std::int64_t> order = load_order(loads, problem.k());
+  const std::int64_t k = std::ssize(order);
+  GemmProblem x;
+  x.a = make_matrix(problem.a.format, problem.a.batch, problem.m(), k);
+  x.b = make_matrix(problem.b.format, problem.b.batch, k, problem.n());
+  for (std::int64_t g = 0; g < x.a.batch; ++g) {
+    for (std::int64_t to = 0; to < k; ++to) {
+      const std::int64_t from = order[static_cast<std::size_t>(to)];
+      for (std::int64_t i = 0; from >= 0 && i < x.m(); ++i)
+        x.a.set(x.a.index(g, i, to), problem.a(g, i, from));
+      for (std::int64_t j = 0; from >= 0 && j < x.n(); ++j)
+        x.b.set(x.b.index(g, to, j), problem.b(g, from, j));
+    }
+  }
+  return x;
+}
+
 CodeMatrix converted(const CodeMatrix& matrix, const Format& format, const InputConversion& input) {
   if (matrix.format == format) return matrix;
   return std::move(pieces_of(matrix, format, {input.rounding, 1, 1}).front());
@@ -360,6 +393,11 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
 }  // namespace
 
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
+  if (plan.loads.lanes != 0) {
+    GemmPlan plain = plan;
+    plain.loads = {};
+    return prepare(plain, loaded(problem, plan.loads), where);
+  }
   GemmOperands x;
   if (plan.unit.arch == "simt") {
     x.sum = scalar_format(plan.unit, where);
@@ -404,7 +442,7 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
   for (std::int64_t* length : {&scaled.residue_first, &scaled.promotion.interval,
                                &scaled.lanes.tile, &scaled.split.tile})
     *length *= e;
-  const std::int64_t k = x.row && !x.a.empty() && e > 1 ? x.b.rows : problem.k();
+  const std::int64_t k = x.b.rows;  // filled up where pieces or loads ask for it
   const Chain chain(scaled, x, problem, threads);
   std::vector<Sums> parts;
   for (const KRanges& slice : divide(scaled.split, {{0, k}})) {

@@ -59,6 +59,13 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
+/// A permutation of K inside each tile of `lanes * run` elements, which a lane's wide loads cause:
+/// each lane holds `run` neighbours and gives `take` of them to every instruction. 0: none.
+struct LoadOrder {
+  int lanes = 0, run = 0, take = 0;
+  friend bool operator==(const LoadOrder&, const LoadOrder&) = default;
+};
+
 /// A chain of a unit is ended every `interval` elements of K and added to a sum in FP32. 0: never.
 struct Promotion {
   enum class Adder : std::uint8_t {
@@ -116,7 +123,8 @@ struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
   ConvolutionOrder convolution;     ///< of convolutions only
-  std::int64_t residue_first = 0;   ///< tile of K whose incomplete part comes first; 0: last
+  LoadOrder loads;
+  std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
   Promotion promotion;
   Partition lanes, split;
   Epilogue epilogue;

@@ -109,6 +109,7 @@ class PlanReader {
     value_ = value;
     if (key == "input") return read_input();
     if (key == "conv") return read_convolution();
+    if (key == "loads") return read_loads();
     if (key == "residue_first") return whole(value, plan_.residue_first);
     if (key == "promote") return read_promotion();
     if (key == "lanes") return read_partition(plan_.lanes);
@@ -120,7 +121,7 @@ class PlanReader {
     if (key == "alpha") return real(value, plan_.epilogue.alpha);
     if (key == "beta") return real(value, plan_.epilogue.beta);
     throw Error(std::string(where_), "unknown key " + formats::in_quotes(key),
-                "input, conv, residue_first, promote, lanes, split, add, scales, compute, d, "
+                "input, conv, loads, residue_first, promote, lanes, split, add, scales, compute, d, "
                 "alpha, beta");
   }
 
@@ -184,6 +185,15 @@ class PlanReader {
     if (plan_.convolution.channel_multiple < 1) refuse("fill of at least 1");
   }
 
+  void read_loads() {
+    const auto parts = split_at(value_, ':');
+    if (parts.size() != 2) refuse("LANESxRUN:TAKE");
+    LoadOrder& loads = plan_.loads;
+    product(parts[0], loads.lanes, loads.run);
+    whole(parts[1], loads.take);
+    if (loads.take < 1 || loads.run % loads.take != 0) refuse("a TAKE that divides RUN");
+  }
+
   void read_promotion() {
     const auto parts = split_at(value_, ':');
     whole(parts[0], plan_.promotion.interval);
@@ -221,6 +231,9 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
     input += ":" + std::to_string(plan.input.pieces) + "x" + std::to_string(plan.input.ranks);
   add(plan.input == standard.input, "input", input);
   add(plan.convolution == standard.convolution, "conv", convolution_text(plan.convolution));
+  const LoadOrder& l = plan.loads;
+  add(l == standard.loads, "loads",
+      std::to_string(l.lanes) + "x" + std::to_string(l.run) + ":" + std::to_string(l.take));
   add(plan.residue_first == 0, "residue_first", std::to_string(plan.residue_first));
   const Promotion& p = plan.promotion;
   add(p == standard.promotion, "promote",

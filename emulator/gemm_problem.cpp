@@ -135,6 +135,48 @@ CodeMatrix select(const CodeMatrix& d, const Selection2d& selection) {
                 selection.columns.empty() ? all_of(d.columns) : selection.columns);
 }
 
+CodeMatrix select(const CodeMatrix& d, std::span<const Output> outputs) {
+  CodeMatrix result = make_matrix(d.format, std::ssize(outputs), 1, 1);
+  for (std::size_t x = 0; x < outputs.size(); ++x) {
+    const Output& o = outputs[x];
+    copy_element(d, d.index(d.batch == 1 ? 0 : o.batch, o.row, o.column), result,
+                 static_cast<std::int64_t>(x));
+  }
+  return result;
+}
+
+GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs) {
+  const std::int64_t k = problem.k(), count = std::ssize(outputs);
+  GemmProblem x;
+  x.scale_k = problem.scale_k;
+  x.sparse_a = problem.sparse_a;
+  x.a = make_matrix(problem.a.format, count, 1, k);
+  x.b = make_matrix(problem.b.format, count, k, 1);
+  if (!problem.c.empty()) x.c = select(problem.c, outputs);
+  std::vector<Output> columns(outputs.begin(), outputs.end());
+  for (Output& o : columns) o.row = 0;
+  if (!problem.bias.empty()) x.bias = select(problem.bias, columns);
+  const CodeMatrix &sa = problem.scale_a, &sb = problem.scale_b;
+  if (!sa.empty()) x.scale_a = make_matrix(sa.format, count, 1, sa.columns);
+  if (!sb.empty()) x.scale_b = make_matrix(sb.format, count, sb.rows, 1);
+  for (std::int64_t t = 0; t < count; ++t) {
+    const Output& o = outputs[static_cast<std::size_t>(t)];
+    for (std::int64_t i = 0; i < k; ++i) {
+      copy_element(problem.a, problem.a.index(o.batch, o.row, i), x.a, t * k + i);
+      copy_element(problem.b, problem.b.index(o.batch, i, o.column), x.b, t * k + i);
+    }
+    for (std::int64_t i = 0; !sa.empty() && i < sa.columns; ++i)
+      copy_element(sa, sa.index(sa.batch == 1 ? 0 : o.batch,
+                                shared({o.row}, sa.rows, problem.m())[0], i),
+                   x.scale_a, t * sa.columns + i);
+    for (std::int64_t i = 0; !sb.empty() && i < sb.rows; ++i)
+      copy_element(sb, sb.index(sb.batch == 1 ? 0 : o.batch, i,
+                                shared({o.column}, sb.columns, problem.n())[0]),
+                   x.scale_b, t * sb.rows + i);
+  }
+  return x;
+}
+
 GemmProblem lower(const Convolution& x, const CodeMatrix& a, const CodeMatrix& b,
                   const ConvolutionOrder& order, std::span<const std::int64_t> rows) {
   const std::vector<Tap> walk = taps(x, order);

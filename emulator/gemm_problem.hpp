@@ -70,6 +70,15 @@ struct Selection2d {
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection);
 CodeMatrix select(const CodeMatrix& d, const Selection2d& selection);
 
+/// One output of a problem.
+struct Output {
+  std::int64_t batch = 0, row = 0, column = 0;
+};
+
+/// Scattered outputs as a batch of dot products.
+GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs);
+CodeMatrix select(const CodeMatrix& d, std::span<const Output> outputs);
+
 /// A convolution as one matrix product for each group: rows are output positions (n, p, q), columns
 /// the group's output channels, k as `order` walks. `a` and `b` hold the tensors as one row.
 GemmProblem lower(const Convolution& convolution, const CodeMatrix& a, const CodeMatrix& b,

@@ -142,6 +142,8 @@ class Deals {
       }
     }
     key += plan.promotion.interval < k_ ? "p" + std::to_string(plan.promotion.interval) : "";
+    key += "l" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" +
+           std::to_string(plan.loads.take);
     key += "r" + std::to_string(plan.residue_first);
     return seen_.insert(std::move(key)).second;
   }
@@ -154,14 +156,17 @@ class Deals {
 constexpr std::array<std::int64_t, 11> tiles = {64, 32, 8, 16, 128, 1, 4, 2, 256, 96, 48};
 constexpr int most_parts = 160;
 
-/// Parts that K can be split into: every number up to a limit where there are tiles enough.
+/// Parts that K can be split into, few before many: every number up to a limit where there are
+/// tiles enough.
 std::vector<Partition> splits(std::int64_t k) {
   std::vector<Partition> result;
-  for (const Division division : {Division::ceil, Division::balanced, Division::round_robin}) {
-    for (const std::int64_t tile : tiles) {
-      const std::int64_t count = (k + tile - 1) / tile;
-      for (int parts = 2; parts <= std::min<std::int64_t>(count, most_parts); ++parts)
-        result.push_back({parts, tile, division, SumOrder::ascending, formats::fp32});
+  for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, most_parts}}) {
+    for (const Division division : {Division::ceil, Division::balanced, Division::round_robin}) {
+      for (const std::int64_t tile : tiles) {
+        const std::int64_t count = (k + tile - 1) / tile;
+        for (int parts = fewest; parts <= std::min<std::int64_t>(count, most); ++parts)
+          result.push_back({parts, tile, division, SumOrder::ascending, formats::fp32});
+      }
     }
   }
   return result;
@@ -244,6 +249,29 @@ Candidates candidates_for(const GemmCapture& capture) {
     }
     return plans;
   };
+  const auto split_residue = [&] {
+    std::vector<GemmPlan> plans;
+    for (const Partition& p : splits(k)) {
+      for (const std::int64_t tile : {16, 32, 64, 8, 128}) {
+        GemmPlan plan;
+        plan.split = p;
+        plan.residue_first = tile;
+        if (p.tile < tile && p.division == Division::ceil) plans.push_back(plan);
+      }
+    }
+    return plans;
+  };
+  const auto loads = [&] {
+    std::vector<GemmPlan> plans;
+    for (const auto& [lanes, run, take] :
+         {std::tuple{4, 8, 4}, {4, 8, 2}, {4, 4, 2}, {4, 16, 4}, {4, 4, 1}, {4, 16, 8}, {2, 8, 4},
+          {8, 8, 2}, {4, 2, 1}, {8, 4, 2}}) {
+      GemmPlan plan;
+      plan.loads = {lanes, run, take};
+      plans.push_back(plan);
+    }
+    return plans;
+  };
   const auto residue = [&] {
     std::vector<GemmPlan> plans;
     for (const std::int64_t tile : {8, 16, 32, 64, 128, 4}) {
@@ -262,19 +290,33 @@ Candidates candidates_for(const GemmCapture& capture) {
     }
     return plans;
   };
+  const std::vector<UnitChoice> likely(units.begin(), units.begin() + 1);
   if (units.size() == 1 && formats::is_integer(capture.problem.a.format)) {
     add_stage(result, units, deals, whole);
   } else {
     if (narrow && capture.metadata.contains("fast_accumulation") &&
         capture.metadata.at("fast_accumulation") == "false")
       add_stage(result, units, deals, promoted);
+    if (says_split) {
+      add_stage(result, likely, deals, split);
+      add_stage(result, likely, deals, split_promoted);
+    }
     add_stage(result, units, deals, whole);
     add_stage(result, units, deals, promoted);
     add_stage(result, units, deals, residue);
-    add_stage(result, units, deals, split);
-    add_stage(result, units, deals, split_promoted);
-    add_stage(result, units, deals, lanes);
-    if (says_split) std::rotate(result.stages.begin(), result.stages.begin() + 4, result.stages.begin() + 5);
+    add_stage(result, units, deals, loads);
+    result.simple_stages = result.stages.size() - 1;
+    add_stage(result, likely, deals, split);
+    add_stage(result, likely, deals, split_residue);
+    add_stage(result, likely, deals, split_promoted);
+    add_stage(result, likely, deals, lanes);
+    if (units.size() > 1) {
+      const std::vector<UnitChoice> others(units.begin() + 1, units.end());
+      Deals again(k);
+      again.insert({});
+      add_stage(result, others, again, split);
+      add_stage(result, others, again, lanes);
+    }
   }
 
   result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent};

@@ -1,6 +1,9 @@
 #include "emulator/plan_search.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,11 +44,36 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
   return result;
 }
 
-/// A problem with its answer.
-struct Task {
-  GemmProblem problem;
-  CodeMatrix d;
-};
+/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
+/// nearest to a tie of D's rounding, so that the last bits of a sum decide.
+std::vector<Output> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
+                                     std::size_t count, int threads) {
+  GemmPlan exact;
+  exact.unit = {"simt", "fma.fp64"};
+  exact.epilogue = epilogue;
+  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
+  exact.epilogue.addition = Epilogue::Addition::fma_product;
+  const CodeMatrix d = execute(exact, problem, threads);
+  const Format& f = epilogue.output;
+  std::vector<std::pair<double, std::int64_t>> distances;
+  for (std::int64_t at = 0; at < d.size(); ++at) {
+    const double x = scalar::decoded(formats::fp64, d[at]);
+    if (!std::isfinite(x) || x == 0) continue;
+    const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
+    const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
+    const double to_tie = std::fabs(units - std::floor(units) - 0.5);
+    distances.emplace_back(std::ldexp(to_tie, exponent), at);
+  }
+  count = std::min(count, distances.size());
+  std::partial_sort(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count),
+                    distances.end());
+  std::vector<Output> outputs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t at = distances[i].second;
+    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+  }
+  return outputs;
+}
 
 /// Operands by unit and conversion, prepared once.
 class Preparations {
@@ -57,7 +85,7 @@ class Preparations {
     const std::scoped_lock lock(mutex_);
     const std::string key = plan.unit.arch + plan.unit.instruction +
                             std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
-                            std::to_string(plan.input.pieces) + "/" + std::to_string(plan.input.ranks);
+                            std::to_string(plan.input.pieces) + "/" + std::to_string(plan.input.ranks) + "/" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" + std::to_string(plan.loads.take);
     auto [entry, is_new] = prepared_.try_emplace(key);
     if (is_new) {
       try {
@@ -94,6 +122,18 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
   }
 }
 
+/// A problem with its answer.
+struct Task {
+  Task(GemmProblem operands, CodeMatrix answer)
+      : problem(std::move(operands)),
+        d(std::move(answer)),
+        prepared(std::make_unique<Preparations>(problem)) {}
+  Task(const Task&) = delete;
+  GemmProblem problem;
+  CodeMatrix d;
+  std::unique_ptr<Preparations> prepared;
+};
+
 class Search {
  public:
   Search(const GemmCapture& capture, const SearchOptions& options)
@@ -102,8 +142,13 @@ class Search {
   SearchResult run();
 
  private:
-  void run_stage(const std::vector<GemmPlan>& stage, const Task& all, Preparations& prepared_all,
-                 const Task& sample, Preparations& prepared_sample);
+  /// A capture's problem as one walk through K sees it.
+  struct Lowered {
+    ConvolutionOrder walk;
+    std::deque<Task> tasks;  ///< more and more outputs, all of them last
+  };
+  bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
+  void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
   void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
                 std::vector<PlanResult>& results) const;
 
@@ -137,15 +182,28 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
   });
 }
 
-void Search::run_stage(const std::vector<GemmPlan>& stage, const Task& all,
-                       Preparations& prepared_all, const Task& sample,
-                       Preparations& prepared_sample) {
+/// True once there is an exact plan; those near it in the stage are tried, too.
+bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
+  constexpr std::size_t plans_at_once = 256;
+  for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
+    const std::size_t end = std::min(stage.size(), begin + plans_at_once);
+    std::vector<GemmPlan> plans(stage.begin() + static_cast<std::ptrdiff_t>(begin),
+                                stage.begin() + static_cast<std::ptrdiff_t>(end));
+    for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
+    run_plans(plans, lowered.tasks);
+    if (result_.explained()) return true;
+  }
+  return false;
+}
+
+void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tasks) {
+  Task& few = tasks.front();
   std::vector<std::vector<PlanResult>> tried(stage.size());
   formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
-      const auto operands = prepared_sample.get(stage[i]);
-      if (operands) try_plan(stage[i], sample, *operands, 1, tried[i]);
+      const auto operands = few.prepared->get(stage[i]);
+      if (operands) try_plan(stage[i], few, *operands, 1, tried[i]);
     }
   });
   std::vector<PlanResult> passed;
@@ -160,14 +218,18 @@ void Search::run_stage(const std::vector<GemmPlan>& stage, const Task& all,
   if (nearest_.size() > 8) nearest_.resize(8);
   for (const PlanResult& candidate : passed) {
     if (options_.interrupted && options_.interrupted()) return;
-    if (result_.plans.size() >= options_.most_plans && result_.explained()) return;
-    const auto operands = prepared_all.get(candidate.plan);
-    const Sums sums = add_up(candidate.plan.split, candidate.plan.epilogue.compute,
-                             partial_sums(candidate.plan, *operands, all.problem, options_.threads));
-    const CodeMatrix d = finish(candidate.plan.epilogue, all.problem, sums);
-    result_.plans.push_back({candidate.plan, count_mismatches(all.d, d)});
-    std::stable_sort(result_.plans.begin(), result_.plans.end(), fewer);
-    if (result_.plans.size() > options_.most_plans) result_.plans.resize(options_.most_plans);
+    if (result_.plans.size() >= options_.most_plans && result_.plans.back().mismatches == 0) return;
+    PlanResult x = candidate;
+    for (Task& task : tasks) {
+      if (&task == &tasks.front()) continue;
+      const auto operands = task.prepared->get(x.plan);
+      const Sums sums = add_up(x.plan.split, x.plan.epilogue.compute,
+                               partial_sums(x.plan, *operands, task.problem, options_.threads));
+      x.mismatches = count_mismatches(task.d, finish(x.plan.epilogue, task.problem, sums));
+      if (x.mismatches != 0 && &task != &tasks.back()) break;
+    }
+    if (x.mismatches != 0) x.mismatches = std::max<std::int64_t>(x.mismatches, 1);
+    (x.mismatches == 0 ? result_.plans : nearest_).push_back(x);
   }
 }
 
@@ -176,48 +238,61 @@ SearchResult Search::run() {
   if (capture_.convolution) {
     using Walk = ConvolutionOrder::Walk;
     walks.clear();
-    for (const Walk walk : {Walk::rsc, Walk::crs, Walk::src}) {
+    const std::int64_t channels = capture_.convolution->c / capture_.convolution->groups;
+    walks = {{Walk::rsc, 0, 1}, {Walk::crs, 0, 1}};
+    for (const int block : {64, 32})
+      if (block < channels) walks.push_back({Walk::rsc, block, 1});
+    for (const Walk walk : {Walk::rsc, Walk::src, Walk::crs}) {
       for (const int fill : {1, 4, 8, 16, 32, 64}) {
         if (walk == Walk::crs && fill != 1) continue;
-        walks.push_back({walk, 0, fill});
-        const std::int64_t channels = capture_.convolution->c / capture_.convolution->groups;
-        for (const int block : {8, 16, 32, 64, 128})
-          if (block < channels && block % fill == 0) walks.push_back({walk, block, fill});
+        for (const int block : {0, 16, 64, 32, 8, 128}) {
+          const ConvolutionOrder order{walk, block, fill};
+          const bool known = std::find(walks.begin(), walks.end(), order) != walks.end();
+          if (!known && block < channels && block % fill == 0) walks.push_back(order);
+        }
       }
     }
   }
-  const std::int64_t side = formats::bits(capture_.d.format) <= 16 ? 16 : 8;
-  Selection2d selection;
-  struct Lowered {
-    Task all, sample;
-    std::unique_ptr<Preparations> prepared_all, prepared_sample;
-    ConvolutionOrder walk;
-  };
-  std::vector<std::unique_ptr<Lowered>> lowered;
+  std::deque<Lowered> lowered;
+  std::vector<Output> critical;
+  const bool narrow =
+      formats::bits(capture_.d.format) <= 16 && !formats::is_integer(capture_.d.format);
   for (const ConvolutionOrder& walk : walks) {
-    auto x = std::make_unique<Lowered>();
-    x->walk = walk;
-    x->all = {capture_.lowered(walk), capture_.d};
-    selection = {spread(x->all.problem.m(), side), spread(x->all.problem.n(), side)};
-    x->sample = {select(x->all.problem, selection), select(x->all.d, selection)};
-    x->prepared_all = std::make_unique<Preparations>(x->all.problem);
-    x->prepared_sample = std::make_unique<Preparations>(x->sample.problem);
-    lowered.push_back(std::move(x));
-  }
-  for (const std::vector<GemmPlan>& stage : candidates_.stages) {
-    for (const auto& x : lowered) {
-      std::vector<GemmPlan> plans = stage;
-      for (GemmPlan& plan : plans) plan.convolution = x->walk;
-      run_stage(plans, x->all, *x->prepared_all, x->sample, *x->prepared_sample);
-      if (result_.explained()) return result_;
+    Lowered& x = lowered.emplace_back();
+    x.walk = walk;
+    GemmProblem all = capture_.lowered(walk);
+    if (narrow) {
+      if (critical.empty())
+        critical = critical_outputs(all, candidates_.epilogues.front(), 240, options_.threads);
+      for (const std::size_t count : {std::size_t{12}, critical.size()}) {
+        const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
+        if (!few.empty()) x.tasks.emplace_back(select(all, few), select(capture_.d, few));
+      }
     }
+    for (const std::int64_t side : {3, 8}) {
+      if (narrow && side == 3 && !critical.empty()) continue;
+      const Selection2d selection = {spread(all.m(), side), spread(all.n(), side)};
+      x.tasks.emplace_back(select(all, selection), select(capture_.d, selection));
+    }
+    x.tasks.emplace_back(std::move(all), capture_.d);
+  }
+  // Likely walks meet every stage; the others those that are cheap.
+  const auto likely = std::min<std::size_t>(lowered.size(), 4);
+  for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
+    for (std::size_t w = 0; w < likely; ++w)
+      if (run_stage(candidates_.stages[number], lowered[w])) return result_;
+    if (number != candidates_.simple_stages) continue;
+    for (std::size_t w = likely; w < lowered.size(); ++w)
+      for (std::size_t simple = 0; simple <= number; ++simple)
+        if (run_stage(candidates_.stages[simple], lowered[w])) return result_;
   }
   if (result_.plans.empty()) {
     for (const PlanResult& near : nearest_) {
-      for (const auto& x : lowered) {
-        if (x->walk != near.plan.convolution) continue;
-        const CodeMatrix d = execute(near.plan, x->all.problem, options_.threads);
-        result_.plans.push_back({near.plan, count_mismatches(x->all.d, d)});
+      for (const Lowered& x : lowered) {
+        if (x.walk != near.plan.convolution) continue;
+        const Task& all = x.tasks.back();
+        const CodeMatrix d = execute(near.plan, all.problem, options_.threads);
+        result_.plans.push_back({near.plan, count_mismatches(all.d, d)});
       }
     }
     std::stable_sort(result_.plans.begin(), result_.plans.end(), [](const auto& x, const auto& y) {
