@@ -208,8 +208,9 @@ class Chain {
   Chain(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem, int threads)
       : plan_(plan), x_(x), problem_(problem), threads_(threads) {}
 
-  /// The accumulators after these k's, from zero.
-  Sums run(const KRanges& ranges) const {
+  /// The accumulators after these k's, from zero, or from C where the plan says so of the first.
+  Sums run(const KRanges& ranges, bool first) {
+    begins_with_c_ = first && !x_.c.empty();
     if (plan_.promotion.interval != 0) return run_promoted(ranges);
     KRanges ordered;
     for (const KRange& range : ranges) {
@@ -250,14 +251,22 @@ class Chain {
   const GemmOperands& x_;
   const GemmProblem& problem_;
   int threads_;
+  bool begins_with_c_ = false;
 };
+
+/// Elements that share a scale: as many as along K where that gives the number of scales, else
+/// as few as possible.
+std::int64_t elements_per_scale(std::int64_t elements, std::int64_t scales, std::int64_t block) {
+  const bool square = scales > 1 && block != 0 && (elements + block - 1) / block == scales;
+  return square ? block : (elements + scales - 1) / scales;
+}
 
 /// A scale as a value; 1 where there is none.
 double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
-                std::int64_t rows, std::int64_t columns) {
+                std::int64_t rows, std::int64_t columns, std::int64_t block = 0) {
   if (scales.empty()) return 1;
-  const std::int64_t per_row = (rows + scales.rows - 1) / scales.rows;
-  const std::int64_t per_column = (columns + scales.columns - 1) / scales.columns;
+  const std::int64_t per_row = elements_per_scale(rows, scales.rows, block);
+  const std::int64_t per_column = elements_per_scale(columns, scales.columns, block);
   return scalar::decoded(scales.format,
                          scales(scales.batch == 1 ? 0 : g, i / per_row, j / per_column));
 }
@@ -278,8 +287,9 @@ void Chain::promote(const Sums& partial, std::int64_t k, Sums& sums) const {
           continue;
         }
         const std::int64_t blocks = std::max<std::int64_t>(1, problem_.scale_a.columns);
-        const double a = scale_at(problem_.scale_a, g, i, block, m, blocks);
-        const double b = scale_at(problem_.scale_b, g, block, j, problem_.scale_b.rows, n);
+        const double a = scale_at(problem_.scale_a, g, i, block, m, blocks, problem_.scale_k);
+        const double b = scale_at(problem_.scale_b, g, block, j, problem_.scale_b.rows, n,
+                                  problem_.scale_k);
         switch (plan_.promotion.adder) {
           case Adder::scaled_fma: sum = scalar::fma(f, p, scalar::multiply(f, a, b), sum); break;
           case Adder::scale_a_fma: sum = scalar::fma(f, scalar::multiply(f, p, a), b, sum); break;
@@ -317,10 +327,10 @@ Sums Chain::run_row(const KRanges& ranges) const {
     MatrixProduct product;
     product.m = m;
     product.n = n;
-    const ConstMatrix sums = std::as_const(d).matrix(g);
-    product.c = sums;
-    product.d = {codes_of(row.d, d.bytes.data() + (sums.codes.data - d.bytes.data())), n, 1};
-    product.modifiers.zero_addend = true;
+    const ConstMatrix sums_so_far = std::as_const(d).matrix(g);
+    product.d = {codes_of(row.d, d.bytes.data() + (sums_so_far.codes.data - d.bytes.data())), n, 1};
+    product.modifiers.zero_addend = !begins_with_c_;
+    if (begins_with_c_) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
     for (const KRange& range : parts) {
       product.k = range.length();
       const std::int64_t begin = stored(row, range).begin;
@@ -329,6 +339,7 @@ Sums Chain::run_row(const KRanges& ranges) const {
       if (!x_.e.empty()) product.e = (gathered ? e : x_.e).matrix(g).from(0, begin);
       multiply(engine, row, product, threads_);
       product.modifiers.zero_addend = false;
+      product.c = sums_so_far;
     }
   }
   Sums sums(static_cast<std::size_t>(d.size()));
@@ -432,6 +443,10 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
     x.b = converted(problem.b, x.row->b, plan.input);
   }
   if (x.row->sparsity.group_elements != 0) compress(*x.row, x, where);
+  if (plan.epilogue.addition == Epilogue::Addition::initial) {
+    if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
+    x.c = converted(problem.c, x.row->c, {});
+  }
   return x;
 }
 
@@ -443,11 +458,13 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
                                &scaled.lanes.tile, &scaled.split.tile})
     *length *= e;
   const std::int64_t k = x.b.rows;  // filled up where pieces or loads ask for it
-  const Chain chain(scaled, x, problem, threads);
+  Chain chain(scaled, x, problem, threads);
   std::vector<Sums> parts;
   for (const KRanges& slice : divide(scaled.split, {{0, k}})) {
     std::vector<Sums> lanes;
-    for (const KRanges& lane : divide(scaled.lanes, slice)) lanes.push_back(chain.run(lane));
+    for (const KRanges& lane : divide(scaled.lanes, slice)) {
+      lanes.push_back(chain.run(lane, parts.empty() && lanes.empty()));
+    }
     parts.push_back(add_up(plan.lanes, plan.epilogue.compute, std::move(lanes)));
   }
   return parts;
@@ -485,8 +502,9 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
 CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sums) {
   const std::int64_t m = problem.m(), n = problem.n();
   const Format f = e.compute;
-  const double alpha = scalar::rounded(f, e.alpha), beta = scalar::rounded(f, e.beta);
-  const bool has_c = !problem.c.empty() && e.beta != 0, has_bias = !problem.bias.empty();
+  const bool initial = e.addition == Epilogue::Addition::initial;
+  const double alpha = initial ? 1 : scalar::rounded(f, e.alpha), beta = scalar::rounded(f, e.beta);
+  const bool has_c = !initial && !problem.c.empty() && e.beta != 0, has_bias = !problem.bias.empty();
   const bool scaled = problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty());
   const auto number = [&](const CodeMatrix& from, std::int64_t g, std::int64_t i, std::int64_t j) {
     return scalar::rounded(f, scalar::decoded(from.format, from(from.batch == 1 ? 0 : g, i, j)));
@@ -522,8 +540,9 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sum
           x = scalar::add(f, scalar::rounded(e.output, scalar::multiply(f, factor, x)),
                           scalar::multiply(f, weight, c));
           break;
+        case Epilogue::Addition::initial: break;  // a bias beside it is added below
       }
-      if (has_c && has_bias) x = scalar::add(f, x, number(problem.bias, g, 0, j));
+      if ((has_c || initial) && has_bias) x = scalar::add(f, x, number(problem.bias, g, 0, j));
     } else {
       x = scalar::multiply(f, factor, x);
     }

@@ -17,7 +17,7 @@ struct GemmOperands {
   Format sum{};                          ///< of the unit's accumulator
   std::int64_t unit_k = 1;               ///< products of one instruction
   std::int64_t expansion = 1;            ///< products of pieces for each element of K
-  CodeMatrix a, b, e;
+  CodeMatrix a, b, e, c;  ///< c: where the chain begins with it
   std::vector<double> a_values, b_values;  ///< of a multiply-add instead
 };
 

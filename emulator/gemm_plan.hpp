@@ -101,6 +101,7 @@ struct Epilogue {
     fma_addend,   ///< fma(beta, c, alpha * accumulator)
     separate,     ///< alpha * accumulator + addend
     rounded,      ///< round(alpha * accumulator) + addend, rounded to D's format first
+    initial,      ///< the first chain begins with c instead of zero; alpha and beta are not used
   };
   enum class Scales : std::uint8_t {
     joint,     ///< alpha * (scale_a * scale_b), once

@@ -36,10 +36,11 @@ constexpr Words<Adder, 5> adders = {{{Adder::add, "add"},
 using Walk = ConvolutionOrder::Walk;
 constexpr Words<Walk, 3> walks = {{{Walk::rsc, "rsc"}, {Walk::crs, "crs"}, {Walk::src, "src"}}};
 using Addition = Epilogue::Addition;
-constexpr Words<Addition, 4> additions = {{{Addition::fma_product, "fma_product"},
+constexpr Words<Addition, 5> additions = {{{Addition::fma_product, "fma_product"},
                                            {Addition::fma_addend, "fma_addend"},
                                            {Addition::separate, "separate"},
-                                           {Addition::rounded, "rounded"}}};
+                                           {Addition::rounded, "rounded"},
+                                           {Addition::initial, "initial"}}};
 using Scales = Epilogue::Scales;
 constexpr Words<Scales, 3> scale_orders = {
     {{Scales::joint, "joint"}, {Scales::a_then_b, "a_then_b"}, {Scales::b_then_a, "b_then_a"}}};

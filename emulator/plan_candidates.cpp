@@ -141,7 +141,10 @@ class Deals {
           key += std::to_string(range.begin) + "-" + std::to_string(range.end) + ",";
       }
     }
-    key += plan.promotion.interval < k_ ? "p" + std::to_string(plan.promotion.interval) : "";
+    const bool adds = plan.promotion.adder == Promotion::Adder::add;
+    if (!adds || plan.promotion.interval < k_)
+      key += "p" + std::to_string(plan.promotion.interval) + "/" +
+             std::to_string(static_cast<int>(plan.promotion.adder));
     key += "l" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" +
            std::to_string(plan.loads.take);
     key += "r" + std::to_string(plan.residue_first);
@@ -229,6 +232,17 @@ Candidates candidates_for(const GemmCapture& capture) {
     }
     return plans;
   };
+  const auto scaled_blocks = [&] {
+    std::vector<GemmPlan> plans;
+    using Adder = Promotion::Adder;
+    for (const Adder adder : {Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma,
+                              Adder::scale_b_fma}) {
+      GemmPlan plan;
+      plan.promotion = {capture.problem.scale_k, adder};
+      plans.push_back(plan);
+    }
+    return plans;
+  };
   const auto split = [&] {
     std::vector<GemmPlan> plans;
     for (const Partition& p : splits(k)) {
@@ -293,6 +307,8 @@ Candidates candidates_for(const GemmCapture& capture) {
   const std::vector<UnitChoice> likely(units.begin(), units.begin() + 1);
   if (units.size() == 1 && formats::is_integer(capture.problem.a.format)) {
     add_stage(result, units, deals, whole);
+  } else if (capture.problem.scale_k != 0) {
+    add_stage(result, units, deals, scaled_blocks);
   } else {
     if (narrow && capture.metadata.contains("fast_accumulation") &&
         capture.metadata.at("fast_accumulation") == "false")
@@ -341,8 +357,12 @@ Candidates candidates_for(const GemmCapture& capture) {
       e.addition = addition;
       e.scales = scales;
       if ((has_addend || addition == Addition::fma_product) &&
-          (scaled || scales == Epilogue::Scales::joint))
+          (scaled || scales == Epilogue::Scales::joint)) {
         result.epilogues.push_back(e);
+        if (d != formats::fp16) continue;
+        result.epilogues.push_back(e);
+        result.epilogues.back().compute = formats::fp16;
+      }
     }
   }
   return result;
