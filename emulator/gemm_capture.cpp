@@ -213,14 +213,17 @@ GemmCapture make_gemm_capture(formats::TensorFile file, const std::string& where
   capture.metadata = file.metadata;
   capture.alpha = reader.number("alpha", 1);
   capture.tf32 = reader.text("math_mode") == "tf32";
-  if (capture.kind == "gemm") {
+  if (capture.kind == "gemm" || capture.kind == "instruction") {
+    for (const char* name : {"e", "a_scale", "b_scale"})
+      if (reader.find(name) != nullptr)
+        throw Error(where, "sparse and block-scaled instructions are not searched; verify them");
     read_product(reader, capture, where);
     capture.beta = reader.number("beta", capture.problem.c.empty() ? 0 : 1);
   } else if (capture.kind == "conv2d") {
     read_convolution(reader, capture);
   } else {
     throw Error(where, "kind " + formats::in_quotes(capture.kind) + " is no library call",
-                "gemm, conv2d");
+                "gemm, conv2d, instruction");
   }
   return capture;
 }

@@ -10,9 +10,10 @@
 
 namespace guardbit::emulator {
 
-/// What a library answered: a capture of kind `gemm` or `conv2d`.
+/// What a library answered: a capture of kind `gemm` or `conv2d`; or many executions of one
+/// instruction, as a batch of products whose chains begin with C.
 struct GemmCapture {
-  std::string path, kind, arch;
+  std::string path, kind, arch;  ///< kind: gemm, conv2d or instruction
   std::map<std::string, std::string> metadata;
   GemmProblem problem;                     ///< of kind gemm
   std::optional<Convolution> convolution;  ///< then `problem` holds a and b as one row each

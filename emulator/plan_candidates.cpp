@@ -51,7 +51,8 @@ int preference(const MatrixInstruction& row) {
 
 /// Rows of the machine that multiply these formats, one of each arithmetic, the likely first.
 std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
-                                               const Format& b, bool sparse) {
+                                               const Format& b, bool sparse,
+                                               const Format* d = nullptr) {
   std::vector<const MatrixInstruction*> rows;
   for (const MatrixInstruction& row : catalogue()) {
     const bool is_sparse = row.sparsity.group_elements != 0;
@@ -59,7 +60,7 @@ std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Form
       continue;
     if (std::string_view(row.name).find("satfinite") != std::string_view::npos) continue;
     if (is_sparse && row.sparsity.chunk != 1) continue;
-    if (row.c != row.d) continue;
+    if (row.c != row.d || (d != nullptr && row.d != *d)) continue;
     rows.push_back(&row);
   }
   // FP32 sums before others, preferred families, then the longest instruction.
@@ -206,10 +207,41 @@ void add_stage(Candidates& candidates, const std::vector<UnitChoice>& units, Dea
   candidates.stages.push_back(std::move(stage));
 }
 
+/// An instruction that no row is known for: every row of every machine that multiplies these
+/// formats, its own machine's first.
+Candidates instruction_candidates(const GemmCapture& capture, const std::string& arch) {
+  Candidates result;
+  std::vector<GemmPlan> stage;
+  std::vector<std::string> pages = {arch};
+  for (const Arch& machine : architectures())
+    if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
+  const GemmProblem& x = capture.problem;
+  for (const std::string& page : pages) {
+    for (const MatrixInstruction* row : rows_for(page, x.a.format, x.b.format, false, &capture.d.format))
+      stage.push_back({{page, std::string(std::string_view(row->name))}, {}, {}, {}, 0, {}, {}, {}, {}});
+    if (x.a.format != formats::fp32) continue;
+    for (const MatrixInstruction* row :
+         rows_for(page, formats::tf32, formats::tf32, false, &capture.d.format))
+      stage.push_back({{page, std::string(std::string_view(row->name))},
+                       {Rounding::toward_zero, 1, 1}, {}, {}, 0, {}, {}, {}, {}});
+  }
+  result.stages.push_back(std::move(stage));
+  result.orders = {SumOrder::ascending};
+  result.workspaces = {formats::fp32};
+  Epilogue e;
+  e.addition = Epilogue::Addition::initial;
+  e.output = e.compute = capture.d.format;
+  result.epilogues = {e};
+  return result;
+}
+
 }  // namespace
 
 Candidates candidates_for(const GemmCapture& capture) {
   Candidates result;
+  if (capture.kind == "instruction")
+    return instruction_candidates(capture,
+                                  std::string(require_page(capture.arch, capture.path)));
   const std::string arch(require_page(capture.arch, capture.path));
   const std::vector<UnitChoice> units = units_for(capture, arch);
   const std::int64_t k = capture.convolution

@@ -294,7 +294,7 @@ Diagnosis Comparer::run() {
   result.area_count = std::ssize(result.areas);
   if (result.areas.size() > most_areas) result.areas.resize(most_areas);
   // Scattered over most of the result: the plan is wrong, not a part of the result.
-  const bool everywhere = result.mismatches * 10 > result.outputs || result.area_count > 64;
+  const bool everywhere = result.mismatches * 2 > result.outputs || result.area_count > 64;
   if (everywhere) {
     result.findings.push_back(result.largest_distance <= 1024
                                   ? "differences of a few ulp all over: the order or precision of "

@@ -150,7 +150,8 @@ class Search {
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   /// Is there a plan that fails in so few places that the result is damaged rather than another's?
   bool is_nearly_explained() const {
-    return !close_.empty() && close_.front().mismatches * 32 <= capture_.outputs();
+    const int part = formats::bits(capture_.d.format) > 16 ? 4 : 8;
+    return !close_.empty() && close_.front().mismatches * part <= capture_.outputs();
   }
   std::int64_t count_on(std::deque<Task>& tasks, const GemmPlan& plan,
                         std::int64_t tolerated) const;
