@@ -148,13 +148,13 @@ class Search {
     std::deque<Task> tasks;  ///< more and more outputs, all of them last
   };
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
-  /// Is there a plan that fails in so few places that the result is damaged rather than another's?
-  bool is_nearly_explained() const {
-    const int part = formats::bits(capture_.d.format) > 16 ? 4 : 8;
-    return !close_.empty() && close_.front().mismatches * part <= capture_.outputs();
-  }
-  std::int64_t count_on(std::deque<Task>& tasks, const GemmPlan& plan,
-                        std::int64_t tolerated) const;
+  /// A plan that nearly passes: mismatches on all outputs, and on the last sample before them.
+  struct Close {
+    PlanResult result;
+    std::int64_t on_sample = 0, sample_size = 1;
+  };
+  bool is_nearly_explained() const;
+  Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
   void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
                 std::vector<PlanResult>& results) const;
@@ -164,7 +164,7 @@ class Search {
   Candidates candidates_;
   SearchResult result_;
   std::vector<PlanResult> nearest_;  ///< on the sample
-  std::vector<PlanResult> close_;    ///< on all outputs, of plans that nearly pass the samples
+  std::vector<Close> close_;
 };
 
 /// Every ending of a main loop on one task.
@@ -236,7 +236,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
     if (options_.interrupted && options_.interrupted()) return;
     if (result_.plans.size() >= options_.most_plans) return;
     PlanResult x = candidate;
-    x.mismatches = count_on(tasks, x.plan, 0);
+    x = count_on(tasks, x.plan, 0).result;
     (x.mismatches == 0 ? result_.plans : nearly).push_back(x);
   }
   if (result_.explained()) return;
@@ -244,16 +244,31 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
   if (nearly.size() > 64) nearly.resize(64);
   for (PlanResult& x : nearly) {
     if (close_.size() >= 16 || (options_.interrupted && options_.interrupted())) break;
-    const std::int64_t mismatches = count_on(tasks, x.plan, 4);
-    if (mismatches >= 0) close_.push_back({x.plan, mismatches});
+    const Close close = count_on(tasks, x.plan, 4);
+    if (close.result.mismatches >= 0) close_.push_back(close);
   }
-  std::stable_sort(close_.begin(), close_.end(), fewer);
+  std::stable_sort(close_.begin(), close_.end(), [](const Close& x, const Close& y) {
+    return x.result.mismatches < y.result.mismatches;
+  });
+}
+
+/// Is there a plan that fails in so few places that the result is damaged rather than another
+/// plan's? Where D is narrow, another plan fails in few places, too, but in those that the sample
+/// picks as critical; damage does not choose them.
+bool Search::is_nearly_explained() const {
+  if (close_.empty()) return false;
+  const Close& x = close_.front();
+  const std::int64_t outputs = capture_.outputs(), mismatches = x.result.mismatches;
+  if (formats::bits(capture_.d.format) > 16) return mismatches * 4 <= outputs;
+  return mismatches * 8 <= outputs &&
+         x.on_sample * outputs <= 4 * mismatches * x.sample_size;
 }
 
 /// Mismatches of a plan among all outputs. It is given up, as -1 (or 1, where nothing is
 /// `tolerated`), once more than that part of a sample fails.
-std::int64_t Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
-                              std::int64_t tolerated) const {
+Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
+                               std::int64_t tolerated) const {
+  Close close{{plan, 0}, 0, 1};
   for (Task& task : tasks) {
     if (&task == &tasks.front()) continue;
     const auto operands = task.prepared->get(plan);
@@ -261,11 +276,18 @@ std::int64_t Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
                              partial_sums(plan, *operands, task.problem, options_.threads));
     const std::int64_t mismatches =
         count_mismatches(task.d, finish(plan.epilogue, task.problem, sums));
-    if (&task == &tasks.back()) return mismatches;
-    if (tolerated == 0 && mismatches != 0) return 1;
-    if (tolerated != 0 && mismatches * tolerated > task.d.size()) return -1;
+    close.result.mismatches = mismatches;
+    if (&task == &tasks.back()) return close;
+    if (&task == &tasks[1]) {
+      close.on_sample = mismatches;
+      close.sample_size = task.d.size();
+    }
+    if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
+    if (tolerated == 0 && mismatches != 0) return close;
+    if (tolerated != 0 && mismatches * tolerated > task.d.size()) close.result.mismatches = -1;
+    if (close.result.mismatches < 0) return close;
   }
-  return 0;
+  return close;
 }
 
 SearchResult Search::run() {
@@ -323,7 +345,8 @@ SearchResult Search::run() {
       for (std::size_t simple = 0; simple <= number; ++simple)
         if (run_stage(candidates_.stages[simple], lowered[w])) return result_;
   }
-  if (result_.plans.empty()) result_.plans = close_;
+  if (result_.plans.empty())
+    for (const Close& x : close_) result_.plans.push_back(x.result);
   if (result_.plans.empty()) {
     for (const PlanResult& near : nearest_) {
       for (const Lowered& x : lowered) {

@@ -5,6 +5,7 @@
 // a host makes the same ones again. Words are as registers hold them (words.hpp).
 //
 //   a [T, M, stored K], b [T, K, N], c [T, M, N], e [T, M, stored K] (sparse A only)
+//   a_scale [T, M, scales], b_scale [T, scales, N] (block-scaled kinds only)
 
 #include <cstdint>
 
@@ -250,6 +251,21 @@ constexpr std::uint64_t c_word(const InputShape& x, InputFamily family, std::uin
   if (x.kind != InputKind::floating) return integer_c(x, family, stream_key(family, seed), t, i, j);
   Draw draw(stream_key(family, seed), t, Place::c, i * x.n + j);
   return floating_c(x, family, seed, t, i, j, draw);
+}
+
+/// Word of a scale: `index` is its place among those of one operand and execution. Around one, so
+/// that the families keep what they aim at; far from it where they aim at nothing.
+constexpr std::uint64_t scale_word(const InputShape& x, InputFamily family, std::uint64_t seed,
+                                   std::int64_t t, Place place, int index) {
+  Draw draw(stream_key(family, seed), t, place, index);
+  const bool specials = family == InputFamily::many_specials || family == InputFamily::one_special;
+  if (family == InputFamily::raw_bits || (specials && draw.chance(4)))
+    return draw.take(8) & x.scale.mask;
+  if (family == InputFamily::sparse_zeros && draw.chance(16)) return 0;
+  const bool far = family == InputFamily::finite_bits || family == InputFamily::wide_exponents;
+  const int reach = far ? 40 : 3;
+  const int exponent = draw.between(-reach, reach);
+  return word_with_exponent(x.scale, false, exponent, draw.take(x.scale.fraction_bits));
 }
 
 }  // namespace guardbit::gpu

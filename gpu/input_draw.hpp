@@ -20,7 +20,7 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
 }
 
 /// What a number is drawn for; each has its own places.
-enum class Place : std::uint8_t { a, b, c, position, tile, row, column, unit };
+enum class Place : std::uint8_t { a, b, c, position, tile, row, column, unit, a_scale, b_scale };
 
 /// Bits for one place, as many as asked for.
 class Draw {

@@ -46,6 +46,8 @@ InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixI
   x.b = operand_words(row.b);
   x.c = operand_words(row.c);
   x.d = operand_words(row.d);
+  if (row.scale.count != 0) x.scale = operand_words(row.scale.format);
+  x.scales = row.scale.count;
   x.m = row.m;
   x.n = row.n;
   x.k = row.k;

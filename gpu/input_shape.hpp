@@ -52,7 +52,8 @@ InputKind input_kind(const TensorCoreInstruction& row);
 /// data, handed to kernels by value.
 struct InputShape {
   InputKind kind = InputKind::floating;
-  OperandWords a, b, c, d;
+  OperandWords a, b, c, d, scale;
+  int scales = 0;  ///< of a row of A and a column of B; 0 without block scales
   int m = 0, n = 0, k = 0, stored_k = 0;
   int stored_k_bits = 0;  ///< that number the stored values of a row
 

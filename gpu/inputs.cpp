@@ -92,6 +92,14 @@ void fill_execution(Batch& batch, int execution, const InputShape& x, InputFamil
   for (int k = 0; k < x.k; ++k)
     for (int j = 0; j < x.n; ++j)
       batch.b[element_index(x.k, x.n, execution, k, j)] = b_word(x, family, seed, t, k, j);
+  const auto fill = [&](std::vector<std::uint64_t>& scales, Place place, int lines) {
+    const int count = lines * x.scales;
+    for (int i = 0; i < count; ++i)
+      scales[static_cast<std::size_t>(execution * count + i)] =
+          scale_word(x, family, seed, t, place, i);
+  };
+  fill(batch.a_scale, Place::a_scale, x.m);
+  fill(batch.b_scale, Place::b_scale, x.n);
 }
 
 Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
@@ -101,7 +109,6 @@ Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_
   for (int t = 0; t < executions; ++t) {
     const auto count = static_cast<int>(list.size());
     fill_execution(batch, t, x, list[static_cast<std::size_t>(t % count)].family, seed, t / count);
-    fill_scales(row, batch, t, seed, t);
   }
   return batch;
 }
@@ -110,10 +117,7 @@ Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, s
                          std::int64_t first, int executions) {
   Batch batch(row, executions);
   const InputShape x = input_shape(row);
-  for (int t = 0; t < executions; ++t) {
-    fill_execution(batch, t, x, family, seed, first + t);
-    fill_scales(row, batch, t, seed, first + t);
-  }
+  for (int t = 0; t < executions; ++t) fill_execution(batch, t, x, family, seed, first + t);
   return batch;
 }
 

@@ -4,6 +4,7 @@
 
 #include "emulator/catalogue.hpp"
 #include "formats/error.hpp"
+#include "gpu/host_model.hpp"
 
 namespace guardbit::gpu {
 

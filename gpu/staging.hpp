@@ -17,9 +17,13 @@ struct WordTable {
   std::vector<std::int32_t> elements;  ///< [words][per_word]
 };
 
+/// Does every element lie in a place of its own width within a word? FP6 and FP4 of tcgen05 in
+/// shared memory do not: those are packed sixteen by sixteen.
+bool lies_in_words(const std::vector<std::int64_t>& offsets, int element_bits, int padding = 0);
+
 /// `offsets` holds one bit offset per element, `bytes` is the image's size, a multiple of 4.
 /// Elements have `element_bits` with the `padding` below them and whatever is above. formats::Error
-/// where they do not: FP6 and FP4 of tcgen05 in shared memory, packed sixteen by sixteen.
+/// unless `lies_in_words`.
 WordTable invert(const std::vector<std::int64_t>& offsets, int bytes, int element_bits,
                  int padding = 0);
 

@@ -2,9 +2,9 @@
 """Prints docs/HARDWARE.md from the JSON records of runs on hardware.
 
 usage: hardware_page.py RECORD_OR_FOLDER_OF_RECORDS...
-       hardware_page.py --fold RECORD_OF_VALIDATE
+       hardware_page.py --fold RECORD_OF_VALIDATE...
 
---fold prints the record with the rows of one name up to M and N added up, as docs/hardware/ keeps it. A record is what `guardbit gpu probe-questions`, `validate`, `convert` and `gemm` write; its kind shows in its keys.
+--fold prints one record of runs on the same device, the rows of one name up to M and N added up, as docs/hardware/ keeps it. A record is what `guardbit gpu probe-questions`, `validate`, `convert` and `gemm` write; its kind shows in its keys.
 Kinds and keys that are not there are left out of the page.
 """
 import collections
@@ -278,13 +278,14 @@ def validation_section(record):
         seconds = entry["seconds"]
         rows.append([f"{unit} k{k} {types}", entry["forms"], "<br>".join(entry["sass"]), count(entry["outputs"]),
                      len(entry["inputs"]), count(entry["mismatches"]), coverage_text(entry["events"]),
-                     rate(entry["outputs"], seconds["tensor_core"]), rate(entry["outputs"], seconds["model"])])
+                     rate(entry["outputs"], seconds["tensor_core"]), rate(entry["outputs"], seconds["model"]),
+                     rate(entry["outputs"], seconds["plain_fma"])])
     total = record.get("total", {})
     text = ("## Every instruction against the model\n\n`guardbit gpu validate` makes inputs on the device, runs the "
             "instruction and the model there, and compares all bits. A row is one PTX name up to M and N; its forms are the "
             "shapes and operand choices compared. Coverage counts the events of the arithmetic (bits cut, carries, "
             "subnormal results, overflows, each cause of zero and NaN) that the inputs reached. Rates are 10^9 outputs a "
-            "second.\n\n")
+            "second; the last one is that of a plain kernel of FP32 multiply-adds on the same dot products.\n\n")
     if total:
         text += f"In all {count(total.get('outputs', 0))} outputs, {count(total.get('mismatches', 0))} mismatches"
         text += f", {total['seconds']:.0f} s.\n\n" if isinstance(total.get("seconds"), (int, float)) else ".\n\n"
@@ -292,7 +293,7 @@ def validation_section(record):
     if inputs:
         text += "Families of inputs: " + ", ".join(inputs) + ".\n\n"
     return text + table(["instruction", "forms", "machine code", "outputs", "families", "mismatches", "coverage",
-                         "tensor core", "model"], rows, "lrlrrrlrr") + "\n"
+                         "tensor core", "model", "plain FMA"], rows, "lrlrrrlrrr") + "\n"
 
 
 def conversions_section(record):
@@ -347,23 +348,59 @@ writes the records. `guardbit gpu probe-questions --model sm_80` lets a model an
 """
 
 
-def main():
-    if sys.argv[1] == "--fold":
-        print(json.dumps(folded_validation(json.loads(pathlib.Path(sys.argv[2]).read_text())), indent=None,
-                         separators=(",", ":")).replace('{"name":"', '\n{"name":"'))
-        return
+class BadRecord(Exception):
+    pass
+
+
+def read_record(path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BadRecord(f"{path}: is no JSON record: {error}") from error
+
+
+def joined_validations(paths):
+    """One record: the first one's provenance, everybody's rows, the totals added up."""
+    records = [read_record(path) for path in paths]
+    for path, record in zip(paths, records):
+        if not all("variant" in row for row in record.get("rows", [{}])):
+            raise BadRecord(f"{path}: is no record of `guardbit gpu validate`, or folded already")
+        if record["device"] != records[0]["device"]:
+            raise BadRecord(f"{path}: is of another device than {paths[0]}")
+    total = collections.Counter()
+    for record in records:
+        total.update({key: record["total"][key] for key in ("outputs", "mismatches", "seconds")})
+    return {**records[0], "rows": [row for record in records for row in record["rows"]], "total": dict(total)}
+
+
+def page(arguments):
     paths = []
-    for argument in map(pathlib.Path, sys.argv[1:]):
+    for argument in map(pathlib.Path, arguments):
         paths += sorted(argument.glob("*.json")) if argument.is_dir() else [argument]
-    records = [(path.name, json.loads(path.read_text())) for path in paths]
-    print(INTRODUCTION)
-    print(provenance(records))
+    records = [(path.name, read_record(path)) for path in paths]
+    text = INTRODUCTION + "\n" + provenance(records) + "\n"
     for key, section in SECTIONS:
         for _, record in records:
             if key in record:
-                print(section(record), end="")
-    print(AGAIN, end="")
+                text += section(record)
+    return text + AGAIN
+
+
+def main():
+    arguments = sys.argv[1:]
+    fold = arguments[:1] == ["--fold"]
+    if len(arguments) < (2 if fold else 1):
+        raise BadRecord("hardware_page.py: needs records; usage: hardware_page.py [--fold] RECORD...")
+    if not fold:
+        print(page(arguments), end="")
+        return
+    record = folded_validation(joined_validations([pathlib.Path(path) for path in arguments[1:]]))
+    print(json.dumps(record, indent=None, separators=(",", ":")).replace('{"name":"', '\n{"name":"'))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BadRecord as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)

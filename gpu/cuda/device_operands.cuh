@@ -26,9 +26,11 @@ __device__ inline void store_element(const DeviceElements& x, std::size_t index,
 /// The unit's own result of output (i N + j = `output`) of execution `t`.
 __device__ inline std::uint64_t load_result(const DeviceResults& results, int result_bits,
                                             std::int64_t t, int output, int outputs) {
-  const auto slot = static_cast<int>(t % results.executions_per_image);
-  const std::int64_t image = t / results.executions_per_image;
-  const std::int64_t byte = image * results.bytes + results.offsets[slot * outputs + output] / 8;
+  const auto each = static_cast<std::uint32_t>(results.executions_per_image);
+  const std::uint32_t image = static_cast<std::uint32_t>(t) / each;  // 64 bits would be slow
+  const auto slot = static_cast<int>(static_cast<std::uint32_t>(t) - image * each);
+  const std::int64_t byte =
+      std::int64_t{image} * results.bytes + results.offsets[slot * outputs + output] / 8;
   const char* const at = static_cast<const char*>(results.images) + byte;
   if (result_bits == 16) return *reinterpret_cast<const std::uint16_t*>(at);
   if (result_bits == 32) return *reinterpret_cast<const std::uint32_t*>(at);

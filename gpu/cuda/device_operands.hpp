@@ -12,10 +12,10 @@ struct DeviceElements {
 };
 
 /// `executions` executions of one instruction in device memory, as words (words.hpp), row-major:
-/// a and e [T,M,stored K], b [T,K,N], c [T,M,N].
+/// a and e [T,M,stored K], b [T,K,N], c [T,M,N], a_scale [T,M,scales], b_scale [T,scales,N].
 struct DeviceOperands {
   std::int64_t executions = 0;
-  DeviceElements a, b, c, e;
+  DeviceElements a, b, c, e, a_scale, b_scale;
 };
 
 /// Where the results of a device's matrix unit lie: images of `bytes` bytes, of

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "emulator/kernels/block_sum.hpp"
+#include "emulator/dot.hpp"
 #include "formats/catalogue.hpp"
+#include "gpu/cuda/fused_model.hpp"
 #include "gpu/cuda/model_launch.cuh"
 
 namespace guardbit::gpu {
@@ -11,19 +12,17 @@ namespace {
 
 using formats::Kind;
 
-/// An operand in shared memory: for fused blocks and integers its signed significand and the
-/// exponent that the unit aligns by, for FP64 its code.
+/// An operand in shared memory: a number of few bits as its signed significand and the exponent of
+/// its leading bit's place, an FP64 as its code.
 struct Factor {
   std::int32_t significand;
   std::int32_t exponent;
 };
 
 /// The exponent of a zero never wins a maximum, that of an infinity or a NaN always does, even
-/// beside a zero. A negative zero lies one below, for the chains, which see its sign. (That a zero
-/// product then does not contribute e0 to E changes nothing: see emulator/kernels/factors.hpp.)
+/// beside a zero. A negative zero lies one below: the chains see its sign.
 constexpr int zero_exponent = -(1 << 20);
 constexpr int special_exponent = 1 << 24;
-constexpr int largest_finite_exponent = 1 << 22;
 
 __device__ Factor make_factor(const Step& step, const Format& stored, std::uint64_t code) {
   if (formats::bits(stored) == 64)
@@ -53,138 +52,6 @@ struct Line {
   __device__ Factor left(int at) const { return a[at]; }
   __device__ Factor right(int at) const { return b[(Sparse ? k_of[at] : at) * columns]; }
 };
-
-template <bool Sparse>
-__device__ __noinline__ std::uint64_t special_block(const AccumulatorSpec& spec,
-                                                    const AccumulatorFormat& result,
-                                                    const Line<Sparse>& line, int begin, int end,
-                                                    const Addend& addend, bool addend_is_nan) {
-  SpecialSum specials;
-  if (addend.special)
-    specials.include({addend_is_nan ? Kind::nan : Kind::infinity, addend.negative, 0, 0, false});
-  for (int at = begin; at < end; ++at) {
-    const Factor x = line.left(at), y = line.right(at);
-    if (x.exponent != special_exponent && y.exponent != special_exponent) continue;
-    // A NaN and a zero have no sign here: either makes the product a NaN.
-    const bool is_nan = x.significand == 0 || y.significand == 0;
-    specials.include({is_nan ? Kind::nan : Kind::infinity,
-                      (x.significand < 0) != (y.significand < 0), 0, 0, false});
-  }
-  return encode_result(spec, result.format, specials.value());
-}
-
-/// One block of a fused sum: NUMERICS 1.1 with the products of `Length` positions in registers (any
-/// number of positions, 0, leaves them in shared memory).
-template <int Length, bool Sparse>
-class FusedBlock {
- public:
-  __device__ FusedBlock(const Line<Sparse>& line, int first, int last)
-      : line_(line), first_(first), last_(last) {
-#pragma unroll
-    for (int i = 0; i < Length; ++i) {
-      const Factor x = line.left(first + i), y = line.right(first + i);
-      products_[i] = x.significand * y.significand;
-      exponents_[i] = x.exponent + y.exponent;
-    }
-  }
-
-  __device__ int largest_exponent() const {
-    int largest = zero_exponent;
-    for_each([&](int, int exponent) { largest = max(largest, exponent); });
-    return largest;
-  }
-
-  /// The products cut to multiples of 2^(largest - F), added; a product has `left` fewer fraction
-  /// bits than F. Eight terms below 2^(F + 2) fit 31 bits up to F = 26.
-  __device__ std::int64_t aligned_sum(int largest, int kept_bits, int left) const {
-    std::int64_t sum = 0;
-    if (kept_bits <= 26) {
-      std::int32_t part = 0;
-      int count = 0;
-      for_each([&](int product, int exponent) {
-        const auto term = static_cast<std::int32_t>(
-            (static_cast<std::uint32_t>(abs(product)) << left) >> min(largest - exponent, 31));
-        part += product < 0 ? -term : term;
-        if (++count % 8 == 0) {
-          sum += part;
-          part = 0;
-        }
-      });
-      return sum + part;
-    }
-    for_each([&](int product, int exponent) {
-      const auto magnitude = static_cast<std::uint64_t>(static_cast<std::uint32_t>(abs(product)));
-      const auto term =
-          static_cast<std::int64_t>((magnitude << left) >> min(largest - exponent, 63));
-      sum += product < 0 ? -term : term;
-    });
-    return sum;
-  }
-
- private:
-  template <class Visit>
-  __device__ void for_each(Visit visit) const {
-    if constexpr (Length != 0) {
-#pragma unroll
-      for (int i = 0; i < Length; ++i) visit(products_[i], exponents_[i]);
-    } else {
-      for (int at = first_; at < last_; ++at) {
-        const Factor x = line_.left(at), y = line_.right(at);
-        visit(x.significand * y.significand, x.exponent + y.exponent);
-      }
-    }
-  }
-
-  const Line<Sparse>& line_;
-  int first_, last_;
-  int products_[Length == 0 ? 1 : Length], exponents_[Length == 0 ? 1 : Length];
-};
-
-template <int Length, bool Sparse>
-__device__ std::uint64_t fused_block(const AccumulatorSpec& spec, const Line<Sparse>& line,
-                                     int first, int last, int fraction_bits,
-                                     const AccumulatorFormat& addend_format,
-                                     const AccumulatorFormat& result, std::uint64_t code) {
-  const int kept = spec.kept_fraction_bits;
-  const FusedBlock<Length, Sparse> block(line, first, last);
-  const int products = block.largest_exponent();
-  const Addend c = decode_addend(addend_format, code, spec.min_exponent);
-  if (products > largest_finite_exponent || c.special) {
-    const bool addend_is_nan = (code & addend_format.magnitude) > addend_format.infinity;
-    return special_block(spec, result, line, first, last, c, addend_is_nan);
-  }
-  const int largest = max(products, c.exponent);
-  std::int64_t sum = block.aligned_sum(largest, kept, kept - fraction_bits);
-  const int down = largest - kept - (c.exponent - addend_format.format.fraction_bits);
-  const std::uint64_t magnitude = down >= 0 ? c.magnitude >> min(63, down) : c.magnitude << -down;
-  sum += c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-  if (encode_normal_sum(spec, result, sum, largest - kept, code)) return code;
-  return encode_result(spec, result.format, fixed_point(sum, largest - kept));
-}
-
-template <bool Sparse>
-__device__ std::uint64_t fused_blocks(const AccumulatorSpec& spec, const Line<Sparse>& line,
-                                      int begin, int end, int fraction_bits,
-                                      AccumulatorFormat addend_format,
-                                      const AccumulatorFormat& result, std::uint64_t code) {
-  const int length = spec.terms == 0 ? end - begin : spec.terms;
-  for (int first = begin; first < end; first += length) {
-    const int last = min(first + length, end);
-    const auto block = [&](auto size) {
-      constexpr int Length = decltype(size)::value;
-      return fused_block<Length>(spec, line, first, last, fraction_bits, addend_format, result,
-                                 code);
-    };
-    switch (last - first) {
-      case 4: code = block(std::integral_constant<int, 4>{}); break;
-      case 8: code = block(std::integral_constant<int, 8>{}); break;
-      case 16: code = block(std::integral_constant<int, 16>{}); break;
-      default: code = block(std::integral_constant<int, 0>{}); break;
-    }
-    addend_format = result;
-  }
-  return code;
-}
 
 __device__ float fp32_of(const Factor& x, int fraction_bits) {
   if (x.exponent == special_exponent)
@@ -263,9 +130,7 @@ __device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step
     case Summation::fma_chain:
       if (formats::bits(step.result) == 64) return fp64_chain(spec, line, begin, end, addend.code);
       return fp32_chain(line, begin, end, a.fraction_bits, b.fraction_bits, addend.code);
-    default:
-      return fused_blocks(spec, line, begin, end, a.fraction_bits + b.fraction_bits,
-                          {addend.format, spec}, {step.result, spec}, addend.code);
+    default: return 0;  // not accepted
   }
 }
 
@@ -399,21 +264,12 @@ bool step_accepted(const MatrixInstruction& row, const Step& step) {
              spec.result == Rounding::nearest_even && spec.nan == NanPolicy::all_ones &&
              spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
              (step.addend != Source::c || row.c == formats::fp32);
-    case Summation::fused: break;
     default: return false;
   }
-  const int fraction_bits = a.fraction_bits + b.fraction_bits;
-  return row.scale.count == 0 && spec.exact_group == 1 && spec.alignment == Rounding::toward_zero &&
-         spec.kept_fraction_bits >= fraction_bits && spec.kept_fraction_bits <= 40 &&
-         formats::precision(a) + formats::precision(b) <= 30 &&
-         (spec.result == Rounding::toward_zero || spec.result == Rounding::nearest_even) &&
-         spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
-         step.result.specials == formats::Specials::ieee && formats::bits(step.result) <= 32;
 }
 
-}  // namespace
-
-bool model_accepts(const MatrixInstruction& row) {
+/// Is every dot step of the row a chain or an integer sum that the kernel below takes?
+bool chain_accepts(const MatrixInstruction& row) {
   const Step* first_dot = nullptr;
   for (const Step& step : row.steps) {
     if (!step_accepted(row, step)) return false;
@@ -422,6 +278,12 @@ bool model_accepts(const MatrixInstruction& row) {
     if (first_dot == nullptr) first_dot = &step;
   }
   return first_dot != nullptr;
+}
+
+}  // namespace
+
+bool model_accepts(const MatrixInstruction& row) {
+  return fused_accepts(row) || chain_accepts(row);
 }
 
 ModelRow model_row(const MatrixInstruction& row, const Modifiers& modifiers) {
@@ -449,6 +311,10 @@ ModelRow model_row(const MatrixInstruction& row, const Modifiers& modifiers) {
 
 void run_model(const ModelRow& row, const DeviceOperands& operands, const DeviceResults& results,
                DeviceTally* tally, const DeviceElements& d) {
+  if (fused_accepts(row.row)) {
+    run_fused_model(fused_row(row), operands, results, tally, d);
+    return;
+  }
   const Shape& shape = row.row.shape;
   const int columns = std::min(columns_per_tile, shape.n);
   const int a_stride = row.ordered | 1;

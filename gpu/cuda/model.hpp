@@ -7,9 +7,12 @@
 #include "gpu/cuda/device_operands.hpp"
 
 // The models as kernels. The reference is emulator::dot itself, compiled for the device; it takes
-// any row. The model kernel does the same with the operands of a tile decoded once in shared memory
-// and 64-bit integers, and is tested against the reference.
+// any row. The model kernels do the same with the operands of a tile decoded once in shared memory;
+// every validation compares them with the reference.
 namespace guardbit::gpu {
+
+/// Columns of an execution that a block of threads takes at once.
+inline constexpr int columns_per_tile = 64;
 
 /// How a model kernel takes a row: which stored elements belong to which dot step, in order.
 struct ModelRow {

@@ -15,7 +15,6 @@ namespace guardbit::gpu {
 using namespace emulator;
 
 inline constexpr int threads_per_tile = 128;
-inline constexpr int columns_per_tile = 64;
 
 /// The k that stored element s of a row of A meets; `a_index` is its place among all of A.
 __device__ inline int dense_k_of(const MatrixInstruction& row, const DeviceOperands& operands,

@@ -5,6 +5,9 @@ namespace guardbit::gpu {
 
 namespace {
 
+/// Scales of a row of A, at most (scale_vec::4X).
+constexpr int most_scales = 4;
+
 /// emulator::dot itself, one thread per output, with what happened on the way.
 template <std::size_t Capacity>
 __global__ void __launch_bounds__(threads_per_tile)
@@ -29,10 +32,20 @@ __global__ void __launch_bounds__(threads_per_tile)
       a[s] = operand_code(row.a, load_element(operands.a, a_index), model.modifiers.negate_a);
       b[s] = operand_code(row.b, load_element(operands.b, b_index), model.modifiers.negate_b);
     }
-    const auto count = static_cast<std::size_t>(stored);
+    std::uint64_t a_scale[most_scales], b_scale[most_scales];
+    const int scales = row.scale.count;
+    for (int s = 0; s < scales; ++s) {
+      a_scale[s] =
+          load_element(operands.a_scale, (static_cast<std::size_t>(t) * m + i) * scales + s);
+      b_scale[s] =
+          load_element(operands.b_scale, (static_cast<std::size_t>(t) * scales + s) * n + j);
+    }
+    const auto count = static_cast<std::size_t>(stored),
+               scale_count = static_cast<std::size_t>(scales);
     const std::uint64_t c =
         model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
-    const std::uint64_t code = observed_dot<Capacity>(row, {{a, count}, {b, count}, c}, events);
+    const std::uint64_t code = observed_dot<Capacity>(
+        row, {{a, count}, {b, count}, c, {a_scale, scale_count}, {b_scale, scale_count}}, events);
     if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
     if (results.images != nullptr)
       verdicts.add(load_result(results, formats::bits(row.d), t, place, m * n) != code,

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(threads) pack_metadata_kernel(MetadataJob job)
   job.images[index] = bits;
 }
 
-enum class Operand : std::uint8_t { a, b, c, positions };
+enum class Operand : std::uint8_t { a, b, c, positions, a_scale, b_scale };
 
 struct GenerateJob {
   InputShape shape;
@@ -106,6 +106,10 @@ __global__ void __launch_bounds__(threads)
   if constexpr (Which == Operand::c) word = c_word(x, job.family, job.seed, t, row, column);
   if constexpr (Which == Operand::positions)
     word = static_cast<std::uint64_t>(e_position(x, job.family, job.seed, t, row, column));
+  if constexpr (Which == Operand::a_scale)
+    word = scale_word(x, job.family, job.seed, t, Place::a_scale, place);
+  if constexpr (Which == Operand::b_scale)
+    word = scale_word(x, job.family, job.seed, t, Place::b_scale, place);
   store_element(out, static_cast<std::size_t>(index), word);
 }
 
@@ -124,20 +128,41 @@ void Staging::generate(InputFamily family, std::uint64_t seed, std::int64_t firs
   launch(generate_kernel<Operand::b>, row_.k, row_.n, all.b);
   launch(generate_kernel<Operand::c>, row_.m, row_.n, all.c);
   if (row_.sparse) launch(generate_kernel<Operand::positions>, row_.m, stored, all.e);
+  if (const int scales = row_.scale.count; scales != 0) {
+    launch(generate_kernel<Operand::a_scale>, row_.m, scales, all.a_scale);
+    launch(generate_kernel<Operand::b_scale>, scales, row_.n, all.b_scale);
+  }
 }
 
-Staging::StagedOperand Staging::make_operand(const Format& type,
-                                             const std::vector<std::int64_t>& offsets, int bytes,
-                                             std::int64_t elements) const {
-  const int container = container_bytes(type);
-  WordTable words = invert(offsets, bytes, operand_bits(row_, type), padding_below(row_, type));
+Staging::StagedOperand Staging::staged(WordTable words, int container, int bytes,
+                                       std::size_t elements) const {
   DeviceBuffer table(bytes_of(words.elements), row_.name);
-  return {DeviceBuffer(static_cast<std::size_t>(elements * container), row_.name),
-          DeviceBuffer(static_cast<std::size_t>(images_ * bytes), row_.name),
+  const auto images = static_cast<std::size_t>(images_);
+  return {DeviceBuffer(images * elements * static_cast<std::size_t>(container), row_.name),
+          DeviceBuffer(images * static_cast<std::size_t>(bytes), row_.name),
           std::move(table),
           std::move(words),
           container,
-          static_cast<std::int64_t>(offsets.size())};
+          static_cast<std::int64_t>(elements)};
+}
+
+Staging::StagedOperand Staging::make_operand(const Format& type,
+                                             const std::vector<std::int64_t>& offsets,
+                                             int bytes) const {
+  return staged(invert(offsets, bytes, operand_bits(row_, type), padding_below(row_, type)),
+                container_bytes(type), bytes, offsets.size());
+}
+
+Staging::StagedOperand Staging::make_scales(const std::vector<std::int64_t>& offsets,
+                                            int bytes) const {
+  if (row_.scale.count == 0) return staged(WordTable{}, 1, 0, 0);
+  return staged(invert(offsets, bytes, 8), 1, bytes, offsets.size());
+}
+
+bool Staging::accepts(const TensorCoreInstruction& row) {
+  const ImageLayout layout = layout_images(row);
+  return lies_in_words(layout.a, operand_bits(row, row.a), padding_below(row, row.a)) &&
+         lies_in_words(layout.b, operand_bits(row, row.b), padding_below(row, row.b));
 }
 
 Staging::Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
@@ -147,12 +172,11 @@ Staging::Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruc
       executions_(executions),
       layout_(layout_images(row)),
       images_((executions + layout_.executions_per_image - 1) / layout_.executions_per_image),
-      a_(make_operand(row.a, layout_.a, layout_.a_bytes,
-                      images_ * static_cast<std::int64_t>(layout_.a.size()))),
-      b_(make_operand(row.b, layout_.b, layout_.b_bytes,
-                      images_ * static_cast<std::int64_t>(layout_.b.size()))),
-      c_(make_operand(row.c, layout_.c, layout_.c_bytes,
-                      images_ * static_cast<std::int64_t>(layout_.c.size()))),
+      a_(make_operand(row.a, layout_.a, layout_.a_bytes)),
+      b_(make_operand(row.b, layout_.b, layout_.b_bytes)),
+      c_(make_operand(row.c, layout_.c, layout_.c_bytes)),
+      a_scale_(make_scales(layout_.a_scale, layout_.a_scale_bytes)),
+      b_scale_(make_scales(layout_.b_scale, layout_.b_scale_bytes)),
       positions_(row.sparse ? static_cast<std::size_t>(executions * row.m * row.stored_k()) : 0,
                  row.name),
       metadata_(row.sparse ? static_cast<std::size_t>(images_ * layout_.e_bytes) : 0, row.name),
@@ -173,6 +197,9 @@ void Staging::write(const Batch& batch) {
   copy(batch.b, b_);
   copy(batch.c, c_);
   if (row_.sparse) positions_.write(bytes_of(batch.e));
+  if (row_.scale.count == 0) return;
+  copy(batch.a_scale, a_scale_);
+  copy(batch.b_scale, b_scale_);
 }
 
 void Staging::pack(const StagedOperand& operand) const {
@@ -193,6 +220,10 @@ void Staging::pack() {
   pack(a_);
   pack(b_);
   pack(c_);
+  if (row_.scale.count != 0) {
+    pack(a_scale_);
+    pack(b_scale_);
+  }
   if (!row_.sparse) return;
   const SparseGroup group = sparse_group(row_);
   const MetadataJob job{positions_.as<const std::uint8_t>(),
@@ -211,6 +242,8 @@ void Staging::execute() {
                    .b = b_.images.as(),
                    .c = c_.images.as(),
                    .e = row_.sparse ? metadata_.as() : nullptr,
+                   .a_scale = row_.scale.count != 0 ? a_scale_.images.as() : nullptr,
+                   .b_scale = row_.scale.count != 0 ? b_scale_.images.as() : nullptr,
                    .d = results_.as(),
                    .images = static_cast<int>(images_),
                    .a_bytes = layout_.a_bytes,
@@ -224,7 +257,8 @@ DeviceOperands Staging::operands() const {
   const auto elements = [](const StagedOperand& operand) {
     return DeviceElements{operand.elements.as(), operand.container_bytes};
   };
-  return {executions_, elements(a_), elements(b_), elements(c_), {positions_.as(), 1}};
+  return {executions_,          elements(a_),       elements(b_),      elements(c_),
+          {positions_.as(), 1}, elements(a_scale_), elements(b_scale_)};
 }
 
 DeviceResults Staging::results() const {
@@ -247,6 +281,10 @@ Batch Staging::read(std::int64_t execution) const {
   copy(batch.a, a_);
   copy(batch.b, b_);
   copy(batch.c, c_);
+  if (row_.scale.count != 0) {
+    copy(batch.a_scale, a_scale_);
+    copy(batch.b_scale, b_scale_);
+  }
   if (row_.sparse)
     check_cuda(cudaMemcpy(batch.e.data(),
                           positions_.as<const std::byte>() +

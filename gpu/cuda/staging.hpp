@@ -17,6 +17,9 @@ namespace guardbit::gpu {
 /// packed as the instruction's kernel reads them, executed, and left for a model to compare.
 class Staging {
  public:
+  /// Can the operands of that row be packed on the device? (Otherwise it can only be recorded.)
+  static bool accepts(const TensorCoreInstruction& row);
+
   /// formats::Error when the device has too little memory.
   Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
           std::int64_t executions);
@@ -44,7 +47,9 @@ class Staging {
     std::int64_t per_image;  ///< elements
   };
   StagedOperand make_operand(const Format& type, const std::vector<std::int64_t>& offsets,
-                             int bytes, std::int64_t elements) const;
+                             int bytes) const;
+  StagedOperand make_scales(const std::vector<std::int64_t>& offsets, int bytes) const;
+  StagedOperand staged(WordTable words, int container_bytes, int bytes, std::size_t elements) const;
   void pack(const StagedOperand& operand) const;
 
   const TensorCoreInstruction& row_;
@@ -52,7 +57,7 @@ class Staging {
   std::int64_t executions_;
   ImageLayout layout_;
   std::int64_t images_;
-  StagedOperand a_, b_, c_;
+  StagedOperand a_, b_, c_, a_scale_, b_scale_;
   DeviceBuffer positions_, metadata_;
   WordTable metadata_words_;
   DeviceBuffer metadata_table_;

@@ -89,6 +89,34 @@ TEST_CASE("families without specials in their name make finite numbers only") {
   }
 }
 
+TEST_CASE("scales are finite beside finite operands and differ from one another") {
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120a")) {
+    if (row.scale.count == 0 || row.sparse) continue;
+    const Format& f = row.scale.format;
+    const auto largest = guardbit::formats::max_finite_code(f);
+    INFO(std::string(row.name));
+    bool any_special = false;
+    for (const InputFamilyEntry& entry : floating_input_families) {
+      const bool special = entry.family == InputFamily::raw_bits ||
+                           entry.family == InputFamily::one_special ||
+                           entry.family == InputFamily::many_specials;
+      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 32);
+      std::set<std::uint64_t> seen;
+      int wrong = 0;
+      for (const auto* const scales : {&batch.a_scale, &batch.b_scale}) {
+        for (const std::uint64_t code : *scales) {
+          wrong += code > guardbit::formats::code_mask(f) || (code > largest && !special) ? 1 : 0;
+          any_special = any_special || code > largest;
+          seen.insert(code);
+        }
+      }
+      REQUIRE(wrong == 0);
+      REQUIRE(seen.size() > 4);
+    }
+    REQUIRE(any_special);
+  }
+}
+
 TEST_CASE("every family, seed and execution has a stream of its own") {
   for (const TensorCoreInstruction& row : sample()) {
     std::set<std::vector<std::uint64_t>> seen;

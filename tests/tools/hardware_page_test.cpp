@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "tests/catch.hpp"
 
@@ -77,4 +78,30 @@ TEST_CASE("the hardware page adds up the forms of one instruction") {
   CHECK(holds(page,
               "| mma k16 f32.f16.f16.f32 | 2 | HMMA.16816.F32 | 4,000,000,000 | 1 | 2 | "
               "1 of 2 (never: carry) | 2.0 | 1.0 |"));
+}
+
+TEST_CASE("what is no record is refused in one line") {
+  const fs::path folder =
+      fs::temp_directory_path() / ("guardbit_bad_record_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "text.json") << "no JSON";
+  std::ofstream(folder / "folded.json")
+      << R"({"device": "H200", "rows": [{"name": "x", "forms": 2}], "total": {}})";
+  for (const auto& [arguments, complaint] :
+       {std::pair<std::string, std::string>{"", "needs records"},
+        {"--fold", "needs records"},
+        {(folder / "text.json").string(), "text.json: is no JSON record"},
+        {(folder / "missing.json").string(), "missing.json"},
+        {"--fold " + (folder / "folded.json").string(), "folded.json: is no record of"}}) {
+    CAPTURE(arguments);
+    const std::string errors = (folder / "errors").string();
+    const int status =
+        std::system(("python3 tools/hardware_page.py " + arguments + " 2>" + errors).c_str());
+    CHECK(WEXITSTATUS(status) == 2);
+    std::ifstream file(errors);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    CHECK(holds(text, complaint));
+    CHECK(text.find('\n') + 1 == text.size());
+  }
+  fs::remove_all(folder);
 }

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/engine.hpp"
 #include "emulator/matrix_product.hpp"
 #include "emulator/operands.hpp"
 #include "formats/error.hpp"
+#include "formats/files/array_file.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/random.hpp"
 #include "formats/storage.hpp"

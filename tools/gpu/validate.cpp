@@ -170,7 +170,7 @@ class Campaign {
   }
 
   void validate(const TensorCoreInstruction& row, const Interruption& interruption) {
-    if (row.scale.count != 0) {  // Staging makes no scale factors
+    if (!gpu::Staging::accepts(row)) {
       skipped_.push_back(gpu::capture_stem(row));
       return;
     }
@@ -239,7 +239,8 @@ class Campaign {
               << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
     if (!skipped_.empty())
       std::cout << skipped_.size()
-                << " rows were skipped: their block scales cannot be made on the device yet\n";
+                << " rows were skipped: their operands cannot be packed on the device yet; "
+                   "'guardbit gpu record' takes them\n";
     if (interrupted_)
       std::cout << "interrupted: the last row is incomplete, the rest was skipped\n";
   }
