@@ -52,8 +52,8 @@ std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format
       piece.set(i, code);
       if (&piece == &pieces.back()) break;
       // Numbers of a few dozen bits each: FP64 holds the difference exactly.
-      const formats::Unrounded difference =
-          formats::subtract(formats::exactly(rest), formats::exactly(formats::decode(format, code)));
+      const formats::Unrounded difference = formats::subtract(
+          formats::exactly(rest), formats::exactly(formats::decode(format, code)));
       rest = formats::decode(formats::fp64, formats::encode(formats::fp64, difference));
     }
   }
@@ -88,7 +88,8 @@ CodeMatrix expanded(const std::vector<CodeMatrix>& pieces, const std::vector<int
     for (std::int64_t x = 0; x < all; ++x) {
       const std::int64_t source = x / (unit_k * terms) * unit_k + x % unit_k;
       if (source >= k) continue;
-      const auto rank = static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / unit_k % terms)]);
+      const auto rank =
+          static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / unit_k % terms)]);
       for (std::int64_t i = 0; i < others; ++i)
         result.set(along_columns ? result.index(g, i, x) : result.index(g, x, i),
                    along_columns ? pieces[rank](g, i, source) : pieces[rank](g, source, i));
@@ -193,7 +194,8 @@ CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
   for (std::int64_t g = 0; g < from.batch; ++g) {
     std::int64_t at = 0;
     for (const KRange& range : ranges) {
-      if (!columns) copy(from.index(g, range.begin, 0), to.index(g, at, 0), range.length() * from.columns);
+      if (!columns)
+        copy(from.index(g, range.begin, 0), to.index(g, at, 0), range.length() * from.columns);
       for (std::int64_t i = 0; columns && i < from.rows; ++i)
         copy(from.index(g, i, range.begin), to.index(g, i, at), range.length());
       at += range.length();
@@ -288,8 +290,8 @@ void Chain::promote(const Sums& partial, std::int64_t k, Sums& sums) const {
         }
         const std::int64_t blocks = std::max<std::int64_t>(1, problem_.scale_a.columns);
         const double a = scale_at(problem_.scale_a, g, i, block, m, blocks, problem_.scale_k);
-        const double b = scale_at(problem_.scale_b, g, block, j, problem_.scale_b.rows, n,
-                                  problem_.scale_k);
+        const double b =
+            scale_at(problem_.scale_b, g, block, j, problem_.scale_b.rows, n, problem_.scale_k);
         switch (plan_.promotion.adder) {
           case Adder::scaled_fma: sum = scalar::fma(f, p, scalar::multiply(f, a, b), sum); break;
           case Adder::scale_a_fma: sum = scalar::fma(f, scalar::multiply(f, p, a), b, sum); break;
@@ -354,7 +356,8 @@ Sums Chain::run_fma(const KRanges& ranges) const {
   const std::vector<Real> b(x_.b_values.begin(), x_.b_values.end());
   Sums sums(static_cast<std::size_t>(outputs()));
   formats::parallel_for(
-      static_cast<std::size_t>(x_.a.batch * m), 4, threads_, [&](std::size_t begin, std::size_t end) {
+      static_cast<std::size_t>(x_.a.batch * m), 4, threads_,
+      [&](std::size_t begin, std::size_t end) {
         std::vector<Real> sum(static_cast<std::size_t>(n));
         for (std::size_t line = begin; line < end; ++line) {
           const auto g = static_cast<std::int64_t>(line) / m;
@@ -379,8 +382,10 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
   Sums sums(static_cast<std::size_t>(outputs()));
   const bool integer = formats::is_integer(x_.sum);
   formats::parallel_for(
-      sums.size() / static_cast<std::size_t>(n), 4, threads_, [&](std::size_t begin, std::size_t end) {
-        for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end); ++line) {
+      sums.size() / static_cast<std::size_t>(n), 4, threads_,
+      [&](std::size_t begin, std::size_t end) {
+        for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end);
+             ++line) {
           const std::int64_t g = line / problem_.m();
           for (std::int64_t j = 0; j < n; ++j) {
             double sum = 0;
@@ -454,8 +459,8 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
                                const GemmProblem& problem, int threads) {
   GemmPlan scaled = plan;  // in elements of the expanded K
   const std::int64_t e = x.expansion;
-  for (std::int64_t* length : {&scaled.residue_first, &scaled.promotion.interval,
-                               &scaled.lanes.tile, &scaled.split.tile})
+  for (std::int64_t* length :
+       {&scaled.residue_first, &scaled.promotion.interval, &scaled.lanes.tile, &scaled.split.tile})
     *length *= e;
   const std::int64_t k = x.b.rows;  // filled up where pieces or loads ask for it
   Chain chain(scaled, x, problem, threads);
@@ -486,7 +491,8 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
       break;
     case SumOrder::adjacent:
       for (std::size_t step = 1; step < parts.size(); step *= 2)
-        for (std::size_t p = 0; p + step < parts.size(); p += 2 * step) add(parts[p], parts[p + step]);
+        for (std::size_t p = 0; p + step < parts.size(); p += 2 * step)
+          add(parts[p], parts[p + step]);
       break;
     case SumOrder::halves:
       for (std::size_t count = parts.size(); count > 1;) {
@@ -504,7 +510,8 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sum
   const Format f = e.compute;
   const bool initial = e.addition == Epilogue::Addition::initial;
   const double alpha = initial ? 1 : scalar::rounded(f, e.alpha), beta = scalar::rounded(f, e.beta);
-  const bool has_c = !initial && !problem.c.empty() && e.beta != 0, has_bias = !problem.bias.empty();
+  const bool has_c = !initial && !problem.c.empty() && e.beta != 0,
+             has_bias = !problem.bias.empty();
   const bool scaled = problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty());
   const auto number = [&](const CodeMatrix& from, std::int64_t g, std::int64_t i, std::int64_t j) {
     return scalar::rounded(f, scalar::decoded(from.format, from(from.batch == 1 ? 0 : g, i, j)));
@@ -556,8 +563,8 @@ CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, int threads
   // Rows in blocks, so that accumulators of large products need little memory.
   constexpr std::int64_t outputs_at_once = std::int64_t{1} << 21;
   const std::int64_t m = problem.m();
-  const std::int64_t rows =
-      std::clamp<std::int64_t>(outputs_at_once / std::max<std::int64_t>(1, problem.n() * problem.a.batch), 1, m);
+  const std::int64_t rows = std::clamp<std::int64_t>(
+      outputs_at_once / std::max<std::int64_t>(1, problem.n() * problem.a.batch), 1, m);
   CodeMatrix d = make_matrix(plan.epilogue.output, problem.a.batch, m, problem.n());
   for (std::int64_t begin = 0; begin < m; begin += rows) {
     const std::int64_t count = std::min(rows, m - begin);

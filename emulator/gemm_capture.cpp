@@ -90,7 +90,10 @@ class Reader {
 /// A scale [rows, columns] from a tensor of any rank, or a single number of the metadata.
 CodeMatrix scale_of(const Reader& reader, const std::string& key, bool is_row_vector) {
   if (const Tensor* tensor = reader.find(key)) {
-    CodeMatrix m{tensor->format, 1, 1, formats::element_count(tensor->shape),
+    CodeMatrix m{tensor->format,
+                 1,
+                 1,
+                 formats::element_count(tensor->shape),
                  {tensor->bytes.begin(), tensor->bytes.end()}};
     if (tensor->shape.size() >= 2) {
       m.rows = tensor->shape[tensor->shape.size() - 2];
@@ -177,7 +180,10 @@ void read_convolution(const Reader& reader, GemmCapture& capture) {
       x.q != outputs(x.w, x.padding_w, x.s, x.dilation_w, x.stride_w))
     reader.refuse(d, "is not that of the convolution");
   const auto line = [](const Tensor& tensor) {
-    return CodeMatrix{tensor.format, 1, 1, formats::element_count(tensor.shape),
+    return CodeMatrix{tensor.format,
+                      1,
+                      1,
+                      formats::element_count(tensor.shape),
                       {tensor.bytes.begin(), tensor.bytes.end()}};
   };
   capture.problem.a = line(a);

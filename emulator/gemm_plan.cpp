@@ -43,7 +43,8 @@ std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges) {
   for (const KRange& range : ranges) length += range.length();
   const std::int64_t tile = std::max<std::int64_t>(1, partition.tile);
   const std::int64_t tiles = (length + tile - 1) / tile;
-  const std::int64_t parts = std::min<std::int64_t>(partition.parts, std::max<std::int64_t>(1, tiles));
+  const std::int64_t parts =
+      std::min<std::int64_t>(partition.parts, std::max<std::int64_t>(1, tiles));
   std::vector<std::int64_t> lengths;
   std::vector<KRanges> result;
   switch (partition.division) {

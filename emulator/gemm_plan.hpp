@@ -123,7 +123,7 @@ struct Epilogue {
 struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
-  ConvolutionOrder convolution;     ///< of convolutions only
+  ConvolutionOrder convolution;  ///< of convolutions only
   LoadOrder loads;
   std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
   Promotion promotion;

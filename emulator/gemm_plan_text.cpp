@@ -76,8 +76,8 @@ std::string number_text(double x) {
 }
 
 std::string partition_text(const Partition& p) {
-  std::string text = std::to_string(p.parts) + "x" + std::to_string(p.tile) + ":" +
-                     word_of(divisions, p.division);
+  std::string text =
+      std::to_string(p.parts) + "x" + std::to_string(p.tile) + ":" + word_of(divisions, p.division);
   if (p.order != SumOrder::ascending) text += ":" + word_of(orders, p.order);
   if (p.sums != formats::fp32) text += ":" + formats::name_of(p.sums);
   return text;
@@ -121,15 +121,16 @@ class PlanReader {
     if (key == "d") return format(value, plan_.epilogue.output);
     if (key == "alpha") return real(value, plan_.epilogue.alpha);
     if (key == "beta") return real(value, plan_.epilogue.beta);
-    throw Error(std::string(where_), "unknown key " + formats::in_quotes(key),
-                "input, conv, loads, residue_first, promote, lanes, split, add, scales, compute, d, "
-                "alpha, beta");
+    throw Error(
+        std::string(where_), "unknown key " + formats::in_quotes(key),
+        "input, conv, loads, residue_first, promote, lanes, split, add, scales, compute, d, "
+        "alpha, beta");
   }
 
  private:
   [[noreturn]] void refuse(const std::string& valid) const {
-    throw Error(std::string(where_), std::string(key_) + "=" + formats::printable(value_, 80) + " is not valid",
-                valid);
+    throw Error(std::string(where_),
+                std::string(key_) + "=" + formats::printable(value_, 80) + " is not valid", valid);
   }
 
   template <class Integer>
@@ -209,8 +210,8 @@ class PlanReader {
       if (read_word(divisions, parts[i], p.division) || read_word(orders, parts[i], p.order))
         continue;
       const auto sums = formats::find_format(parts[i]);
-      if (!sums) refuse("PARTSxTILE, then " + choices(divisions) + ", " + choices(orders) +
-                        " or a format");
+      if (!sums)
+        refuse("PARTSxTILE, then " + choices(divisions) + ", " + choices(orders) + " or a format");
       p.sums = *sums;
     }
   }

@@ -99,8 +99,11 @@ CodeMatrix make_matrix(const Format& format, std::int64_t batch, std::int64_t ro
 CodeMatrix matrix_of(const formats::Tensor& tensor) {
   const std::vector<std::int64_t>& shape = tensor.shape;
   assert(shape.size() == 2 || shape.size() == 3);
-  CodeMatrix m{tensor.format, shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2],
-               shape.back(), {tensor.bytes.begin(), tensor.bytes.end()}};
+  CodeMatrix m{tensor.format,
+               shape.size() == 3 ? shape[0] : 1,
+               shape[shape.size() - 2],
+               shape.back(),
+               {tensor.bytes.begin(), tensor.bytes.end()}};
   return m;
 }
 
@@ -166,13 +169,14 @@ GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs) 
       copy_element(problem.b, problem.b.index(o.batch, i, o.column), x.b, t * k + i);
     }
     for (std::int64_t i = 0; !sa.empty() && i < sa.columns; ++i)
-      copy_element(sa, sa.index(sa.batch == 1 ? 0 : o.batch,
-                                shared({o.row}, sa.rows, problem.m())[0], i),
-                   x.scale_a, t * sa.columns + i);
+      copy_element(
+          sa, sa.index(sa.batch == 1 ? 0 : o.batch, shared({o.row}, sa.rows, problem.m())[0], i),
+          x.scale_a, t * sa.columns + i);
     for (std::int64_t i = 0; !sb.empty() && i < sb.rows; ++i)
-      copy_element(sb, sb.index(sb.batch == 1 ? 0 : o.batch, i,
-                                shared({o.column}, sb.columns, problem.n())[0]),
-                   x.scale_b, t * sb.rows + i);
+      copy_element(
+          sb,
+          sb.index(sb.batch == 1 ? 0 : o.batch, i, shared({o.column}, sb.columns, problem.n())[0]),
+          x.scale_b, t * sb.rows + i);
   }
   return x;
 }

@@ -24,8 +24,9 @@ inline double decoded(const Format& f, std::uint64_t code) {
     case formats::Kind::zero: return v.negative ? -0.0 : 0.0;
     case formats::Kind::finite: break;
   }
-  return std::ldexp(v.negative ? -static_cast<double>(v.significand) : static_cast<double>(v.significand),
-                    v.exponent);
+  return std::ldexp(
+      v.negative ? -static_cast<double>(v.significand) : static_cast<double>(v.significand),
+      v.exponent);
 }
 
 /// Rounded to nearest even; NaNs as NVIDIA's units write them. Integers and formats of 8 bits

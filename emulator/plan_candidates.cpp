@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/plan_library.hpp"
 #include "formats/error.hpp"
 
 namespace guardbit::emulator {
@@ -94,7 +95,8 @@ std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view a
   const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input) {
     for (const bool compressed : {sparse, false}) {
       for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
-        units.push_back({{std::string(row->arch), std::string(std::string_view(row->name))}, input});
+        units.push_back(
+            {{std::string(row->arch), std::string(std::string_view(row->name))}, input});
       if (!compressed) break;
     }
   };
@@ -126,6 +128,22 @@ std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view a
   units.push_back(fma);
   if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
   return units;
+}
+
+/// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
+void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+  const auto kernels = capture.metadata.find("kernels");
+  if (kernels == capture.metadata.end()) return;
+  for (const LibraryPlan& row : library_plans()) {
+    if (!matches_kernel(row.kernel, kernels->second)) continue;
+    const GemmPlan named = parse_plan(row.plan, "table of plans");
+    const auto found = std::find_if(units.begin(), units.end(), [&](const UnitChoice& x) {
+      return x.unit == named.unit && x.input == named.input;
+    });
+    if (found == units.end()) continue;
+    std::rotate(units.begin(), found, found + 1);
+    return;
+  }
 }
 
 /// Plans that deal K alike are one plan.
@@ -182,7 +200,8 @@ std::vector<Partition> lane_partitions(std::int64_t k) {
   for (const Division division : {Division::round_robin, Division::ceil, Division::balanced}) {
     for (int parts = 2; parts <= 256; parts *= 2) {
       for (const std::int64_t tile : {1, 2, 4, 8, 16, 32, 64, 128}) {
-        if (parts * tile < 2 * k) result.push_back({parts, tile, division, SumOrder::ascending, formats::fp32});
+        if (parts * tile < 2 * k)
+          result.push_back({parts, tile, division, SumOrder::ascending, formats::fp32});
       }
     }
   }
@@ -217,13 +236,22 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
-    for (const MatrixInstruction* row : rows_for(page, x.a.format, x.b.format, false, &capture.d.format))
-      stage.push_back({{page, std::string(std::string_view(row->name))}, {}, {}, {}, 0, {}, {}, {}, {}});
+    for (const MatrixInstruction* row :
+         rows_for(page, x.a.format, x.b.format, false, &capture.d.format))
+      stage.push_back(
+          {{page, std::string(std::string_view(row->name))}, {}, {}, {}, 0, {}, {}, {}, {}});
     if (x.a.format != formats::fp32) continue;
     for (const MatrixInstruction* row :
          rows_for(page, formats::tf32, formats::tf32, false, &capture.d.format))
       stage.push_back({{page, std::string(std::string_view(row->name))},
-                       {Rounding::toward_zero, 1, 1}, {}, {}, 0, {}, {}, {}, {}});
+                       {Rounding::toward_zero, 1, 1},
+                       {},
+                       {},
+                       0,
+                       {},
+                       {},
+                       {},
+                       {}});
   }
   result.stages.push_back(std::move(stage));
   result.orders = {SumOrder::ascending};
@@ -240,10 +268,10 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
 Candidates candidates_for(const GemmCapture& capture) {
   Candidates result;
   if (capture.kind == "instruction")
-    return instruction_candidates(capture,
-                                  std::string(require_page(capture.arch, capture.path)));
+    return instruction_candidates(capture, std::string(require_page(capture.arch, capture.path)));
   const std::string arch(require_page(capture.arch, capture.path));
-  const std::vector<UnitChoice> units = units_for(capture, arch);
+  std::vector<UnitChoice> units = units_for(capture, arch);
+  put_named_first(capture, units);
   const std::int64_t k = capture.convolution
                              ? capture.convolution->c / capture.convolution->groups *
                                    capture.convolution->r * capture.convolution->s
@@ -251,8 +279,8 @@ Candidates candidates_for(const GemmCapture& capture) {
   Deals deals(k);
   const bool narrow = formats::bits(capture.problem.a.format) == 8;
   const auto kernels = capture.metadata.find("kernels");
-  const bool says_split = kernels != capture.metadata.end() &&
-                          kernels->second.find("split") != std::string::npos;
+  const bool says_split =
+      kernels != capture.metadata.end() && kernels->second.find("split") != std::string::npos;
 
   const auto whole = [] { return std::vector<GemmPlan>(1); };
   const auto promoted = [&] {
@@ -267,8 +295,8 @@ Candidates candidates_for(const GemmCapture& capture) {
   const auto scaled_blocks = [&] {
     std::vector<GemmPlan> plans;
     using Adder = Promotion::Adder;
-    for (const Adder adder : {Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma,
-                              Adder::scale_b_fma}) {
+    for (const Adder adder :
+         {Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma, Adder::scale_b_fma}) {
       GemmPlan plan;
       plan.promotion = {capture.problem.scale_k, adder};
       plans.push_back(plan);
@@ -309,9 +337,16 @@ Candidates candidates_for(const GemmCapture& capture) {
   };
   const auto loads = [&] {
     std::vector<GemmPlan> plans;
-    for (const auto& [lanes, run, take] :
-         {std::tuple{4, 8, 4}, {4, 8, 2}, {4, 4, 2}, {4, 16, 4}, {4, 4, 1}, {4, 16, 8}, {2, 8, 4},
-          {8, 8, 2}, {4, 2, 1}, {8, 4, 2}}) {
+    for (const auto& [lanes, run, take] : {std::tuple{4, 8, 4},
+                                           {4, 8, 2},
+                                           {4, 4, 2},
+                                           {4, 16, 4},
+                                           {4, 4, 1},
+                                           {4, 16, 8},
+                                           {2, 8, 4},
+                                           {8, 8, 2},
+                                           {4, 2, 1},
+                                           {8, 4, 2}}) {
       GemmPlan plan;
       plan.loads = {lanes, run, take};
       plans.push_back(plan);

@@ -144,7 +144,8 @@ std::string Comparer::left_out_k(const FailedArea& x) const {
   std::vector<Output> outputs;
   for (std::int64_t i = x.row; i < x.row + x.rows && outputs.size() < 24; ++i)
     for (std::int64_t j = x.column; j < x.column + x.columns && outputs.size() < 24; ++j)
-      if (capture_.d[index(x, i, j)] != computed_[index(x, i, j)]) outputs.push_back({x.batch, i, j});
+      if (capture_.d[index(x, i, j)] != computed_[index(x, i, j)])
+        outputs.push_back({x.batch, i, j});
   const GemmProblem few = select(problem_, std::span<const Output>(outputs));
   const CodeMatrix wanted = select(capture_.d, std::span<const Output>(outputs));
   const std::int64_t k = few.k();
@@ -347,8 +348,7 @@ std::vector<Variant> wrong_variants(const GemmCapture& capture) {
     GemmCapture& cut = add("missed K tail: the last " + std::to_string(t) + " of " +
                            std::to_string(x.k()) + " elements of K are missing everywhere");
     for (std::int64_t line = 0; line < x.a.batch * x.m(); ++line)
-      for (std::int64_t i = x.k() - t; i < x.k(); ++i)
-        cut.problem.a.set(line * x.k() + i, 0);
+      for (std::int64_t i = x.k() - t; i < x.k(); ++i) cut.problem.a.set(line * x.k() + i, 0);
   }
   return variants;
 }

@@ -23,10 +23,10 @@ struct Diagnosis {
   std::int64_t mismatches = 0, outputs = 0;
   std::int64_t rows = 0, columns = 0;  ///< that hold a mismatch
   std::uint64_t median_distance = 0, largest_distance = 0;
-  std::int64_t nans = 0;                ///< NaN in the result only
-  std::vector<FailedArea> areas;        ///< the largest first, at most a few
+  std::int64_t nans = 0;          ///< NaN in the result only
+  std::vector<FailedArea> areas;  ///< the largest first, at most a few
   std::int64_t area_count = 0;
-  std::vector<std::string> findings;    ///< plain sentences
+  std::vector<std::string> findings;  ///< plain sentences
   bool looks_like_bug = false;
 };
 

@@ -9,8 +9,8 @@
 
 namespace guardbit::emulator {
 
-/// A plan seen in the wild: what kernels of that name were measured to do. Where a kernel divides K,
-/// the plan shows one division; the number of parts follows the shape.
+/// A plan seen in the wild: what kernels of that name were measured to do. Where a kernel divides
+/// K, the plan shows one division; the number of parts follows the shape.
 struct LibraryPlan {
   std::string_view library;  ///< cublas-13, cudnn-9, ...
   std::string_view arch;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "emulator/gemm.hpp"
@@ -85,7 +86,10 @@ class Preparations {
     const std::scoped_lock lock(mutex_);
     const std::string key = plan.unit.arch + plan.unit.instruction +
                             std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
-                            std::to_string(plan.input.pieces) + "/" + std::to_string(plan.input.ranks) + "/" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" + std::to_string(plan.loads.take);
+                            std::to_string(plan.input.pieces) + "/" +
+                            std::to_string(plan.input.ranks) + "/" +
+                            std::to_string(plan.loads.lanes) + "/" +
+                            std::to_string(plan.loads.run) + "/" + std::to_string(plan.loads.take);
     auto [entry, is_new] = prepared_.try_emplace(key);
     if (is_new) {
       try {
@@ -152,6 +156,7 @@ class Search {
   struct Close {
     PlanResult result;
     std::int64_t on_sample = 0, sample_size = 1;
+    std::int64_t cells = 0;  ///< squares of 8 x 8 outputs that hold a mismatch
   };
   bool is_nearly_explained() const;
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated) const;
@@ -253,15 +258,31 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
 }
 
 /// Is there a plan that fails in so few places that the result is damaged rather than another
-/// plan's? Where D is narrow, another plan fails in few places, too, but in those that the sample
-/// picks as critical; damage does not choose them.
+/// plan's? Another plan's sums differ all over, damage is where it is. Where D is narrow, another
+/// plan fails in few places, too, but in those that the sample picks as critical; damage does not
+/// choose them.
 bool Search::is_nearly_explained() const {
   if (close_.empty()) return false;
   const Close& x = close_.front();
-  const std::int64_t outputs = capture_.outputs(), mismatches = x.result.mismatches;
-  if (formats::bits(capture_.d.format) > 16) return mismatches * 4 <= outputs;
-  return mismatches * 8 <= outputs &&
-         x.on_sample * outputs <= 4 * mismatches * x.sample_size;
+  const CodeMatrix& d = capture_.d;
+  const std::int64_t mismatches = x.result.mismatches;
+  const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
+  if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
+  const bool narrow = formats::bits(d.format) <= 16;
+  return !narrow || x.on_sample * d.size() * 2 <= 3 * mismatches * x.sample_size;
+}
+
+/// Squares of 8 x 8 outputs that hold a mismatch.
+std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed) {
+  std::set<std::int64_t> cells;
+  for (std::int64_t at = 0; at < recorded.size(); ++at) {
+    if (same(recorded.format, recorded[at], computed[at])) continue;
+    const std::int64_t line = at / recorded.columns;
+    cells.insert((line / recorded.rows * recorded.rows + line % recorded.rows / 8) *
+                     recorded.columns +
+                 at % recorded.columns / 8);
+  }
+  return std::ssize(cells);
 }
 
 /// Mismatches of a plan among all outputs. It is given up, as -1 (or 1, where nothing is
@@ -274,9 +295,10 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
     const auto operands = task.prepared->get(plan);
     const Sums sums = add_up(plan.split, plan.epilogue.compute,
                              partial_sums(plan, *operands, task.problem, options_.threads));
-    const std::int64_t mismatches =
-        count_mismatches(task.d, finish(plan.epilogue, task.problem, sums));
+    const CodeMatrix d = finish(plan.epilogue, task.problem, sums);
+    const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
+    if (&task == &tasks.back() && mismatches != 0) close.cells = failed_cells(task.d, d);
     if (&task == &tasks.back()) return close;
     if (&task == &tasks[1]) {
       close.on_sample = mismatches;
@@ -356,9 +378,8 @@ SearchResult Search::run() {
         result_.plans.push_back({near.plan, count_mismatches(all.d, d)});
       }
     }
-    std::stable_sort(result_.plans.begin(), result_.plans.end(), [](const auto& x, const auto& y) {
-      return x.mismatches < y.mismatches;
-    });
+    std::stable_sort(result_.plans.begin(), result_.plans.end(),
+                     [](const auto& x, const auto& y) { return x.mismatches < y.mismatches; });
   }
   return result_;
 }
@@ -387,9 +408,11 @@ std::string telling_operands(const std::vector<PlanResult>& plans) {
   std::string text = "Operands that would:";
   if (units) text += " a K of several instructions with exponents spread over 30 binades;";
   if (inputs) text += " elements halfway between two numbers of the unit's format;";
-  if (cuts) text += " a larger K, whose parts cancel (large values in one part, opposite ones in another);";
+  if (cuts)
+    text += " a larger K, whose parts cancel (large values in one part, opposite ones in another);";
   if (walks) text += " more channels and filter positions of different magnitude;";
-  if (endings) text += " an alpha and beta with many digits, and addends that nearly cancel the product;";
+  if (endings)
+    text += " an alpha and beta with many digits, and addends that nearly cancel the product;";
   text.back() = '.';
   return text;
 }

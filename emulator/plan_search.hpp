@@ -17,7 +17,7 @@ struct PlanResult {
 
 struct SearchOptions {
   int threads = 0;
-  std::size_t most_plans = 16;          ///< exact plans to look for
+  std::size_t most_plans = 16;        ///< exact plans to look for
   bool simple = false;                ///< only plans that do not divide K
   std::function<bool()> interrupted;  ///< asked now and then
 };

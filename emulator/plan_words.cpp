@@ -7,8 +7,8 @@ namespace guardbit::emulator {
 namespace {
 
 std::string partition_words(const Partition& p, const std::string& owner) {
-  std::string text = std::to_string(p.parts) + " " + owner + " of K in tiles of " +
-                     std::to_string(p.tile);
+  std::string text =
+      std::to_string(p.parts) + " " + owner + " of K in tiles of " + std::to_string(p.tile);
   switch (p.division) {
     case Division::ceil: break;
     case Division::balanced: text += ", evenly"; break;
@@ -39,7 +39,8 @@ std::string addition_words(Epilogue::Addition addition) {
     case Epilogue::Addition::fma_product: return "";
     case Epilogue::Addition::fma_addend: return "fma(beta, c, alpha * sum)";
     case Epilogue::Addition::separate: return "alpha * sum and the addend added separately";
-    case Epilogue::Addition::rounded: return "alpha * sum rounded to the result before the addition";
+    case Epilogue::Addition::rounded:
+      return "alpha * sum rounded to the result before the addition";
     case Epilogue::Addition::initial: return "the chain begins with c";
   }
   return "";

@@ -100,8 +100,7 @@ Account explain(const Options& options, const GemmCapture& capture,
   account.search = emulator::search_plans(capture, search);
   if (!interruption.asked_for() && !account.search.explained() && !account.search.plans.empty())
     diagnose(options, capture, account);
-  account.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  account.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return account;
 }
 
@@ -130,8 +129,9 @@ nlohmann::ordered_json to_json(const Account& account) {
 void print_exact(const Account& account) {
   const auto& plans = account.search.plans;
   std::cout << paint("explained", Colour::green) << ": " << account.outputs
-            << " outputs, 0 mismatches\n\n  " << paint(emulator::to_text(plans[0].plan), Colour::bold)
-            << "\n  " << emulator::describe(plans[0].plan) << "\n";
+            << " outputs, 0 mismatches\n\n  "
+            << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
+            << emulator::describe(plans[0].plan) << "\n";
   if (plans.size() == 1) return;
   std::cout << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
@@ -159,7 +159,8 @@ void print_nearest(const Account& account) {
     std::cout << '\n';
   }
   std::cout << '\n'
-            << (d.looks_like_bug ? paint("This looks like a bug:", Colour::red) : "What it points to:")
+            << (d.looks_like_bug ? paint("This looks like a bug:", Colour::red)
+                                 : "What it points to:")
             << '\n';
   for (const std::string& finding : account.findings) std::cout << "  " << finding << '\n';
 }
@@ -201,7 +202,8 @@ void print_changes(const Account& first, const Account& second) {
   std::cout << "\nWhat changed:\n";
   for (const auto& field : p)
     if (value(q, field.key) != field.value)
-      std::cout << "  " << field.key << ": " << field.value << " -> " << value(q, field.key) << '\n';
+      std::cout << "  " << field.key << ": " << field.value << " -> " << value(q, field.key)
+                << '\n';
   for (const auto& field : q)
     if (value(p, field.key) == "(none)")
       std::cout << "  " << field.key << ": (none) -> " << field.value << '\n';
@@ -243,8 +245,7 @@ void add_explain(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "explain", "Find the plan that gives a library's result, or what is wrong with it");
   const auto options = std::make_shared<Options>();
-  command->add_option("CAPTURE", options->capture,
-                      "A capture of kind gemm, conv2d or instruction");
+  command->add_option("CAPTURE", options->capture, "A capture of kind gemm, conv2d or instruction");
   command->add_option("--a", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
   command->add_option("--b", options->places.b, "B: [K, N] or [B, K, N]");
   add_operand_options(*command, options->places);

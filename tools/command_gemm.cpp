@@ -72,10 +72,10 @@ void print(const Options& options, const emulator::GemmPlan& plan,
            const emulator::GemmProblem& problem, double seconds) {
   const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
   if (options.json) {
-    const nlohmann::ordered_json j = {{"file", options.output},      {"m", problem.m()},
-                                      {"n", problem.n()},            {"k", problem.k()},
-                                      {"batch", problem.a.batch},    {"outputs", outputs},
-                                      {"plan", to_json(plan)},       {"seconds", seconds}};
+    const nlohmann::ordered_json j = {{"file", options.output},   {"m", problem.m()},
+                                      {"n", problem.n()},         {"k", problem.k()},
+                                      {"batch", problem.a.batch}, {"outputs", outputs},
+                                      {"plan", to_json(plan)},    {"seconds", seconds}};
     std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
     return;
   }
@@ -99,8 +99,8 @@ int gemm(const Options& options) {
   const Interruption interruption;
   const auto start = std::chrono::steady_clock::now();
   ProgressLine progress("multiplying", static_cast<std::size_t>(input.problem.m()));
-  const emulator::CodeMatrix d = emulator::execute(
-      plan, input.problem, options.threads, [&](std::int64_t rows) {
+  const emulator::CodeMatrix d =
+      emulator::execute(plan, input.problem, options.threads, [&](std::int64_t rows) {
         progress.update(static_cast<std::size_t>(rows));
         return !interruption.asked_for();
       });
@@ -131,8 +131,7 @@ void add_gemm(CLI::App& app, int& status) {
                       "kernel's name");
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
-  command->add_option("-o,--output", options->output,
-                      "Where D goes: .npy, .npz or .safetensors");
+  command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");
   command->add_option("--threads", options->threads, "Threads (default: all)")
       ->check(CLI::Range(0, 1024));
   command->add_flag("--list", options->list, "Print the table of plans seen in libraries");

@@ -114,16 +114,16 @@ bool verify_plan(const Options& options, const std::string& path, const Interrup
   plan.epilogue.alpha = capture.alpha;
   plan.epilogue.beta = capture.beta;
   if (plan.epilogue.output != capture.d.format)
-    throw formats::Error(formats::printable(path),
-                         "d is " + formats::name_of(capture.d.format) + " and the plan's result " +
-                             formats::name_of(plan.epilogue.output));
+    throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
+                                                       " and the plan's result " +
+                                                       formats::name_of(plan.epilogue.output));
   const emulator::CodeMatrix d =
       emulator::execute(plan, capture.lowered(plan.convolution), options.threads,
                         [&](std::int64_t) { return !interruption.asked_for(); });
   if (interruption.asked_for()) return false;
   const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
-  report.files.push_back({path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(),
-                          std::ssize(failed)});
+  report.files.push_back(
+      {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
   for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
     const std::int64_t at = failed[i];
     say(path + ": row " + std::to_string(at / d.columns % d.rows) + ", column " +
@@ -259,7 +259,10 @@ void add_verify(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
   const auto options = std::make_shared<Options>();
-  command->add_option("CAPTURE", options->files, "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
+  command
+      ->add_option(
+          "CAPTURE", options->files,
+          "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
       ->required();
   command->add_option("--plan", options->plan,
                       "The files are of kind gemm or conv2d: execute them by this plan");

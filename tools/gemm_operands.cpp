@@ -59,7 +59,8 @@ CodeMatrix read_scale(const std::string& option, const std::string& name, const 
 }  // namespace
 
 void add_operand_options(CLI::App& command, GemmPlaces& places) {
-  command.add_option("--c", places.c, "C: [M, N] or [B, M, N]; the plan's beta says how much of it");
+  command.add_option("--c", places.c,
+                     "C: [M, N] or [B, M, N]; the plan's beta says how much of it");
   command.add_option("--bias", places.bias, "Bias: [N]");
   command.add_option("--scale-a", places.scale_a, "Scale of A: a number, [M], or [M, blocks of K]");
   command.add_option("--scale-b", places.scale_b, "Scale of B: a number, [N], or [blocks of K, N]");
@@ -76,8 +77,9 @@ GemmInput read_gemm_operands(const GemmPlaces& places) {
   x.sparse_a = places.sparse;
   if (x.b.rows != x.k() || x.b.batch != x.a.batch)
     throw Error("B " + formats::printable(places.b),
-                std::to_string(x.b.batch) + " of " + std::to_string(x.b.rows) + " rows where A has " +
-                    std::to_string(x.a.batch) + " of K = " + std::to_string(x.k()));
+                std::to_string(x.b.batch) + " of " + std::to_string(x.b.rows) +
+                    " rows where A has " + std::to_string(x.a.batch) +
+                    " of K = " + std::to_string(x.k()));
   if (!places.c.empty()) {
     x.c = read_matrix("--c", "c", places.c);
     if (x.c.rows != x.m() || x.c.columns != x.n() || (x.c.batch != 1 && x.c.batch != x.a.batch))
@@ -90,7 +92,8 @@ GemmInput read_gemm_operands(const GemmPlaces& places) {
     x.bias = {bias.format, 1, 1, x.n(), {bias.bytes.begin(), bias.bytes.end()}};
   }
   if (!places.scale_a.empty()) x.scale_a = read_scale("--scale-a", "scale_a", places.scale_a, true);
-  if (!places.scale_b.empty()) x.scale_b = read_scale("--scale-b", "scale_b", places.scale_b, false);
+  if (!places.scale_b.empty())
+    x.scale_b = read_scale("--scale-b", "scale_b", places.scale_b, false);
   if (x.scale_a.rows > x.m() || x.scale_a.columns > x.k())
     throw Error("--scale-a", "more scales than elements of A");
   if (x.scale_b.rows > x.k() || x.scale_b.columns > x.n())

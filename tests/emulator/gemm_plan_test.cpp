@@ -41,7 +41,8 @@ TEST_CASE("a plan reads back what it prints") {
   plain.unit = {"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"};
   plain.epilogue.output = formats::fp16;
   plain.split = {3, 64, Division::ceil, emulator::SumOrder::ascending, formats::fp32};
-  CHECK(to_text(plain) == "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16");
+  CHECK(to_text(plain) ==
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16");
 }
 
 TEST_CASE("a plan that says nothing is refused with its place and the choices") {
@@ -66,7 +67,8 @@ TEST_CASE("K is dealt as the division says") {
   CHECK(deal({3, 16, Division::balanced}, k) ==
         std::vector<KRanges>{{{0, 48}}, {{48, 80}}, {{80, 100}}});
   CHECK(deal({3, 16, Division::round_robin}, k) ==
-        std::vector<KRanges>{{{0, 16}, {48, 64}, {96, 100}}, {{16, 32}, {64, 80}}, {{32, 48}, {80, 96}}});
+        std::vector<KRanges>{
+            {{0, 16}, {48, 64}, {96, 100}}, {{16, 32}, {64, 80}}, {{32, 48}, {80, 96}}});
   CHECK(deal({1, 16, Division::ceil}, k) == std::vector<KRanges>{k});
   // 7 parts of ceil(7 tiles / 5) = 2 tiles are 4 parts.
   CHECK(deal({5, 16, Division::ceil}, k).size() == 4);

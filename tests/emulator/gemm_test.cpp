@@ -32,8 +32,9 @@ std::uint64_t rounded_product(const Format& f, std::uint64_t x, std::uint64_t y)
   return formats::encode(f, formats::multiply(formats::decode(f, x), formats::decode(f, y)));
 }
 std::uint64_t rounded_fma(const Format& f, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
-  return formats::encode(f, formats::fused_multiply_add(formats::decode(f, x), formats::decode(f, y),
-                                                        formats::decode(f, z)));
+  return formats::encode(f,
+                         formats::fused_multiply_add(formats::decode(f, x), formats::decode(f, y),
+                                                     formats::decode(f, z)));
 }
 
 /// The accumulator that takes k, as `Division` says.
@@ -47,7 +48,8 @@ std::int64_t owner(const emulator::Partition& p, std::int64_t k, std::int64_t le
   }
   const std::int64_t parts = std::min<std::int64_t>(p.parts, tiles);
   const std::int64_t longer = tiles % parts, each = tiles / parts;
-  return tile < longer * (each + 1) ? tile / (each + 1) : longer + (tile - longer * (each + 1)) / each;
+  return tile < longer * (each + 1) ? tile / (each + 1)
+                                    : longer + (tile - longer * (each + 1)) / each;
 }
 
 class Judge {
@@ -90,11 +92,11 @@ class Judge {
     // Neighbours in K share an instruction up to its K, the incomplete tile first if so planned.
     for (std::size_t begin = 0; begin < ks.size();) {
       std::size_t run = 1;
-      while (begin + run < ks.size() && ks[begin + run] == ks[begin] + static_cast<std::int64_t>(run))
+      while (begin + run < ks.size() &&
+             ks[begin + run] == ks[begin] + static_cast<std::int64_t>(run))
         ++run;
-      std::size_t residue = plan_.residue_first == 0
-                                ? 0
-                                : run % static_cast<std::size_t>(plan_.residue_first);
+      std::size_t residue =
+          plan_.residue_first == 0 ? 0 : run % static_cast<std::size_t>(plan_.residue_first);
       for (std::size_t at = 0; at < run;) {
         const std::size_t left = residue > at ? residue - at : run - at;
         const std::size_t length = std::min(left, static_cast<std::size_t>(row_.shape.k));
@@ -116,8 +118,9 @@ class Judge {
     if (interval == 0) return chain(g, i, j, ks);
     std::uint64_t sum = 0;
     for (std::size_t begin = 0; begin < ks.size(); begin += interval) {
-      const Ks part(ks.begin() + static_cast<std::ptrdiff_t>(begin),
-                    ks.begin() + static_cast<std::ptrdiff_t>(std::min(ks.size(), begin + interval)));
+      const Ks part(
+          ks.begin() + static_cast<std::ptrdiff_t>(begin),
+          ks.begin() + static_cast<std::ptrdiff_t>(std::min(ks.size(), begin + interval)));
       sum = rounded_sum(fp32, sum, chain(g, i, j, part));
     }
     return sum;
@@ -243,8 +246,8 @@ TEST_CASE("a small product of each special ingredient") {
       const CodeMatrix d = execute(words(tf32 + " input=" + input + " d=fp64 compute=fp64"), x);
       double largest = 0;
       for (std::int64_t i = 0; i < d.size(); ++i)
-        largest = std::max(largest, std::fabs(value_of(formats::fp64, d[i]) -
-                                              value_of(formats::fp64, exact[i])));
+        largest = std::max(
+            largest, std::fabs(value_of(formats::fp64, d[i]) - value_of(formats::fp64, exact[i])));
       return largest;
     };
     CHECK(error("rne:2x2") < error("rne") / 100);
@@ -333,7 +336,8 @@ TEST_CASE("a convolution is the sum over its filter") {
   Random random(83);
   emulator::Convolution x;
   x.n = 2, x.c = 6, x.h = 7, x.w = 6, x.o = 4, x.r = 3, x.s = 2, x.groups = 2;
-  x.padding_h = 1, x.padding_w = 0, x.stride_h = 2, x.stride_w = 1, x.dilation_h = 1, x.dilation_w = 2;
+  x.padding_h = 1, x.padding_w = 0, x.stride_h = 2, x.stride_w = 1, x.dilation_h = 1,
+  x.dilation_w = 2;
   x.p = (x.h + 2 - 2 - 1) / 2 + 1;
   x.q = (x.w - 2 - 1) / 1 + 1;
   const CodeMatrix a = random_matrix(formats::int8, 1, 1, x.n * x.c * x.h * x.w, random);
@@ -342,9 +346,10 @@ TEST_CASE("a convolution is the sum over its filter") {
     return static_cast<std::int64_t>(static_cast<std::int8_t>(m[at]));
   };
   using Walk = emulator::ConvolutionOrder::Walk;
-  for (const emulator::ConvolutionOrder order :
-       {emulator::ConvolutionOrder{Walk::rsc, 0, 1}, {Walk::crs, 0, 1}, {Walk::src, 0, 8},
-        {Walk::rsc, 2, 1}}) {
+  for (const emulator::ConvolutionOrder order : {emulator::ConvolutionOrder{Walk::rsc, 0, 1},
+                                                 {Walk::crs, 0, 1},
+                                                 {Walk::src, 0, 8},
+                                                 {Walk::rsc, 2, 1}}) {
     const GemmProblem problem = lower(x, a, b, order);
     GemmPlan plan = emulator::parse_plan("simt/mad.int32 compute=int32 d=int32", "test");
     const CodeMatrix d = raise_output(x, execute(plan, problem));

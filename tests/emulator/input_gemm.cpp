@@ -42,9 +42,8 @@ GemmPlan random_plan(Random& random) {
   GemmPlan plan;
   plan.unit.instruction = random.one_in(2) ? "fma.fp32" : "fma.fp64";
   if (random.one_in(2)) plan.unit = {"sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"};
-  plan.input.rounding = one_of(std::array{Rounding::nearest_even, Rounding::nearest_away,
-                                          Rounding::toward_zero},
-                               random);
+  plan.input.rounding = one_of(
+      std::array{Rounding::nearest_even, Rounding::nearest_away, Rounding::toward_zero}, random);
   if (random.one_in(3)) {
     plan.input.pieces = random.between(2, 3);
     plan.input.ranks = random.between(1, 2 * plan.input.pieces - 1);
