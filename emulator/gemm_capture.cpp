@@ -139,10 +139,19 @@ void read_product(const Reader& reader, GemmCapture& capture, const std::string&
   if (x.b.batch != x.a.batch) reader.refuse(*reader.find("b"), "has another batch than a");
   if (capture.d.rows != x.m() || capture.d.columns != x.n() || capture.d.batch != x.a.batch)
     reader.refuse(d, "is not that of a * b");
-  if (const Tensor* c = reader.find("c")) {
-    x.c = matrix_of(reader.require("c", 1, 3).shape.size() == 1 ? *c : *c);
+  if (reader.find("c") != nullptr) {
+    const Tensor& c = reader.require("c", 1, 3);
+    if (c.shape.size() == 1 || c.shape[c.shape.size() - 2] != x.m()) {
+      // One row for all of D.
+      if (formats::element_count(c.shape) != x.n()) reader.refuse(c, "is not that of a * b");
+      const CodeMatrix row{c.format, 1, 1, x.n(), {c.bytes.begin(), c.bytes.end()}};
+      x.c = make_matrix(c.format, 1, x.m(), x.n());
+      for (std::int64_t i = 0; i < x.c.size(); ++i) x.c.set(i, row[i % x.n()]);
+    } else {
+      x.c = matrix_of(c);
+    }
     if (x.c.rows != x.m() || x.c.columns != x.n() || (x.c.batch != 1 && x.c.batch != x.a.batch))
-      reader.refuse(*c, "is not that of a * b");
+      reader.refuse(c, "is not that of a * b");
   }
   if (const Tensor* bias = reader.find("bias")) {
     if (formats::element_count(bias->shape) != x.n()) reader.refuse(*bias, "is not one row of d");

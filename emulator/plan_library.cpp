@@ -58,7 +58,7 @@ constexpr std::array rows = {
     LibraryPlan{"cublas-13", hopper, "internal::gemvx::kernel<int, int, float, float, float",
                 "simt/fma.fp32 split=32x1:round_robin:halves d=fp32",
                 "threads of a warp share K: 32x1:round_robin or 32xT:ceil"},
-    LibraryPlan{"cublas-13", hopper, "tensorop_h16816gemm",
+    LibraryPlan{"cublas-13", hopper, "tensorop_h16",
                 "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f16.f16.f16 compute=fp16 d=fp16",
                 "FP16 accumulation; S slices: split=Sx8:ceil"},
     LibraryPlan{"cublas-13", hopper, "sm90_xmma_gemm_f64f64_f64f64_f64",
