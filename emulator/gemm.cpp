@@ -42,9 +42,8 @@ std::vector<double> values_of(const CodeMatrix& matrix, const Format& format, Ro
 /// The pieces of every element, the leading one first: each the rest rounded.
 std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format,
                                   const InputConversion& input) {
-  std::vector<CodeMatrix> pieces;
-  for (int p = 0; p < input.pieces; ++p)
-    pieces.push_back(make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
+  std::vector<CodeMatrix> pieces(static_cast<std::size_t>(input.pieces),
+                                 make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
   for (std::int64_t i = 0; i < matrix.size(); ++i) {
     formats::Value rest = formats::decode(matrix.format, matrix[i]);
     for (CodeMatrix& piece : pieces) {

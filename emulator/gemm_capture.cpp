@@ -216,7 +216,7 @@ GemmProblem GemmCapture::lowered(const ConvolutionOrder& order) const {
   return x;
 }
 
-GemmCapture make_gemm_capture(formats::TensorFile file, const std::string& where) {
+GemmCapture make_gemm_capture(const formats::TensorFile& file, const std::string& where) {
   const Reader reader(file, where);
   if (reader.text("capture") != "1")
     throw Error(where, "not a capture of version 1: metadata 'capture' is " +

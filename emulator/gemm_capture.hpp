@@ -29,6 +29,6 @@ struct GemmCapture {
 
 /// formats::Error for whatever does not fit: one line with file, place and choices.
 GemmCapture read_gemm_capture(const std::string& path);
-GemmCapture make_gemm_capture(formats::TensorFile file, const std::string& where);
+GemmCapture make_gemm_capture(const formats::TensorFile& file, const std::string& where);
 
 }  // namespace guardbit::emulator

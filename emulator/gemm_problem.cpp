@@ -42,6 +42,7 @@ CodeMatrix gather(const CodeMatrix& from, const std::vector<std::int64_t>& rows,
 std::vector<std::int64_t> shared(const std::vector<std::int64_t>& selected, std::int64_t scales,
                                  std::int64_t count) {
   std::vector<std::int64_t> result;
+  result.reserve(selected.size());
   const std::int64_t each = (count + scales - 1) / scales;
   for (const std::int64_t i : selected) result.push_back(i / each);
   return result;

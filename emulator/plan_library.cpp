@@ -125,7 +125,7 @@ GemmPlan require_library_plan(std::string_view name, const Format& a, const Form
   for (const LibraryPlan& row : rows) {
     if (row.library != library || (!arch.empty() && row.arch != arch)) continue;
     known = true;
-    const GemmPlan plan = parse_plan(row.plan, "table of plans");
+    GemmPlan plan = parse_plan(row.plan, "table of plans");
     if (d && plan.epilogue.output != *d) continue;
     if (!kernel.empty()) {
       if (matches_kernel(row.kernel, kernel)) return plan;

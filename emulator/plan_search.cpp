@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/gemm_scalar.hpp"
 #include "emulator/plan_candidates.hpp"
@@ -156,10 +158,12 @@ class Search {
   struct Close {
     PlanResult result;
     std::int64_t on_sample = 0, sample_size = 1;
+    std::int64_t far = 0;    ///< mismatches of more than 16 codes
     std::int64_t cells = 0;  ///< squares of 8 x 8 outputs that hold a mismatch
   };
   bool is_nearly_explained() const;
-  Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated) const;
+  Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
+                 std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
   void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
                 std::vector<PlanResult>& results) const;
@@ -241,20 +245,22 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
     if (options_.interrupted && options_.interrupted()) return;
     if (result_.plans.size() >= options_.most_plans) return;
     PlanResult x = candidate;
-    x = count_on(tasks, x.plan, 0).result;
+    x = count_on(tasks, x.plan, 0, tasks.size()).result;
     (x.mismatches == 0 ? result_.plans : nearly).push_back(x);
   }
   if (result_.explained()) return;
   std::stable_sort(nearly.begin(), nearly.end(), fewer);
-  if (nearly.size() > 64) nearly.resize(64);
-  for (PlanResult& x : nearly) {
-    if (close_.size() >= 16 || (options_.interrupted && options_.interrupted())) break;
-    const Close close = count_on(tasks, x.plan, 4);
-    if (close.result.mismatches >= 0) close_.push_back(close);
+  if (nearly.size() > 16) nearly.resize(16);
+  // All outputs cost much: only of the plan that does best on the samples, if better than before.
+  std::optional<Close> best;
+  for (const PlanResult& x : nearly) {
+    if (options_.interrupted && options_.interrupted()) return;
+    Close close = count_on(tasks, x.plan, 4, tasks.size() - 1);
+    if (close.result.mismatches >= 0 && (!best || close.on_sample < best->on_sample))
+      best = std::move(close);
   }
-  std::stable_sort(close_.begin(), close_.end(), [](const Close& x, const Close& y) {
-    return x.result.mismatches < y.result.mismatches;
-  });
+  if (!best || (!close_.empty() && close_.front().on_sample <= best->on_sample)) return;
+  close_.insert(close_.begin(), count_on(tasks, best->result.plan, 1, tasks.size()));
 }
 
 /// Is there a plan that fails in so few places that the result is damaged rather than another
@@ -269,7 +275,15 @@ bool Search::is_nearly_explained() const {
   const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
   if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
   const bool narrow = formats::bits(d.format) <= 16;
-  return !narrow || x.on_sample * d.size() * 2 <= 3 * mismatches * x.sample_size;
+  return !narrow || x.far * 2 > mismatches ||
+         x.on_sample * d.size() * 2 <= 3 * mismatches * x.sample_size;
+}
+
+std::int64_t far_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
+  std::int64_t count = 0;
+  for (std::int64_t at = 0; at < recorded.size(); ++at)
+    count += code_distance(recorded.format, recorded[at], computed[at]).value_or(0) > 16 ? 1 : 0;
+  return count;
 }
 
 /// Squares of 8 x 8 outputs that hold a mismatch.
@@ -285,20 +299,21 @@ std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed
   return std::ssize(cells);
 }
 
-/// Mismatches of a plan among all outputs. It is given up, as -1 (or 1, where nothing is
-/// `tolerated`), once more than that part of a sample fails.
+/// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
+/// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
 Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
-                               std::int64_t tolerated) const {
+                               std::int64_t tolerated, std::size_t task_count) const {
   Close close{{plan, 0}, 0, 1};
-  for (Task& task : tasks) {
-    if (&task == &tasks.front()) continue;
+  for (std::size_t number = 1; number < task_count; ++number) {
+    const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
     const Sums sums = add_up(plan.split, plan.epilogue.compute,
                              partial_sums(plan, *operands, task.problem, options_.threads));
     const CodeMatrix d = finish(plan.epilogue, task.problem, sums);
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0) close.cells = failed_cells(task.d, d);
+    if (&task == &tasks.back() && mismatches != 0)
+      close.cells = failed_cells(task.d, d), close.far = far_mismatches(task.d, d);
     if (&task == &tasks.back()) return close;
     if (&task == &tasks[1]) {
       close.on_sample = mismatches;
