@@ -9,8 +9,12 @@
 
 #include "emulator/capture.hpp"
 #include "emulator/engine.hpp"
+#include "emulator/gemm.hpp"
+#include "emulator/gemm_capture.hpp"
+#include "emulator/plan_search.hpp"
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
+#include "formats/text.hpp"
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
@@ -34,6 +38,8 @@ struct Options {
   bool json = false;
   std::int64_t execution = -1;
   int row = 0, column = 0;
+
+  std::string plan;
 
   bool one_element() const { return execution >= 0; }
 };
@@ -95,6 +101,39 @@ void verify_element(const Options& options, const std::string& path, VerifyRepor
                           std::string(engine.name), 1, report.elements.back().equal ? 0 : 1});
 }
 
+void say(const std::string& text) {
+  std::cout.flush();
+  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
+}
+
+/// Executes a recorded library call by the plan and compares; false when interrupted.
+bool verify_plan(const Options& options, const std::string& path, const Interruption& interruption,
+                 VerifyReport& report) {
+  const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
+  emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
+  plan.epilogue.alpha = capture.alpha;
+  plan.epilogue.beta = capture.beta;
+  if (plan.epilogue.output != capture.d.format)
+    throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
+                                                       " and the plan's result " +
+                                                       formats::name_of(plan.epilogue.output));
+  const emulator::CodeMatrix d =
+      emulator::execute(plan, capture.lowered(plan.convolution), options.threads,
+                        [&](std::int64_t) { return !interruption.asked_for(); });
+  if (interruption.asked_for()) return false;
+  const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
+  report.files.push_back(
+      {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
+  for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
+    const std::int64_t at = failed[i];
+    say(path + ": row " + std::to_string(at / d.columns % d.rows) + ", column " +
+        std::to_string(at % d.columns) + ": recorded " +
+        formats::hex_text(d.format, capture.d[at]) + ", the plan gives " +
+        formats::hex_text(d.format, d[at]));
+  }
+  return true;
+}
+
 /// Executes a file and compares; false when interrupted.
 bool verify_file(const Options& options, const std::string& path, const Interruption& interruption,
                  VerifyReport& report) {
@@ -151,11 +190,6 @@ void print_summary(const VerifyReport& report) {
             << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
 }
 
-void say(const std::string& text) {
-  std::cout.flush();
-  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
-}
-
 void verify_all(const Options& options, const Interruption& interruption, VerifyReport& report) {
   ProgressLine progress("verifying", options.files.size());
   for (std::size_t i = 0; i < options.files.size(); ++i) {
@@ -163,7 +197,8 @@ void verify_all(const Options& options, const Interruption& interruption, Verify
     const std::size_t done = report.files.size();
     progress.update(i);
     try {
-      if (interruption.asked_for() || !verify_file(options, path, interruption, report)) {
+      const auto verify_one = options.plan.empty() ? verify_file : verify_plan;
+      if (interruption.asked_for() || !verify_one(options, path, interruption, report)) {
         report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i),
                               options.files.end());
         return;
@@ -188,6 +223,8 @@ void check_engine_name(const std::string& name) {
 
 int verify(const Options& options) {
   check_engine_name(options.engine);
+  if (!options.plan.empty() && options.one_element())
+    throw formats::Error("--plan", "does not go with --execution");
   if (options.one_element() && options.files.size() != 1) {
     throw formats::Error("--execution", "explains an element of one capture, not of " +
                                             std::to_string(options.files.size()));
@@ -222,8 +259,13 @@ void add_verify(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
   const auto options = std::make_shared<Options>();
-  command->add_option("CAPTURE", options->files, "Capture files of kind instruction or dot")
+  command
+      ->add_option(
+          "CAPTURE", options->files,
+          "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
       ->required();
+  command->add_option("--plan", options->plan,
+                      "The files are of kind gemm or conv2d: execute them by this plan");
   command->add_option("--engine", options->engine,
                       "Engine that computes (default: the fastest that can)");
   command->add_option("--max-report", options->most_reports,

@@ -28,7 +28,7 @@ trap 'rm -rf "$scratch"' EXIT
 } >"$scratch/FORMATS.md"
 
 # docs/HARDWARE.md is made of the records of runs on hardware, where there are any.
-documents=(README.md docs/CATALOGUE.md docs/FORMATS.md)
+documents=(README.md docs/CATALOGUE.md docs/FORMATS.md docs/GEMM.md)
 if compgen -G 'docs/hardware/*.json' >/dev/null; then
   python3 tools/hardware_page.py docs/hardware tests/golden/h200/conversions.json >"$scratch/HARDWARE.md"
   documents+=(docs/HARDWARE.md)
@@ -42,17 +42,22 @@ if compgen -G 'docs/performance/*.json' >/dev/null; then
   done
 fi
 
-# README.md holds tables between marker lines: <!-- generated: COMMAND --> and <!-- /generated -->.
-while IFS= read -r line; do
-  printf '%s\n' "$line"
-  [[ $line =~ ^'<!-- generated: guardbit '(.*)' -->'$ ]] || continue
-  read -ra arguments <<<"${BASH_REMATCH[1]}"
-  printf '\n'
-  "$guardbit" "${arguments[@]}"
-  printf '\n'
-  while IFS= read -r line && [[ $line != '<!-- /generated -->' ]]; do :; done
-  printf '%s\n' "$line"
-done <README.md >"$scratch/README.md"
+# Some documents hold tables between marker lines: <!-- generated: COMMAND --> and <!-- /generated -->.
+fill() {
+  local line arguments
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    [[ $line =~ ^'<!-- generated: guardbit '(.*)' -->'$ ]] || continue
+    read -ra arguments <<<"${BASH_REMATCH[1]}"
+    printf '\n'
+    "$guardbit" "${arguments[@]}"
+    printf '\n'
+    while IFS= read -r line && [[ $line != '<!-- /generated -->' ]]; do :; done
+    printf '%s\n' "$line"
+  done
+}
+fill <README.md >"$scratch/README.md"
+fill <docs/GEMM.md >"$scratch/GEMM.md"
 
 stale=0
 for document in "${documents[@]}"; do

@@ -217,8 +217,8 @@ TEST_CASE("a capture that does not fit is refused with the place and the choices
   const auto dense = [](const auto& change) { return error_of(dense_capture(), change); };
   CHECK(text_without(dense(drop("capture")), {"metadata 'capture' is missing"}) == "");
   CHECK(text_without(dense(metadata("capture", "2")), {"'2'", "valid: 1"}) == "");
-  CHECK(text_without(dense(metadata("kind", "gemm")), {"not yet replayable"}) == "");
-  CHECK(text_without(dense(metadata("kind", "conv2d")), {"not yet replayable"}) == "");
+  CHECK(text_without(dense(metadata("kind", "gemm")), {"guardbit verify --plan"}) == "");
+  CHECK(text_without(dense(metadata("kind", "conv2d")), {"guardbit verify --plan"}) == "");
   CHECK(text_without(dense(metadata("kind", "cast")), {"'cast'", "valid: instruction, dot"}) == "");
   CHECK(text_without(dense(metadata("arch", "sm_91")), {"sm_91", "sm_90"}) == "");
   CHECK(text_without(

@@ -14,8 +14,9 @@ struct RecordedRow {
   std::vector<TestVector> dense, sparse;
 };
 
-/// A sample of every recording in tests/golden, at most `outputs` of each, evenly spread. Outputs
-/// that the model does not give bit for bit (NaNs of an unknown payload) are left out.
+/// A sample of every recording of an instruction in tests/golden, at most `outputs` of each, evenly
+/// spread. Outputs that the model does not give bit for bit (NaNs of an unknown payload) are left
+/// out.
 std::vector<RecordedRow> read_recordings(std::int64_t outputs);
 
 }  // namespace guardbit::tests

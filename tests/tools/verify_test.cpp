@@ -203,7 +203,7 @@ TEST_CASE(
     put_together(bad, parts);
     return bad;
   };
-  refused(changed([](json& h) { h["__metadata__"]["kind"] = "gemm"; }), "not yet replayable");
+  refused(changed([](json& h) { h["__metadata__"]["kind"] = "gemm"; }), "guardbit verify --plan");
   refused(changed([](json& h) {
             h["__metadata__"]["instruction"] = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f61.f32";
           }),

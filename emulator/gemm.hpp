@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "emulator/gemm_plan.hpp"
+#include "emulator/gemm_problem.hpp"
+#include "emulator/instruction.hpp"
+
+namespace guardbit::emulator {
+
+/// A and B as a plan's unit takes them.
+struct GemmOperands {
+  std::optional<MatrixInstruction> row;    ///< nothing for a CUDA core's multiply-add
+  Format sum{};                            ///< of the unit's accumulator
+  std::int64_t unit_k = 1;                 ///< products of one instruction
+  std::int64_t expansion = 1;              ///< products of pieces for each element of K
+  CodeMatrix a, b, e, c;                   ///< c: where the chain begins with it
+  std::vector<double> a_values, b_values;  ///< of a multiply-add instead
+};
+
+/// Converts A and B. formats::Error, beginning with `where`, for a unit that is not known or does
+/// not take the problem.
+GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where);
+
+/// Values of the accumulators, batch after batch, row-major.
+using Sums = std::vector<double>;
+
+/// The sum of each part of `plan.split`, as it leaves the thread block.
+std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& operands,
+                               const GemmProblem& problem, int threads);
+
+/// Partial sums stored and added as the partition says; additions in the format of the epilogue.
+Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums> parts);
+
+CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums);
+
+/// D of the plan, on `threads` threads (0: all). The result does not depend on their number.
+/// `progress` is told now and then how many rows are done, and ends the work by answering false.
+CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, int threads = 0,
+                   const std::function<bool(std::int64_t)>& progress = {});
+
+}  // namespace guardbit::emulator

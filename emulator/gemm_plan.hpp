@@ -1,0 +1,162 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/catalogue.hpp"
+#include "formats/format.hpp"
+#include "formats/rounding.hpp"
+
+namespace guardbit::emulator {
+
+using formats::Format;
+using formats::Rounding;
+
+/// What multiplies and accumulates. With `arch` "simt" the unit is a scalar multiply-add of a CUDA
+/// core: fma.fp32, fma.fp64, fma.fp16, or mad.int32. Otherwise it is a row of the catalogue.
+struct GemmUnit {
+  std::string arch = "simt";
+  std::string instruction = "fma.fp32";
+  friend bool operator==(const GemmUnit&, const GemmUnit&) = default;
+};
+
+/// How an operand becomes the unit's: rounded once, or cut into `pieces` numbers whose sum it is
+/// nearly (3xTF32, BF16x9). Of the pieces' products those are taken whose ranks, 0 for the leading
+/// piece, add up to less than `ranks`; smaller products first within each instruction.
+struct InputConversion {
+  Rounding rounding = Rounding::nearest_even;
+  int pieces = 1;
+  int ranks = 1;
+  friend bool operator==(const InputConversion&, const InputConversion&) = default;
+};
+
+/// Which k's the accumulators of a partition take.
+enum class Division : std::uint8_t {
+  ceil,         ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
+  balanced,     ///< consecutive runs; the first tiles % parts of them have one tile more
+  round_robin,  ///< tile t goes to accumulator t % parts
+};
+
+/// In which order partial sums are added.
+enum class SumOrder : std::uint8_t {
+  ascending,   ///< ((p0 + p1) + p2) + ...
+  descending,  ///< ((pn + pn-1) + ...) + p0
+  adjacent,    ///< a tree: p0 + p1, p2 + p3, ... then again
+  halves,      ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do
+};
+
+/// K dealt to `parts` accumulators in tiles, whose sums are added afterwards.
+struct Partition {
+  int parts = 1;
+  std::int64_t tile = 1;  ///< elements of K
+  Division division = Division::ceil;
+  SumOrder order = SumOrder::ascending;
+  Format sums = formats::fp32;  ///< what a partial sum is stored in and added in
+
+  bool whole() const { return parts <= 1; }
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// A permutation of K inside each tile of `lanes * run` elements, which a lane's wide loads cause:
+/// each lane holds `run` neighbours and gives `take` of them to every instruction. 0: none.
+struct LoadOrder {
+  int lanes = 0, run = 0, take = 0;
+  friend bool operator==(const LoadOrder&, const LoadOrder&) = default;
+};
+
+/// A chain of a unit is ended every `interval` elements of K and added to a sum in FP32. 0: never.
+struct Promotion {
+  enum class Adder : std::uint8_t {
+    add,          ///< sum + partial
+    scaled_fma,   ///< fma(partial, scale_a * scale_b, sum)
+    scale_a_fma,  ///< fma(partial * scale_a, scale_b, sum)
+    scale_b_fma,  ///< fma(partial * scale_b, scale_a, sum)
+    scaled_add,   ///< sum + partial * (scale_a * scale_b)
+  };
+  std::int64_t interval = 0;
+  Adder adder = Adder::add;
+  friend bool operator==(const Promotion&, const Promotion&) = default;
+};
+
+/// The k's of an implicit GEMM: filter row r, filter column s, channel c.
+struct ConvolutionOrder {
+  enum class Walk : std::uint8_t {
+    rsc,  ///< channels innermost (NHWC)
+    crs,  ///< channels outermost (NCHW)
+    src,  ///< filter columns outermost
+  };
+  Walk walk = Walk::rsc;
+  int channel_block = 0;  ///< the walk is made for each block of that many channels in turn; 0: all
+  int channel_multiple = 1;  ///< channels are filled up with zeros to a multiple of this
+  friend bool operator==(const ConvolutionOrder&, const ConvolutionOrder&) = default;
+};
+
+/// How an accumulator becomes an element of D. An addend is beta * c, or the bias where there is
+/// no c; a bias beside a c is added to what `addition` gives.
+struct Epilogue {
+  enum class Addition : std::uint8_t {
+    fma_product,  ///< fma(alpha, accumulator, addend)
+    fma_addend,   ///< fma(beta, c, alpha * accumulator)
+    separate,     ///< alpha * accumulator + addend
+    rounded,      ///< round(alpha * accumulator) + addend, rounded to D's format first
+    initial,      ///< the first chain begins with c instead of zero; alpha and beta are not used
+  };
+  enum class Scales : std::uint8_t {
+    joint,     ///< alpha * (scale_a * scale_b), once
+    a_then_b,  ///< accumulator * scale_a * scale_b
+    b_then_a,  ///< accumulator * scale_b * scale_a
+  };
+  Addition addition = Addition::fma_product;
+  Scales scales = Scales::joint;
+  Format compute = formats::fp32;  ///< of every operation here
+  Format output = formats::fp32;   ///< D; rounded to nearest even
+  double alpha = 1, beta = 0;
+  friend bool operator==(const Epilogue&, const Epilogue&) = default;
+};
+
+/// Everything that decides the bits of a library's matrix product or convolution. K is cut by
+/// `split` (over thread blocks, sums in a workspace), each part of it by `lanes` (over warps,
+/// threads or registers); what is left is one chain of the unit, in ascending k, padded with zero
+/// products to whole instructions. Each batch entry is a product of its own.
+struct GemmPlan {
+  GemmUnit unit;
+  InputConversion input;
+  ConvolutionOrder convolution;  ///< of convolutions only
+  LoadOrder loads;
+  std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
+  Promotion promotion;
+  Partition lanes, split;
+  Epilogue epilogue;
+  friend bool operator==(const GemmPlan&, const GemmPlan&) = default;
+};
+
+/// The plan on one line, as `UNIT key=value ...`; keys that have their default are left out.
+std::string to_text(const GemmPlan& plan);
+
+/// Reads what to_text writes; keys in any order. formats::Error that begins with `where`.
+GemmPlan parse_plan(std::string_view text, std::string_view where);
+
+/// The plan in words.
+std::string describe(const GemmPlan& plan);
+
+/// One key of a plan and its value, as to_text writes them; the unit's key is "unit".
+struct PlanField {
+  std::string key, value;
+};
+std::vector<PlanField> fields_of(const GemmPlan& plan);
+
+/// Consecutive k's: [begin, end).
+struct KRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t length() const { return end - begin; }
+  friend bool operator==(const KRange&, const KRange&) = default;
+};
+using KRanges = std::vector<KRange>;
+
+/// The k's of each accumulator, in the order in which it takes them; accumulators without any are
+/// left out.
+std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges);
+
+}  // namespace guardbit::emulator

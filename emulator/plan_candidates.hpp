@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emulator/gemm_capture.hpp"
+#include "emulator/gemm_plan.hpp"
+
+namespace guardbit::emulator {
+
+/// What a search asks for next to the operands: plans are tried stage after stage.
+struct Candidates {
+  /// Everything of a plan but the order of reductions and the epilogue.
+  std::vector<std::vector<GemmPlan>> stages;
+  std::size_t simple_stages = 0;  ///< the last stage of those without splits
+  /// Reductions of each plan that has several accumulators.
+  std::vector<SumOrder> orders;
+  std::vector<Format> workspaces;
+  std::vector<Epilogue> epilogues;
+};
+
+/// The neighbourhood of what libraries are known to do with such operands, likely plans first.
+Candidates candidates_for(const GemmCapture& capture);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "emulator/gemm_capture.hpp"
+#include "emulator/gemm_plan.hpp"
+#include "tests/emulator/input_codes.hpp"
+
+/// Operands and plans drawn from a seeded stream.
+namespace guardbit::tests {
+
+/// Finite numbers with exponents from low to high.
+emulator::CodeMatrix random_matrix(const Format& f, std::int64_t batch, std::int64_t rows,
+                                   std::int64_t columns, Random& random, int low = -3,
+                                   int high = 3);
+
+/// Any plan that can be written down.
+emulator::GemmPlan random_plan(Random& random);
+
+/// What a plan makes of a problem, as a recording of a machine of type sm_90 would hold it.
+emulator::GemmCapture recording_of(const emulator::GemmPlan& plan,
+                                   const emulator::GemmProblem& problem);
+
+}  // namespace guardbit::tests

@@ -1,0 +1,254 @@
+#include "emulator/plan_search.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emulator/gemm.hpp"
+#include "emulator/plan_diagnosis.hpp"
+#include "emulator/plan_library.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/gemm_inputs.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::GemmCapture;
+using emulator::GemmPlan;
+using emulator::GemmProblem;
+using emulator::SearchResult;
+
+std::vector<std::string> captures_in(const std::filesystem::path& folder) {
+  std::vector<std::string> files;
+  if (!std::filesystem::exists(folder)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+SearchResult search(const GemmCapture& capture) {
+  emulator::SearchOptions options;
+  options.most_plans = 4;
+  return search_plans(capture, options);
+}
+
+/// The found plans, replayed by themselves, must give every output.
+void check_explained(const GemmCapture& capture, const SearchResult& result) {
+  INFO(capture.path);
+  REQUIRE(result.explained());
+  for (const emulator::PlanResult& x : result.plans) {
+    CHECK(x.mismatches == 0);
+    const GemmPlan plan = emulator::parse_plan(to_text(x.plan), "test");
+    REQUIRE(mismatches(capture, execute(plan, capture.lowered(plan.convolution))).empty());
+  }
+}
+
+TEST_CASE("every recorded library result is explained, and the table says how") {
+  const std::vector<std::string> files = captures_in("tests/golden/gemm");
+  REQUIRE(files.size() > 60);
+  std::set<std::string_view> seen;
+  for (const std::string& file : files) {
+    const GemmCapture capture = emulator::read_gemm_capture(file);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    const auto kernels = capture.metadata.find("kernels");
+    if (kernels == capture.metadata.end()) continue;
+    for (const emulator::LibraryPlan& row : emulator::library_plans()) {
+      if (!emulator::matches_kernel(row.kernel, kernels->second)) continue;
+      // The table's plan with what follows from the shape and the call.
+      GemmPlan stated = emulator::parse_plan(row.plan, "table");
+      const GemmPlan& found = result.plans.front().plan;
+      seen.insert(row.kernel);
+      stated.split = found.split;
+      stated.lanes = found.lanes;
+      stated.residue_first = found.residue_first;
+      const emulator::Epilogue own = stated.epilogue;
+      stated.epilogue = found.epilogue;
+      INFO(file << ": " << row.kernel << " says " << row.plan);
+      CHECK((own.output == stated.epilogue.output && own.compute == stated.epilogue.compute));
+      const auto wrong = mismatches(capture, execute(stated, capture.lowered(stated.convolution)));
+      CHECK(wrong.empty());
+      break;
+    }
+  }
+  for (const emulator::LibraryPlan& row : emulator::library_plans()) {
+    INFO(row.kernel);
+    CHECK(seen.contains(row.kernel));
+  }
+}
+
+TEST_CASE("the shared library results are explained", "[shared]") {
+  const char* const place = std::getenv("GUARDBIT_SHARED");
+  const std::filesystem::path shared = place != nullptr ? place : "../shared";
+  const std::vector<std::string> files = captures_in(shared / "captures" / "gemm");
+  if (files.empty()) {
+    std::cout << "SKIPPED: no recordings (GUARDBIT_SHARED or ../shared)\n";
+    return;
+  }
+  for (const std::string& file : files) {
+    const GemmCapture capture = emulator::read_gemm_capture(file);
+    check_explained(capture, search(capture));
+  }
+}
+
+TEST_CASE(
+    "a result of a random plan is explained by that plan or one that cannot be told from it") {
+  Random random(91);
+  const std::vector<std::string> units = {
+      "simt/fma.fp32",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16",
+      "sm_90/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rne",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rna"};
+  const std::vector<std::string> cuts = {"",
+                                         "split=3x64:ceil",
+                                         "split=5x8:round_robin",
+                                         "split=4x32:balanced:descending",
+                                         "lanes=4x16:round_robin",
+                                         "split=8x8:ceil:halves",
+                                         "lanes=2x32:ceil:adjacent",
+                                         "residue_first=32"};
+  const std::vector<std::string> ends = {"", "alpha=1.7 beta=0.3",
+                                         "add=fma_addend alpha=0.7 beta=0.3", "add=rounded beta=1",
+                                         "add=separate alpha=1.7 beta=-0.6"};
+  for (int round = 0; round < 30; ++round) {
+    const std::string& unit = units[random.below(units.size())];
+    const bool half = unit.find(".f16") != std::string::npos;
+    const bool brain = unit.find(".bf16") != std::string::npos;
+    const Format f = brain ? formats::bf16 : half ? formats::fp16 : formats::fp32;
+    const std::string result = random.one_in(2) ? "fp32" : brain ? "bf16" : "fp16";
+    const GemmPlan plan = emulator::parse_plan(unit + " " + cuts[random.below(cuts.size())] + " " +
+                                                   ends[random.below(ends.size())] + " d=" + result,
+                                               "test");
+    GemmProblem x;
+    const int k = random.between(100, 300);
+    x.a = random_matrix(f, 1, 24, k, random, -1, 1);
+    x.b = random_matrix(f, 1, k, 24, random, -1, 1);
+    if (plan.epilogue.beta != 0) x.c = random_matrix(plan.epilogue.output, 1, 24, 24, random, 2, 5);
+    GemmCapture capture = recording_of(plan, x);
+    capture.tf32 = unit.find("tf32") != std::string::npos;
+    INFO(to_text(plan) << " K = " << k);
+    check_explained(capture, search(capture));
+  }
+}
+
+TEST_CASE("a result that is no product of the operands is not explained") {
+  Random random(92);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 1, 16, 64, random);
+  x.b = random_matrix(formats::fp16, 1, 64, 16, random);
+  GemmCapture capture =
+      recording_of(emulator::parse_plan(
+                       "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 d=fp16", "test"),
+                   x);
+  capture.d = random_matrix(formats::fp16, 1, 16, 16, random);
+  const SearchResult result = search(capture);
+  CHECK(!result.explained());
+  REQUIRE(!result.plans.empty());
+  CHECK(result.plans.front().mismatches > 200);
+  CHECK(!diagnose(capture, result.plans.front().plan, 0).looks_like_bug);
+}
+
+/// A result of 96 x 96 x 200 with something done to it.
+struct Damaged {
+  GemmCapture capture;
+  emulator::CodeMatrix right;
+
+  Damaged() {
+    Random random(93);
+    GemmProblem x;
+    x.a = random_matrix(formats::fp16, 1, 96, 200, random, -2, 1);
+    x.b = random_matrix(formats::fp16, 1, 200, 96, random, -2, 1);
+    capture = recording_of(
+        emulator::parse_plan(
+            "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=2x64:ceil d=fp32",
+            "test"),
+        x);
+    right = capture.d;
+  }
+  void put(std::int64_t i, std::int64_t j, std::uint64_t code) { capture.d.set(i * 96 + j, code); }
+  template <class Source>
+  void put_tile(std::int64_t row, std::int64_t column, Source source) {
+    for (std::int64_t i = 0; i < 16; ++i)
+      for (std::int64_t j = 0; j < 16; ++j) put(row + i, column + j, source(i, j));
+  }
+  /// The first finding of a search that must not succeed.
+  std::string finding() const {
+    const SearchResult result = search(capture);
+    CHECK(!result.explained());
+    if (result.plans.empty()) return "no plan";
+    const emulator::Diagnosis d = diagnose(capture, result.plans.front().plan, 0);
+    if (d.looks_like_bug) return d.findings.front();
+    for (const emulator::Variant& variant : wrong_variants(capture)) {
+      emulator::SearchOptions options;
+      options.simple = false;
+      if (search_plans(variant.capture, options).explained()) return variant.name;
+    }
+    return d.findings.front();
+  }
+};
+
+bool says(const std::string& text, const std::string& what) {
+  INFO(text);
+  const bool found = text.find(what) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+TEST_CASE("planted bugs are named") {
+  Damaged x;
+  SECTION("one element off by an ulp") {
+    x.put(41, 7, x.right(0, 41, 7) + 1);
+    says(x.finding(), "row 41, column 7: a single element 1 ulp off");
+  }
+  SECTION("a transposed tile") {
+    x.put_tile(32, 48, [&](auto i, auto j) { return x.right(0, 32 + j, 48 + i); });
+    says(x.finding(), "rows 32 to 47, columns 48 to 63: transposed tile");
+  }
+  SECTION("a swapped tile") {
+    x.put_tile(32, 48, [&](auto i, auto j) { return x.right(0, 64 + i, 16 + j); });
+    says(x.finding(), "swapped tile: it holds what belongs at rows 64 to 79, columns 16 to 31");
+  }
+  SECTION("a missed K tail of one tile") {
+    GemmProblem cut = x.capture.problem;
+    for (std::int64_t i = 0; i < 96; ++i)
+      for (std::int64_t k = 192; k < 200; ++k) cut.a.set(i * 200 + k, 0);
+    const emulator::CodeMatrix d = execute(
+        emulator::parse_plan(
+            "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=2x64:ceil", "test"),
+        cut);
+    x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
+    says(x.finding(), "missed K tail: the last 8 of 200");
+  }
+  SECTION("a stale accumulator") {
+    x.put_tile(32, 48, [&](auto i, auto j) {
+      const float sum = static_cast<float>(value_of(formats::fp32, x.right(0, 32 + i, 48 + j)) +
+                                           value_of(formats::fp32, x.right(0, i, 16 + j)));
+      return std::uint64_t{std::bit_cast<std::uint32_t>(sum)};
+    });
+    says(x.finding(),
+         "stale accumulator: it holds its own sum plus that of rows 0 to 15, columns 16 to 31");
+  }
+  SECTION("a tile that was not written") {
+    x.put_tile(32, 48, [](auto, auto) { return std::uint64_t{0}; });
+    says(x.finding(), "not written");
+  }
+  SECTION("a row of NaNs") {
+    for (std::int64_t j = 0; j < 96; ++j) x.put(50, j, 0x7fffffff);
+    says(x.finding(), "row 50, columns 0 to 95: NaN poisoning");
+  }
+  SECTION("the whole result transposed") {
+    for (std::int64_t i = 0; i < 96; ++i)
+      for (std::int64_t j = 0; j < 96; ++j) x.put(i, j, x.right(0, j, i));
+    says(x.finding(), "the whole result is transposed");
+  }
+}
+
+}  // namespace
+}  // namespace guardbit::tests

@@ -1,0 +1,165 @@
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "formats/files/safetensors.hpp"
+#include "formats/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/command.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using nlohmann::json;
+
+const std::string golden = "tests/golden/gemm/";
+const std::string sliced = golden + "mm_fp32_33x17x100.safetensors";
+const std::string with_c = golden + "addmm_f16_64x64x256_1_1.safetensors";
+
+bool holds(const std::string& text, const std::string& part) {
+  INFO(text);
+  const bool found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+/// The tensor `name` of a file, its bytes.
+std::vector<std::byte> bytes_of(const std::string& path, const std::string& name) {
+  const formats::TensorFile file = formats::read_safetensors(path);
+  const formats::Tensor* const tensor = file.find(name);
+  REQUIRE(tensor != nullptr);
+  return {tensor->bytes.begin(), tensor->bytes.end()};
+}
+
+TEST_CASE("explain names a plan that gemm executes to the same bits") {
+  const TemporaryFolder folder;
+  const CommandResult found = run_command({"explain", with_c, "--json"});
+  REQUIRE(found.status == 0);
+  const json j = json::parse(found.out);
+  std::vector<std::string> keys;
+  for (const auto& item : j.items()) keys.push_back(item.key());
+  CHECK(keys == std::vector<std::string>{"explained", "file", "outputs", "plans"});
+  CHECK(j["explained"] == true);
+  CHECK(j["file"] == with_c);
+  CHECK(j["outputs"] == 4096);
+  REQUIRE(!j["plans"].empty());
+  for (const json& plan : j["plans"]) {
+    CHECK(plan.size() == 3);
+    CHECK(plan["mismatches"] == 0);
+    CHECK(plan["summary"].is_string());
+  }
+  const std::string plan = j["plans"][0]["plan"];
+  holds(plan, "add=rounded");
+  const std::string d = folder.path("d.safetensors");
+  const CommandResult made = run_command(
+      {"gemm", with_c + ":a", with_c + ":b", "--c", with_c + ":c", "--plan", plan, "-o", d});
+  INFO(made.error);
+  REQUIRE(made.status == 0);
+  CHECK(bytes_of(d, "d") == bytes_of(with_c, "d"));
+}
+
+TEST_CASE("explain takes operands from files, and says what changed between two results") {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& name, const std::string& plan) {
+    const std::string d = folder.path(name);
+    const CommandResult made =
+        run_command({"gemm", sliced + ":a", sliced + ":b", "--plan", plan, "-o", d, "--json"});
+    REQUIRE(made.status == 0);
+    CHECK(json::parse(made.out)["plan"]["text"] == plan);
+    return d;
+  };
+  const std::string whole = make("whole.safetensors", "simt/fma.fp32 d=fp32");
+  const std::string halves = make("halves.safetensors", "simt/fma.fp32 split=2x8:ceil d=fp32");
+  const CommandResult one =
+      run_command({"explain", "--a", sliced + ":a", "--b", sliced + ":b", "--d", whole});
+  CHECK(one.status == 0);
+  holds(one.out, "simt/fma.fp32 d=fp32");
+  const CommandResult two =
+      run_command({"explain", "--a", sliced + ":a", "--b", sliced + ":b", "--diff", whole, halves});
+  CHECK(two.status == 0);
+  holds(two.out, "split: (none) -> 2x");
+}
+
+TEST_CASE("explain exits with 1 for a result that no plan gives, and says where it is wrong") {
+  const TemporaryFolder folder;
+  formats::TensorFile file = formats::read_safetensors(sliced);
+  for (formats::Tensor& tensor : file.tensors) {
+    if (tensor.name != "d") continue;
+    std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
+    bytes[4 * (5 * 17 + 3)] ^= std::byte{1};
+    tensor = formats::owning_tensor("d", tensor.format, tensor.packing, tensor.shape, bytes);
+  }
+  const std::string flipped = folder.path("flipped.safetensors");
+  formats::write_safetensors(flipped, file.metadata, file.tensors);
+  const CommandResult result = run_command({"explain", flipped});
+  CHECK(result.status == 1);
+  holds(result.out, "This looks like a bug");
+  holds(result.out, "row 5, column 3: a single element 1 ulp off");
+  const CommandResult as_json = run_command({"explain", flipped, "--json"});
+  CHECK(as_json.status == 1);
+  const json j = json::parse(as_json.out);
+  CHECK(j["explained"] == false);
+  CHECK(j["plans"][0]["mismatches"] == 1);
+  holds(j["plans"][0]["summary"], "row 5, column 3");
+}
+
+TEST_CASE("explain searches the rows of an instruction") {
+  const CommandResult result = run_command(
+      {"explain",
+       "tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"});
+  CHECK(result.status == 0);
+  holds(result.out, "add=initial");
+}
+
+TEST_CASE("verify replays library results by a plan") {
+  const CommandResult right =
+      run_command({"verify", "--plan", "simt/fma.fp32 split=4x4:ceil d=fp32", sliced});
+  CHECK(right.status == 0);
+  holds(right.out, "1 file, 561 outputs, 0 mismatches");
+  const CommandResult wrong = run_command({"verify", "--plan", "simt/fma.fp32 d=fp32", sliced});
+  CHECK(wrong.status == 1);
+  holds(wrong.error, "recorded 0x");
+  const std::string convolution = golden + "conv_fp32_nchw_1x3x16_8x3_p1s1d1g1.safetensors";
+  CHECK(run_command({"verify", "--plan", "simt/fma.fp32 conv=crs d=fp32", convolution}).status ==
+        0);
+  CHECK(run_command({"verify", "--plan", "simt/fma.fp32 d=fp32", convolution}).status == 1);
+}
+
+TEST_CASE("gemm finds plans by library, format and kernel") {
+  const TemporaryFolder folder;
+  const std::string file = golden + "mm_bf16_32x32x32.safetensors",
+                    d = folder.path("d.safetensors");
+  REQUIRE(run_command({"gemm", file + ":a", file + ":b", "--like", "cublas-13:sm_90", "-o", d})
+              .status == 0);
+  CHECK(bytes_of(d, "d") == bytes_of(file, "d"));
+  const CommandResult list = run_command({"gemm", "--list", "--json"});
+  CHECK(list.status == 0);
+  CHECK(json::parse(list.out).size() > 20);
+}
+
+TEST_CASE("bad plans, files and shapes are one line each") {
+  const TemporaryFolder folder;
+  const std::string d = folder.path("d.safetensors");
+  const auto refused = [&](std::vector<std::string> words, const std::string& why) {
+    const CommandResult result = run_command(words);
+    INFO(result.error);
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    holds(result.error, why);
+  };
+  const std::string a = sliced + ":a", b = sliced + ":b";
+  refused({"gemm", a, b, "-o", d}, "needs --plan or --like");
+  refused({"gemm", a, b, "--plan", "simt/fma.fp7", "-o", d}, "fma.fp32, fma.fp64");
+  refused({"gemm", a, b, "--plan", "sm_90/wgmma", "-o", d}, "wgmma");
+  refused({"gemm", a, a, "--plan", "simt/fma.fp32", "-o", d}, "where A has");
+  refused({"gemm", a, b, "--plan", "simt/fma.fp32 beta=1", "-o", d}, "--c is needed");
+  refused({"gemm", a, b, "--like", "mkl:x86", "-o", d}, "unknown library");
+  refused({"explain", golden + "absent.safetensors"}, "absent.safetensors");
+  refused({"explain", "--a", a}, "needs a CAPTURE");
+  refused({"explain", "--a", a, "--b", b, "--d", a}, "is not of the shape of A * B");
+  refused({"explain", sliced, "--max-plans", "0"}, "max-plans");
+  refused({"verify", "--plan", "simt/fma.fp32 d=fp16", sliced}, "d is fp32");
+}
+
+}  // namespace
+}  // namespace guardbit::tests
