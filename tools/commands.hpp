@@ -13,6 +13,7 @@ void add_cast(CLI::App& app, int& status);
 void add_list(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_verify(CLI::App& app, int& status);
+void add_trace(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_gpu(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);

@@ -142,10 +142,11 @@ int run(std::vector<std::string> words) {
   app.require_subcommand(1);
   int status = 0;
   using Add = void (*)(CLI::App&, int&);
-  for (const Add add : std::array<Add, 9>{
+  for (const Add add : std::array<Add, 10>{
            guardbit::tools::add_formats, guardbit::tools::add_show, guardbit::tools::add_cast,
            guardbit::tools::add_list, guardbit::tools::add_run, guardbit::tools::add_verify,
-           guardbit::tools::add_bench, guardbit::tools::add_gpu, guardbit::tools::add_completion}) {
+           guardbit::tools::add_trace, guardbit::tools::add_bench, guardbit::tools::add_gpu,
+           guardbit::tools::add_completion}) {
     add(app, status);
   }
   refuse_empty_words(app);
