@@ -182,8 +182,8 @@ void add_trace(CLI::App& app, int& status) {
       ->type_name("SCALES");
   command
       ->add_option("--policy", options->policy,
-                   "What becomes of numbers too large: pytorch (default), nvidia, saturate, ieee")
-      ->type_name("POLICY");
+                   "What becomes of numbers too large (default pytorch)")
+      ->type_name("{pytorch,nvidia,saturate,ieee}");
   command->add_flag("--scale-exact", options->exact_product,
                     "Do not round the product with the scale to FP32");
   command

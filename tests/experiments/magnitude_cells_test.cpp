@@ -8,6 +8,7 @@
 #include "experiments/magnitude_counts.hpp"
 #include "experiments/trace_statistics.hpp"
 #include "formats/catalogue.hpp"
+#include "formats/codec.hpp"
 #include "formats/error.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/oracle/number.hpp"
 
 namespace guardbit::experiments {
 namespace {
@@ -135,28 +135,27 @@ TEST_CASE("trace: an exact sum becomes the nearest double") {
   std::mt19937_64 random(11);
   for (int i = 0; i < 2000; ++i) {
     ExactSum sum(lowest_magnitude);
-    boost::multiprecision::cpp_int exact = 0;
+    oracle::Integer exact = 0;
     const int highest = static_cast<int>(random() % 300) - 1074;
     for (int term = 0; term < 3; ++term) {
       const std::uint64_t x = random() >> (random() % 64);
       const int exponent =
           -1074 + static_cast<int>(random() % static_cast<unsigned>(highest + 1075));
       sum.add(x, exponent);
-      exact += boost::multiprecision::cpp_int(x) << static_cast<unsigned>(exponent + 1074);
+      exact += oracle::Integer(x) << static_cast<unsigned>(exponent + 1074);
     }
     // A double times a power of two is compared with its neighbours, as integers.
     const double nearest = sum.nearest();
     const auto as_integer = [](double value) {
       int exponent = 0;
       const double fraction = std::frexp(value, &exponent);
-      boost::multiprecision::cpp_int significand(std::ldexp(fraction, 53));
+      oracle::Integer significand(std::ldexp(fraction, 53));
       const int shift = exponent - 53 + 1074;
-      return shift >= 0
-                 ? boost::multiprecision::cpp_int(significand << static_cast<unsigned>(shift))
-                 : boost::multiprecision::cpp_int(significand >> static_cast<unsigned>(-shift));
+      return shift >= 0 ? oracle::Integer(significand << static_cast<unsigned>(shift))
+                        : oracle::Integer(significand >> static_cast<unsigned>(-shift));
     };
     const auto distance = [&](double value) {
-      return boost::multiprecision::cpp_int(abs(as_integer(value) - exact));
+      return oracle::Integer(abs(as_integer(value) - exact));
     };
     const double above = std::nextafter(nearest, 1e300);
     const double below = std::nextafter(nearest, 0.0);
