@@ -19,7 +19,7 @@ using FractionCuts = std::array<std::uint32_t, ranks - 1>;
 struct MagnitudeBlock {
   alignas(64) std::array<std::uint32_t, block_length> magnitudes;
   alignas(64) std::array<std::uint32_t, block_length> slots;
-  std::uint32_t largest_finite;
+  std::uint32_t largest;
   std::uint32_t least_less_one;  ///< of numbers other than zero
   bool has_subnormal, has_nonfinite;
 };

@@ -126,13 +126,13 @@ void count_fp32(const MagnitudeCells& cells, const Slots& places, const std::byt
   for (; at + block_length <= end; at += block_length) {
     fill_block(block, words + at * 4, places.cuts);
     note_nonfinite(block, at, counts);
-    if (block.has_subnormal) {
+    if (block.has_subnormal || block.has_nonfinite) {
       for (const std::uint32_t magnitude : block.magnitudes) add_one(cells, magnitude, 1, counts);
       continue;
     }
     sums.add(block);
     counts.elements += block_length;
-    counts.largest = std::max<std::uint64_t>(counts.largest, block.largest_finite);
+    counts.largest = std::max<std::uint64_t>(counts.largest, block.largest);
     if (block.least_less_one != ~std::uint32_t{0})
       counts.least = std::min<std::uint64_t>(counts.least, block.least_less_one + 1U);
   }
