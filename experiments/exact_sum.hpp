@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/value.hpp"
@@ -57,6 +60,37 @@ class ExactSum {
     for (std::size_t i = 0; i < other.limbs_.size(); ++i) add_limb(i, other.limbs_[i]);
   }
 
+  /// "1f3p-40": a hexadecimal integer times a power of two, "0" for zero. Exact.
+  std::string text() const {
+    const std::size_t used = top();
+    if (used == 0) return "0";
+    std::string digits;
+    for (std::size_t i = 16 * used; i-- > 0;)
+      digits += "0123456789abcdef"[limbs_[i / 16] >> (4 * (i % 16)) & 0xFU];
+    digits.erase(0, digits.find_first_not_of('0'));
+    const std::size_t kept = digits.find_last_not_of('0') + 1;
+    const int exponent = lowest_ + 4 * static_cast<int>(digits.size() - kept);
+    return digits.substr(0, kept) + "p" + std::to_string(exponent);
+  }
+  /// Adds what text() wrote of a sum of the same `lowest`; false for any other text.
+  bool add_text(std::string_view text) {
+    if (text == "0") return true;
+    const std::size_t p = text.find('p');
+    int exponent = 0;
+    if (p == 0 || p == std::string_view::npos || p > 16 * largest_limbs) return false;
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data() + p + 1, end, exponent);
+    const int largest = lowest_ + 64 * largest_limbs - 4 * static_cast<int>(p);
+    if (error != std::errc{} || read != end || exponent < lowest_ || exponent > largest)
+      return false;
+    for (std::size_t i = 0; i < p; ++i) {
+      const std::size_t digit = std::string_view("0123456789abcdef").find(text[p - 1 - i]);
+      if (digit == std::string_view::npos) return false;
+      add(digit, exponent + 4 * static_cast<int>(i));
+    }
+    return true;
+  }
+
   bool is_zero() const { return top() == 0; }
 
   friend bool operator==(const ExactSum&, const ExactSum&) = default;
@@ -78,6 +112,8 @@ class ExactSum {
   }
 
  private:
+  static constexpr int largest_limbs = 80;  ///< 2^64 squares of FP64's largest need 69
+
   /// Rounds once: to 53 bits, or to the unit 2^-1074 where the result is subnormal.
   static double rounded(std::uint64_t significand, int exponent) {
     const int top = 63 - std::countl_zero(significand) + exponent;

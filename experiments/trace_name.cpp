@@ -49,7 +49,8 @@ std::optional<std::string_view> role_of(std::string_view word) {
 }
 
 TraceName parse_trace_name(std::string_view name) {
-  constexpr std::array<std::string_view, 4> steps = {"step", "s", "iteration", "iter"};
+  // The single letters come last: elsewhere than in front they may be anything.
+  constexpr std::array<std::string_view, 4> step_words = {"step", "iteration", "iter", "s"};
   constexpr std::array<std::string_view, 2> rank_words = {"rank", "r"};
   TraceName parsed;
   char before = '\0';  // the separator before the part that is kept next
@@ -57,9 +58,12 @@ TraceName parse_trace_name(std::string_view name) {
     const std::size_t end = std::min(name.find_first_of("./", at), name.size());
     const std::string_view part = name.substr(at, end - at);
     const bool last = end == name.size();
-    if (const auto step = numbered(part, steps); step && !parsed.step && !last) {
+    const std::size_t single = at == 0 ? 1 : 0;
+    const auto step_prefixes = std::span(step_words).first(3 + single);
+    const auto rank_prefixes = std::span(rank_words).first(1 + single);
+    if (const auto step = numbered(part, step_prefixes); step && !parsed.step && !last) {
       parsed.step = step;
-    } else if (const auto rank = numbered(part, rank_words); rank && !parsed.rank && !last) {
+    } else if (const auto rank = numbered(part, rank_prefixes); rank && !parsed.rank && !last) {
       parsed.rank = rank;
     } else if (const auto role = role_of(part); role && last) {
       parsed.role = *role;

@@ -18,8 +18,8 @@ struct TraceName {
 
 /// Reads `step0100.2.weight.grad`, `s200.7.gout`, `rank_0/iter_5/fc1.act` and the like: parts
 /// between dots and slashes. A part of `step`, `s`, `iter` or `iteration` and digits is the step,
-/// one of `rank` or `r` and digits the rank (the first of each); the last part may be a role. What
-/// is left is the tensor.
+/// one of `rank` or `r` and digits the rank (the first of each, single letters in front only); the
+/// last part may be a role. What is left is the tensor.
 TraceName parse_trace_name(std::string_view name);
 
 /// The role that a word stands for: `grad`, `wgrad`, `weight_grad`: wgrad; `gout`, `ograd`,

@@ -1,6 +1,8 @@
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "experiments/magnitude_counts.hpp"
@@ -8,6 +10,7 @@
 #include "formats/codec.hpp"
 #include "formats/error.hpp"
 #include "formats/files/array_file.hpp"
+#include "formats/files/atomic_output.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/storage.hpp"
 #include "tools/commands.hpp"
@@ -26,6 +29,7 @@ struct Options {
   std::string scales = "0:32:4";
   std::string policy = "pytorch";
   std::string from;
+  std::string report;
   double tolerance = 1e-3;
   int threads = 0;
   bool exact_product = false;
@@ -63,6 +67,59 @@ experiments::TraceName meaning_of(const std::string& file, const std::string& na
   return meaning;
 }
 
+/// What a sidecar FILE.json, and before it the file's own metadata, say of a file's tensors.
+class Sidecar {
+ public:
+  Sidecar(const std::string& file, const std::map<std::string, std::string>& metadata) {
+    for (const char* key : {"step", "rank", "loss_scale"}) {
+      const auto found = metadata.find(key);
+      if (found == metadata.end()) continue;
+      const auto number = nlohmann::json::parse(found->second, nullptr, false);
+      if (number.is_number()) said_[key] = number;
+    }
+    path_ = file + ".json";
+    std::ifstream stream(path_);
+    if (!stream) return;
+    const auto document = nlohmann::json::parse(stream, nullptr, false);
+    if (!document.is_object()) throw formats::Error(formats::printable(path_), "not a JSON object");
+    said_.update(document);
+  }
+
+  void complete(TracedTensor& tensor) const {
+    take(said_, tensor);
+    const auto tensors = said_.find("tensors");
+    if (tensors == said_.end() || !tensors->is_object()) return;
+    const auto own = tensors->find(tensor.name);
+    if (own != tensors->end() && own->is_object()) take(*own, tensor);
+  }
+
+ private:
+  void take(const nlohmann::json& from, TracedTensor& tensor) const {
+    const auto number = [&](const char* key, auto& into) {
+      const auto found = from.find(key);
+      if (found == from.end() || found->is_null()) return;
+      using Number = typename std::remove_reference_t<decltype(into)>::value_type;
+      const bool fits =
+          std::is_integral_v<Number> ? found->is_number_unsigned() : found->is_number();
+      if (!fits)
+        throw formats::Error(formats::printable(path_), std::string(key) + " is not a number");
+      into = found->template get<Number>();
+    };
+    const auto word = [&](const char* key, std::string& into) {
+      const auto found = from.find(key);
+      if (found != from.end() && found->is_string()) into = found->template get<std::string>();
+    };
+    number("step", tensor.meaning.step);
+    number("rank", tensor.meaning.rank);
+    number("loss_scale", tensor.loss_scale);
+    word("role", tensor.meaning.role);
+    word("tensor", tensor.meaning.tensor);
+  }
+
+  std::string path_;
+  nlohmann::json said_ = nlohmann::json::object();
+};
+
 class Pass {
  public:
   Pass(const Options& options, TraceResults& results, const Interruption& interruption)
@@ -79,6 +136,7 @@ class Pass {
     for (const formats::Tensor& tensor : content.tensors)
       total += static_cast<std::size_t>(formats::element_count(tensor.shape));
     ProgressLine progress(formats::printable(file), total);
+    const Sidecar sidecar(file, content.metadata);
     std::size_t before = 0;
     for (const formats::Tensor& tensor : content.tensors) {
       if (tensor.format.encoding != formats::Encoding::floating) {
@@ -86,7 +144,7 @@ class Pass {
             file + ": " + tensor.name,
             formats::name_of(tensor.format) + " is not a floating-point format");
       } else {
-        count(file, tensor, [&](std::size_t done) {
+        count(file, tensor, sidecar, [&](std::size_t done) {
           if (interruption_.asked_for()) throw Interrupted{};
           progress.update(before + done);
         });
@@ -96,7 +154,7 @@ class Pass {
   }
 
  private:
-  void count(const std::string& file, const formats::Tensor& tensor,
+  void count(const std::string& file, const formats::Tensor& tensor, const Sidecar& sidecar,
              const std::function<void(std::size_t)>& progress) {
     const experiments::MagnitudeCells& cells = cells_(tensor.format);
     const experiments::MagnitudeCounts counts =
@@ -107,6 +165,7 @@ class Pass {
     traced.format = formats::name_of(tensor.format);
     traced.shape = tensor.shape;
     traced.meaning = meaning_of(file, tensor.name);
+    sidecar.complete(traced);
     traced.statistics =
         experiments::statistics_of(cells, counts, results_.questions.storings.size());
     traced.first_nonfinite = counts.first_nonfinite;
@@ -136,26 +195,35 @@ int run(const Options& options) {
   results.exact_product = options.exact_product;
   results.tolerance = options.tolerance;
   const Interruption interruption;
-  try {
-    Pass pass(options, results, interruption);
-    for (const std::string& file : trace_files(options.words)) {
-      try {
-        pass(file);
-      } catch (const formats::Error& error) {
-        if (!options.keep_going) throw;
-        results.skipped.emplace_back(file, error.what());
+  if (options.words.front() == "merge") {
+    results = merged_results({options.words.begin() + 1, options.words.end()});
+  } else {
+    try {
+      Pass pass(options, results, interruption);
+      for (const std::string& file : trace_files(options.words)) {
+        try {
+          pass(file);
+        } catch (const formats::Error& error) {
+          if (!options.keep_going) throw;
+          results.skipped.emplace_back(file, error.what());
+        }
       }
+    } catch (const Interrupted&) {
+      std::cerr << "guardbit: interrupted\n";
+      return interruption.exit_status();
     }
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted\n";
-    return interruption.exit_status();
+  }
+  if (!options.report.empty()) {
+    formats::AtomicOutput page(options.report);
+    page.write(trace_report(results));
+    page.commit();
   }
   if (options.json) {
     std::cout << to_json(results).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
               << '\n';
   } else if (options.csv) {
     print_csv(std::cout, results);
-  } else {
+  } else if (options.report.empty()) {
     print_trace(std::cout, results);
   }
   return interruption.asked_for() ? interruption.exit_status() : 0;
@@ -169,7 +237,8 @@ void add_trace(CLI::App& app, int& status) {
   const auto options = std::make_shared<Options>();
   command
       ->add_option("FILE", options->words,
-                   ".safetensors, .npy and .npz files, folders or patterns of them")
+                   ".safetensors, .npy and .npz files, folders or patterns of them; or the word "
+                   "merge and what --json printed of the parts of a trace")
       ->type_name("FILE")
       ->required();
   command
@@ -199,10 +268,15 @@ void add_trace(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1024));
   command->add_flag("--keep-going", options->keep_going,
                     "Leave out files that cannot be read, and say so");
+  command
+      ->add_option("--report", options->report,
+                   "Write a page with plots and all numbers, which needs no network")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print all statistics as JSON");
   command->add_flag("--csv", options->csv, "Print a row per tensor, format and scale");
   command->footer(
       "Example: guardbit trace gradients.npz --formats fp16,e4m3 --scales 0:24:8\n"
+      "         guardbit trace merge rank0.json rank1.json --report trace.html\n"
       "Underflow: numbers other than zero that are stored as zero. Overflow: finite numbers that\n"
       "are stored as infinity or NaN, or clamped under a policy that clamps.");
   command->callback([options, &status] { status = run(*options); });

@@ -38,6 +38,8 @@ ordered_json formats_to_json(const TraceResults& results, const TraceStatistics&
     ordered_json subnormal = underflow;
     ordered_json lost = underflow;
     ordered_json lost_squares = underflow;
+    ordered_json exact_lost = underflow;
+    ordered_json exact_lost_squares = underflow;
     for (std::size_t s = 0; s < questions.scales.size(); ++s) {
       const StoringOutcome& outcome = statistics.outcomes[questions.storing(f, s)];
       const std::string key = std::to_string(questions.scales[s]);
@@ -46,13 +48,17 @@ ordered_json formats_to_json(const TraceResults& results, const TraceStatistics&
       subnormal[key] = outcome.subnormal;
       lost[key] = share(outcome.lost, statistics.sum);
       lost_squares[key] = share(outcome.lost_squares, statistics.squares);
+      exact_lost[key] = outcome.lost.text();
+      exact_lost_squares[key] = outcome.lost_squares.text();
     }
     all[questions.formats[f]] = {{"underflow", std::move(underflow)},
                                  {"overflow", std::move(overflow)},
                                  {"subnormal", std::move(subnormal)},
                                  {"lost_mass", std::move(lost)},
                                  {"lost_squares", std::move(lost_squares)},
-                                 {"window", to_json(window_of(results, f, statistics))}};
+                                 {"window", to_json(window_of(results, f, statistics))},
+                                 {"exact_lost", std::move(exact_lost)},
+                                 {"exact_lost_squares", std::move(exact_lost_squares)}};
   }
   return all;
 }
@@ -69,6 +75,8 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   for (const auto& [key, sum] :
        {std::pair("sum_abs", &statistics.sum), std::pair("sum_squares", &statistics.squares)})
     object[key] = sum->nearest();
+  object["exact_sum_abs"] = statistics.sum.text();
+  object["exact_sum_squares"] = statistics.squares.text();
   object["percentiles_log2"] = {{"1", or_null(statistics.percentile(0.01))},
                                 {"10", or_null(statistics.percentile(0.1))},
                                 {"50", or_null(statistics.percentile(0.5))},
@@ -96,6 +104,8 @@ ordered_json to_json(const TraceResults& results, const TracedTensor& tensor) {
       tensor.meaning.role.empty() ? ordered_json(nullptr) : ordered_json(tensor.meaning.role);
   object["loss_scale"] = or_null(tensor.loss_scale);
   object["first_nonfinite"] = or_null(tensor.first_nonfinite);
+  object["first_nonfinite_is"] =
+      tensor.first_nonfinite ? ordered_json(tensor.first_is_nan ? "nan" : "inf") : nullptr;
   return object;
 }
 
@@ -158,9 +168,11 @@ const TracedTensor* first_nonfinite(const TraceResults& results) {
 }
 
 ordered_json to_json(const TraceResults& results) {
-  ordered_json document = {{"policy", results.policy},
+  ordered_json document = {{"trace", 1},
+                           {"policy", results.policy},
                            {"scale_exact", results.exact_product},
                            {"tolerance", results.tolerance},
+                           {"formats", results.questions.formats},
                            {"scales", results.questions.scales}};
   document["tensors"] = ordered_json::array();
   for (const TracedTensor& tensor : results.tensors)

@@ -51,6 +51,12 @@ std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& 
 const TracedTensor* first_nonfinite(const TraceResults& results);
 
 nlohmann::ordered_json to_json(const TraceResults& results);
+/// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
+/// step. All parts
+/// must ask the same questions. Throws Error.
+TraceResults merged_results(const std::vector<std::string>& files);
+/// A page that stands by itself: plots, and a table of every number.
+std::string trace_report(const TraceResults& results);
 /// A row per tensor, format and scale.
 void print_csv(std::ostream& out, const TraceResults& results);
 /// What a person reads at a glance.

@@ -144,6 +144,9 @@ TEST_CASE("trace: an exact sum becomes the nearest double") {
       sum.add(x, exponent);
       exact += oracle::Integer(x) << static_cast<unsigned>(exponent + 1074);
     }
+    ExactSum read(lowest_magnitude);
+    CHECK(read.add_text(sum.text()));
+    CHECK(read == sum);
     // A double times a power of two is compared with its neighbours, as integers.
     const double nearest = sum.nearest();
     const auto as_integer = [](double value) {
@@ -165,6 +168,11 @@ TEST_CASE("trace: an exact sum becomes the nearest double") {
       CHECK(
           (distance(nearest) < distance(below) || (even && distance(nearest) == distance(below))));
   }
+  ExactSum none(lowest_magnitude);
+  for (const char* text :
+       {"", "p0", "1", "1p", "1p-1075", "gp0", "1p0x", "1p99999999999", "1p9999"})
+    CHECK_FALSE(none.add_text(text));
+  CHECK(none.is_zero());
   ExactSum tie(lowest_magnitude);
   tie.add((std::uint64_t{1} << 53) + 1, 0);
   CHECK(tie.nearest() == 0x1p53);

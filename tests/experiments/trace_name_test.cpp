@@ -21,6 +21,8 @@ TEST_CASE("trace: names say step, rank, tensor and role") {
   CHECK(parse_trace_name("grad") == TraceName{std::nullopt, std::nullopt, "grad", "wgrad"});
   CHECK(parse_trace_name("") == TraceName{});
   // Words that only look like steps.
+  CHECK(parse_trace_name("net.s3.r2.gout") ==
+        TraceName{std::nullopt, std::nullopt, "net.s3.r2", "grad_out"});
   CHECK(parse_trace_name("stem4.update") ==
         TraceName{std::nullopt, std::nullopt, "stem4", "update"});
 }

@@ -158,4 +158,70 @@ TEST_CASE("trace: CSV has a row per tensor, format and scale") {
   CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1 + 16 * 2);
 }
 
+TEST_CASE("trace: parts merge to what the whole says, in any order") {
+  const TemporaryFolder folder;
+  const std::vector<float> values = {0x1p-30F, -3.0F, 0.0F, 1e5F, 0x1p-149F, 0x1.8p-27F};
+  write_tensors(folder.path("whole.safetensors"), "s1.x.grad", values);
+  write_tensors(folder.path("a.safetensors"), "s1.x.grad", {values.begin(), values.begin() + 2});
+  write_tensors(folder.path("b.safetensors"), "s1.x.grad", {values.begin() + 2, values.end()});
+  for (const char* name : {"whole", "a", "b"})
+    tests::write_text(
+        folder.path(std::string(name) + ".json"),
+        trace({folder.path(std::string(name) + ".safetensors"), "--scales", "0:8:4"}).dump());
+  json whole = trace({"merge", folder.path("whole.json")});
+  json forward = trace({"merge", folder.path("a.json"), folder.path("b.json")});
+  const json backward = trace({"merge", folder.path("b.json"), folder.path("a.json")});
+  CHECK(forward == backward);
+  for (json* document : {&whole, &forward}) {
+    (*document)["tensors"][0].erase("file");
+    (*document)["tensors"][0].erase("shape");
+  }
+  CHECK(forward == whole);
+
+  tests::write_text(folder.path("other.json"),
+                    trace({folder.path("a.safetensors"), "--scales", "0"}).dump());
+  tests::write_text(folder.path("broken.json"), "{\"trace\":1}");
+  for (const char* name : {"other.json", "broken.json", "missing.json"}) {
+    const CommandResult result =
+        run_command({"trace", "merge", folder.path("a.json"), folder.path(name)});
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+  }
+  CHECK(run_command({"trace", "merge"}).status == 2);
+}
+
+TEST_CASE("trace: a sidecar says what names do not") {
+  const TemporaryFolder folder;
+  write_tensors(folder.path("step7.rank_2.safetensors"), "fc1", {1.0F});
+  json tensor = trace({folder.path("step7.rank_2.safetensors")})["tensors"][0];
+  CHECK(tensor["step"] == 7);
+  CHECK(tensor["rank"] == 2);
+  CHECK(tensor["role"].is_null());
+  tests::write_text(folder.path("step7.rank_2.safetensors.json"),
+                    R"({"loss_scale": 65536, "step": 8, "tensors": {"fc1": {"role": "act"}}})");
+  tensor = trace({folder.path("step7.rank_2.safetensors")})["tensors"][0];
+  CHECK(tensor["step"] == 8);
+  CHECK(tensor["loss_scale"] == 65536);
+  CHECK(tensor["role"] == "act");
+  tests::write_text(folder.path("step7.rank_2.safetensors.json"), R"({"step": "eight"})");
+  CHECK(run_command({"trace", folder.path("step7.rank_2.safetensors")}).status == 2);
+}
+
+TEST_CASE("trace: the report stands by itself and escapes names") {
+  const TemporaryFolder folder;
+  const std::string page = folder.path("report.html");
+  write_tensors(folder.path("x.safetensors"), "step1.<script>x", {1.0F, 0x1p-30F});
+  CHECK(run_command({"trace", folder.path("x.safetensors"), golden, "--report", page}).status == 0);
+  const std::string html = tests::read_text(page);
+  CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("&lt;script&gt;x") != std::string::npos);
+  CHECK(html.find("http") == std::string::npos);
+  CHECK(html.find("nan") == std::string::npos);
+  std::size_t drawings = 0;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
+    ++drawings;
+  CHECK(drawings == 2);
+  CHECK(run_command({"trace", golden, "--report", folder.path("no/such.html")}).status == 2);
+}
+
 }  // namespace
