@@ -57,7 +57,7 @@ std::string colour(std::size_t i) { return "var(--c" + std::to_string(i % 6) + "
 /// A drawing of fixed coordinates with axes; x and y are given in the units of the axes.
 class Plot {
  public:
-  static constexpr double width = 760, height = 300, left = 56, right = 12, top = 26, bottom = 40;
+  static constexpr double width = 760, height = 300, left = 56, right = 12, top = 26, bottom = 58;
 
   Plot(const std::string& title, double x_first, double x_last, double y_last)
       : x_first_(x_first), x_last_(std::max(x_last, x_first + 1)), y_last_(y_last) {
@@ -80,7 +80,7 @@ class Plot {
     }
     const double step = std::max(1.0, std::ceil((x_last_ - x_first_) / 12));
     for (double value = x_first_; value <= x_last_; value += step)
-      text(x(value), height - bottom + 16, number(value, "%.0f"), "middle");
+      text(x(value), height - bottom + 34, number(value, "%.0f"), "middle");
     text((left + width - right) / 2, height - 6, x_label, "middle");
   }
   void line(double x1, double y1, double x2, double y2, const std::string& stroke) {
