@@ -48,8 +48,8 @@ inline Codes codes_of(const Format& f, std::byte* data) {
   return {data, formats::container_bits(f) / 8};
 }
 
-/// What an execution may be asked for beside its operands (NUMERICS 3.4): operand negation, and a C
-/// that is ignored.
+/// What an execution may be asked for beside its operands (NUMERICS 3.4): negation of floating
+/// operands, and a C that is ignored.
 struct Modifiers {
   bool negate_a = false;
   bool negate_b = false;

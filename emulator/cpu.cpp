@@ -60,7 +60,12 @@ Features detect() {
   const Registers extended = cpuid(7, 0);
   const Registers more = cpuid(7, 1);
   found.fma = bit(basic.ecx, 12) && bit(basic.ecx, 28) && saves(0x6);
+  found.avx2_kernels = found.fma && bit(basic.ecx, 29) && bit(extended.ebx, 5);
   if (saves(0xE6) && bit(extended.ebx, 16)) {  // AVX512F and its registers
+    const bool byte_and_word = bit(extended.ebx, 30) && bit(extended.ecx, 1);
+    const bool counts = bit(extended.ecx, 12) && bit(extended.ecx, 14);
+    found.avx512_kernels = found.avx2_kernels && byte_and_word && counts && bit(extended.ebx, 17) &&
+                           bit(extended.ebx, 31);
     found.avx512_vnni = bit(extended.ecx, 11);
     found.avx512_bf16 = bit(more.eax, 5);
     found.avx512_fp16 = bit(extended.edx, 23);

@@ -7,6 +7,7 @@
 
 #include "emulator/batch.hpp"
 #include "emulator/instruction.hpp"
+#include "emulator/matrix_product.hpp"
 
 namespace guardbit::emulator {
 
@@ -19,6 +20,10 @@ struct Engine {
   /// Executes [begin, end) of the batch on the calling thread; `row` must be accepted.
   void (*run)(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
               std::int64_t end);
+  /// A whole product at once, for engines that have a better way than execution after execution;
+  /// as emulator::multiply (matrix_product.hpp), which calls it.
+  void (*multiply)(const MatrixInstruction& row, const MatrixProduct& product,
+                   int threads) = nullptr;
   /// The machine whose own units answer, as a recording names it; null for a model.
   std::string (*device)() = nullptr;
 };

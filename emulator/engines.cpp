@@ -5,6 +5,7 @@
 #include "emulator/cpu.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/kernels/portable.hpp"
+#include "emulator/kernels/x86_engines.hpp"
 #include "emulator/kernels/x86_units.hpp"
 #include "emulator/mma.hpp"
 #include "formats/error.hpp"
@@ -14,11 +15,18 @@ namespace guardbit::emulator {
 
 namespace {
 
+using Avx512 = x86_engines::Kernels<512>;
+using Avx2 = x86_engines::Kernels<256>;
+
 constexpr std::array all_engines = {
+    Engine{"avx512", "blocked products in AVX-512's registers", Avx512::accepts, Avx512::run,
+           Avx512::multiply},
+    Engine{"avx2", "blocked products in AVX2's registers", Avx2::accepts, Avx2::run,
+           Avx2::multiply},
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
     Engine{"cpu", "this CPU's own matrix units, for the rows of x86 that it has",
-           x86_units::accepts, x86_units::run, cpu::description},
+           x86_units::accepts, x86_units::run, nullptr, cpu::description},
     Engine{"reference", "the model itself, one output at a time",
            [](const MatrixInstruction&) { return true; }, execute},
 };

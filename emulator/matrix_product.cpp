@@ -111,6 +111,7 @@ void require_product(const MatrixInstruction& row, std::int64_t k, std::string_v
 
 void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
               int threads) {
+  if (engine.multiply != nullptr) return engine.multiply(row, product, threads);
   constexpr std::int64_t side = 64;
   const std::int64_t across = (product.n + side - 1) / side;
   const std::int64_t tiles = (product.m + side - 1) / side * across;

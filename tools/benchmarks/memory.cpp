@@ -7,9 +7,10 @@
 #include <random>
 #include <utility>
 
+#include "formats/array_conversion.hpp"
+#include "formats/block_quantisation.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/conversion.hpp"
 #include "tools/benchmarks/plan.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 
@@ -108,9 +109,41 @@ Planned conversion(const std::string& group, const Pair& pair, std::size_t count
     options.overflow = formats::overflow_saturate;
     options.threads = threads;
     return [=] {
-      formats::convert_codes(from, formats::Packing::container, *input, to,
+      formats::convert_array(from, formats::Packing::container, *input, to,
                              formats::Packing::container, *output, count, options);
     };
+  };
+  return planned;
+}
+
+constexpr std::array block_formats = {"mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4"};
+
+/// FP32 rows of 4096 to blocks, scales chosen on the way.
+Planned quantisation(const std::string& group, std::string_view block, std::size_t count,
+                     int threads) {
+  const formats::BlockFormat format = *formats::find_block_format(block);
+  constexpr std::int64_t length = 4096;
+  const auto rows = static_cast<std::int64_t>(count) / length;
+  const auto elements = static_cast<std::size_t>(formats::element_bytes(format, length) * rows);
+  const auto scales = static_cast<std::size_t>(formats::scale_bytes(format, length) * rows);
+  Planned planned;
+  Result& r = planned.result;
+  r.kind = "convert";
+  r.subject = "fp32_to_" + std::string(block);
+  r.name = group + "/" + std::to_string(threads);
+  r.threads = threads;
+  r.unit = "GB/s";
+  r.work = gigabytes(count * sizeof(float), elements + scales);
+  planned.yardstick = group + "/memcpy";
+  planned.prepare = [=](Result&) -> std::function<void()> {
+    const auto input = std::make_shared<Bytes>(normal_codes(formats::fp32, count));
+    const auto codes = std::make_shared<Bytes>(elements);
+    const auto factors = std::make_shared<Bytes>(scales);
+    formats::BlockQuantisationOptions options;
+    options.threads = threads;
+    if (format.scale != formats::e8m0) options.rule = formats::scale_nearest;
+    const auto quantise = std::make_shared<formats::BlockQuantisation>(format, options);
+    return [=] { (*quantise)(*input, rows, length, *codes, *factors); };
   };
   return planned;
 }
@@ -126,6 +159,13 @@ void plan_conversions(const BenchOptions& options, std::vector<Group>& groups) {
         static_cast<std::size_t>(formats::container_bits(*formats::find_format(pair.from))) / 8;
     for (const int threads : options.threads.empty() ? std::vector{1} : options.threads)
       group.push_back(conversion(name, pair, size / width, threads));
+    groups.push_back(std::move(group));
+  }
+  for (const char* const block : block_formats) {
+    const std::string name = std::string("convert/fp32_to_") + block;
+    Group group = {memory_copy(name, size)};
+    for (const int threads : options.threads.empty() ? std::vector{1} : options.threads)
+      group.push_back(quantisation(name, block, size / sizeof(float), threads));
     groups.push_back(std::move(group));
   }
 }

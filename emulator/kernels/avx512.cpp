@@ -1,0 +1,95 @@
+#include "emulator/kernels/avx512.hpp"
+
+// All that a template below could instantiate comes before the pragma, so that no other code of
+// this program becomes AVX-512 code.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "emulator/cpu.hpp"
+#include "emulator/engine.hpp"
+#include "emulator/kernels/default_environment.hpp"
+#include "emulator/kernels/fused_row.hpp"
+#include "emulator/kernels/portable.hpp"
+#include "emulator/mma.hpp"
+#include "formats/parallel.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC target( \
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
+#include "emulator/kernels/avx512_lanes.hpp"
+#include "emulator/kernels/fused_product.hpp"
+#endif
+
+namespace guardbit::emulator::avx512 {
+
+#if defined(__x86_64__)
+
+namespace {
+
+using Fp64 = fused::avx512::Fp64Lanes;
+using Fp32 = fused::avx512::Fp32Lanes;
+
+bool has_kernel(const fused::FusedRow& row) {
+  return row.lane == fused::LaneType::fp32 ? fused::tile_functions<Fp32>(row).calm != nullptr
+                                           : fused::tile_functions<Fp64>(row).calm != nullptr;
+}
+
+/// What executes batches that are not for tiles.
+auto row_runner(const MatrixInstruction& row) {
+  return portable::accepts(row) ? portable::run : execute;
+}
+
+}  // namespace
+
+bool accepts(const MatrixInstruction& row) {
+  if (!cpu::features().avx512_kernels) return false;
+  const std::optional<fused::FusedRow> fused = fused::fused_row(row);
+  return fused && has_kernel(*fused);
+}
+
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end) {
+  const fused::FusedRow fused = *fused::fused_row(row);
+  const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
+  // What packing takes is won back by many outputs of an execution only.
+  if (!plain || fused::is_small(batch.shape)) return row_runner(row)(row, batch, begin, end);
+  if (fused.lane == fused::LaneType::fp32) {
+    fused::run_batch<Fp32>(fused, batch, begin, end);
+  } else {
+    fused::run_batch<Fp64>(fused, batch, begin, end);
+  }
+}
+
+void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
+  const fused::FusedRow fused = *fused::fused_row(row);
+  if (!fused::can_spread(fused, product)) {
+    const Engine by_executions{"", "", nullptr, row_runner(row)};
+    return emulator::multiply(by_executions, row, product, threads);
+  }
+  if (fused.lane == fused::LaneType::fp32) {
+    fused::multiply<Fp32>(fused, product, threads);
+  } else {
+    fused::multiply<Fp64>(fused, product, threads);
+  }
+}
+
+#else
+
+bool accepts(const MatrixInstruction&) { return false; }
+void run(const MatrixInstruction&, const MatrixBatch&, std::int64_t, std::int64_t) {}
+void multiply(const MatrixInstruction&, const MatrixProduct&, int) {}
+
+#endif
+
+}  // namespace guardbit::emulator::avx512

@@ -1,0 +1,471 @@
+#pragma once
+
+// The operations of fused_tile.hpp in AVX-512 (F, BW, DQ, VL, BITALG, VPOPCNTDQ, VBMI). Included
+// behind `#pragma GCC target`.
+
+#include <immintrin.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "emulator/kernels/fused_tile.hpp"
+
+namespace guardbit::emulator::fused::avx512 {
+
+constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+constexpr int to_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+constexpr int larger_magnitude = 0b1011;  // VRANGE: the larger |x|, without sign
+constexpr int and_or = 0xEA;              // (x & y) | z
+constexpr int either_pair = 0xF8;         // x | (y & z)
+
+[[gnu::always_inline]] inline __m512i load_bytes(const std::byte* from) {
+  return _mm512_loadu_si512(from);
+}
+
+[[gnu::always_inline]] inline __m512i broadcast_32(const std::byte* from) {
+  std::int32_t x = 0;
+  std::memcpy(&x, from, sizeof x);
+  return _mm512_set1_epi32(x);
+}
+[[gnu::always_inline]] inline __m512i broadcast_64(const std::byte* from) {
+  std::int64_t x = 0;
+  std::memcpy(&x, from, sizeof x);
+  return _mm512_set1_epi64(x);
+}
+
+/// Codes of sums to exponents + 127, at least `least`; 0 where every product is zero.
+[[gnu::always_inline]] inline __m512i rebased(__m512i codes, int lowest, int least) {
+  const __m512i change = _mm512_set1_epi8(static_cast<char>(lowest + 127 - 128));
+  const __m512i exponents = _mm512_maskz_add_epi8(_mm512_movepi8_mask(codes), codes, change);
+  return _mm512_max_epu8(exponents, _mm512_set1_epi8(static_cast<char>(least)));
+}
+
+/// The largest codes so far by bytes: 4 rows in 32 bits, 16 columns in a register.
+template <int Groups>
+struct ByteMaximum {
+  static constexpr std::ptrdiff_t a_step = tile_rows, b_step = 64 * Groups;
+  __m512i codes[static_cast<std::size_t>(Groups)][2];
+
+  [[gnu::always_inline]] void clear() {
+    for (auto& group : codes) group[0] = group[1] = _mm512_setzero_si512();
+  }
+  [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+    const __m512i rows[2] = {broadcast_32(a), broadcast_32(a + 4)};
+#pragma GCC unroll 2
+    for (int g = 0; g < Groups; ++g) {
+      const __m512i columns = load_bytes(b + 64 * g);
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        codes[g][i] = _mm512_max_epu8(codes[g][i], _mm512_add_epi8(rows[i], columns));
+    }
+  }
+};
+
+struct Fp64Lanes {
+  using Value = double;
+  using Vector = __m512d;
+  static constexpr int width = 8, vectors = 2, columns = width * vectors;
+  static constexpr int sign_group = 16;
+  static constexpr std::ptrdiff_t a_step = 8 * tile_rows, b_step = 8 * columns;
+  static constexpr std::ptrdiff_t a_sign_step = 4 * tile_rows, b_sign_step = 2 * 64 * vectors;
+
+  static constexpr int bias = 1023, fraction_bits = 52;
+  static constexpr bool wide_exponents = true, lags = true;
+
+  template <Result Kind, bool Wide>
+  struct Constants {
+    static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
+    __m512i offset_shift, exponent_field, half, low, zero_exponent, sign;
+    __m512d least_addend, nudged_one;
+    int least_code;
+    explicit Constants(const TileRule& rule)
+        : offset_shift(_mm512_set1_epi64(std::int64_t{fraction_bits - rule.kept_fraction_bits}
+                                         << fraction_bits)),
+          exponent_field(_mm512_set1_epi64(std::int64_t{0x7FF} << fraction_bits)),
+          half(_mm512_set1_epi64(std::int64_t{1} << (fraction_bits - 1))),
+          low(_mm512_set1_epi64(0xFFFF)),
+          zero_exponent(
+              _mm512_set1_epi16(static_cast<std::int16_t>((rule.zero_exponent + bias) << 4))),
+          sign(_mm512_set1_epi64(std::numeric_limits<std::int64_t>::min())),
+          least_addend(_mm512_set1_pd(Kind == Result::fp16 ? 0x1p-14 : 0x1p-126)),
+          nudged_one(_mm512_set1_pd(nudge<double>)),
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
+  };
+
+  /// Exponents of products as the high 16 bits of FP64, 4 rows in 64 bits.
+  struct Exponents {
+    __m512i fields[vectors][2];
+
+    template <class C>
+    [[gnu::always_inline]] __m512d of(const C&, int v, int r) const {
+      return _mm512_castsi512_pd(
+          _mm512_slli_epi64(fields[v][r / 4], static_cast<unsigned>(48 - 16 * (r % 4))));
+    }
+  };
+  template <bool Wide>
+  struct Maximum : ByteMaximum<1> {
+    template <class C>
+    [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
+      Exponents result;
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const __m512i exponents = rebased(this->codes[0][i], lowest[0], x.least_code);
+        const __m256i halves[vectors] = {_mm512_castsi512_si256(exponents),
+                                         _mm512_extracti64x4_epi64(exponents, 1)};
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v)
+          result.fields[v][i] =
+              _mm512_add_epi16(_mm512_slli_epi16(_mm512_cvtepu8_epi16(halves[v]), 4),
+                               _mm512_set1_epi16((bias - 127) << 4));
+      }
+      return result;
+    }
+  };
+
+  [[gnu::always_inline]] static Vector zero() { return _mm512_setzero_pd(); }
+  [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
+    return _mm512_loadu_pd(from + 64 * v);
+  }
+  [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
+    double x = 0;
+    std::memcpy(&x, from + 8 * r, sizeof x);
+    return _mm512_set1_pd(x);
+  }
+  [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
+    return _mm512_fmadd_round_pd(a, b, sum, down);
+  }
+  [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_pd(a, b); }
+
+  /// Numbers of negative products, 16 bits for each of 4 rows.
+  using Counts = __m512i;
+  template <int Groups>
+  [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
+                                                         int row, int v) {
+    __m512i counts{};
+#pragma GCC unroll 4
+    for (int g = 0; g < Groups; ++g) {
+      const std::byte* const a_group = a + g * a_sign_step + 2 * row;
+      const __m512i b_negative = load_bytes(b + g * b_sign_step + 64 * v);
+      const __m512i b_positive = load_bytes(b + g * b_sign_step + 64 * (vectors + v));
+      const __m512i mixed = _mm512_and_si512(broadcast_64(a_group), b_positive);
+      const __m512i more = _mm512_popcnt_epi16(_mm512_ternarylogic_epi64(
+          mixed, broadcast_64(a_group + 2 * tile_rows), b_negative, either_pair));
+      counts = g == 0 ? more : _mm512_add_epi16(counts, more);
+    }
+    return counts;
+  }
+  template <int Groups>
+  [[gnu::always_inline]] static __m512i low_bits(const Counts& counts, int r) {
+    return _mm512_srli_epi64(counts, static_cast<unsigned>(16 * (r % 4)));
+  }
+
+  template <class C>
+  [[gnu::always_inline]] static Vector offset(const C& x, __m512d products, Vector addend) {
+    __m512d largest = _mm512_range_pd(products, addend, larger_magnitude);
+    if constexpr (C::needs_addend_floor) {
+      const __mmask8 nonzero = _mm512_cmp_pd_mask(addend, zero(), _CMP_NEQ_UQ);
+      largest = _mm512_mask_max_pd(largest, nonzero, largest, x.least_addend);
+    }
+    return _mm512_castsi512_pd(
+        _mm512_ternarylogic_epi64(_mm512_add_epi64(_mm512_castpd_si512(largest), x.offset_shift),
+                                  x.exponent_field, x.half, and_or));
+  }
+  template <class C>
+  [[gnu::always_inline]] static Vector start(const C& x, Vector offset, __m512i negatives,
+                                             Vector addend) {
+    const __m512i low =
+        _mm512_ternarylogic_epi64(negatives, x.low, _mm512_castpd_si512(offset), and_or);
+    const __m512i sign = _mm512_srli_epi64(_mm512_castpd_si512(addend), 63);
+    return _mm512_fmadd_round_pd(addend, x.nudged_one,
+                                 _mm512_castsi512_pd(_mm512_add_epi64(low, sign)), down);
+  }
+
+  /// Rounded to nearest even to FP16's grid; infinite from 2^16 on. +0 for zeros.
+  template <class C>
+  [[gnu::always_inline]] static Vector rounded_to_fp16(const C& x, Vector exact) {
+    const __m512d largest = _mm512_range_pd(exact, x.least_addend, larger_magnitude);
+    const __m512i shift = _mm512_set1_epi64(std::int64_t{fraction_bits - 10} << fraction_bits);
+    const __m512d magic = _mm512_castsi512_pd(_mm512_ternarylogic_epi64(
+        _mm512_add_epi64(_mm512_castpd_si512(largest), shift), x.exponent_field, x.half, and_or));
+    const __m512d rounded = _mm512_sub_pd(_mm512_add_pd(exact, magic), magic);
+    return infinite_from(x, rounded, rounded, 0x1p16);
+  }
+  template <class C>
+  [[gnu::always_inline]] static Vector infinite_from(const C& x, Vector value, Vector compared,
+                                                     double limit) {
+    const __mmask8 over =
+        _mm512_cmp_pd_mask(_mm512_abs_pd(compared), _mm512_set1_pd(limit), _CMP_GE_OQ);
+    return _mm512_castsi512_pd(_mm512_mask_ternarylogic_epi64(_mm512_castpd_si512(value), over,
+                                                              x.sign, x.exponent_field, and_or));
+  }
+  template <Result Kind, bool Wide, class C>
+  [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
+    if constexpr (Kind == Result::fp16) {
+      return rounded_to_fp16(x, exact);
+    } else if constexpr (Wide) {
+      const __m512d cut = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(exact, to_zero));
+      return _mm512_add_pd(infinite_from(x, cut, exact, 0x1p128), zero());  // -0 becomes +0
+    } else {
+      const __m512i kept = _mm512_set1_epi64(-(std::int64_t{1} << (fraction_bits - 23)));
+      return _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(exact), kept));
+    }
+  }
+  /// The scalar addition of composed rows. FP64 holds more than twice FP32's bits, so that rounding
+  /// twice is rounding once.
+  template <Result Kind, class C>
+  [[gnu::always_inline]] static Vector add(const C& x, Vector a, Vector b) {
+    const __m512d sum = _mm512_add_pd(a, b);
+    if constexpr (Kind == Result::fp16) return rounded_to_fp16(x, sum);
+    return _mm512_cvtps_pd(_mm512_cvtpd_ps(sum));
+  }
+
+  template <Result Kind, bool Wide>
+  [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
+    if (row == nullptr) return zero();
+    __m256 value;
+    if constexpr (Kind == Result::fp16) {
+      value = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 16 * v)));
+    } else {
+      value = _mm256_loadu_ps(reinterpret_cast<const float*>(row + 32 * v));
+    }
+    return _mm512_add_pd(_mm512_cvtps_pd(value), zero());  // -0 becomes +0
+  }
+  template <Result Kind, bool Wide>
+  [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
+                                                  const std::byte*) {
+    const __m256 value = _mm512_cvtpd_ps(result);
+    const __mmask8 nan = _mm256_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    if constexpr (Kind == Result::fp16) {
+      const __m128i codes = _mm_mask_mov_epi16(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT),
+                                               nan, _mm_set1_epi16(0x7FFF));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(row + 16 * v), codes);
+    } else {
+      const __m256i codes =
+          _mm256_mask_mov_epi32(_mm256_castps_si256(value), nan, _mm256_set1_epi32(0x7FFFFFFF));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * v), codes);
+    }
+  }
+};
+
+/// FP32's lanes, for narrow factors and few kept bits: every exponent is calm.
+struct Fp32Lanes {
+  using Value = float;
+  using Vector = __m512;
+  static constexpr int width = 16, vectors = 2, columns = width * vectors;
+  static constexpr int sign_group = 32;
+  static constexpr std::ptrdiff_t a_step = 4 * tile_rows, b_step = 4 * columns;
+  static constexpr std::ptrdiff_t a_sign_step = 8 * tile_rows, b_sign_step = 2 * 64 * vectors;
+
+  static constexpr int bias = 127, fraction_bits = 23;
+  static constexpr bool wide_exponents = false, lags = false;
+
+  template <Result Kind, bool Wide>
+  struct Constants {
+    static constexpr bool needs_addend_floor = Kind == Result::fp16;
+    __m512i offset_shift, exponent_field, half, addend_bits;
+    __m512i bits_of_row[4];
+    __m512 least_addend, nudged_one;
+    int least_code;
+    explicit Constants(const TileRule& rule)
+        : offset_shift(
+              _mm512_set1_epi32((fraction_bits - rule.kept_fraction_bits) << fraction_bits)),
+          exponent_field(_mm512_set1_epi32(0xFF << fraction_bits)),
+          half(_mm512_set1_epi32(1 << (fraction_bits - 1))),
+          addend_bits(_mm512_set1_epi32(-(1 << (fraction_bits - 13)))),
+          least_addend(_mm512_set1_ps(0x1p-14F)),
+          nudged_one(_mm512_set1_ps(nudge<float>)),
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {
+      // Byte r of a word to bits 23..30 of it, the rest being of no account: see `exponent`.
+      for (std::size_t r = 0; r < 4; ++r) {
+        std::array<std::uint8_t, 64> from{};
+        for (std::size_t byte = 0; byte < 64; ++byte)
+          from[byte] =
+              static_cast<std::uint8_t>((byte % 8 / 4 * 32 + 8 * r + 8 * (byte % 4) - 23) % 64);
+        bits_of_row[r] = _mm512_loadu_si512(from.data());
+      }
+    }
+  };
+
+  /// Exponents + 127 of products, 4 rows in 32 bits.
+  struct Exponents {
+    __m512i bytes[vectors][2];
+
+    /// The sign and the fraction are other rows' bits; neither matters to `offset`.
+    template <class C>
+    [[gnu::always_inline]] __m512 of(const C& x, int v, int r) const {
+      return _mm512_castsi512_ps(
+          _mm512_multishift_epi64_epi8(x.bits_of_row[r % 4], bytes[v][r / 4]));
+    }
+  };
+  template <bool Wide>
+  struct Maximum : ByteMaximum<vectors> {
+    template <class C>
+    [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
+      Exponents result;
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; ++i)
+          result.bytes[v][i] =
+              rebased(this->codes[v][i], lowest[static_cast<std::size_t>(v)], x.least_code);
+      }
+      return result;
+    }
+  };
+
+  [[gnu::always_inline]] static Vector zero() { return _mm512_setzero_ps(); }
+  [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
+    return _mm512_loadu_ps(from + 64 * v);
+  }
+  [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
+    float x = 0;
+    std::memcpy(&x, from + 4 * r, sizeof x);
+    return _mm512_set1_ps(x);
+  }
+  [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
+    return _mm512_fmadd_round_ps(a, b, sum, down);
+  }
+  [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_ps(a, b); }
+
+  /// The signs of a row and of 16 columns; they are counted in `low_bits`.
+  struct Counts {
+    const std::byte *a, *b;
+    int v;
+  };
+  template <int Groups>
+  [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
+                                                         int, int v) {
+    return {a, b, v};
+  }
+  template <int Groups>
+  [[gnu::always_inline]] static __m512i low_bits(const Counts& x, int r) {
+    __m512i count{};
+#pragma GCC unroll 4
+    for (int g = 0; g < Groups; ++g) {
+      const std::byte* const a_group = x.a + g * a_sign_step + 4 * r;
+      const __m512i b_negative = load_bytes(x.b + g * b_sign_step + 64 * x.v);
+      const __m512i b_positive = load_bytes(x.b + g * b_sign_step + 64 * (vectors + x.v));
+      const __m512i mixed = _mm512_and_si512(broadcast_32(a_group), b_positive);
+      const __m512i negative = _mm512_ternarylogic_epi32(
+          mixed, broadcast_32(a_group + 4 * tile_rows), b_negative, either_pair);
+      const __m512i more = _mm512_popcnt_epi32(negative);
+      count = g == 0 ? more : _mm512_add_epi32(count, more);
+    }
+    return count;
+  }
+
+  template <class C>
+  [[gnu::always_inline]] static Vector offset(const C& x, Vector products, Vector addend) {
+    __m512 largest = _mm512_range_ps(products, addend, larger_magnitude);
+    if constexpr (C::needs_addend_floor) {
+      const __mmask16 nonzero = _mm512_cmp_ps_mask(addend, zero(), _CMP_NEQ_UQ);
+      largest = _mm512_mask_max_ps(largest, nonzero, largest, x.least_addend);
+    }
+    return _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(_mm512_add_epi32(_mm512_castps_si512(largest), x.offset_shift),
+                                  x.exponent_field, x.half, and_or));
+  }
+  template <class C>
+  [[gnu::always_inline]] static Vector start(const C& x, Vector offset, __m512i negatives,
+                                             Vector addend) {
+    const __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(addend), 31);
+    const __m512i low =
+        _mm512_add_epi32(_mm512_add_epi32(negatives, sign), _mm512_castps_si512(offset));
+    return _mm512_fmadd_round_ps(addend, x.nudged_one, _mm512_castsi512_ps(low), down);
+  }
+  template <Result Kind, bool Wide, class C>
+  [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
+    if constexpr (Kind == Result::fp16) {
+      const __m256i rounded = _mm512_cvtps_ph(exact, _MM_FROUND_TO_NEAREST_INT);
+      return _mm512_add_ps(_mm512_cvtph_ps(rounded), zero());  // -0 becomes +0
+    }
+    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(exact), x.addend_bits));
+  }
+
+  /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only "wide" tiles
+  /// look for it.
+  [[gnu::always_inline]] static __mmask16 is_frozen(Vector c) {
+    const __m512 magnitude = _mm512_abs_ps(c);
+    return _mm512_mask_cmp_ps_mask(
+        _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(largest_fp32_addend), _CMP_GE_OQ), magnitude,
+        _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
+  }
+  template <Result Kind, bool Wide>
+  [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
+    if (row == nullptr) return zero();
+    if constexpr (Kind == Result::fp16) {
+      return _mm512_add_ps(
+          _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 32 * v))),
+          zero());
+    }
+    // The unit never sees more than F + 1 bits of an addend.
+    const __m512 c = _mm512_loadu_ps(row + 64 * v);
+    if constexpr (!Wide) return _mm512_add_ps(cut_addend(c), zero());
+    const __mmask16 taken = static_cast<__mmask16>(~is_frozen(c));
+    return _mm512_maskz_add_ps(taken, cut_addend(c), zero());
+  }
+  /// FP32's fraction beyond 13 bits cut off; NaNs stay NaNs.
+  [[gnu::always_inline]] static Vector cut_addend(Vector c) {
+    const __mmask16 number = _mm512_cmp_ps_mask(c, c, _CMP_ORD_Q);
+    const __m512i kept = _mm512_set1_epi32(-(1 << (fraction_bits - 13)));
+    return _mm512_castsi512_ps(
+        _mm512_mask_and_epi32(_mm512_castps_si512(c), number, _mm512_castps_si512(c), kept));
+  }
+  template <Result Kind, bool Wide>
+  [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
+                                                  const std::byte* c_row) {
+    const __mmask16 nan = _mm512_cmp_ps_mask(result, result, _CMP_UNORD_Q);
+    if constexpr (Kind == Result::fp16) {
+      const __m256i codes = _mm256_mask_mov_epi16(
+          _mm512_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT), nan, _mm256_set1_epi16(0x7FFF));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * v), codes);
+    } else {
+      if (Wide && c_row != nullptr) {
+        const __m512 c = _mm512_loadu_ps(c_row + 64 * v);
+        const __mmask16 finite =
+            _mm512_cmp_ps_mask(_mm512_abs_ps(result),
+                               _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
+        result = _mm512_mask_mov_ps(result, is_frozen(c) & finite, cut_addend(c));
+      }
+      _mm512_storeu_si512(row + 64 * v, _mm512_mask_mov_epi32(_mm512_castps_si512(result), nan,
+                                                              _mm512_set1_epi32(0x7FFFFFFF)));
+    }
+  }
+};
+
+/// Exponents of products in 16 bits, which hold any.
+template <>
+struct Fp64Lanes::Maximum<true> {
+  static constexpr std::ptrdiff_t a_step = 2 * tile_rows, b_step = 64 * vectors;
+  __m512i codes[vectors][2];
+
+  [[gnu::always_inline]] void clear() {
+    for (auto& of_vector : codes) of_vector[0] = of_vector[1] = _mm512_setzero_si512();
+  }
+  [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      const __m512i columns_of_vector = load_bytes(b + 64 * v);
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        codes[v][i] = _mm512_max_epu16(
+            codes[v][i], _mm512_add_epi16(broadcast_64(a + 8 * i), columns_of_vector));
+    }
+  }
+  template <class C>
+  [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>&) const {
+    Exponents result;
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i)
+        result.fields[v][i] = _mm512_max_epu16(
+            _mm512_subs_epu16(codes[v][i], _mm512_set1_epi16(1 << 4)), x.zero_exponent);
+    }
+    return result;
+  }
+};
+
+}  // namespace guardbit::emulator::fused::avx512

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "emulator/catalogue.hpp"
+#include "emulator/kernels/fused_row.hpp"
+#include "formats/value.hpp"
+#include "tests/catch.hpp"
+
+/// What emulator/kernels/fused_tile.hpp leans on, over the whole domain where that is small.
+namespace guardbit::tests {
+namespace {
+
+using emulator::fused::fused_row;
+using emulator::fused::FusedRow;
+using emulator::fused::LaneType;
+using formats::uint128;
+
+/// s * 2^q times 1 + 2^-nudge, floored, against s * 2^q floored; and is it no integer?
+bool nudge_is_harmless(std::uint64_t s, int q, int nudge) {
+  const uint128 nudged = (uint128{s} << nudge) + s;  // in units of 2^(q - nudge)
+  const int down = nudge - q;
+  if (down <= 0) return false;
+  const uint128 floor_of_nudged = nudged >> down;
+  const uint128 floor_of_exact = q >= 0 ? uint128{s} << q : uint128{s} >> std::min(127, -q);
+  return floor_of_nudged == floor_of_exact && (floor_of_nudged << down) != nudged;
+}
+
+/// Every q at which s * 2^q < 2^(kept + 2), down to where nothing is left.
+bool harmless_at_all_places(std::uint64_t s, int kept, int nudge) {
+  for (int q = kept + 1 - formats::leading_bit(s); q > -40; --q)
+    if (!nudge_is_harmless(s, q, nudge)) return false;
+  return true;
+}
+
+template <class Visit>
+void for_each_row(LaneType lane, const Visit& visit) {
+  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
+    const std::optional<FusedRow> fused = fused_row(row);
+    if (fused && fused->lane == lane) visit(row, *fused);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("FP32 lanes: a nudged product is floored as itself and never on the grid") {
+  int wrong = 0;
+  for (const int kept : {13, 14, 15, 16}) {
+    for (std::uint64_t a = 1; a < 16; ++a)
+      for (std::uint64_t b = 1; b < 16; ++b)
+        wrong += harmless_at_all_places(a * b, kept, 20) ? 0 : 1;
+    for (std::uint64_t c = 1; c < 1U << (kept + 1); ++c)
+      wrong += harmless_at_all_places(c, kept, 20) ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("FP64 lanes: a nudged product is floored as itself and never on the grid") {
+  int wrong = 0;
+  for (const int kept : {13, 23, 24, 25, 26}) {
+    for (std::uint64_t s = 1; s < 1U << 12; ++s) {
+      wrong += harmless_at_all_places(s, kept, 30) ? 0 : 1;
+      wrong += harmless_at_all_places((1U << 24) - s, kept, 30) ? 0 : 1;
+      for (int shift = 1; shift < 12; ++shift)
+        wrong += harmless_at_all_places((s << shift) + 1, kept, 30) ? 0 : 1;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a nudge that is too large shows") {
+  CHECK_FALSE(harmless_at_all_places((1U << 24) - 1, 25, 23));
+  CHECK_FALSE(harmless_at_all_places((1U << 14) - 1, 13, 13));
+}
+
+TEST_CASE("sums of byte codes say whether both factors are real") {
+  int wrong = 0;
+  for (int a = 0; a <= emulator::fused::widest_span; ++a) {
+    for (int b = 0; b <= emulator::fused::widest_span; ++b) {
+      const int both = (64 + a) + (64 + b);
+      wrong += both >= 128 && both <= 255 && both - 128 == a + b ? 0 : 1;
+    }
+    wrong += 64 + a < 128 ? 0 : 1;  // beside a zero
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("lanes hold the sums of every row they serve") {
+  int rows = 0;
+  for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
+    const int terms = row.steps.list[0].spec.terms;
+    CAPTURE(std::string_view(row.name));
+    CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 22);
+    // An addend of 2^60 leaves no bit of a product: those are below its unit.
+    const int highest = formats::max_exponent(row.a) + formats::max_exponent(row.b);
+    CHECK(highest + 2 <= 60 - x.kept_fraction_bits);
+    ++rows;
+  });
+  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
+    const int terms = row.steps.list[0].spec.terms;
+    CAPTURE(std::string_view(row.name));
+    CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 50);
+    CHECK(formats::precision(row.a) + formats::precision(row.b) <= 24);
+    ++rows;
+  });
+  CHECK(rows > 100);
+}
+
+}  // namespace guardbit::tests
