@@ -10,7 +10,6 @@
 namespace guardbit::tools {
 
 using experiments::ScaleWindow;
-using experiments::StoringOutcome;
 using experiments::TraceStatistics;
 
 namespace {
