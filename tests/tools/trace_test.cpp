@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "formats/catalogue.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/shell.hpp"
+
+namespace {
+
+using namespace guardbit;
+using nlohmann::json;
+using tests::CommandResult;
+using tests::is_one_error_line;
+using tests::run_command;
+using tests::TemporaryFolder;
+
+const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_grad_out.npz";
+
+json trace(std::vector<std::string> words) {
+  words.insert(words.begin(), "trace");
+  words.emplace_back("--json");
+  const CommandResult result = run_command(words);
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  return json::parse(result.out);
+}
+
+void write_tensors(const std::string& path, const std::string& name,
+                   const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  const std::vector tensors = {
+      formats::owning_tensor(name, formats::fp32, formats::Packing::container,
+                             {static_cast<std::int64_t>(values.size())}, std::move(bytes))};
+  formats::write_tensors(path, {}, tensors);
+}
+
+/// Of all tensors of a step, in hundredths of a percent of the numbers other than zero.
+long hundredths(const json& document, int step, const std::string& format,
+                const std::string& scale) {
+  std::uint64_t lost = 0;
+  std::uint64_t nonzero = 0;
+  for (const json& tensor : document["tensors"]) {
+    if (tensor["step"] != step) continue;
+    nonzero += tensor["elements"].get<std::uint64_t>() - tensor["zeros"].get<std::uint64_t>();
+    lost += tensor["formats"][format]["underflow"][scale].get<std::uint64_t>();
+  }
+  return std::lround(10000.0 * static_cast<double>(lost) / static_cast<double>(nonzero));
+}
+
+TEST_CASE("trace: underflow of a recorded run, as NumPy counted it") {
+  const json document = trace({golden, "--scales", "0:24:8", "--formats", "fp16,bf16"});
+  CHECK(document["tensors"].size() == 16);
+  const auto row = [&](int step) {
+    std::vector<long> values;
+    for (const char* scale : {"0", "8", "16", "24"})
+      values.push_back(hundredths(document, step, "fp16", scale));
+    values.push_back(hundredths(document, step, "bf16", "0"));
+    return values;
+  };
+  CHECK(row(200) == std::vector<long>{3756, 1164, 149, 3, 0});
+  CHECK(row(599) == std::vector<long>{8773, 6466, 2759, 520, 0});
+  CHECK(document["roles"].contains("grad_out"));
+  CHECK(document["total"]["elements"] == 119104);
+}
+
+TEST_CASE("trace: a vector counted by hand") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("x.safetensors");
+  const float inf = std::numeric_limits<float>::infinity();
+  write_tensors(file, "step3.x.grad",
+                {0.0F, -0.0F, 0x1p-25F, std::nextafter(-0x1p-25F, -1.0F), 0x1p-29F, 65519.0F,
+                 65520.0F, -464.0F, 465.0F, 0x1p-140F, inf, std::nanf("")});
+  const json tensor = trace({file, "--scales", "0:4:4"})["tensors"][0];
+  CHECK(tensor["name"] == "step3.x.grad");
+  CHECK(tensor["elements"] == 12);
+  CHECK(tensor["zeros"] == 2);
+  CHECK(tensor["subnormals"] == 1);
+  CHECK(tensor["infs"] == 1);
+  CHECK(tensor["nans"] == 1);
+  CHECK(tensor["amax"] == 65520.0);
+  CHECK(tensor["amin_nonzero"] == 0x1p-140);
+  CHECK(tensor["step"] == 3);
+  CHECK(tensor["role"] == "wgrad");
+  CHECK(tensor["first_nonfinite"] == 10);
+  const json& all = tensor["formats"];
+  CHECK(all["fp16"]["underflow"] == json{{"0", 3}, {"4", 2}});
+  CHECK(all["fp16"]["overflow"] == json{{"0", 1}, {"4", 2}});
+  CHECK(all["bf16"]["underflow"] == json{{"0", 1}, {"4", 1}});
+  CHECK(all["bf16"]["overflow"] == json{{"0", 0}, {"4", 0}});
+  CHECK(all["e4m3"]["underflow"] == json{{"0", 4}, {"4", 4}});
+  CHECK(all["e4m3"]["overflow"] == json{{"0", 3}, {"4", 4}});
+  CHECK(all["e5m2"]["overflow"] == json{{"0", 2}, {"4", 2}});
+  for (const char* policy : {"nvidia", "saturate", "ieee"})
+    CHECK(trace({file, "--scales", "0:4:4", "--policy", policy})["tensors"][0] == tensor);
+}
+
+TEST_CASE("trace: all-NaN, empty and integer tensors are counted or named") {
+  const TemporaryFolder folder;
+  write_tensors(folder.path("a.npy"), "a", {std::nanf(""), std::nanf("")});
+  write_tensors(folder.path("b.npy"), "b", {});
+  const std::vector<std::uint64_t> codes = {1, 2};
+  const std::vector integers = {
+      formats::tensor_of_codes("c", formats::int32, formats::Packing::container, {2}, codes)};
+  formats::write_tensors(folder.path("c.npy"), {}, integers);
+  const json document = trace({folder.path(".")});
+  REQUIRE(document["tensors"].size() == 2);
+  CHECK(document["tensors"][0]["nans"] == 2);
+  CHECK(document["tensors"][0]["amax"].is_null());
+  CHECK(document["tensors"][1]["elements"] == 0);
+  CHECK(document["skipped"].size() == 1);
+  CHECK(trace({folder.path("[ab].npy")})["tensors"].size() == 2);
+  CHECK(run_command({"trace", folder.path("b.npy")}).status == 0);
+}
+
+TEST_CASE("trace: bad input is one line, or a stated skip") {
+  const TemporaryFolder folder;
+  write_tensors(folder.path("x.npy"), "x", {1.0F});
+  tests::write_text(folder.path("bad.npy"), "\x93NUMPY");
+  const std::vector<std::vector<std::string>> refused = {
+      {folder.path("bad.npy")},
+      {folder.path("missing.npy")},
+      {folder.path("none*.npy")},
+      {folder.path("x.npy"), "--scales", "4:0"},
+      {folder.path("x.npy"), "--scales", "0:8:0"},
+      {folder.path("x.npy"), "--scales", "one"},
+      {folder.path("x.npy"), "--scales", "0:99999"},
+      {folder.path("x.npy"), "--formats", "fp61"},
+      {folder.path("x.npy"), "--formats", "int8"},
+      {folder.path("x.npy"), "--formats", "e2m1"},  // PyTorch has no such cast
+      {folder.path("x.npy"), "--policy", "torch"},
+      {folder.path("x.npy"), "--json", "--csv"},
+  };
+  for (std::vector<std::string> words : refused) {
+    words.insert(words.begin(), "trace");
+    const CommandResult result = run_command(words);
+    CAPTURE(words, result.error);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(is_one_error_line(result.error));
+  }
+  const json kept = trace({folder.path("bad.npy"), folder.path("x.npy"), "--keep-going"});
+  CHECK(kept["tensors"].size() == 1);
+  CHECK(kept["skipped"].size() == 1);
+}
+
+TEST_CASE("trace: CSV has a row per tensor, format and scale") {
+  const CommandResult result =
+      run_command({"trace", golden, "--csv", "--scales", "0,8", "--formats", "fp16"});
+  CHECK(result.status == 0);
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1 + 16 * 2);
+}
+
+TEST_CASE("trace: parts merge to what the whole says, in any order") {
+  const TemporaryFolder folder;
+  const std::vector<float> values = {0x1p-30F, -3.0F, 0.0F, 1e5F, 0x1p-149F, 0x1.8p-27F};
+  write_tensors(folder.path("whole.safetensors"), "s1.x.grad", values);
+  write_tensors(folder.path("a.safetensors"), "s1.x.grad", {values.begin(), values.begin() + 2});
+  write_tensors(folder.path("b.safetensors"), "s1.x.grad", {values.begin() + 2, values.end()});
+  for (const char* name : {"whole", "a", "b"})
+    tests::write_text(
+        folder.path(std::string(name) + ".json"),
+        trace({folder.path(std::string(name) + ".safetensors"), "--scales", "0:8:4"}).dump());
+  json whole = trace({"merge", folder.path("whole.json")});
+  json forward = trace({"merge", folder.path("a.json"), folder.path("b.json")});
+  const json backward = trace({"merge", folder.path("b.json"), folder.path("a.json")});
+  CHECK(forward == backward);
+  for (json* document : {&whole, &forward}) {
+    (*document)["tensors"][0].erase("file");
+    (*document)["tensors"][0].erase("shape");
+  }
+  CHECK(forward == whole);
+
+  tests::write_text(folder.path("other.json"),
+                    trace({folder.path("a.safetensors"), "--scales", "0"}).dump());
+  tests::write_text(folder.path("broken.json"), "{\"trace\":1}");
+  for (const char* name : {"other.json", "broken.json", "missing.json"}) {
+    const CommandResult result =
+        run_command({"trace", "merge", folder.path("a.json"), folder.path(name)});
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+  }
+  CHECK(run_command({"trace", "merge"}).status == 2);
+}
+
+TEST_CASE("trace: a sidecar says what names do not") {
+  const TemporaryFolder folder;
+  write_tensors(folder.path("step7.rank_2.safetensors"), "fc1", {1.0F});
+  json tensor = trace({folder.path("step7.rank_2.safetensors")})["tensors"][0];
+  CHECK(tensor["step"] == 7);
+  CHECK(tensor["rank"] == 2);
+  CHECK(tensor["role"].is_null());
+  tests::write_text(folder.path("step7.rank_2.safetensors.json"),
+                    R"({"loss_scale": 65536, "step": 8, "tensors": {"fc1": {"role": "act"}}})");
+  tensor = trace({folder.path("step7.rank_2.safetensors")})["tensors"][0];
+  CHECK(tensor["step"] == 8);
+  CHECK(tensor["loss_scale"] == 65536);
+  CHECK(tensor["role"] == "act");
+  tests::write_text(folder.path("step7.rank_2.safetensors.json"), R"({"step": "eight"})");
+  CHECK(run_command({"trace", folder.path("step7.rank_2.safetensors")}).status == 2);
+}
+
+TEST_CASE("trace: the report stands by itself and escapes names") {
+  const TemporaryFolder folder;
+  const std::string page = folder.path("report.html");
+  write_tensors(folder.path("x.safetensors"), "step1.<script>x", {1.0F, 0x1p-30F});
+  CHECK(run_command({"trace", folder.path("x.safetensors"), golden, "--report", page}).status == 0);
+  const std::string html = tests::read_text(page);
+  CHECK(html.find("<script") == std::string::npos);
+  CHECK(html.find("&lt;script&gt;x") != std::string::npos);
+  CHECK(html.find("http") == std::string::npos);
+  CHECK(html.find("nan") == std::string::npos);
+  std::size_t drawings = 0;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
+    ++drawings;
+  CHECK(drawings == 2);
+  CHECK(run_command({"trace", golden, "--report", folder.path("no/such.html")}).status == 2);
+}
+
+}  // namespace

@@ -1,0 +1,285 @@
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "experiments/magnitude_counts.hpp"
+#include "formats/catalogue.hpp"
+#include "formats/codec.hpp"
+#include "formats/error.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/files/atomic_output.hpp"
+#include "formats/files/printable.hpp"
+#include "formats/storage.hpp"
+#include "tools/commands.hpp"
+#include "tools/format_facts.hpp"
+#include "tools/interruption.hpp"
+#include "tools/terminal.hpp"
+#include "tools/trace_results.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> words;
+  std::string formats = "fp16,bf16,e4m3,e5m2";
+  std::string scales = "0:32:4";
+  std::string policy = "pytorch";
+  std::string from;
+  std::string report;
+  double tolerance = 1e-3;
+  int threads = 0;
+  bool exact_product = false;
+  bool keep_going = false;
+  bool json = false;
+  bool csv = false;
+};
+
+/// Ends a pass that was interrupted.
+struct Interrupted {};
+
+/// Cells for each format that the tensors have.
+class CellsByFormat {
+ public:
+  explicit CellsByFormat(const TraceQuestions& questions) : questions_(questions) {}
+
+  const experiments::MagnitudeCells& operator()(const formats::Format& from) {
+    auto& cells = made_[formats::name_of(from)];
+    if (!cells) cells = std::make_unique<experiments::MagnitudeCells>(from, questions_.storings);
+    return *cells;
+  }
+
+ private:
+  const TraceQuestions& questions_;
+  std::map<std::string, std::unique_ptr<experiments::MagnitudeCells>> made_;
+};
+
+/// What the tensor's name says, and where it is silent the file's.
+experiments::TraceName meaning_of(const std::string& file, const std::string& name) {
+  experiments::TraceName meaning = experiments::parse_trace_name(name);
+  const std::string stem = file.substr(0, file.find_last_of('.'));
+  const experiments::TraceName around = experiments::parse_trace_name(stem + "/.");
+  if (!meaning.step) meaning.step = around.step;
+  if (!meaning.rank) meaning.rank = around.rank;
+  return meaning;
+}
+
+/// What a sidecar FILE.json, and before it the file's own metadata, say of a file's tensors.
+class Sidecar {
+ public:
+  Sidecar(const std::string& file, const std::map<std::string, std::string>& metadata) {
+    for (const char* key : {"step", "rank", "loss_scale"}) {
+      const auto found = metadata.find(key);
+      if (found == metadata.end()) continue;
+      const auto number = nlohmann::json::parse(found->second, nullptr, false);
+      if (number.is_number()) said_[key] = number;
+    }
+    path_ = file + ".json";
+    std::ifstream stream(path_);
+    if (!stream) return;
+    const auto document = nlohmann::json::parse(stream, nullptr, false);
+    if (!document.is_object()) throw formats::Error(formats::printable(path_), "not a JSON object");
+    said_.update(document);
+  }
+
+  void complete(TracedTensor& tensor) const {
+    take(said_, tensor);
+    const auto tensors = said_.find("tensors");
+    if (tensors == said_.end() || !tensors->is_object()) return;
+    const auto own = tensors->find(tensor.name);
+    if (own != tensors->end() && own->is_object()) take(*own, tensor);
+  }
+
+ private:
+  void take(const nlohmann::json& from, TracedTensor& tensor) const {
+    const auto number = [&](const char* key, auto& into) {
+      const auto found = from.find(key);
+      if (found == from.end() || found->is_null()) return;
+      using Number = typename std::remove_reference_t<decltype(into)>::value_type;
+      const bool fits =
+          std::is_integral_v<Number> ? found->is_number_unsigned() : found->is_number();
+      if (!fits)
+        throw formats::Error(formats::printable(path_), std::string(key) + " is not a number");
+      into = found->template get<Number>();
+    };
+    const auto word = [&](const char* key, std::string& into) {
+      const auto found = from.find(key);
+      if (found != from.end() && found->is_string()) into = found->template get<std::string>();
+    };
+    number("step", tensor.meaning.step);
+    number("rank", tensor.meaning.rank);
+    number("loss_scale", tensor.loss_scale);
+    word("role", tensor.meaning.role);
+    word("tensor", tensor.meaning.tensor);
+  }
+
+  std::string path_;
+  nlohmann::json said_ = nlohmann::json::object();
+};
+
+class Pass {
+ public:
+  Pass(const Options& options, TraceResults& results, const Interruption& interruption)
+      : options_(options),
+        results_(results),
+        interruption_(interruption),
+        cells_(results.questions) {}
+
+  void operator()(const std::string& file) {
+    formats::FormatOverrides overrides;
+    if (!options_.from.empty()) overrides.any = require_element_format(options_.from, "--from");
+    const formats::TensorFile content = formats::read_tensors(file, overrides);
+    std::size_t total = 0;
+    for (const formats::Tensor& tensor : content.tensors)
+      total += static_cast<std::size_t>(formats::element_count(tensor.shape));
+    ProgressLine progress(formats::printable(file), total);
+    const Sidecar sidecar(file, content.metadata);
+    std::size_t before = 0;
+    for (const formats::Tensor& tensor : content.tensors) {
+      if (tensor.format.encoding != formats::Encoding::floating) {
+        results_.skipped.emplace_back(
+            file + ": " + tensor.name,
+            formats::name_of(tensor.format) + " is not a floating-point format");
+      } else {
+        count(file, tensor, sidecar, [&](std::size_t done) {
+          if (interruption_.asked_for()) throw Interrupted{};
+          progress.update(before + done);
+        });
+      }
+      before += static_cast<std::size_t>(formats::element_count(tensor.shape));
+    }
+  }
+
+ private:
+  void count(const std::string& file, const formats::Tensor& tensor, const Sidecar& sidecar,
+             const std::function<void(std::size_t)>& progress) {
+    const experiments::MagnitudeCells& cells = cells_(tensor.format);
+    const experiments::MagnitudeCounts counts =
+        experiments::count_magnitudes(cells, tensor, options_.threads, progress);
+    TracedTensor traced;
+    traced.file = file;
+    traced.name = tensor.name;
+    traced.format = formats::name_of(tensor.format);
+    traced.shape = tensor.shape;
+    traced.meaning = meaning_of(file, tensor.name);
+    sidecar.complete(traced);
+    traced.statistics =
+        experiments::statistics_of(cells, counts, results_.questions.storings.size());
+    traced.first_nonfinite = counts.first_nonfinite;
+    if (counts.first_nonfinite) {
+      const std::uint64_t code =
+          formats::load_code(tensor.bytes, tensor.format, tensor.packing,
+                             static_cast<std::size_t>(*counts.first_nonfinite));
+      traced.first_is_nan = formats::decode(tensor.format, code).kind == formats::Kind::nan;
+    }
+    results_.tensors.push_back(std::move(traced));
+  }
+
+  const Options& options_;
+  TraceResults& results_;
+  const Interruption& interruption_;
+  CellsByFormat cells_;
+};
+
+int run(const Options& options) {
+  if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
+  if (!(options.tolerance >= 0 && options.tolerance <= 1))
+    throw formats::Error("--tolerance", "not a share", "0 to 1");
+  TraceResults results;
+  results.questions =
+      trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+  results.policy = options.policy;
+  results.exact_product = options.exact_product;
+  results.tolerance = options.tolerance;
+  const Interruption interruption;
+  if (options.words.front() == "merge") {
+    results = merged_results({options.words.begin() + 1, options.words.end()});
+  } else {
+    try {
+      Pass pass(options, results, interruption);
+      for (const std::string& file : trace_files(options.words)) {
+        try {
+          pass(file);
+        } catch (const formats::Error& error) {
+          if (!options.keep_going) throw;
+          results.skipped.emplace_back(file, error.what());
+        }
+      }
+    } catch (const Interrupted&) {
+      std::cerr << "guardbit: interrupted\n";
+      return interruption.exit_status();
+    }
+  }
+  if (!options.report.empty()) {
+    formats::AtomicOutput page(options.report);
+    page.write(trace_report(results));
+    page.commit();
+  }
+  if (options.json) {
+    std::cout << to_json(results).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  } else if (options.csv) {
+    print_csv(std::cout, results);
+  } else if (options.report.empty()) {
+    print_trace(std::cout, results);
+  }
+  return interruption.asked_for() ? interruption.exit_status() : 0;
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("trace", "What formats and loss scales would lose of recorded gradients");
+  const auto options = std::make_shared<Options>();
+  command
+      ->add_option("FILE", options->words,
+                   ".safetensors, .npy and .npz files, folders or patterns of them; or the word "
+                   "merge and what --json printed of the parts of a trace")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--formats", options->formats,
+                   "What to store numbers as (default fp16,bf16,e4m3,e5m2)")
+      ->type_name("FORMAT,…");
+  command
+      ->add_option("--scales", options->scales,
+                   "Exponents of the loss scales 2^k: FIRST:LAST:STEP or a list (default 0:32:4)")
+      ->type_name("SCALES");
+  command
+      ->add_option("--policy", options->policy,
+                   "What becomes of numbers too large (default pytorch)")
+      ->type_name("{pytorch,nvidia,saturate,ieee}");
+  command->add_flag("--scale-exact", options->exact_product,
+                    "Do not round the product with the scale to FP32");
+  command
+      ->add_option("--from", options->from,
+                   "The format of the input, where the file does not say it")
+      ->type_name("FORMAT");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Share of underflow that a safe scale may have (default 0.001)")
+      ->type_name("SHARE");
+  command->add_option("--threads", options->threads, "Threads (default: all processors)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--keep-going", options->keep_going,
+                    "Leave out files that cannot be read, and say so");
+  command
+      ->add_option("--report", options->report,
+                   "Write a page with plots and all numbers, which needs no network")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print all statistics as JSON");
+  command->add_flag("--csv", options->csv, "Print a row per tensor, format and scale");
+  command->footer(
+      "Example: guardbit trace gradients.npz --formats fp16,e4m3 --scales 0:24:8\n"
+      "         guardbit trace merge rank0.json rank1.json --report trace.html\n"
+      "Underflow: numbers other than zero that are stored as zero. Overflow: finite numbers that\n"
+      "are stored as infinity or NaN, or clamped under a policy that clamps.");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <fstream>
+
+#include "formats/error.hpp"
+#include "formats/files/printable.hpp"
+#include "tools/trace_results.hpp"
+
+namespace guardbit::tools {
+
+using experiments::StoringOutcome;
+using experiments::TraceStatistics;
+using nlohmann::json;
+
+namespace {
+
+void read_sum(experiments::ExactSum& sum, const json& text) {
+  if (!sum.add_text(text.get<std::string>()))
+    throw formats::Error("exact sum", formats::in_quotes(text.get<std::string>()) + " is none");
+}
+
+template <class T>
+std::optional<T> optional_of(const json& value) {
+  if (value.is_null()) return std::nullopt;
+  return value.get<T>();
+}
+
+TraceStatistics statistics_of(const json& object, const TraceQuestions& questions) {
+  TraceStatistics s;
+  s.elements = object.at("elements");
+  s.zeros = object.at("zeros");
+  s.subnormals = object.at("subnormals");
+  s.infinities = object.at("infs");
+  s.nans = object.at("nans");
+  s.amax = optional_of<double>(object.at("amax"));
+  s.amin_nonzero = optional_of<double>(object.at("amin_nonzero"));
+  read_sum(s.sum, object.at("exact_sum_abs"));
+  read_sum(s.squares, object.at("exact_sum_squares"));
+  for (const auto& [binade, count] : object.at("binades").items())
+    s.binades[std::stoi(binade)] = count;
+  for (const std::string& name : questions.formats) {
+    const json& format = object.at("formats").at(name);
+    for (const int scale : questions.scales) {
+      const std::string key = std::to_string(scale);
+      StoringOutcome outcome;
+      outcome.underflow = format.at("underflow").at(key);
+      outcome.overflow = format.at("overflow").at(key);
+      outcome.subnormal = format.at("subnormal").at(key);
+      read_sum(outcome.lost, format.at("exact_lost").at(key));
+      read_sum(outcome.lost_squares, format.at("exact_lost_squares").at(key));
+      s.outcomes.push_back(std::move(outcome));
+    }
+  }
+  return s;
+}
+
+TracedTensor tensor_of(const json& object, const TraceQuestions& questions) {
+  TracedTensor tensor;
+  tensor.name = object.at("name");
+  tensor.file = object.at("file");
+  tensor.format = object.at("format");
+  tensor.shape = object.at("shape").get<std::vector<std::int64_t>>();
+  tensor.meaning.tensor = object.at("tensor");
+  tensor.meaning.step = optional_of<std::uint64_t>(object.at("step"));
+  tensor.meaning.rank = optional_of<std::uint64_t>(object.at("rank"));
+  tensor.meaning.role = optional_of<std::string>(object.at("role")).value_or("");
+  tensor.loss_scale = optional_of<double>(object.at("loss_scale"));
+  tensor.first_nonfinite = optional_of<std::uint64_t>(object.at("first_nonfinite"));
+  tensor.first_is_nan = object.at("first_nonfinite_is") == "nan";
+  tensor.statistics = statistics_of(object, questions);
+  return tensor;
+}
+
+/// The word as the command line takes it.
+std::string scales_text(const std::vector<int>& scales) {
+  std::string text;
+  for (const int scale : scales) text += (text.empty() ? "" : ",") + std::to_string(scale);
+  return text;
+}
+
+std::string formats_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+TraceResults results_of(const json& document) {
+  TraceResults results;
+  results.policy = document.at("policy");
+  results.exact_product = document.at("scale_exact");
+  results.tolerance = document.at("tolerance");
+  results.questions =
+      trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
+                      results.policy, results.exact_product);
+  for (const json& tensor : document.at("tensors"))
+    results.tensors.push_back(tensor_of(tensor, results.questions));
+  for (const json& skipped : document.at("skipped"))
+    results.skipped.emplace_back(skipped.at("name"), skipped.at("reason"));
+  return results;
+}
+
+TraceResults read_results(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) throw formats::Error(formats::printable(file), "cannot be read");
+  try {
+    return results_of(json::parse(stream));
+  } catch (const std::exception& error) {
+    throw formats::Error(formats::printable(file),
+                         std::string("not what 'guardbit trace --json' prints: ") + error.what());
+  }
+}
+
+/// Of two parts of a tensor. Where the parts differ, nothing is said of the whole; the place of the
+/// first element that is no number is one in its part, so only the file's order of parts, which is
+/// not known, could give it.
+void add(TracedTensor& whole, const TracedTensor& part) {
+  whole.statistics.add(part.statistics);
+  whole.shape.clear();
+  whole.first_nonfinite.reset();
+  whole.first_is_nan = false;
+  if (whole.file != part.file) whole.file.clear();
+  if (whole.format != part.format) whole.format.clear();
+  if (whole.meaning.rank != part.meaning.rank) whole.meaning.rank.reset();
+  if (whole.loss_scale != part.loss_scale) whole.loss_scale.reset();
+}
+
+}  // namespace
+
+TraceResults merged_results(const std::vector<std::string>& files) {
+  if (files.empty()) throw formats::Error("trace merge", "no files");
+  TraceResults merged;
+  std::map<std::pair<std::optional<std::uint64_t>, std::string>, TracedTensor> by_name;
+  bool first = true;
+  for (const std::string& file : files) {
+    TraceResults part = read_results(file);
+    if (first) {
+      merged = part;
+      merged.tensors.clear();
+      merged.skipped.clear();
+    } else if (part.questions.formats != merged.questions.formats ||
+               part.questions.storings != merged.questions.storings ||
+               part.policy != merged.policy || part.tolerance != merged.tolerance) {
+      throw formats::Error(formats::printable(file),
+                           "its formats, scales, policy or tolerance are not those of " +
+                               formats::printable(files.front()));
+    }
+    first = false;
+    for (TracedTensor& tensor : part.tensors) {
+      const auto [at, is_new] = by_name.try_emplace({tensor.meaning.step, tensor.name}, tensor);
+      if (!is_new) add(at->second, tensor);
+    }
+    merged.skipped.insert(merged.skipped.end(), part.skipped.begin(), part.skipped.end());
+  }
+  for (auto& [key, tensor] : by_name) merged.tensors.push_back(std::move(tensor));
+  std::sort(merged.skipped.begin(), merged.skipped.end());
+  return merged;
+}
+
+}  // namespace guardbit::tools

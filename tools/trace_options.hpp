@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/magnitude_cells.hpp"
+
+namespace guardbit::tools {
+
+/// What `trace` stores numbers as: every format at every scale, format by format.
+struct TraceQuestions {
+  std::vector<std::string> formats;  ///< as the user spells them
+  std::vector<int> scales;           ///< log2, ascending
+  std::vector<experiments::Storing> storings;
+
+  std::size_t storing(std::size_t format, std::size_t scale) const {
+    return format * scales.size() + scale;
+  }
+};
+
+/// `formats` is a comma-separated list of names; `scales` is FIRST:LAST[:STEP] or a comma-separated
+/// list of exponents of two; `policy` one of pytorch, nvidia, saturate, ieee. Throws Error.
+TraceQuestions trace_questions(const std::string& formats, const std::string& scales,
+                               const std::string& policy, bool exact_product);
+
+/// The files that the words name: themselves, the .safetensors, .npy and .npz files below a folder
+/// in the order of their names, or those that a pattern matches. Throws Error where there are none.
+std::vector<std::string> trace_files(const std::vector<std::string>& words);
+
+}  // namespace guardbit::tools

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/trace_name.hpp"
+#include "experiments/trace_statistics.hpp"
+#include "tools/trace_options.hpp"
+
+namespace guardbit::tools {
+
+/// One tensor of a trace and what was counted in it.
+struct TracedTensor {
+  std::string file, name;
+  std::string format;
+  std::vector<std::int64_t> shape;
+  experiments::TraceName meaning;
+  std::optional<double> loss_scale;
+  experiments::TraceStatistics statistics;
+  std::optional<std::uint64_t> first_nonfinite;  ///< index
+  bool first_is_nan = false;
+};
+
+struct TraceResults {
+  TraceQuestions questions;
+  std::string policy;
+  bool exact_product = false;
+  double tolerance = 0;
+  std::vector<TracedTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> skipped;  ///< what and why
+};
+
+/// The scales of one format for these statistics.
+experiments::ScaleWindow window_of(const TraceResults& results, std::size_t format,
+                                   const experiments::TraceStatistics& statistics);
+
+/// The narrowest format that has a window, the first named of equal ones; nothing when none has.
+std::optional<std::size_t> recommended_format(const TraceResults& results,
+                                              const experiments::TraceStatistics& statistics);
+
+/// Statistics of all tensors, and of those of each role.
+experiments::TraceStatistics total_of(const TraceResults& results);
+std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& results);
+
+/// The first tensor with a NaN or an infinity by step, then by order of the files; null for none.
+const TracedTensor* first_nonfinite(const TraceResults& results);
+
+nlohmann::ordered_json to_json(const TraceResults& results);
+/// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
+/// step. All parts
+/// must ask the same questions. Throws Error.
+TraceResults merged_results(const std::vector<std::string>& files);
+/// A page that stands by itself: plots, and a table of every number.
+std::string trace_report(const TraceResults& results);
+/// A row per tensor, format and scale.
+void print_csv(std::ostream& out, const TraceResults& results);
+/// What a person reads at a glance.
+void print_trace(std::ostream& out, const TraceResults& results);
+
+}  // namespace guardbit::tools
