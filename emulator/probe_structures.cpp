@@ -293,7 +293,7 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
       step.spec.summation = summation;
       if (summation == Summation::fma_chain) step.spec.terms = 0;
     });
-    rows.push_back(std::move(row));
+    rows.push_back(row);
   };
   const Step whole = dot_step({}, every_k, Source::c, box.d);
   const auto in_blocks_of = [&](int length, Summation summation) {

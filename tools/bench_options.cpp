@@ -57,7 +57,8 @@ std::vector<std::string> given_words(const CLI::App& command) {
       words.push_back(name);
       continue;
     }
-    for (const std::string& word : option->results()) words.push_back(name + "=" + word);
+    for (const std::string& word : option->results())
+      words.push_back(std::string(name).append("=").append(word));
   }
   return words;
 }

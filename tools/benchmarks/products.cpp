@@ -82,8 +82,8 @@ Planned eigen_product(const std::string& group, const ProductYardstick& eigen, b
 /// Operands that the benchmarks of a group share, made when the first one needs them.
 class SharedOperands {
  public:
-  SharedOperands(MatrixInstruction row, DataFamily data, const Size& size)
-      : row_(std::move(row)), data_(std::move(data)), size_(size) {}
+  SharedOperands(const MatrixInstruction& row, DataFamily data, const Size& size)
+      : row_(row), data_(std::move(data)), size_(size) {}
 
   const emulator::MatrixProduct& product() {
     if (!operands_) operands_.emplace(row_, data_, size_.m, size_.n, size_.k);

@@ -8,6 +8,7 @@ if(benchmark_FOUND AND Eigen3_FOUND AND TARGET guardbit_emulator)
   add_executable(guardbit_benchmark ${benchmark_sources}
     tools/bench_options.cpp tools/interruption.cpp tools/terminal.cpp)
   target_compile_definitions(guardbit_benchmark PRIVATE GUARDBIT_VERSION="${PROJECT_VERSION}")
+  target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
   target_link_libraries(guardbit_benchmark PRIVATE
     guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
   set(eigen_variants baseline)
