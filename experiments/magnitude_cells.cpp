@@ -6,6 +6,7 @@
 #include "formats/codec.hpp"
 #include "formats/conversion.hpp"
 #include "formats/error.hpp"
+#include "formats/first_word.hpp"
 
 namespace guardbit::experiments {
 
@@ -14,21 +15,6 @@ using formats::Kind;
 using formats::Value;
 
 namespace {
-
-/// The least of 0 to `end` for which a predicate holds that, once it does, holds for all above.
-template <class Predicate>
-std::uint64_t first_of(std::uint64_t end, const Predicate& holds) {
-  std::uint64_t low = 0;
-  while (low < end) {
-    const std::uint64_t middle = low + (end - low) / 2;
-    if (holds(middle)) {
-      end = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
 
 /// What the destination rounds.
 Value scaled(const Storing& storing, const Format& word, std::uint64_t magnitude) {
@@ -49,10 +35,10 @@ Thresholds thresholds_of(const Storing& storing, const Format& word) {
     return x.kind == Kind::infinity ||
            !is_in_range(to, formats::exactly(x), formats::Rounding::nearest_even);
   };
-  const std::uint64_t out = first_of(infinity_code(word), is_out);
+  const std::uint64_t out = formats::first_of(infinity_code(word), is_out);
   // What is out of range may have any code, so it is left out of the other searches.
   const auto first_stored_from = [&](std::uint64_t least) {
-    return first_of(out, [&](std::uint64_t magnitude) {
+    return formats::first_of(out, [&](std::uint64_t magnitude) {
       return encode(to, scaled(storing, word, magnitude), formats::Rounding::nearest_even,
                     storing.overflow) >= least;
     });
