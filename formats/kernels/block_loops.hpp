@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "formats/kernels/conversion_loops.hpp"
 #include "formats/kernels/kernels.hpp"
@@ -42,15 +41,7 @@ void narrow_blocks_loop(const Narrowing& plan, const std::uint32_t* lowest, int 
       narrower.set_lowest(Lanes::set(lowest[at >> block_shift]));
       code[part] = narrower.magnitude_code(word[part], Word{});
     }
-    const auto exceptional = [&](std::size_t part) {
-      return narrower.is_exceptional(word[part], code[part]);
-    };
-    const bool any = Lanes::any(Lanes::either(Lanes::either(exceptional(0), exceptional(1)),
-                                              Lanes::either(exceptional(2), exceptional(3))));
-    for (std::size_t part = 0; part < 4; ++part) {
-      code[part] =
-          any ? narrower.judge(word[part], code[part]) : narrower.with_sign(word[part], code[part]);
-    }
+    settle<Lanes>(narrower, word, code);
     Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
   }
 }
@@ -107,26 +98,6 @@ void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, in
       code[part] = reached;
     }
     Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
-  }
-}
-
-template <class Lanes>
-void count_at_least(const std::byte* words, const Thresholds<8>& thresholds,
-                    std::array<std::uint64_t, 8>& counts, std::size_t count) {
-  using Word = typename Lanes::Word;
-  const Word one = Lanes::set(1);
-  std::array<Word, 8> reached{};
-  for (std::size_t i = 0; i < count; i += Lanes::count) {
-    const Word magnitude = Lanes::load(words + i * sizeof(std::uint32_t)) & Lanes::set(0x7FFFFFFF);
-    for (std::size_t k = 0; k < reached.size(); ++k) {
-      reached[k] = Lanes::select(Lanes::at_least(magnitude, Lanes::set(thresholds[k])),
-                                 reached[k] + one, reached[k]);
-    }
-  }
-  for (std::size_t k = 0; k < reached.size(); ++k) {
-    std::array<std::uint32_t, Lanes::count> lanes{};
-    std::memcpy(lanes.data(), &reached[k], sizeof lanes);
-    for (const std::uint32_t lane : lanes) counts[k] += lane;
   }
 }
 

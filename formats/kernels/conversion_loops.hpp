@@ -160,6 +160,23 @@ class Narrower {
   Word shift_, lowest_, offset_lowest_, fraction_bits_, first_exceptional_, sign_shift_, sign_mask_;
 };
 
+/// Completes the codes of four vectors: one look decides whether any number among them is
+/// exceptional.
+template <class Lanes, class Narrower>
+[[gnu::always_inline]] inline void settle(const Narrower& narrower,
+                                          const std::array<typename Lanes::Word, 4>& word,
+                                          std::array<typename Lanes::Word, 4>& code) {
+  const auto exceptional = [&](std::size_t part) {
+    return narrower.is_exceptional(word[part], code[part]);
+  };
+  const bool any = Lanes::any(Lanes::either(Lanes::either(exceptional(0), exceptional(1)),
+                                            Lanes::either(exceptional(2), exceptional(3))));
+  for (std::size_t part = 0; part < 4; ++part) {
+    code[part] =
+        any ? narrower.judge(word[part], code[part]) : narrower.with_sign(word[part], code[part]);
+  }
+}
+
 template <class Lanes, Alignment alignment, RoundingClass rounding, Signs signs, int container>
 void narrow_loop(const Narrowing& plan, const std::byte* words, const std::uint32_t* random,
                  std::byte* codes, std::size_t count, bool stream) {
@@ -177,15 +194,7 @@ void narrow_loop(const Narrowing& plan, const std::byte* words, const std::uint3
       word[part] = Lanes::load(words + i * sizeof(std::uint32_t) + part * bytes);
       code[part] = narrower.magnitude_code(word[part], bits);
     }
-    const auto exceptional = [&](std::size_t part) {
-      return narrower.is_exceptional(word[part], code[part]);
-    };
-    const bool any = Lanes::any(Lanes::either(Lanes::either(exceptional(0), exceptional(1)),
-                                              Lanes::either(exceptional(2), exceptional(3))));
-    for (std::size_t part = 0; part < 4; ++part) {
-      code[part] =
-          any ? narrower.judge(word[part], code[part]) : narrower.with_sign(word[part], code[part]);
-    }
+    settle<Lanes>(narrower, word, code);
     const auto [x0, x1, x2, x3] = code;
     std::byte* const at = codes + i * (container / 8);
     if constexpr (container == 8) {

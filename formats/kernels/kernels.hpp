@@ -55,9 +55,6 @@ struct Kernels {
   /// the magnitude reaches.
   void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
                          int width, const std::byte* words, std::byte* codes, std::size_t count);
-  /// Adds to each count how many FP32 magnitudes reach its threshold; fewer than 2^32 words.
-  void (*count_at_least)(const std::byte* words, const Thresholds<8>& thresholds,
-                         std::array<std::uint64_t, 8>& counts, std::size_t count);
   /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
   void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);

@@ -23,7 +23,6 @@ constexpr Kernels kernels_of(std::string_view name) {
           .block_maxima = block_maxima<Lanes>,
           .narrow_blocks = narrow_blocks<Lanes>,
           .compare_blocks = compare_blocks<Lanes>,
-          .count_at_least = count_at_least<Lanes>,
           .pack = pack<Lanes>,
           .unpack = unpack<Lanes>};
 }
