@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #ifdef __linux__
 #include <sched.h>
@@ -23,6 +24,66 @@ int thread_count(int requested) {
 #endif
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
+
+namespace {
+
+/// Threads that wait for work, as many as were ever wanted at once. They are never ended: the
+/// process ends them, wherever that happens.
+class Workers {
+ public:
+  static Workers& all() {
+    static Workers& workers = *new Workers;
+    return workers;
+  }
+
+  /// Runs `work` on up to `count` threads beside the caller's; returns when none runs it any more.
+  /// Whoever comes while they are taken, a body that asks for threads itself for one, works alone.
+  void help(std::size_t count, const std::function<void()>& work) {
+    const std::unique_lock taken(is_taken_, std::try_to_lock);
+    if (count == 0 || !taken.owns_lock()) return work();
+    {
+      const std::lock_guard lock(mutex_);
+      grow(count);
+      work_ = &work;
+      wanted_ = std::min(count, threads_);
+    }
+    begin_.notify_all();
+    work();
+    std::unique_lock lock(mutex_);
+    wanted_ = 0;  // who has not begun need not
+    end_.wait(lock, [&] { return running_ == 0; });
+    work_ = nullptr;
+  }
+
+ private:
+  void grow(std::size_t count) {
+    try {
+      for (; threads_ < count; ++threads_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+      // The system has no more threads: those that run do all the work.
+    }
+  }
+  [[noreturn]] void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      begin_.wait(lock, [&] { return wanted_ > 0; });
+      --wanted_;
+      ++running_;
+      const std::function<void()>& work = *work_;
+      lock.unlock();
+      work();
+      lock.lock();
+      if (--running_ == 0) end_.notify_one();
+    }
+  }
+
+  std::mutex is_taken_, mutex_;
+  std::condition_variable begin_, end_;
+  const std::function<void()>* work_ = nullptr;
+  std::size_t threads_ = 0, wanted_ = 0, running_ = 0;
+};
+
+}  // namespace
 
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t begin, std::size_t end)>& body) {
@@ -50,15 +111,8 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
       }
     }
   };
-  std::vector<std::thread> helpers;
   const auto wanted = std::min(ranges, static_cast<std::size_t>(thread_count(threads)));
-  try {
-    for (std::size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system has no more threads: those that run do all the work.
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  Workers::all().help(wanted == 0 ? 0 : wanted - 1, work);
   if (failure) std::rethrow_exception(failure);
 }
 

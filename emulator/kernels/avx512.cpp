@@ -65,9 +65,9 @@ void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t be
   // What packing takes is won back by many outputs of an execution only.
   if (!plain || fused::is_small(batch.shape)) return row_runner(row)(row, batch, begin, end);
   if (fused.lane == fused::LaneType::fp32) {
-    fused::run_batch<Fp32>(fused, batch, begin, end);
+    fused::run_batch<Fp32>(fused, row, batch, begin, end);
   } else {
-    fused::run_batch<Fp64>(fused, batch, begin, end);
+    fused::run_batch<Fp64>(fused, row, batch, begin, end);
   }
 }
 

@@ -73,6 +73,8 @@ struct Fp64Lanes {
 
   static constexpr int bias = 1023, fraction_bits = 52;
   static constexpr bool wide_exponents = true, lags = true;
+  /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
+  static constexpr int strip = 128, part_places = 256;
 
   template <Result Kind, bool Wide>
   struct Constants {
@@ -260,6 +262,7 @@ struct Fp32Lanes {
 
   static constexpr int bias = 127, fraction_bits = 23;
   static constexpr bool wide_exponents = false, lags = false;
+  static constexpr int strip = 64, part_places = 512;
 
   template <Result Kind, bool Wide>
   struct Constants {

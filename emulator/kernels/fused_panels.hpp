@@ -45,7 +45,11 @@ template <class Vector>
 /// Memory aligned to cache lines.
 class Buffer {
  public:
-  void resize(std::size_t bytes) { lines_.resize((bytes + sizeof(Line) - 1) / sizeof(Line)); }
+  /// What it held is lost. Memory never shrinks.
+  void resize(std::size_t bytes) {
+    const std::size_t lines = (bytes + sizeof(Line) - 1) / sizeof(Line);
+    if (lines > lines_.size()) lines_ = std::vector<Line>(lines);
+  }
   std::byte* data() { return lines_.front().bytes.data(); }
   const std::byte* data() const { return lines_.front().bytes.data(); }
 
@@ -64,6 +68,11 @@ inline constexpr Value nudge = 1 + (sizeof(Value) == 8 ? 0x1p-30 : 0x1p-20);
 /// What of a unit's factors decides how its products are summed.
 struct UnitRange {
   int lowest = 0, highest = 0;  ///< exponents of its nonzero finite numbers; 0, 0 without any
+
+  void include(const UnitRange& other) {
+    lowest = std::min(lowest, other.lowest);
+    highest = std::max(highest, other.highest);
+  }
 };
 
 /// One operand over a range of places, panel by panel. A panel's arrays, one after the other:
@@ -237,6 +246,11 @@ struct RowWriter {
             2U * lines * (is_double ? 2 : 4)};
   }
 
+  /// For the unit of a strip's panels at `memory`.
+  static RowWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t unit) {
+    return {layout, memory + layout.size * panels * static_cast<std::size_t>(unit)};
+  }
+
   PanelLayout layout_of;
   std::byte* panel;
 
@@ -275,6 +289,7 @@ struct RowWriter {
 template <class Value, int Columns>
 struct ColumnWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
+  static constexpr int lines = Columns;
   static constexpr std::size_t sign_bytes = is_double ? 8 : 4;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
@@ -284,6 +299,12 @@ struct ColumnWriter {
             Columns * std::size_t{4},
             with_exponents ? Columns * std::size_t{8} : 0,
             2 * Columns * sign_bytes};
+  }
+
+  static ColumnWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t unit) {
+    const std::int64_t line = unit * unit_lines;
+    return {layout, memory + layout.size * static_cast<std::size_t>(line / lines),
+            static_cast<std::size_t>(line % lines)};
   }
 
   PanelLayout layout_of;

@@ -6,37 +6,47 @@
 #include <functional>
 #include <optional>
 
+#include "emulator/kernels/blocked_product.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_tile.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator::fused {
 
-/// The tile functions of a row; `wide` null where no tile is wide: no product can leave the calm
-/// range, no addend is too large for the lanes.
+/// The functions of a row; `wide` null where no tile is wide: no product can leave the calm range,
+/// no addend is too large for the lanes.
 struct TileFunctions {
   TileFunction calm = nullptr, wide = nullptr;
+  SumFunctions sums{}, large_sums{};  ///< of large addends, where the lanes have such
 };
+
+template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasWide>
+TileFunctions functions_of() {
+  constexpr bool has_large = HasWide && !Lanes::wide_exponents;
+  TileFunctions found;
+  found.calm = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
+  if constexpr (HasWide) found.wide = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
+  found.sums = {begin_sums<Lanes, Kind, false>, end_sums<Lanes, Kind, false>};
+  if constexpr (has_large)
+    found.large_sums = {begin_sums<Lanes, Kind, true>, end_sums<Lanes, Kind, true>};
+  return found;
+}
 
 template <class Lanes, int BlockK>
 TileFunctions chain_functions(const FusedRow& row) {
+  constexpr auto chain = Composition::chain;
+  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, chain, Result::fp16, false>();
   if constexpr (sizeof(typename Lanes::Value) == 4) {
-    if (row.result == Result::e8m13)
-      return {sum_tile<Lanes, BlockK, Result::e8m13, Composition::chain, false>,
-              sum_tile<Lanes, BlockK, Result::e8m13, Composition::chain, true>};
-    return {sum_tile<Lanes, BlockK, Result::fp16, Composition::chain, false>};
+    return functions_of<Lanes, BlockK, chain, Result::e8m13, true>();
   } else {
-    if (row.result == Result::fp16)
-      return {sum_tile<Lanes, BlockK, Result::fp16, Composition::chain, false>};
-    return {sum_tile<Lanes, BlockK, Result::fp32, Composition::chain, false>,
-            sum_tile<Lanes, BlockK, Result::fp32, Composition::chain, true>};
+    return functions_of<Lanes, BlockK, chain, Result::fp32, true>();
   }
 }
 
 template <class Lanes, int BlockK, Composition Blocks>
 TileFunctions halves_functions(const FusedRow& row) {
-  if (row.result == Result::fp16) return {sum_tile<Lanes, BlockK, Result::fp16, Blocks, false>};
-  return {sum_tile<Lanes, BlockK, Result::fp32, Blocks, false>};
+  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, Blocks, Result::fp16, false>();
+  return functions_of<Lanes, BlockK, Blocks, Result::fp32, false>();
 }
 
 template <class Lanes, Composition Blocks>
@@ -121,167 +131,61 @@ inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
   return true;
 }
 
-/// Both operands over one range of places, packed strip by strip: of a strip, B's part of a panel
+/// One operand over a range of places, packed strip by strip: B's part of a panel in one strip
 /// stays in the first-level cache while A's panels stream past.
-template <class Lanes>
-class PackedRange {
+template <class Writer>
+class PackedOperand {
  public:
-  using Value = typename Lanes::Value;
-  static constexpr int columns = Lanes::columns;
-  static constexpr std::int64_t units_per_panel = columns / unit_lines;
-  using Rows = RowWriter<Value>;
-  using Columns = ColumnWriter<Value, columns>;
-
-  /// For products of m rows and n columns, at most `longest` places at a time.
-  PackedRange(const FusedRow& row, std::int64_t m, std::int64_t n, std::int64_t longest)
-      : row_(row),
-        group_(std::min(row.block_k, Lanes::sign_group)),
-        a_units_((m + unit_lines - 1) / unit_lines),
-        b_units_((n + columns - 1) / columns * units_per_panel) {
-    const auto places = static_cast<std::size_t>(std::min(longest, strip));
-    const auto strips = static_cast<std::size_t>((longest + strip - 1) / strip);
-    const auto groups = places / static_cast<std::size_t>(group_);
-    a_layout_ = Rows::layout(places, groups, row.wide_exponents);
-    b_layout_ = Columns::layout(places, groups, row.wide_exponents);
-    a_ranges_.resize(strips * static_cast<std::size_t>(a_units_));
-    b_ranges_.resize(strips * static_cast<std::size_t>(b_units_));
-    a_memory_.resize(a_layout_.size * Rows::panels * a_ranges_.size());
-    b_memory_.resize(b_layout_.size * b_ranges_.size() / units_per_panel);
-  }
-
-  static constexpr std::int64_t strip = piece;
-
-  void pack(const MatrixProduct& x, std::int64_t begin, std::int64_t count, int threads) {
-    const UnitSource a = a_source(row_, x, group_), b = b_source(row_, x, group_);
+  /// Makes room for `lines` lines over `count` places in strips of `strip`, signs in groups of
+  /// `group`. Memory is kept from one range to the next.
+  void prepare(const FusedRow& row, int group, std::int64_t lines, std::int64_t count,
+               std::int64_t strip) {
+    strip_ = strip;
+    lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
+    units_ = (lines_ + unit_lines - 1) / unit_lines;
     count_ = count;
-    each_unit(threads, [&](std::int64_t s, std::int64_t u) {
-      const std::int64_t at = begin + s * strip;
-      if (u < a_units_) {
-        a_range(s, u) = a.pack(u * unit_lines, at, places(s), a_writer(s, u));
-      } else {
-        u -= a_units_;
-        b_range(s, u) = b.pack(u * unit_lines, at, places(s), b_writer(s, u));
-      }
-    });
-    if (!row_.wide_exponents || is_calm(all_of(a_ranges_), all_of(b_ranges_))) return;
-    each_unit(threads, [&](std::int64_t s, std::int64_t u) {
-      const std::int64_t at = begin + s * strip;
-      if (u < a_units_) {
-        a.pack_exponents(u * unit_lines, at, places(s), a_writer(s, u));
-      } else {
-        u -= a_units_;
-        b.pack_exponents(u * unit_lines, at, places(s), b_writer(s, u));
-      }
-    });
+    const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
+    layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
+                             row.wide_exponents);
+    const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
+    strip_bytes_ = layout_.size * panels;
+    memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));
+    ranges_.resize(static_cast<std::size_t>(units_ * strips()));
   }
 
-  std::int64_t strips() const { return (count_ + strip - 1) / strip; }
-
-  /// Brings part `part` of `parts` of panel `j`'s strip towards the caches.
-  void prefetch(std::int64_t s, std::int64_t j, std::int64_t part, std::int64_t parts) const {
-    if (j >= b_units_ / units_per_panel) return;
-    const std::byte* const b = b_panel(s, j);
-    const auto size = static_cast<std::int64_t>(b_layout_.size);
-    for (std::int64_t at = size * part / parts / 64 * 64; at < size * (part + 1) / parts; at += 64)
-      __builtin_prefetch(b + at, 0, 2);
+  std::int64_t units() const { return units_; }
+  std::int64_t strips() const { return (count_ + strip_ - 1) / strip_; }
+  std::int64_t places(std::int64_t s) const { return std::min(strip_, count_ - s * strip_); }
+  const PanelLayout& layout() const { return layout_; }
+  const std::byte* panel(std::int64_t s, std::int64_t index) const {
+    return memory_.data() + strip_bytes_ * static_cast<std::size_t>(s) +
+           layout_.size * static_cast<std::size_t>(index);
   }
-
-  /// Sets all of A and B for strip `s` of the tile at row 8 * `i` and panel `j`; says whether it is
-  /// calm.
-  bool find(std::int64_t s, std::int64_t i, std::int64_t j, TileOperands& x) const {
-    const std::int64_t a_panels = a_units_ * static_cast<std::int64_t>(Rows::panels);
-    const std::byte* const a =
-        a_memory_.data() + a_layout_.size * static_cast<std::size_t>(s * a_panels + i);
-    const std::byte* const b = b_panel(s, j);
-    x.a_values = a + a_layout_.values;
-    x.a_codes = a + a_layout_.codes;
-    x.a_exponents = a + a_layout_.exponents;
-    x.a_signs = a + a_layout_.signs;
-    x.b_values = b + b_layout_.values;
-    x.b_codes = b + b_layout_.codes;
-    x.b_exponents = b + b_layout_.exponents;
-    x.b_signs = b + b_layout_.signs;
-    x.blocks = static_cast<int>(places(s) / row_.block_k);
-    const UnitRange& rows = a_range(s, i * tile_rows / unit_lines);
-    bool calm = true;
-    for (std::int64_t u = 0; u < units_per_panel; ++u) {
-      const UnitRange& of_b = b_range(s, j * units_per_panel + u);
-      x.lowest[static_cast<std::size_t>(u)] = rows.lowest + of_b.lowest;
-      calm = calm && (!row_.wide_exponents || is_calm(rows, of_b));
-    }
-    return calm;
+  Writer writer(std::int64_t s, std::int64_t unit) {
+    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), unit);
+  }
+  UnitRange& range(std::int64_t s, std::int64_t unit) {
+    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
+  }
+  const UnitRange& range(std::int64_t s, std::int64_t unit) const {
+    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
   }
 
  private:
-  /// Do all products of the two stay calm?
-  static bool is_calm(const UnitRange& a, const UnitRange& b) {
-    return a.lowest + b.lowest >= lowest_calm_exponent &&
-           a.highest + b.highest <= highest_calm_exponent && a.highest - a.lowest <= widest_span &&
-           b.highest - b.lowest <= widest_span;
-  }
-  static UnitRange all_of(const std::vector<UnitRange>& units) {
-    UnitRange all = units.front();
-    for (const UnitRange& u : units) {
-      all.lowest = std::min(all.lowest, u.lowest);
-      all.highest = std::max(all.highest, u.highest);
-    }
-    return all;
-  }
-
-  /// Calls visit(strip, unit) for every unit of A and, counted on, of B.
-  template <class Visit>
-  void each_unit(int threads, const Visit& visit) const {
-    formats::parallel_for(static_cast<std::size_t>(a_units_ + b_units_), 8, threads,
-                          [&](std::size_t first, std::size_t last) {
-                            const DefaultEnvironment environment;
-                            for (auto u = static_cast<std::int64_t>(first);
-                                 u < static_cast<std::int64_t>(last); ++u)
-                              for (std::int64_t s = 0; s < strips(); ++s) visit(s, u);
-                          });
-  }
-
-  const std::byte* b_panel(std::int64_t s, std::int64_t j) const {
-    const std::int64_t panels = b_units_ / units_per_panel;
-    return b_memory_.data() + b_layout_.size * static_cast<std::size_t>(s * panels + j);
-  }
-  std::int64_t places(std::int64_t s) const { return std::min(strip, count_ - s * strip); }
-  UnitRange& a_range(std::int64_t s, std::int64_t u) {
-    return a_ranges_[static_cast<std::size_t>(s * a_units_ + u)];
-  }
-  const UnitRange& a_range(std::int64_t s, std::int64_t u) const {
-    return a_ranges_[static_cast<std::size_t>(s * a_units_ + u)];
-  }
-  UnitRange& b_range(std::int64_t s, std::int64_t u) {
-    return b_ranges_[static_cast<std::size_t>(s * b_units_ + u)];
-  }
-  const UnitRange& b_range(std::int64_t s, std::int64_t u) const {
-    return b_ranges_[static_cast<std::size_t>(s * b_units_ + u)];
-  }
-  Rows a_writer(std::int64_t s, std::int64_t u) {
-    return {a_layout_, a_memory_.data() + a_layout_.size * Rows::panels *
-                                              static_cast<std::size_t>(s * a_units_ + u)};
-  }
-  Columns b_writer(std::int64_t s, std::int64_t u) {
-    const std::int64_t unit = s * b_units_ + u;
-    return {b_layout_,
-            b_memory_.data() + b_layout_.size * static_cast<std::size_t>(unit / units_per_panel),
-            static_cast<std::size_t>(u % units_per_panel) * unit_lines};
-  }
-
-  const FusedRow& row_;
-  int group_;
-  std::int64_t a_units_, b_units_, count_ = 0;
-  std::vector<UnitRange> a_ranges_, b_ranges_;
-  PanelLayout a_layout_, b_layout_;
-  Buffer a_memory_, b_memory_;
+  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0;
+  std::vector<UnitRange> ranges_;
+  PanelLayout layout_;
+  std::size_t strip_bytes_ = 0;
+  Buffer memory_;
 };
 
 /// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
 struct TileCopy {
   static constexpr int widest = 64;
-  alignas(64) std::array<std::byte, std::size_t{4} * tile_rows * widest> bytes{};
+  alignas(64) std::array<std::byte, std::size_t{4} * tile_rows * widest> bytes;
 
   void read(const ConstMatrix& from, std::int64_t rows, std::int64_t columns) {
+    bytes.fill({});
     const auto width = static_cast<std::size_t>(from.codes.container_bytes);
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j)
@@ -299,106 +203,289 @@ struct TileCopy {
   }
 };
 
-/// The part of a product that one range of K adds.
+/// Do all products of the two stay calm?
+inline bool is_calm(const UnitRange& a, const UnitRange& b) {
+  return a.lowest + b.lowest >= lowest_calm_exponent &&
+         a.highest + b.highest <= highest_calm_exponent && a.highest - a.lowest <= widest_span &&
+         b.highest - b.lowest <= widest_span;
+}
+
+/// Places of K's products: whole blocks, or whole executions where those are more than a chain of
+/// blocks.
+inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
+  const std::int64_t step = row.composition == Composition::chain ? row.block_k : row.execution_k;
+  return (k + step - 1) / step * step;
+}
+
+/// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
+/// high-performance matrix multiplication", TOMS 2008). B is packed over a range of K and a block
+/// of columns, which then stay in the third-level cache. A task packs its rows of A over that range
+/// for the second, and takes every panel of B past them, of which a strip stays in the first. Sums
+/// wait between strips as the lanes hold them, between ranges in D.
 template <class Lanes>
-class Tiles {
+class Product {
  public:
-  Tiles(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& product,
-        const PackedRange<Lanes>& packed)
+  using Value = typename Lanes::Value;
+  using Rows = PackedOperand<RowWriter<Value>>;
+  using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
+
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Columns& b)
       : row_(row),
         rule_{row.kept_fraction_bits, row.zero_exponent},
         functions_(functions),
-        product_(product),
-        packed_(packed) {}
+        x_(x),
+        group_(std::min(row.block_k, Lanes::sign_group)),
+        strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
+        places_(places_of(row, x.k)),
+        b_(b) {}
 
-  /// To be called before the first range.
-  void read_addends() {
+  void run(int threads) {
     large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
-  }
-
-  /// The tiles of rows [first_row, last_row) (by eights) and panels [first, last). `from_c`: the
-  /// first range, whose addend is C.
-  void run(std::int64_t first_row, std::int64_t last_row, std::int64_t first, std::int64_t last,
-           bool from_c) const {
-    for (std::int64_t s = 0; s < packed_.strips(); ++s) {
-      for (std::int64_t j = first; j < last; ++j) {
-        run_column(s, first_row, last_row, j, from_c && s == 0);
+    for (std::int64_t column = 0; column < x_.n; column += part_columns) {
+      for (std::int64_t begin = 0; begin < places_; begin += part_places) {
+        const Part part{column, std::min(part_columns, x_.n - column), begin,
+                        std::min(part_places, places_ - begin)};
+        pack(part, threads);
+        multiply(part, threads);
       }
     }
   }
 
  private:
-  void run_column(std::int64_t s, std::int64_t first, std::int64_t last, std::int64_t j,
-                  bool from_c) const {
-    alignas(64) std::array<std::byte, 512> largest;
-    TileOperands coming;
-    bool coming_is_wide = find(s, first, j, coming);
-    for (std::int64_t i = first; i < last; ++i) {
-      TileOperands x = coming;
-      const bool is_wide = coming_is_wide;
-      x.largest = largest.data();
-      if (i + 1 < last) {
-        coming_is_wide = find(s, i + 1, j, coming);
-        coming.largest_is_known = coming_is_wide == is_wide;
-        prefetch_sums(i + 1, j);
+  static constexpr std::int64_t part_columns = 512, part_places = Lanes::part_places;
+  static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
+  static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
+  static constexpr std::size_t sum_bytes =
+      sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
+
+  /// Of B: columns and places.
+  struct Part {
+    std::int64_t column, columns, begin, count;
+  };
+  /// Tiles by eight rows, panels of the part.
+  struct Task {
+    std::int64_t tile_begin, tile_end, panel_begin, panel_end;
+    std::int64_t tiles() const { return tile_end - tile_begin; }
+  };
+
+  /// Calls visit(unit) for every unit of so many.
+  template <class Visit>
+  static void each_unit(std::int64_t units, int threads, const Visit& visit) {
+    formats::parallel_for(static_cast<std::size_t>(units), 4, threads,
+                          [&](std::size_t first, std::size_t last) {
+                            const DefaultEnvironment environment;
+                            for (std::size_t u = first; u < last; ++u)
+                              visit(static_cast<std::int64_t>(u));
+                          });
+  }
+
+  /// B's part; and of rows whose exponents may be wide, whether they are.
+  void pack(const Part& part, int threads) {
+    b_.prepare(row_, group_, part.columns, part.count, strip_);
+    const UnitSource b = b_source(row_, x_, group_);
+    each_unit(b_.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < b_.strips(); ++s)
+        b_.range(s, u) = b.pack(part.column + u * unit_lines, part.begin + s * strip_, b_.places(s),
+                                b_.writer(s, u));
+    });
+    has_exponents_ = row_.wide_exponents && !is_calm(part, threads);
+    if (!has_exponents_) return;
+    each_unit(b_.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < b_.strips(); ++s)
+        b.pack_exponents(part.column + u * unit_lines, part.begin + s * strip_, b_.places(s),
+                         b_.writer(s, u));
+    });
+  }
+  /// Are all products of a part?
+  bool is_calm(const Part& part, int threads) const {
+    std::vector<UnitRange> rows(static_cast<std::size_t>((x_.m + unit_lines - 1) / unit_lines));
+    const UnitSource a = a_source(row_, x_, group_);
+    each_unit(static_cast<std::int64_t>(rows.size()), threads, [&](std::int64_t u) {
+      rows[static_cast<std::size_t>(u)] = a.range(u * unit_lines, part.begin, part.count);
+    });
+    UnitRange columns = b_.range(0, 0);
+    for (std::int64_t s = 0; s < b_.strips(); ++s)
+      for (std::int64_t u = 0; u < b_.units(); ++u) columns.include(b_.range(s, u));
+    UnitRange all = rows.front();
+    for (const UnitRange& of_unit : rows) all.include(of_unit);
+    return fused::is_calm(all, columns);
+  }
+
+  void pack_rows(const Part& part, const Task& task, Rows& a) const {
+    const std::int64_t first = task.tile_begin * tile_rows;
+    a.prepare(row_, group_, std::min(task.tile_end * tile_rows, x_.m) - first, part.count, strip_);
+    const UnitSource source = a_source(row_, x_, group_);
+    for (std::int64_t u = 0; u < a.units(); ++u) {
+      const std::int64_t line = first + u * unit_lines;
+      for (std::int64_t s = 0; s < a.strips(); ++s) {
+        const std::int64_t place = part.begin + s * strip_;
+        a.range(s, u) = source.pack(line, place, a.places(s), a.writer(s, u));
+        if (has_exponents_) source.pack_exponents(line, place, a.places(s), a.writer(s, u));
       }
-      packed_.prefetch(s, j + 1, i - first, last - first);
-      x.next_a_codes = is_wide && packs_exponents() ? coming.a_exponents : coming.a_codes;
-      x.next_b_codes = is_wide && packs_exponents() ? coming.b_exponents : coming.b_codes;
-      run_tile(x, i, j, from_c, is_wide ? functions_.wide : functions_.calm);
     }
   }
 
-  bool packs_exponents() const { return row_.wide_exponents; }
-  bool find(std::int64_t s, std::int64_t i, std::int64_t j, TileOperands& x) const {
-    return !packed_.find(s, i, j, x) || large_addends_;
+  /// Tasks of one height and one width, as many as keep all threads busy to the end.
+  void multiply(const Part& part, int threads) const {
+    const auto parts = [](std::int64_t whole, std::int64_t size) {
+      return (whole + size - 1) / size;
+    };
+    const std::int64_t tiles = parts(x_.m, tile_rows);
+    const std::int64_t panels = parts(part.columns, Lanes::columns);
+    const std::int64_t count = formats::thread_count(threads);
+    const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
+    const std::int64_t height = round_up(parts(tiles, wanted_down), unit_lines / tile_rows);
+    const std::int64_t down = parts(tiles, height);
+    const std::int64_t width = round_up(parts(panels, parts(count, down)), panels_together);
+    const std::int64_t across = parts(panels, width);
+    formats::parallel_for(
+        static_cast<std::size_t>(down * across), 1, threads,
+        [&](std::size_t first, std::size_t last) {
+          const DefaultEnvironment environment;
+          for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
+               ++t) {
+            const std::int64_t i = t % down * height, j = t / down * width;
+            run(part, {i, std::min(tiles, i + height), j, std::min(panels, j + width)});
+          }
+        });
   }
 
-  /// Rows of D often lie at strides that collide in the caches.
-  void prefetch_sums(std::int64_t i, std::int64_t j) const {
-    const std::int64_t rows = std::min<std::int64_t>(tile_rows, product_.m - i * tile_rows);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const Matrix d = product_.d.from(i * tile_rows + r, j * Lanes::columns);
-      for (int at = 0; at < Lanes::columns * d.codes.container_bytes; at += 64)
-        __builtin_prefetch(d.codes.data + at, 1);
+  /// A tile and one of its strips.
+  struct Place {
+    std::int64_t tile, panel, strip;
+  };
+
+  void run(const Part& part, const Task& task) const {
+    static thread_local Rows a;
+    static thread_local Buffer memory;
+    pack_rows(part, task, a);
+    memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    alignas(64) std::array<std::byte, 512> largest;
+    Place at{task.tile_begin, task.panel_begin, 0};
+    TileOperands coming;
+    bool coming_is_wide = find(a, task, at, coming);
+    for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
+      const std::int64_t last = std::min(first + panels_together, task.panel_end);
+      const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
+        const std::int64_t index = (panel - first) * task.tiles() + tile - task.tile_begin;
+        return memory.data() + sum_bytes * static_cast<std::size_t>(index);
+      };
+      // Panels side by side, since the rows of D often lie at strides that collide in the caches.
+      const auto convert = [&](bool begin) {
+        for (std::int64_t i = task.tile_begin; i < task.tile_end; ++i)
+          for (std::int64_t j = first; j < last; ++j)
+            convert_sums(part, i, j, sums_of(i, j), begin);
+      };
+      convert(true);
+      while (at.panel < last) {
+        TileOperands x = coming;
+        const bool is_wide = coming_is_wide;
+        x.sums = sums_of(at.tile, at.panel);
+        prefetch(task, at);
+        if (advance(task, at)) {
+          coming_is_wide = find(a, task, at, coming);
+          coming.largest_is_known = coming_is_wide == is_wide;
+        }
+        const bool by_exponents = is_wide && row_.wide_exponents;
+        x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
+        x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
+        x.largest = largest.data();
+        (is_wide ? functions_.wide : functions_.calm)(rule_, x);
+      }
+      convert(false);
     }
   }
+  /// Rows go by first, then strips. False at the end.
+  bool advance(const Task& task, Place& at) const {
+    if (++at.tile < task.tile_end) return true;
+    at.tile = task.tile_begin;
+    if (++at.strip < b_.strips()) return true;
+    at.strip = 0;
+    return ++at.panel < task.panel_end;
+  }
 
-  void run_tile(TileOperands& x, std::int64_t i, std::int64_t j, bool from_c,
-                TileFunction function) const {
-    const std::int64_t row = i * tile_rows, column = j * Lanes::columns;
-    const std::int64_t rows = std::min<std::int64_t>(tile_rows, product_.m - row);
-    const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, product_.n - column);
-    const Matrix d = product_.d.from(row, column);
+  /// Brings the strip of B that begins to the first-level cache, all lines at once because the tile
+  /// asks for them one after the other, and some of the next one to the second.
+  void prefetch(const Task& task, const Place& here) const {
+    constexpr int to_first = 3, to_second = 2;
+    const auto lines = static_cast<std::int64_t>(b_.layout().size / 64);
+    if (here.tile == task.tile_begin) fetch<to_first>(b_.panel(here.strip, here.panel), 0, lines);
+    Place next{task.tile_end - 1, here.panel, here.strip};
+    if (!advance(task, next)) return;
+    const std::int64_t done = here.tile - task.tile_begin;
+    fetch<to_second>(b_.panel(next.strip, next.panel), lines * done / task.tiles(),
+                     lines * (done + 1) / task.tiles());
+  }
+  template <int Locality>
+  static void fetch(const std::byte* from, std::int64_t first, std::int64_t last) {
+    for (std::int64_t line = first; line < last; ++line)
+      __builtin_prefetch(from + 64 * line, 0, Locality);
+  }
+
+  /// Sets all of A and B for a tile; says whether it is wide.
+  bool find(const Rows& a, const Task& task, const Place& at, TileOperands& x) const {
+    const std::int64_t tile = at.tile - task.tile_begin;
+    const std::byte* const rows = a.panel(at.strip, tile);
+    const std::byte* const columns = b_.panel(at.strip, at.panel);
+    const PanelLayout &of_a = a.layout(), &of_b = b_.layout();
+    x.a_values = rows + of_a.values;
+    x.a_codes = rows + of_a.codes;
+    x.a_exponents = rows + of_a.exponents;
+    x.a_signs = rows + of_a.signs;
+    x.b_values = columns + of_b.values;
+    x.b_codes = columns + of_b.codes;
+    x.b_exponents = columns + of_b.exponents;
+    x.b_signs = columns + of_b.signs;
+    x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
+    constexpr std::int64_t units = Lanes::columns / unit_lines;
+    const UnitRange& a_range = a.range(at.strip, tile * tile_rows / unit_lines);
+    bool calm = true;
+    for (std::int64_t u = 0; u < units; ++u) {
+      const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
+      x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
+      calm = calm && (!row_.wide_exponents || fused::is_calm(a_range, b_range));
+    }
+    return !calm || large_addends_;
+  }
+
+  /// The sums of a tile: from C if they begin, else to D.
+  void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
+                    bool begin) const {
+    const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
+    const std::int64_t row = tile * tile_rows;
+    const std::int64_t column = part.column + panel * Lanes::columns;
+    const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
+    const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
+    const Matrix d = x_.d.from(row, column);
     const int width = d.codes.container_bytes;
-    const bool none = from_c && product_.modifiers.zero_addend;
+    const bool none = part.begin == 0 && x_.modifiers.zero_addend;
     ConstMatrix c{{d.codes.data, width, 0}, d.row_stride, d.column_stride};
-    if (from_c && !none) c = product_.c.from(row, column);
-    const bool whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
-                       c.column_stride == 1;
-    if (whole) {
-      x.c = none ? nullptr : c.codes.data;
-      x.c_stride = c.row_stride * width;
-      x.d = d.codes.data;
-      x.d_stride = d.row_stride * width;
-      return function(rule_, x);
-    }
+    if (part.begin == 0 && !none) c = x_.c.from(row, column);
+    TileRows at{none ? nullptr : c.codes.data, d.codes.data, c.row_stride * width,
+                d.row_stride * width};
+    const bool is_whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
+                          c.column_stride == 1;
+    if (is_whole) return begin ? functions.begin(at, sums) : functions.end(at, sums);
     TileCopy copy;
-    if (!none) copy.read(c, rows, columns);
-    x.c = x.d = copy.bytes.data();
-    x.c_stride = x.d_stride = TileCopy::widest * width;
-    function(rule_, x);
+    if (!none) {
+      copy.read(c, rows, columns);
+      at.c = copy.bytes.data();
+    }
+    at.d = copy.bytes.data();
+    at.c_stride = at.d_stride = TileCopy::widest * width;
+    if (begin) return functions.begin(at, sums);
+    functions.end(at, sums);
     copy.write(d, rows, columns);
   }
 
   /// Is any addend finite and beyond what FP32's lanes take?
   bool any_large_addend() const {
-    if (product_.modifiers.zero_addend) return false;
+    if (x_.modifiers.zero_addend) return false;
     const std::uint64_t infinity = formats::infinity_code(formats::fp32);
     const auto limit = __builtin_bit_cast(std::uint32_t, largest_fp32_addend);
-    for (std::int64_t i = 0; i < product_.m; ++i) {
-      for (std::int64_t j = 0; j < product_.n; ++j) {
-        const std::uint64_t magnitude = product_.c(i, j) & formats::magnitude_mask(formats::fp32);
+    for (std::int64_t i = 0; i < x_.m; ++i) {
+      for (std::int64_t j = 0; j < x_.n; ++j) {
+        const std::uint64_t magnitude = x_.c(i, j) & formats::magnitude_mask(formats::fp32);
         if (magnitude >= limit && magnitude < infinity) return true;
       }
     }
@@ -408,79 +495,29 @@ class Tiles {
   const FusedRow& row_;
   TileRule rule_;
   TileFunctions functions_;
-  const MatrixProduct& product_;
-  const PackedRange<Lanes>& packed_;
-  bool large_addends_ = false;
+  const MatrixProduct& x_;
+  int group_;            ///< places whose signs stand together
+  std::int64_t strip_;   ///< places of one
+  std::int64_t places_;  ///< of K
+  Columns& b_;
+  bool large_addends_ = false;  ///< every tile is wide for their sake
+  bool has_exponents_ = false;  ///< of B's part and of A
 };
-
-/// Places of K's products: whole blocks, or whole executions where those are more than a chain of
-/// blocks.
-inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
-  const std::int64_t step = row.composition == Composition::chain ? row.block_k : row.execution_k;
-  return (k + step - 1) / step * step;
-}
 
 template <class Lanes>
 void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
-  const TileFunctions functions = tile_functions<Lanes>(row);
-  const std::int64_t all = places_of(row, product.k);
-  constexpr std::int64_t range = 512;
-  PackedRange<Lanes> packed(row, product.m, product.n, std::min(range, all));
-  Tiles<Lanes> tiles(row, functions, product, packed);
-  tiles.read_addends();
-  // A task's part of a strip of A, and of D, stays in the second-level cache.
-  constexpr std::int64_t rows_of_task = 64;
-  const std::int64_t rows = (product.m + tile_rows - 1) / tile_rows;
-  const std::int64_t panels = (product.n + Lanes::columns - 1) / Lanes::columns;
-  const std::int64_t down = (rows + rows_of_task - 1) / rows_of_task;
-  const std::int64_t tasks = std::int64_t{4} * formats::thread_count(threads);
-  const std::int64_t panels_of_task = std::clamp<std::int64_t>(panels * down / tasks, 1, 32);
-  const std::int64_t across = (panels + panels_of_task - 1) / panels_of_task;
-  for (std::int64_t begin = 0; begin < all; begin += range) {
-    packed.pack(product, begin, std::min(range, all - begin), threads);
-    formats::parallel_for(static_cast<std::size_t>(down * across), 1, threads,
-                          [&](std::size_t first, std::size_t last) {
-                            const DefaultEnvironment environment;
-                            for (auto t = static_cast<std::int64_t>(first);
-                                 t < static_cast<std::int64_t>(last); ++t) {
-                              const std::int64_t i = t % down * rows_of_task,
-                                                 j = t / down * panels_of_task;
-                              tiles.run(i, std::min(rows, i + rows_of_task), j,
-                                        std::min(panels, j + panels_of_task), begin == 0);
-                            }
-                          });
-  }
+  static thread_local typename Product<Lanes>::Columns b;  // its memory is kept
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, b).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.
 inline bool is_small(const Shape& shape) { return shape.m * shape.n < 64; }
 
 template <class Lanes>
-void run_batch(const FusedRow& row, const MatrixBatch& batch, std::int64_t begin,
-               std::int64_t end) {
-  const DefaultEnvironment environment;
-  const TileFunctions functions = tile_functions<Lanes>(row);
-  const Shape& s = batch.shape;
-  const std::int64_t all = places_of(row, s.k);
-  PackedRange<Lanes> packed(row, s.m, s.n, all);
-  MatrixProduct x;
-  x.m = s.m;
-  x.n = s.n;
-  x.k = s.k;
-  x.modifiers = batch.modifiers;
-  Tiles<Lanes> tiles(row, functions, x, packed);
-  const std::int64_t stored =
-      x.k / std::max(1, row.sparsity.group_elements) * std::max(1, row.sparsity.stored_per_group);
-  for (std::int64_t t = begin; t < end; ++t) {
-    x.a = ConstMatrix{batch.a, stored}.from(t * s.m, 0);
-    x.b = ConstMatrix{batch.b, s.n}.from(t * s.k, 0);
-    x.c = ConstMatrix{batch.c, s.n}.from(t * s.m, 0);
-    x.d = Matrix{batch.d, s.n}.from(t * s.m, 0);
-    packed.pack(x, 0, all, 1);
-    tiles.read_addends();
-    tiles.run(0, (x.m + tile_rows - 1) / tile_rows, 0, (x.n + Lanes::columns - 1) / Lanes::columns,
-              true);
-  }
+void run_batch(const FusedRow& row, const MatrixInstruction& instruction, const MatrixBatch& batch,
+               std::int64_t begin, std::int64_t end) {
+  for (std::int64_t t = begin; t < end; ++t)
+    multiply<Lanes>(row, product_of(instruction, batch, t), 1);
 }
 
 }  // namespace guardbit::emulator::fused

@@ -72,11 +72,9 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
-  std::array<int, 4> lowest{};   ///< of A's unit and B's k-th unit together: the exponent whose
-                                 ///< products have the code 128
-  const std::byte* c = nullptr;  ///< null: +0
-  std::byte* d = nullptr;
-  std::ptrdiff_t c_stride = 0, d_stride = 0;  ///< bytes from row to row
+  std::array<int, 4> lowest{};  ///< of A's unit and B's k-th unit together: the exponent whose
+                                ///< products have the code 128
+  std::byte* sums = nullptr;    ///< of the tile, which it adds to
 };
 
 /// Numbers of a row that a kernel takes at run time.
@@ -85,6 +83,21 @@ struct TileRule {
 };
 
 using TileFunction = void (*)(const TileRule&, const TileOperands&);
+
+/// The rows of a tile in memory, bytes from row to row apart. C null: +0.
+struct TileRows {
+  const std::byte* c = nullptr;
+  std::byte* d = nullptr;
+  std::ptrdiff_t c_stride = 0, d_stride = 0;
+
+  const std::byte* c_row(int r) const { return c == nullptr ? nullptr : c + r * c_stride; }
+};
+
+/// How the sums of a tile, row by row as the lanes hold them, begin as C and become D.
+struct SumFunctions {
+  void (*begin)(const TileRows&, std::byte* sums) = nullptr;
+  void (*end)(const TileRows&, const std::byte* sums) = nullptr;
+};
 
 /// A tile and the steps that take it through its blocks.
 ///
@@ -224,26 +237,12 @@ class Tile {
     }
   }
 
-  const std::byte* c_row(int r) const { return x_.c == nullptr ? nullptr : x_.c + r * x_.c_stride; }
-
   [[gnu::always_inline]] void load() {
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) {
-        sum_[r][v] = Lanes::template load_addend<Kind, Wide>(c_row(r), v);
-        if constexpr (composed) total_[r][v] = sum_[r][v];
-      }
-    }
+    std::memcpy(&sum_, x_.sums, sizeof sum_);
+    if constexpr (composed) std::memcpy(&total_, x_.sums, sizeof total_);
   }
   [[gnu::always_inline]] void store() const {
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v)
-        Lanes::template store_result<Kind, Wide>(x_.d + r * x_.d_stride, v,
-                                                 composed ? total_[r][v] : sum_[r][v], c_row(r));
-    }
+    std::memcpy(x_.sums, composed ? &total_ : &sum_, sizeof sum_);
   }
 
   /// The products at place `k` of a block for four rows from Row on.
@@ -334,6 +333,33 @@ class Tile {
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one
 };
+
+/// Calls visit(row, vector, the vector's place in the tile's sums).
+template <class Lanes, class Visit>
+[[gnu::always_inline]] inline void each_sum(const Visit& visit) {
+#pragma GCC unroll 8
+  for (int r = 0; r < tile_rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Lanes::vectors; ++v)
+      visit(r, v,
+            static_cast<std::size_t>(r * Lanes::vectors + v) * sizeof(typename Lanes::Vector));
+  }
+}
+
+template <class Lanes, Result Kind, bool LargeAddends>
+void begin_sums(const TileRows& x, std::byte* sums) {
+  each_sum<Lanes>([&](int r, int v, std::size_t at) {
+    store(sums + at, Lanes::template load_addend<Kind, LargeAddends>(x.c_row(r), v));
+  });
+}
+
+template <class Lanes, Result Kind, bool LargeAddends>
+void end_sums(const TileRows& x, const std::byte* sums) {
+  each_sum<Lanes>([&](int r, int v, std::size_t at) {
+    Lanes::template store_result<Kind, LargeAddends>(
+        x.d + r * x.d_stride, v, load<typename Lanes::Vector>(sums + at), x.c_row(r));
+  });
+}
 
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool Wide>
 void sum_tile(const TileRule& rule, const TileOperands& x) {
