@@ -10,6 +10,7 @@
 #include "formats/nearest.hpp"
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
+#include "tools/recipe_identify.hpp"
 #include "tools/recipe_results.hpp"
 #include "tools/trace_options.hpp"
 
@@ -134,6 +135,7 @@ void add_recipe(CLI::App& app, int& status) {
       "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes "
       "'fp16*,e4m3_1x128*,mxfp8_e4m3_*'");
   compare->callback([options, &status] { status = run_compare(*options); });
+  add_recipe_identify(*recipe);
 }
 
 }  // namespace guardbit::tools

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "formats/catalogue.hpp"
+#include "formats/codec.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
@@ -132,6 +133,91 @@ TEST_CASE("recipe compare: bad input is one line") {
     CAPTURE(more, result.error);
     CHECK(result.status == 2);
     CHECK(result.out.empty());
+    CHECK(is_one_error_line(result.error));
+  }
+}
+
+TEST_CASE("recipe identify: bytes of MX data, with and without what they came from") {
+  const TemporaryFolder folder;
+  // Blocks of 32 with amaxes 1 to 1.9: floor takes scale 2^-8, rceil 2^-8 up to 1.75 and 2^-7 past
+  // it, where E4M3 elements of 1.9 * 128 = 243 stay below floor's 256.
+  std::vector<float> source;
+  std::vector<std::byte> codes, floor, rceil;
+  for (int block = 0; block < 64; ++block) {
+    const float amax = 1 + 0.9F * static_cast<float>(block) / 63;
+    const bool is_past = amax > 1.75F;
+    floor.push_back(std::byte{119});
+    rceil.push_back(is_past ? std::byte{120} : std::byte{119});
+    for (int i = 0; i < 32; ++i) source.push_back(i == 0 ? amax : 0);
+    const std::uint32_t word = [&] {
+      std::uint32_t bits = 0;
+      const float y = amax * (is_past ? 128.0F : 256.0F);
+      std::memcpy(&bits, &y, sizeof bits);
+      return bits;
+    }();
+    for (int i = 0; i < 32; ++i)
+      codes.push_back(i == 0 ? static_cast<std::byte>(convert(formats::fp32, word, formats::e4m3))
+                             : std::byte{0});
+  }
+  const auto bytes = [](const std::string& name, const formats::Format& format,
+                        std::vector<std::byte> content, std::vector<std::int64_t> shape) {
+    return formats::owning_tensor(name, format, formats::Packing::container, std::move(shape),
+                                  std::move(content));
+  };
+  formats::Tensor original = tensor_of("x", source);
+  original.shape = {2, 1024};
+  const std::string file = folder.path("w.safetensors");
+  formats::write_tensors(file, {},
+                         std::vector{bytes("w", formats::e4m3, codes, {2, 1024}),
+                                     bytes("w_scale", formats::e8m0, rceil, {2, 32}), original});
+  const auto identify = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"recipe", "identify"});
+    words.emplace_back("--json");
+    const CommandResult result = run_command(words);
+    INFO(result.error);
+    REQUIRE(result.status == 0);
+    return json::parse(result.out);
+  };
+  json document = identify({file, "--source", "x"});
+  CHECK(document["possible"] == json::array({"rceil"}));
+  CHECK(document["blocks"] == 64);
+  CHECK(document["elements"]["not_nearest_even"] == 0);
+  document = identify({file});
+  CHECK(document["possible"] == json::array({"rceil"}));
+  CHECK(holds(run_command({"recipe", "identify", file}).out, "written by rceil"));
+
+  // The same in plain bytes, with scales of another mode: the elements do not go with them.
+  const std::string plain = folder.path("plain.safetensors");
+  formats::write_tensors(plain, {},
+                         std::vector{bytes("w", formats::uint8, codes, {2, 1024}),
+                                     bytes("scales", formats::uint8, floor, {2, 32})});
+  document = identify({plain, "--format", "mxfp8_e4m3", "--source-file", file, "--source", "x"});
+  CHECK(document["modes"]["floor"]["contradicting_blocks"] == 0);
+  CHECK(document["elements"]["not_nearest_even"] == 11);
+  // Two FP4 codes in a byte.
+  const std::string packed = folder.path("fp4.safetensors");
+  formats::write_tensors(
+      packed, {},
+      std::vector{bytes("q", formats::uint8, std::vector(32, std::byte{0x07}), {2, 16}),
+                  bytes("scale", formats::uint8, std::vector(2, std::byte{127}), {2, 1})});
+  document = identify({packed, "--format", "e2m1"});
+  CHECK(document["blocks"] == 2);
+  CHECK(document["modes"]["ceil"]["contradicting_blocks"] == 2);
+
+  const std::vector<std::vector<std::string>> bad = {
+      {plain},
+      {plain, "--format", "fp16"},
+      {plain, "--format", "e2m1"},
+      {file, "--scales", "x"},
+      {file, "--elements", "y"},
+      {file, "--source-file", plain, "--source", "scales"},
+      {golden},
+      {folder.path("none.safetensors")}};
+  for (std::vector<std::string> words : bad) {
+    words.insert(words.begin(), {"recipe", "identify"});
+    const CommandResult result = run_command(words);
+    CAPTURE(words, result.error);
+    CHECK(result.status == 2);
     CHECK(is_one_error_line(result.error));
   }
 }
