@@ -94,6 +94,7 @@ ScalerRules rules_of(const std::string& preset, const Options& options) {
   auto rules = experiments::find_scaler(preset);
   if (!rules) {
     std::vector<std::string_view> names;
+    names.reserve(experiments::scaler_presets.size());
     for (const ScalerRules& known : experiments::scaler_presets) names.push_back(known.name);
     throw formats::Error("--preset", formats::unknown_name("scaler", preset, names),
                          preset_names());
@@ -215,9 +216,9 @@ void run_log(Options options) {
     if (const auto interval = fitting_interval(rules, options, log)) {
       rules.interval = *interval;
       replay = replay_log(scaler_of(rules, options), log, options.alarm_skips);
-      replay.remarks.push_back("the growth interval follows from the log's scales: " +
-                               std::to_string(*interval) + " has them all, the preset's " +
-                               std::to_string(usual) + " has not");
+      replay.remarks.push_back(
+          "the growth interval follows from the log's scales: " + std::to_string(*interval) +
+          " has them all, the preset's " + std::to_string(usual) + " has not");
     }
   }
   print(options, replay);

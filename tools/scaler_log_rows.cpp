@@ -150,6 +150,7 @@ class Search {
         if (!serve(candidate.places)) continue;
       }
       std::vector<json> cells;
+      cells.reserve(keys.size());
       for (const std::string& key : keys)
         cells.push_back(row.is_object() && row.contains(key) ? row[key] : json());
       candidate.rows.push_back(std::move(cells));
@@ -202,6 +203,7 @@ class Search {
     const std::size_t length = node[keys[*candidate.places[scale]]].size();
     for (std::size_t i = 0; i < length; ++i) {
       std::vector<json> cells;
+      cells.reserve(keys.size());
       for (const std::string& key : keys)
         cells.push_back(i < node[key].size() ? node[key][i] : json());
       candidate.rows.push_back(std::move(cells));

@@ -49,7 +49,7 @@ double in_type(const formats::Format& type, double x) {
 }
 
 std::string text_of(const ScalerEvent& event) {
-  const std::string text(experiments::meaning_of(event.alarm));
+  std::string text(experiments::meaning_of(event.alarm));
   if (event.alarm != experiments::ScalerAlarm::skips_in_a_row) return text;
   return std::to_string(event.in_a_row) + " " + text;
 }
@@ -85,6 +85,7 @@ std::vector<TracedStep> traced_steps(const std::vector<std::string>& words) {
   }
   if (steps.empty()) throw formats::Error("scaler replay", "the trace holds no gradients");
   std::vector<TracedStep> result;
+  result.reserve(steps.size());
   for (auto& [number, step] : steps) result.push_back(std::move(step));
   return result;
 }

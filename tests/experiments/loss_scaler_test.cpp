@@ -144,8 +144,9 @@ Twin deepspeed_twin(double scale, int shift, bool consecutive) {
   };
 }
 
-void compare(const ScalerRules& rules, Twin twin, double share_of_overflows) {
+void compare(const ScalerRules& rules, const Twin& twin_of, double share_of_overflows) {
   LossScaler scaler(rules);
+  Twin twin = twin_of;  // a call changes it
   std::mt19937 random(17);
   std::bernoulli_distribution found(share_of_overflows);
   for (int i = 0; i < 3000; ++i) {
