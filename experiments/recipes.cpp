@@ -12,19 +12,37 @@ namespace guardbit::experiments {
 
 namespace {
 
-/// Adds x^2, exactly: 53 bits times themselves.
-void add_square(ExactSum& sum, double x) {
-  if (x == 0) return;
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
-  const auto biased = static_cast<int>((bits >> 52) & 0x7FFU);
-  // FP32's numbers, and differences of such, are normal doubles.
-  const std::uint64_t significand = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1}
-                                                                                  << 52;
-  const formats::uint128 square = formats::uint128{significand} * significand;
-  const int exponent = 2 * (biased - 1075);
-  // 105 significant bits, the lowest of which are zeros where the unit is below the sum's.
-  sum.add(static_cast<std::uint64_t>(square), exponent);
-  sum.add(static_cast<std::uint64_t>(square >> 64), exponent + 64);
+/// Squares of doubles, exactly: integers of 106 bits, added up by their exponents.
+class Squares {
+ public:
+  /// x is zero or normal: numbers of FP32 and differences of such with what comes back are.
+  void add(double x) {
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
+    const std::uint64_t exponent = (bits >> 52) & 0x7FFU;
+    if (exponent == 0) return;
+    const std::uint64_t one = std::uint64_t{1} << 52;
+    const std::uint64_t significand = (bits & (one - 1)) | one;
+    by_exponent_[exponent].add(formats::uint128{significand} * significand);
+  }
+
+  void add_to(ExactSum& sum) const {
+    for (std::size_t exponent = 0; exponent < by_exponent_.size(); ++exponent) {
+      if (by_exponent_[exponent] != Sum192{})
+        sum.add(by_exponent_[exponent], 2 * (static_cast<int>(exponent) - 1075));
+    }
+  }
+
+ private:
+  std::vector<Sum192> by_exponent_ = std::vector<Sum192>(2048);
+};
+
+/// Codes back to back, and the scales.
+std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
+  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
+  // Eight elements take `width` whole bytes.
+  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
+         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
+         static_cast<std::uint64_t>(recipe.tensor_bytes);
 }
 
 class Pass {
@@ -38,6 +56,12 @@ class Pass {
   /// Elements [begin, end) with one scale.
   void store(std::size_t begin, std::size_t end, const GroupScale& scale) {
     for (std::size_t i = begin; i < end; ++i) store(tensor_.values[i], scale);
+  }
+
+  /// After the last element.
+  void finish() {
+    noise_.add_to(outcome.noise);
+    outcome.bytes = stored_bytes(recipe_, tensor_.values.size(), groups);
   }
 
   float amax(std::size_t begin, std::size_t end) const {
@@ -67,12 +91,13 @@ class Pass {
       return;
     }
     if (is_lost) ++outcome.underflow;
-    add_square(outcome.noise, static_cast<double>(x) - back);
+    noise_.add(static_cast<double>(x) - back);
   }
 
   const Recipe& recipe_;
   const TensorValues& tensor_;
   ElementGrid grid_;
+  Squares noise_;
 };
 
 /// Calls body(begin, end) for each run of `length` elements.
@@ -131,8 +156,8 @@ std::string with_exponent(const std::string& name, int exponent) {
 }
 
 void add_tensor_recipes(std::vector<Recipe>& all, const std::string& name,
-                        const formats::Format& element) {
-  const auto add = [&](const std::string& suffix, Scaling scaling) {
+                        const formats::Format& element, const RecipeVariants& variants) {
+  const auto add = [&](const std::string& suffix, Scaling scaling) -> Recipe& {
     Recipe recipe;
     recipe.name = name + suffix;
     recipe.element = element;
@@ -140,14 +165,27 @@ void add_tensor_recipes(std::vector<Recipe>& all, const std::string& name,
     recipe.tensor_bytes = 4;
     recipe.delayed.largest = static_cast<float>(ElementGrid(element).largest());
     all.push_back(recipe);
+    return all.back();
   };
   add("_tensor", Scaling::te_current);
   add("_tensor_pow2", Scaling::te_current_power);
   add("_tensor_torchao", Scaling::torchao);
   add("_tensor_torchao_pow2", Scaling::torchao_power);
-  add("_delayed_max", Scaling::te_delayed);
-  add("_delayed_most_recent", Scaling::te_delayed);
-  all.back().delayed.algorithm = DelayedRules::Algorithm::most_recent;
+  for (const std::size_t history : variants.histories) {
+    for (const auto algorithm :
+         {DelayedRules::Algorithm::max, DelayedRules::Algorithm::most_recent}) {
+      const bool is_max = algorithm == DelayedRules::Algorithm::max;
+      // The most recent amax needs no window: its length changes nothing.
+      if (!is_max && history != variants.histories.front()) continue;
+      const bool is_usual = !is_max || history == DelayedRules().history;
+      Recipe& recipe = add(std::string("_delayed_") + (is_max ? "max" : "most_recent") +
+                               (is_usual ? "" : "_L" + std::to_string(history)),
+                           Scaling::te_delayed);
+      recipe.delayed.algorithm = algorithm;
+      recipe.delayed.history = history;
+      recipe.delayed.margin = variants.margin;
+    }
+  }
 }
 
 void add_tile_recipes(std::vector<Recipe>& all, const std::string& name,
@@ -184,18 +222,9 @@ void add_mx_recipes(std::vector<Recipe>& all, const std::string& name,
   }
 }
 
-/// Codes back to back, and the scales.
-std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
-  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
-  // Eight elements take `width` whole bytes.
-  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
-         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
-         static_cast<std::uint64_t>(recipe.tensor_bytes);
-}
-
 }  // namespace
 
-std::vector<Recipe> known_recipes(std::span<const int> exponents) {
+std::vector<Recipe> known_recipes(const RecipeVariants& variants) {
   std::vector<Recipe> all;
   const auto add_fixed = [&](const std::string& name, const formats::Format& element,
                              int exponent) {
@@ -206,10 +235,10 @@ std::vector<Recipe> known_recipes(std::span<const int> exponents) {
     recipe.saturates = false;
     all.push_back(recipe);
   };
-  for (const int exponent : exponents) add_fixed("fp16", formats::fp16, exponent);
+  for (const int exponent : variants.exponents) add_fixed("fp16", formats::fp16, exponent);
   add_fixed("bf16", formats::bf16, 0);
-  add_tensor_recipes(all, "e4m3", formats::e4m3);
-  add_tensor_recipes(all, "e5m2", formats::e5m2);
+  add_tensor_recipes(all, "e4m3", formats::e4m3, variants);
+  add_tensor_recipes(all, "e5m2", formats::e5m2, variants);
   add_mx_recipes(all, "mxfp8_e4m3", formats::e4m3);
   add_mx_recipes(all, "mxfp8_e5m2", formats::e5m2);
   add_mx_recipes(all, "mxfp6_e3m2", formats::e3m2);
@@ -267,7 +296,7 @@ RecipeOutcome apply(const Recipe& recipe, const TensorValues& tensor, Layout lay
                ++pass.groups;
              });
   }
-  pass.outcome.bytes = stored_bytes(recipe, count, pass.groups);
+  pass.finish();
   return pass.outcome;
 }
 
@@ -280,13 +309,15 @@ void Signal::add(const Signal& other) {
 
 Signal signal_of(std::span<const float> values) {
   Signal signal;
+  Squares squares;
   signal.elements = values.size();
   for (const float x : values) {
     if (!std::isfinite(x)) continue;
     ++signal.finite;
     signal.nonzero += x != 0 ? 1 : 0;
-    add_square(signal.squares, static_cast<double>(x));
+    squares.add(static_cast<double>(x));
   }
+  squares.add_to(signal.squares);
   return signal;
 }
 

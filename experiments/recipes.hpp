@@ -50,8 +50,15 @@ struct Recipe {
   int tensor_bytes = 0;  ///< once for the tensor
 };
 
-/// All recipes that are known, scales 2^k for the exponents given.
-std::vector<Recipe> known_recipes(std::span<const int> exponents);
+/// What some recipes are there for several of.
+struct RecipeVariants {
+  std::vector<int> exponents = {0, 8, 16, 24};  ///< of FP16's loss scales 2^k
+  std::vector<std::size_t> histories = {1024};  ///< lengths of delayed scaling's windows
+  float margin = 0;                             ///< of delayed scaling
+};
+
+/// All recipes that are known.
+std::vector<Recipe> known_recipes(const RecipeVariants& variants);
 
 /// How runs of elements (groups of one row) lie.
 enum class Layout : std::uint8_t {

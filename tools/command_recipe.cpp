@@ -17,6 +17,7 @@
 namespace guardbit::tools {
 
 using experiments::Recipe;
+using experiments::RecipeVariants;
 using nlohmann::ordered_json;
 
 namespace {
@@ -27,6 +28,8 @@ struct CompareOptions {
   std::string scales = "0:24:8";
   std::string layout = "flat";
   std::string role;
+  std::vector<std::size_t> histories = {1024};
+  float margin = 0;
   int threads = 0;
   bool json = false;
 };
@@ -34,8 +37,8 @@ struct CompareOptions {
 struct Interrupted {};
 
 /// The known recipes that a comma-separated list of names or patterns chooses, in their own order.
-std::vector<Recipe> chosen_recipes(const std::string& list, const std::vector<int>& exponents) {
-  const std::vector<Recipe> known = experiments::known_recipes(exponents);
+std::vector<Recipe> chosen_recipes(const std::string& list, const RecipeVariants& variants) {
+  const std::vector<Recipe> known = experiments::known_recipes(variants);
   std::vector<bool> wanted(known.size());
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
@@ -69,7 +72,11 @@ int run_compare(const CompareOptions& options) {
   words.insert(words.end(), options.trace.begin(), options.trace.end());
   if (words.empty()) throw formats::Error("recipe compare", "no trace");
   RecipeResults results;
-  results.recipes = chosen_recipes(options.recipes, parse_scales(options.scales));
+  RecipeVariants variants;
+  variants.exponents = parse_scales(options.scales);
+  variants.histories = options.histories;
+  variants.margin = options.margin;
+  results.recipes = chosen_recipes(options.recipes, variants);
   if (options.layout != "flat" && options.layout != "rows")
     throw formats::Error("--layout", formats::in_quotes(options.layout) + " is none", "flat, rows");
   results.layout = options.layout == "flat" ? experiments::Layout::flat : experiments::Layout::rows;
@@ -120,6 +127,17 @@ void add_recipe(CLI::App& app, int& status) {
                    "Exponents of the loss scales 2^k of FP16: FIRST:LAST:STEP or a list (default "
                    "0:24:8)")
       ->type_name("SCALES");
+  compare
+      ->add_option("--amax-history", options->histories,
+                   "Lengths of delayed scaling's window, with commas between (default 1024)")
+      ->type_name("N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+  compare
+      ->add_option("--margin", options->margin,
+                   "Delayed scaling leaves room for amaxes 2^MARGIN times as large (default 0)")
+      ->type_name("MARGIN")
+      ->check(CLI::Range(-100, 100));
   compare
       ->add_option("--layout", options->layout,
                    "Blocks and tiles of one row along the flattened tensor, or along its last "

@@ -27,8 +27,9 @@ constexpr std::array mx_elements = {formats::e4m3, formats::e5m2, formats::e3m2,
                                     formats::e2m1};
 
 Recipe recipe_of(const std::string& name) {
-  static const std::vector<int> exponents = {0, 8};
-  for (const Recipe& recipe : known_recipes(exponents)) {
+  RecipeVariants variants;
+  variants.histories = {1024, 2};
+  for (const Recipe& recipe : known_recipes(variants)) {
     if (recipe.name == name) return recipe;
   }
   FAIL("no recipe " + name);
@@ -350,6 +351,15 @@ TEST_CASE("recipes: delayed scaling goes from step to step, current scaling does
   CHECK(apply(delayed, {large, 2}, Layout::flat, state).saturated == 2);
   CHECK(apply(delayed, {large, 2}, Layout::flat, state).saturated == 0);
   CHECK(once("e4m3_tensor", small).underflow == 0);
+  const std::vector<float> tiny = {1e-6F, 2e-6F, -1e-6F};
+  // A window of two steps has forgotten the large step after two small ones, 1024 have not.
+  for (const auto& [name, remembered] :
+       {std::pair("e4m3_delayed_max_L2", 0U), std::pair("e4m3_delayed_max", 3U)}) {
+    RecipeState other;
+    apply(recipe_of(name), {large, 2}, Layout::flat, other);
+    for (int i = 0; i < 2; ++i) apply(recipe_of(name), {tiny, 3}, Layout::flat, other);
+    CHECK(apply(recipe_of(name), {tiny, 3}, Layout::flat, other).underflow == remembered);
+  }
 }
 
 TEST_CASE("recipes: counts of a vector by hand") {
@@ -408,11 +418,12 @@ TEST_CASE("recipes: blocks along rows and along the flattened tensor") {
 }
 
 TEST_CASE("recipes: names are different, every one takes any tensor") {
-  const std::vector<int> exponents = {0, 8, 16};
+  RecipeVariants variants;
+  variants.histories = {1, 16, 1024};
   std::set<std::string> names;
   const std::vector<float> strange = {0, -0.0F, infinity, quiet_nan, 0x1p-149F, largest_float, 1};
   const std::vector<float> zeros(40, 0);
-  for (const Recipe& recipe : known_recipes(exponents)) {
+  for (const Recipe& recipe : known_recipes(variants)) {
     CHECK(names.insert(recipe.name).second);
     RecipeState state;
     CAPTURE(recipe.name);
@@ -424,6 +435,8 @@ TEST_CASE("recipes: names are different, every one takes any tensor") {
     CHECK(nothing.saturated == 0);
     if (recipe.name != "nvfp4_torchao") CHECK(nothing.noise.is_zero());
   }
+  CHECK(names.count("e4m3_delayed_max_L16") == 1);
+  CHECK(names.count("e4m3_delayed_max") == 1);
   CHECK(names.count("fp16") == 1);
   CHECK(names.count("fp16@2^8") == 1);
   CHECK(names.count("mxfp8_e4m3_rceil") == 1);

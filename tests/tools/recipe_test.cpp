@@ -81,6 +81,9 @@ TEST_CASE("recipe compare: recipes by name or pattern, and a table to read") {
   document = compare({golden, "--recipes", "fp16*", "--scales", "3,5"});
   CHECK(document["total"]["recipes"].contains("fp16@2^3"));
   CHECK(document["total"]["recipes"].size() == 2);
+  document = compare(
+      {golden, "--recipes", "e4m3_delayed*", "--amax-history", "1,16,1024", "--margin", "2"});
+  CHECK(document["total"]["recipes"].size() == 4);
   const CommandResult text = run_command({"recipe", "compare", golden, "--recipes", "e4m3_1x128*"});
   CHECK(holds(text.out, "68.80"));
   CHECK(holds(text.out, "step 599"));
@@ -122,6 +125,8 @@ TEST_CASE("recipe compare: bad input is one line") {
   const std::vector<std::vector<std::string>> words = {{},
                                                        {golden, "--recipes", "fp17"},
                                                        {golden, "--recipes", ""},
+                                                       {golden, "--amax-history", "0"},
+                                                       {golden, "--margin", "much"},
                                                        {golden, "--layout", "diagonal"},
                                                        {golden, "--role", "gradient"},
                                                        {golden, "--role", "act"},
