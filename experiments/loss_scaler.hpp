@@ -18,7 +18,7 @@ enum class GrowthTest : std::uint8_t {
   reached_or_passed,  ///< run >= n
   exceeded,           ///< run == n + 1: the counter is tested before it counts
   multiple,           ///< run is a multiple of n; growth does not end the run
-  multiple_exceeded,  ///< run - 1 is a positive multiple of n; growth does not end the run
+  multiple_exceeded,  ///< run - 1 is a positive multiple of n; the same (DeepSpeed @18fd4c97)
 };
 
 /// What becomes of a grown scale.

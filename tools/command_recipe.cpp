@@ -74,6 +74,11 @@ int run_compare(const CompareOptions& options) {
   RecipeResults results;
   RecipeVariants variants;
   variants.exponents = parse_scales(options.scales);
+  for (const int exponent : {variants.exponents.front(), variants.exponents.back()}) {
+    if (exponent < -126 || exponent > 127)
+      throw formats::Error("--scales", "2^" + std::to_string(exponent) + " is no number of FP32",
+                           "-126 to 127");
+  }
   variants.histories = options.histories;
   variants.margin = options.margin;
   results.recipes = chosen_recipes(options.recipes, variants);

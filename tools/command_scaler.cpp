@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -129,13 +132,22 @@ LossScaler scaler_of(const ScalerRules& rules, const Options& options) {
   return scaler;
 }
 
+/// A log by its name, or a file of text: traces are none.
 bool is_log(const std::string& word) {
   const std::string extension =
       formats::lower_case(std::filesystem::path(word).extension().string());
   for (const char* known : {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".log"}) {
     if (extension == known) return true;
   }
-  return false;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(word, error)) return false;
+  std::ifstream stream(word, std::ios::binary);
+  std::array<char, 512> start{};
+  stream.read(start.data(), start.size());
+  const auto end = start.begin() + stream.gcount();
+  return end != start.begin() && std::all_of(start.begin(), end, [](char c) {
+           return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
+         });
 }
 
 /// What the log states of the scaler's parameters, where no option does.

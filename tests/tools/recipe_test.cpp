@@ -131,6 +131,7 @@ TEST_CASE("recipe compare: bad input is one line") {
                                                        {golden, "--role", "gradient"},
                                                        {golden, "--role", "act"},
                                                        {golden, "--scales", "x"},
+                                                       {golden, "--scales", "0,128"},
                                                        {folder.path("none.npz")}};
   for (std::vector<std::string> more : words) {
     more.insert(more.begin(), {"recipe", "compare"});

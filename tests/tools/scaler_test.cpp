@@ -146,6 +146,9 @@ TEST_CASE("scaler replay: rows are found wherever a recorder puts them") {
     CHECK(document["steps"][5]["step"] == 5);
     CHECK(document["skips"] == 1);
   }
+  // Text is a log whatever its name.
+  tests::write_text(folder.path("run42"), spellings[0].text);
+  CHECK(replay(folder.path("run42"), {"--growth-interval", "2"})["reproduced"] == true);
   // The interval that the file states is used.
   CHECK(replay(folder.path("lines.jsonl"))["scaler"]["growth_interval"] == 2);
 }
