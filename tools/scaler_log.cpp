@@ -98,7 +98,7 @@ json parse(const std::string& file, const std::string& text) {
   const std::string readable = quoting_specials(text);
   try {
     return json::parse(readable);
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {  // a number past FP64, too
     if (auto lines = parse_lines(readable)) return std::move(*lines);
     throw formats::Error(formats::printable(file), std::string("not JSON: ") + error.what());
   }

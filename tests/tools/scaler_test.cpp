@@ -160,6 +160,7 @@ TEST_CASE("scaler replay: nonsense is one line") {
       {"blank.csv", " \n\n"},
       {"broken.json", "{\"log\":[[0,1,2,"},
       {"nothing.json", "{}"},
+      {"huge.json", "[[0,1,1e999,true,512]]"},
       {"words.csv", "hello world\n"},
       {"norows.json", "{\"log\":[]}"},
       {"head_only.csv", "step,loss,scale,overflow,scale_after\n"},
