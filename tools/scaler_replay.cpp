@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <ostream>
+#include <utility>
 
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
@@ -134,11 +135,17 @@ Replay replay_trace(const LossScaler& scaler, const std::vector<TracedStep>& ste
     if (replay.ledger.ended()) break;
     ReplayedStep step = {traced.step, {}, std::nullopt, {}, true};
     for (const TracedStep::Gradient& gradient : traced.gradients) {
-      const auto element = experiments::overflowing_element(
-          gradient.extremes, replay.ledger.scale() / gradient.recorded_scale, to);
-      if (element)
-        step.causes.push_back({gradient.name, *element, !gradient.extremes.first_nonfinite});
+      const double ratio = replay.ledger.scale() / gradient.recorded_scale;
+      const auto element = experiments::overflowing_element(gradient.extremes, ratio, to);
+      if (!element) continue;
+      const double amax =
+          std::bit_cast<double>(encode(formats::fp64, gradient.extremes.largest)) * ratio;
+      step.causes.push_back({gradient.name, *element, !gradient.extremes.first_nonfinite, amax});
     }
+    std::stable_sort(
+        step.causes.begin(), step.causes.end(), [](const OverflowCause& a, const OverflowCause& b) {
+          return std::pair(!a.was_finite, a.scaled_amax) > std::pair(!b.was_finite, b.scaled_amax);
+        });
     step.update = replay.ledger.step(traced.step, !step.causes.empty());
     replay.steps.push_back(std::move(step));
   }
@@ -208,8 +215,10 @@ ordered_json to_json(const Replay& replay) {
           step.logged->scale_after ? number(*step.logged->scale_after) : ordered_json(nullptr);
     }
     for (const OverflowCause& cause : step.causes)
-      row["forced_by"].push_back(
-          {{"tensor", cause.tensor}, {"index", cause.index}, {"was_finite", cause.was_finite}});
+      row["forced_by"].push_back({{"tensor", cause.tensor},
+                                  {"index", cause.index},
+                                  {"was_finite", cause.was_finite},
+                                  {"scaled_amax", number(cause.scaled_amax)}});
     document["steps"].push_back(std::move(row));
   }
   document["skips"] = ledger.skips();

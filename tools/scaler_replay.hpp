@@ -32,13 +32,14 @@ struct OverflowCause {
   std::string tensor;
   std::uint64_t index = 0;
   bool was_finite = true;  ///< in the trace
+  double scaled_amax = 0;  ///< largest finite magnitude of the tensor, scaled
 };
 
 struct ReplayedStep {
   std::uint64_t step = 0;
   experiments::ScalerUpdate update;
   std::optional<ScalerLogRow> logged;
-  std::vector<OverflowCause> causes;
+  std::vector<OverflowCause> causes;  ///< what was not finite as it is first, then by magnitude
   bool is_reproduced = true;
 };
 

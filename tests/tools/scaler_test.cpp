@@ -244,9 +244,9 @@ TEST_CASE("scaler replay: a trace decides what overflows, and which tensor force
   };
   // FP16's overflow begins at 65520: 60 * 1024 is in, 64 * 1024 out.
   const std::vector tensors = {
-      tensor("step0.fc.wgrad", {1, -64, 2}), tensor("step0.out.wgrad", {60}),
-      tensor("step0.fc.weight", {1e9F}),     tensor("step1.fc.wgrad", {60}),
-      tensor("step2.fc.wgrad", {0, 60}),     tensor("step3.fc.wgrad", {60}),
+      tensor("step0.out.wgrad", {60}),   tensor("step0.fc.wgrad", {1, -64, 2}),
+      tensor("step0.fc.weight", {1e9F}), tensor("step1.fc.wgrad", {60}),
+      tensor("step2.fc.wgrad", {0, 60}), tensor("step3.fc.wgrad", {60}),
       tensor("step4.fc.wgrad", {1})};
   formats::write_tensors(folder.path("t.safetensors"), {}, tensors);
   const json document =
@@ -261,7 +261,11 @@ TEST_CASE("scaler replay: a trace decides what overflows, and which tensor force
   REQUIRE(cause.size() == 1);
   CHECK(cause[0]["tensor"] == "step0.fc.wgrad");
   CHECK(cause[0]["index"] == 1);
+  CHECK(cause[0]["scaled_amax"] == 65536);
   CHECK(document["skips"] == 1);
+  const json larger = replay(folder.path("t.safetensors"), {"--init-scale", "2^20"});
+  REQUIRE(larger["steps"][0]["forced_by"].size() == 2);  // the largest first
+  CHECK(larger["steps"][0]["forced_by"][1]["tensor"] == "step0.out.wgrad");
   CHECK_FALSE(document.contains("reproduced"));
   // BF16 has room.
   CHECK(replay(folder.path("t.safetensors"), {"--format", "bf16"})["skips"] == 0);
