@@ -54,7 +54,8 @@ GroupScale mx_scale(MxMode mode, const formats::Format& element, float amax);
 /// NVFP4's two levels.
 enum class Nvfp4Rule : std::uint8_t {
   transformer_engine,  ///< the scale of a tiny block becomes zero, and the block is lost
-  torchao,             ///< block scales are at least E4M3's smallest normal number
+  torchao,             ///< block scales are at least E4M3's smallest normal number; a tensor
+                       ///< of zeros is NaN
 };
 
 class Nvfp4Scales {

@@ -123,10 +123,9 @@ const ScalerRows& chosen(const std::string& file, const std::vector<ScalerRows>&
   std::string names;
   for (const ScalerRows& candidate : found) {
     if (!candidate.path.empty()) names += (names.empty() ? "" : ", ") + candidate.path;
-    const auto parts = split_at(candidate.path, '.');
-    if (wanted.empty() || candidate.path == wanted ||
-        std::find(parts.begin(), parts.end(), wanted) != parts.end())
-      fitting.push_back(&candidate);
+    // Names may hold dots, too.
+    const bool is_part = ("." + candidate.path + ".").find("." + wanted + ".") != std::string::npos;
+    if (wanted.empty() || is_part) fitting.push_back(&candidate);
   }
   if (fitting.empty())
     throw formats::Error(formats::printable(file), "no run " + formats::in_quotes(wanted),

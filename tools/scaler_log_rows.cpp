@@ -106,10 +106,15 @@ class Search {
     for (const char* key : {"columns", "header", "fields"}) {
       if (node.contains(key) && node[key].is_array()) names = &node[key];
     }
+    std::string own = path;  // with what the object calls itself
+    for (const char* key : {"mode", "name", "run"}) {
+      if (node.contains(key) && node[key].is_string())
+        own = joined(own, node[key].get_ref<const std::string&>());
+    }
     for (const auto& [key, value] : node.items()) {
       if (&value == names) continue;
       const bool plain = key == "log" || key == "rows" || key == "steps" || key == "data";
-      const std::string below = plain ? path : joined(path, key);
+      const std::string below = plain ? own : joined(own, key);
       if (names != nullptr && value.is_array() && take_rows(value, below, around, names)) continue;
       if (value.is_structured()) (*this)(value, below, around, depth + 1);
     }

@@ -146,6 +146,11 @@ TEST_CASE("scaler replay: rows are found wherever a recorder puts them") {
     CHECK(document["steps"][5]["step"] == 5);
     CHECK(document["skips"] == 1);
   }
+  tests::write_text(folder.path("runs.json"),
+                    R"([{"mode":"lr0.1","log":)" + spellings[0].text +
+                        R"(},{"mode":"fp32","log":[[0,1,1.0,false,1.0]]}])");
+  CHECK(replay(folder.path("runs.json"), {"--growth-interval", "2", "--mode", "lr0.1"})["skips"] ==
+        1);
   // Text is a log whatever its name.
   tests::write_text(folder.path("run42"), spellings[0].text);
   CHECK(replay(folder.path("run42"), {"--growth-interval", "2"})["reproduced"] == true);
