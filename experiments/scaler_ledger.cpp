@@ -69,7 +69,8 @@ ScalerUpdate ScalerLedger::step(std::uint64_t step, bool overflow) {
       rules.growth_test == GrowthTest::reached || rules.growth_test == GrowthTest::exceeded;
   const std::int64_t last = rules.interval + (rules.growth_test == GrowthTest::exceeded ? 1 : 0);
   note(step, ScalerAlarm::stopped, tests_equality && scaler_.run() >= last, stopped_);
-  if (update.change == ScaleChange::raised) alarms_.push_back({step, ScalerAlarm::raised, scale(), in_a_row_});
+  if (update.change == ScaleChange::raised)
+    alarms_.push_back({step, ScalerAlarm::raised, scale(), in_a_row_});
   ended_ = ended_ || update.change == ScaleChange::raised || divides_by_zero_;
   return update;
 }
