@@ -1,8 +1,6 @@
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "experiments/magnitude_counts.hpp"
@@ -18,6 +16,7 @@
 #include "tools/interruption.hpp"
 #include "tools/terminal.hpp"
 #include "tools/trace_results.hpp"
+#include "tools/trace_sidecar.hpp"
 
 namespace guardbit::tools {
 
@@ -55,69 +54,6 @@ class CellsByFormat {
  private:
   const TraceQuestions& questions_;
   std::map<std::string, std::unique_ptr<experiments::MagnitudeCells>> made_;
-};
-
-/// What the tensor's name says, and where it is silent the file's.
-experiments::TraceName meaning_of(const std::string& file, const std::string& name) {
-  experiments::TraceName meaning = experiments::parse_trace_name(name);
-  const std::string stem = file.substr(0, file.find_last_of('.'));
-  const experiments::TraceName around = experiments::parse_trace_name(stem + "/.");
-  if (!meaning.step) meaning.step = around.step;
-  if (!meaning.rank) meaning.rank = around.rank;
-  return meaning;
-}
-
-/// What a sidecar FILE.json, and before it the file's own metadata, say of a file's tensors.
-class Sidecar {
- public:
-  Sidecar(const std::string& file, const std::map<std::string, std::string>& metadata) {
-    for (const char* key : {"step", "rank", "loss_scale"}) {
-      const auto found = metadata.find(key);
-      if (found == metadata.end()) continue;
-      const auto number = nlohmann::json::parse(found->second, nullptr, false);
-      if (number.is_number()) said_[key] = number;
-    }
-    path_ = file + ".json";
-    std::ifstream stream(path_);
-    if (!stream) return;
-    const auto document = nlohmann::json::parse(stream, nullptr, false);
-    if (!document.is_object()) throw formats::Error(formats::printable(path_), "not a JSON object");
-    said_.update(document);
-  }
-
-  void complete(TracedTensor& tensor) const {
-    take(said_, tensor);
-    const auto tensors = said_.find("tensors");
-    if (tensors == said_.end() || !tensors->is_object()) return;
-    const auto own = tensors->find(tensor.name);
-    if (own != tensors->end() && own->is_object()) take(*own, tensor);
-  }
-
- private:
-  void take(const nlohmann::json& from, TracedTensor& tensor) const {
-    const auto number = [&](const char* key, auto& into) {
-      const auto found = from.find(key);
-      if (found == from.end() || found->is_null()) return;
-      using Number = typename std::remove_reference_t<decltype(into)>::value_type;
-      const bool fits =
-          std::is_integral_v<Number> ? found->is_number_unsigned() : found->is_number();
-      if (!fits)
-        throw formats::Error(formats::printable(path_), std::string(key) + " is not a number");
-      into = found->template get<Number>();
-    };
-    const auto word = [&](const char* key, std::string& into) {
-      const auto found = from.find(key);
-      if (found != from.end() && found->is_string()) into = found->template get<std::string>();
-    };
-    number("step", tensor.meaning.step);
-    number("rank", tensor.meaning.rank);
-    number("loss_scale", tensor.loss_scale);
-    word("role", tensor.meaning.role);
-    word("tensor", tensor.meaning.tensor);
-  }
-
-  std::string path_;
-  nlohmann::json said_ = nlohmann::json::object();
 };
 
 class Pass {
@@ -165,7 +101,7 @@ class Pass {
     traced.format = formats::name_of(tensor.format);
     traced.shape = tensor.shape;
     traced.meaning = meaning_of(file, tensor.name);
-    sidecar.complete(traced);
+    sidecar.complete(tensor.name, traced.meaning, traced.loss_scale);
     traced.statistics =
         experiments::statistics_of(cells, counts, results_.questions.storings.size());
     traced.first_nonfinite = counts.first_nonfinite;

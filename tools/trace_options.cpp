@@ -41,26 +41,6 @@ int exponent_of(const std::string& text) {
   return value;
 }
 
-std::vector<int> parse_scales(const std::string& text) {
-  std::vector<int> scales;
-  for (const std::string& item : split(text, ',')) {
-    const std::vector<std::string> parts = split(item, ':');
-    if (parts.size() > 3)
-      throw formats::Error("--scales", formats::in_quotes(item) + " has more than three parts",
-                           "FIRST:LAST:STEP");
-    const int first = exponent_of(parts[0]);
-    const int last = parts.size() > 1 ? exponent_of(parts[1]) : first;
-    const int step = parts.size() > 2 ? exponent_of(parts[2]) : 1;
-    if (last < first || step < 1)
-      throw formats::Error("--scales", formats::in_quotes(item) + " is empty",
-                           "FIRST:LAST:STEP with FIRST <= LAST and STEP >= 1");
-    for (int scale = first; scale <= last; scale += step) scales.push_back(scale);
-  }
-  std::sort(scales.begin(), scales.end());
-  scales.erase(std::unique(scales.begin(), scales.end()), scales.end());
-  return scales;
-}
-
 formats::Overflow overflow_of(const std::string& policy, const formats::Format& to) {
   const std::string name = formats::lower_case(policy);
   if (name == "ieee") return formats::overflow_ieee;
@@ -106,6 +86,26 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 }
 
 }  // namespace
+
+std::vector<int> parse_scales(const std::string& text) {
+  std::vector<int> scales;
+  for (const std::string& item : split(text, ',')) {
+    const std::vector<std::string> parts = split(item, ':');
+    if (parts.size() > 3)
+      throw formats::Error("--scales", formats::in_quotes(item) + " has more than three parts",
+                           "FIRST:LAST:STEP");
+    const int first = exponent_of(parts[0]);
+    const int last = parts.size() > 1 ? exponent_of(parts[1]) : first;
+    const int step = parts.size() > 2 ? exponent_of(parts[2]) : 1;
+    if (last < first || step < 1)
+      throw formats::Error("--scales", formats::in_quotes(item) + " is empty",
+                           "FIRST:LAST:STEP with FIRST <= LAST and STEP >= 1");
+    for (int scale = first; scale <= last; scale += step) scales.push_back(scale);
+  }
+  std::sort(scales.begin(), scales.end());
+  scales.erase(std::unique(scales.begin(), scales.end()), scales.end());
+  return scales;
+}
 
 TraceQuestions trace_questions(const std::string& formats, const std::string& scales,
                                const std::string& policy, bool exact_product) {

@@ -18,6 +18,10 @@ struct TraceQuestions {
   }
 };
 
+/// The exponents that a word for --scales names, ascending: FIRST:LAST[:STEP] or a comma-separated
+/// list. Throws Error.
+std::vector<int> parse_scales(const std::string& text);
+
 /// `formats` is a comma-separated list of names; `scales` is FIRST:LAST[:STEP] or a comma-separated
 /// list of exponents of two; `policy` one of pytorch, nvidia, saturate, ieee. Throws Error.
 TraceQuestions trace_questions(const std::string& formats, const std::string& scales,

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace guardbit::tools {
+
+/// Adds `identify`: which MX mode wrote a file.
+void add_recipe_identify(CLI::App& recipe);
+
+}  // namespace guardbit::tools

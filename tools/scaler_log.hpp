@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace guardbit::tools {
+
+/// One step of a recorded run of a loss scaler.
+struct ScalerLogRow {
+  std::uint64_t step = 0;
+  std::optional<double> loss;
+  double scale = 0;  ///< in force during the step
+  bool overflow = false;
+  std::optional<double> scale_after;
+};
+
+struct ScalerLog {
+  std::string run;  ///< the keys that lead to it, joined by dots; empty where there is one run only
+  std::vector<ScalerLogRow> rows;
+  /// Parameters that the file states beside the rows: init_scale, growth_factor, backoff_factor,
+  /// growth_interval.
+  std::map<std::string, double> parameters;
+  bool overflow_inferred = false;  ///< from falling scales, where no column says it
+};
+
+/// Reads the rows of one run from JSON (arrays `[step, loss, scale, overflow, scale after]`,
+/// objects or columns, at any depth), JSON lines or a table with separators. `run` names one of
+/// several runs: the whole path or any part of it. Throws Error naming the file and the row.
+ScalerLog read_scaler_log(const std::string& file, const std::string& run = {});
+
+}  // namespace guardbit::tools
