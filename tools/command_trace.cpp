@@ -131,20 +131,23 @@ class Pass {
   void operator()(const std::string& file) {
     formats::FormatOverrides overrides;
     if (!options_.from.empty()) overrides.any = require_element_format(options_.from, "--from");
-    const formats::TensorFile content = formats::read_tensors(file, overrides);
+    const formats::TensorStreams content = formats::open_tensors(file, overrides);
+    for (const auto& [name, why] : content.left_out)
+      results_.skipped.emplace_back(file + ": " + name, why);
     std::size_t total = 0;
-    for (const formats::Tensor& tensor : content.tensors)
-      total += static_cast<std::size_t>(formats::element_count(tensor.shape));
+    for (const formats::StreamedTensor& stream : content.tensors)
+      total += static_cast<std::size_t>(formats::element_count(stream.tensor.shape));
     ProgressLine progress(formats::printable(file), total);
     const Sidecar sidecar(file, content.metadata);
     std::size_t before = 0;
-    for (const formats::Tensor& tensor : content.tensors) {
+    for (const formats::StreamedTensor& stream : content.tensors) {
+      const formats::Tensor& tensor = stream.tensor;
       if (tensor.format.encoding != formats::Encoding::floating) {
         results_.skipped.emplace_back(
             file + ": " + tensor.name,
             formats::name_of(tensor.format) + " is not a floating-point format");
       } else {
-        count(file, tensor, sidecar, [&](std::size_t done) {
+        count(file, stream, sidecar, [&](std::size_t done) {
           if (interruption_.asked_for()) throw Interrupted{};
           progress.update(before + done);
         });
@@ -154,12 +157,24 @@ class Pass {
   }
 
  private:
-  void count(const std::string& file, const formats::Tensor& tensor, const Sidecar& sidecar,
+  void count(const std::string& file, const formats::StreamedTensor& stream, const Sidecar& sidecar,
              const std::function<void(std::size_t)>& progress) {
+    const formats::Tensor& tensor = stream.tensor;
     const experiments::MagnitudeCells& cells = cells_(tensor.format);
-    const experiments::MagnitudeCounts counts =
-        experiments::count_magnitudes(cells, tensor, options_.threads, progress);
+    experiments::MagnitudeCounts counts(cells.size());
     TracedTensor traced;
+    stream.read([&](std::span<const std::byte> bytes, std::size_t first) {
+      const formats::Tensor window = formats::window_of(tensor, bytes, first);
+      experiments::MagnitudeCounts part = experiments::count_magnitudes(
+          cells, window, options_.threads, [&](std::size_t done) { progress(first + done); });
+      if (part.first_nonfinite && !counts.first_nonfinite) {
+        const std::uint64_t code = formats::load_code(
+            bytes, tensor.format, tensor.packing, static_cast<std::size_t>(*part.first_nonfinite));
+        traced.first_is_nan = formats::decode(tensor.format, code).kind == formats::Kind::nan;
+      }
+      if (part.first_nonfinite) *part.first_nonfinite += first;
+      counts.add(part);
+    });
     traced.file = file;
     traced.name = tensor.name;
     traced.format = formats::name_of(tensor.format);
@@ -169,12 +184,6 @@ class Pass {
     traced.statistics =
         experiments::statistics_of(cells, counts, results_.questions.storings.size());
     traced.first_nonfinite = counts.first_nonfinite;
-    if (counts.first_nonfinite) {
-      const std::uint64_t code =
-          formats::load_code(tensor.bytes, tensor.format, tensor.packing,
-                             static_cast<std::size_t>(*counts.first_nonfinite));
-      traced.first_is_nan = formats::decode(tensor.format, code).kind == formats::Kind::nan;
-    }
     results_.tensors.push_back(std::move(traced));
   }
 
@@ -236,9 +245,10 @@ void add_trace(CLI::App& app, int& status) {
       app.add_subcommand("trace", "What formats and loss scales would lose of recorded gradients");
   const auto options = std::make_shared<Options>();
   command
-      ->add_option("FILE", options->words,
-                   ".safetensors, .npy and .npz files, folders or patterns of them; or the word "
-                   "merge and what --json printed of the parts of a trace")
+      ->add_option(
+          "FILE", options->words,
+          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word "
+          "merge and what --json printed of the parts of a trace")
       ->type_name("FILE")
       ->required();
   command
