@@ -33,6 +33,7 @@ struct Options {
   double tolerance = 1e-3;
   int threads = 0;
   bool exact_product = false;
+  bool histogram = false;
   bool keep_going = false;
   bool json = false;
   bool csv = false;
@@ -166,7 +167,8 @@ class Pass {
     stream.read([&](std::span<const std::byte> bytes, std::size_t first) {
       const formats::Tensor window = formats::window_of(tensor, bytes, first);
       experiments::MagnitudeCounts part = experiments::count_magnitudes(
-          cells, window, options_.threads, [&](std::size_t done) { progress(first + done); });
+          cells, window, options_.threads, [&](std::size_t done) { progress(first + done); },
+          results_.sums ? experiments::Sums::exact : experiments::Sums::none);
       if (part.first_nonfinite && !counts.first_nonfinite) {
         const std::uint64_t code = formats::load_code(
             bytes, tensor.format, tensor.packing, static_cast<std::size_t>(*part.first_nonfinite));
@@ -197,9 +199,14 @@ int run(const Options& options) {
   if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
   if (!(options.tolerance >= 0 && options.tolerance <= 1))
     throw formats::Error("--tolerance", "not a share", "0 to 1");
+  if (options.histogram && (options.csv || !options.report.empty()))
+    throw formats::Error("--histogram", "not together with --csv or --report");
   TraceResults results;
-  results.questions =
-      trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+  if (!options.histogram) {
+    results.questions =
+        trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+  }
+  results.sums = !options.histogram;
   results.policy = options.policy;
   results.exact_product = options.exact_product;
   results.tolerance = options.tolerance;
@@ -273,6 +280,8 @@ void add_trace(CLI::App& app, int& status) {
       ->add_option("--tolerance", options->tolerance,
                    "Share of underflow that a safe scale may have (default 0.001)")
       ->type_name("SHARE");
+  command->add_flag("--histogram", options->histogram,
+                    "Only zeros, binades, infinities and NaNs: no formats, no sums, in less time");
   command->add_option("--threads", options->threads, "Threads (default: all processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));

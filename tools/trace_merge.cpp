@@ -33,8 +33,10 @@ TraceStatistics statistics_of(const json& object, const TraceQuestions& question
   s.nans = object.at("nans");
   s.amax = optional_of<double>(object.at("amax"));
   s.amin_nonzero = optional_of<double>(object.at("amin_nonzero"));
-  read_sum(s.sum, object.at("exact_sum_abs"));
-  read_sum(s.squares, object.at("exact_sum_squares"));
+  if (!questions.formats.empty()) {
+    read_sum(s.sum, object.at("exact_sum_abs"));
+    read_sum(s.squares, object.at("exact_sum_squares"));
+  }
   for (const auto& [binade, count] : object.at("binades").items())
     s.binades[std::stoi(binade)] = count;
   for (const std::string& name : questions.formats) {
@@ -88,9 +90,12 @@ TraceResults results_of(const json& document) {
   results.policy = document.at("policy");
   results.exact_product = document.at("scale_exact");
   results.tolerance = document.at("tolerance");
-  results.questions =
-      trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
-                      results.policy, results.exact_product);
+  results.sums = !document.at("formats").empty();
+  if (results.sums) {
+    results.questions =
+        trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
+                        results.policy, results.exact_product);
+  }
   for (const json& tensor : document.at("tensors"))
     results.tensors.push_back(tensor_of(tensor, results.questions));
   for (const json& skipped : document.at("skipped"))

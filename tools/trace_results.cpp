@@ -72,11 +72,12 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   object["nans"] = statistics.nans;
   object["amax"] = or_null(statistics.amax);
   object["amin_nonzero"] = or_null(statistics.amin_nonzero);
-  for (const auto& [key, sum] :
-       {std::pair("sum_abs", &statistics.sum), std::pair("sum_squares", &statistics.squares)})
-    object[key] = sum->nearest();
-  object["exact_sum_abs"] = statistics.sum.text();
-  object["exact_sum_squares"] = statistics.squares.text();
+  if (results.sums) {
+    object["sum_abs"] = statistics.sum.nearest();
+    object["sum_squares"] = statistics.squares.nearest();
+    object["exact_sum_abs"] = statistics.sum.text();
+    object["exact_sum_squares"] = statistics.squares.text();
+  }
   object["percentiles_log2"] = {{"1", or_null(statistics.percentile(0.01))},
                                 {"10", or_null(statistics.percentile(0.1))},
                                 {"50", or_null(statistics.percentile(0.5))},
@@ -85,6 +86,7 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   ordered_json binades = ordered_json::object();
   for (const auto& [binade, count] : statistics.binades) binades[std::to_string(binade)] = count;
   object["binades"] = std::move(binades);
+  if (results.questions.formats.empty()) return;
   object["formats"] = formats_to_json(results, statistics);
   const auto format = recommended_format(results, statistics);
   object["recommended_format"] =

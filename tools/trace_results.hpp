@@ -31,6 +31,7 @@ struct TraceResults {
   std::string policy;
   bool exact_product = false;
   double tolerance = 0;
+  bool sums = true;  ///< whether sums of magnitudes and squares were taken
   std::vector<TracedTensor> tensors;
   std::vector<std::pair<std::string, std::string>> skipped;  ///< what and why
 };

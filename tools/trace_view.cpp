@@ -83,14 +83,42 @@ std::string loss_text(const TraceResults& results, std::size_t format,
   return s == 0 ? at(0) : at(0) + " → " + at(s) + " @" + scale_text(scales[s]);
 }
 
+/// The scales that are safe, by role and for all.
+void print_windows(std::ostream& out, const TraceResults& results,
+                   const std::map<std::string, TraceStatistics>& roles,
+                   const TraceStatistics& total) {
+  const TraceQuestions& questions = results.questions;
+  out << "\nsafe scales: nothing overflows, at most "
+      << percent(static_cast<std::uint64_t>(std::llround(results.tolerance * 1e9)), 1000000000)
+      << " underflows\n";
+  Table windows("l" + std::string(questions.formats.size(), 'l') + "l");
+  std::vector<std::string> head = {""};
+  head.insert(head.end(), questions.formats.begin(), questions.formats.end());
+  head.emplace_back("narrowest");
+  windows.add(head);
+  const auto add_window = [&](const std::string& name, const TraceStatistics& s) {
+    std::vector<std::string> row = {paint(name, Colour::bold)};
+    for (std::size_t f = 0; f < questions.formats.size(); ++f)
+      row.push_back(window_text(window_of(results, f, s)));
+    const auto format = recommended_format(results, s);
+    row.push_back(format ? questions.formats[*format] : "none");
+    windows.add(row);
+  };
+  for (const auto& [role, statistics] : roles) add_window(role, statistics);
+  add_window("all", total);
+  windows.print(out);
+}
+
 }  // namespace
 
 void print_trace(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
   const TraceStatistics total = total_of(results);
   const Range range(total);
-  out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
-      << " → at the best scale without overflow (policy " << results.policy << ")\n";
+  if (!questions.formats.empty()) {
+    out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
+        << " → at the best scale without overflow (policy " << results.policy << ")\n";
+  }
   std::vector<std::string> head = {
       "tensor",
       "elements",
@@ -122,25 +150,7 @@ void print_trace(std::ostream& out, const TraceResults& results) {
   add("all", total);
   table.print(out);
 
-  out << "\nsafe scales: nothing overflows, at most "
-      << percent(static_cast<std::uint64_t>(std::llround(results.tolerance * 1e9)), 1000000000)
-      << " underflows\n";
-  Table windows("l" + std::string(questions.formats.size(), 'l') + "l");
-  head = {""};
-  head.insert(head.end(), questions.formats.begin(), questions.formats.end());
-  head.emplace_back("narrowest");
-  windows.add(head);
-  const auto add_window = [&](const std::string& name, const TraceStatistics& s) {
-    std::vector<std::string> row = {paint(name, Colour::bold)};
-    for (std::size_t f = 0; f < questions.formats.size(); ++f)
-      row.push_back(window_text(window_of(results, f, s)));
-    const auto format = recommended_format(results, s);
-    row.push_back(format ? questions.formats[*format] : "none");
-    windows.add(row);
-  };
-  for (const auto& [role, statistics] : roles) add_window(role, statistics);
-  add_window("all", total);
-  windows.print(out);
+  if (!questions.formats.empty()) print_windows(out, results, roles, total);
 
   if (const TracedTensor* first = first_nonfinite(results)) {
     out << '\n'

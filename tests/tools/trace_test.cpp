@@ -102,6 +102,24 @@ TEST_CASE("trace: a vector counted by hand") {
     CHECK(trace({file, "--scales", "0:4:4", "--policy", policy})["tensors"][0] == tensor);
 }
 
+TEST_CASE("trace: a histogram counts the same numbers without formats") {
+  const json full = trace({golden});
+  const json brief = trace({golden, "--histogram"});
+  REQUIRE(brief["tensors"].size() == full["tensors"].size());
+  for (std::size_t i = 0; i < full["tensors"].size(); ++i) {
+    for (const char* key : {"name", "elements", "zeros", "subnormals", "infs", "nans", "amax",
+                            "amin_nonzero", "binades", "percentiles_log2"})
+      CHECK(brief["tensors"][i][key] == full["tensors"][i][key]);
+    CHECK_FALSE(brief["tensors"][i].contains("sum_abs"));
+    CHECK_FALSE(brief["tensors"][i].contains("formats"));
+  }
+  CHECK(run_command({"trace", golden, "--histogram"}).out.find("safe") == std::string::npos);
+  CHECK(run_command({"trace", golden, "--histogram", "--csv"}).status == 2);
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("part.json"), brief.dump());
+  CHECK(trace({"merge", folder.path("part.json")})["total"] == brief["total"]);
+}
+
 TEST_CASE("trace: all-NaN, empty and integer tensors are counted or named") {
   const TemporaryFolder folder;
   write_tensors(folder.path("a.npy"), "a", {std::nanf(""), std::nanf("")});
