@@ -1,6 +1,10 @@
 #include "formats/files/torch_file.hpp"
 
+#include <bit>
+#include <map>
+
 #include "formats/catalogue.hpp"
+#include "formats/codec.hpp"
 #include "formats/files/array_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
@@ -208,6 +212,59 @@ TEST_CASE("torch.save: archives that are something else say so") {
   CHECK(contains(error_of([&] { read_tensors(scratch / "legacy"); }), "before PyTorch 1.6"));
   write_text(scratch / "good", good);
   CHECK(read_tensors(scratch / "good").tensors.size() == 1);
+}
+
+TEST_CASE("torch.save: what PyTorch 2.11 wrote") {
+  const std::string folder = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
+  const TensorFile file = read_tensors(folder + "torch_mixed.pt");
+  CHECK(file.metadata == std::map<std::string, std::string>{
+                             {"loss_scale", "1048576.0"}, {"rank", "1"}, {"step", "12"}});
+  const auto values = [&](const std::string& name) {
+    const Tensor* tensor = file.find(name);
+    INFO(name);
+    REQUIRE(tensor != nullptr);
+    std::vector<double> numbers;  // in units of 2^-26
+    for (const std::uint64_t code : codes_of(*tensor))
+      numbers.push_back(std::bit_cast<double>(encode(fp64, decode(tensor->format, code))) * 0x1p26);
+    return numbers;
+  };
+  std::vector<double> base, transposed;
+  for (int i = 0; i < 24; ++i) base.push_back(i - 12);
+  for (int column = 0; column < 6; ++column) {
+    for (int row = 0; row < 4; ++row) transposed.push_back(6 * row + column - 12);
+  }
+  CHECK(values("grads.fc1.weight") == base);
+  CHECK(values("grads.fc1.t") == transposed);
+  CHECK(file.find("grads.fc1.t")->shape == std::vector<std::int64_t>{6, 4});
+  CHECK(values("grads.fc1.row") == std::vector<double>{-6, -5, -4, -3, -2, -1});
+  CHECK(values("grads.fc1.every") == std::vector<double>{-9, -4, 1, 6, 11});
+  CHECK(values("grads.fc1.bias") == std::vector<double>(5, -12));
+  CHECK(values("half.1") == base);
+  CHECK(values("half.2") == base);
+  CHECK(file.find("half.0")->format == fp16);
+  CHECK(file.find("half.1")->format == bf16);
+  CHECK(file.find("half.2")->format == fp64);
+  CHECK(file.find("eight.e4m3")->format == e4m3);
+  CHECK(values("eight.e4m3")[0] == -12 * 0x1p26);
+  CHECK(file.find("eight.e5m2")->format == e5m2);
+  CHECK(values("eight.e5m2")[0] == -12 * 0x1p26);
+  CHECK(values("tuple.0") == std::vector<double>{0x1p25});
+  CHECK(values("tuple.1").empty());
+  CHECK(values("parameter").size() == 12);
+  CHECK(values("model.1.weight") == std::vector<double>(2, 0x1p26));
+  CHECK(values("ordered.a") == std::vector<double>{6, 7, 8, 9, 10, 11});
+  CHECK(file.find("integers")->format == int64);
+  CHECK(file.find("flags")->format == b1);
+  CHECK(file.tensors.size() == 20);
+
+  CHECK(codes_of(read_tensors(folder + "torch_protocol4.pt").tensors.at(0)) ==
+        codes_of(*file.find("grads.fc1.weight")));
+  const auto said = [&](const char* name) {
+    return error_of([&] { read_tensors(folder + name); });
+  };
+  CHECK(contains(said("torch_hostile.pt"), "'posix.system'"));
+  CHECK(contains(said("torch_module.pt"), "'torch.nn.modules.container.Sequential'"));
+  CHECK(contains(said("torch_legacy.pt"), "before PyTorch 1.6"));
 }
 
 }  // namespace
