@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -140,6 +141,8 @@ class Pass {
       total += static_cast<std::size_t>(formats::element_count(stream.tensor.shape));
     ProgressLine progress(formats::printable(file), total);
     const Sidecar sidecar(file, content.metadata);
+    const std::size_t first_traced = results_.tensors.size();
+    std::vector<const formats::StreamedTensor*> counted;
     std::size_t before = 0;
     for (const formats::StreamedTensor& stream : content.tensors) {
       const formats::Tensor& tensor = stream.tensor;
@@ -148,16 +151,73 @@ class Pass {
             file + ": " + tensor.name,
             formats::name_of(tensor.format) + " is not a floating-point format");
       } else {
-        count(file, stream, sidecar, [&](std::size_t done) {
-          if (interruption_.asked_for()) throw Interrupted{};
-          progress.update(before + done);
-        });
+        try {
+          count(file, stream, sidecar, [&](std::size_t done) {
+            if (interruption_.asked_for()) throw Interrupted{};
+            progress.update(before + done);
+          });
+          counted.push_back(&stream);
+        } catch (const formats::Error& error) {
+          if (!options_.keep_going) throw;
+          results_.skipped.emplace_back(file + ": " + tensor.name, error.what());
+        }
       }
       before += static_cast<std::size_t>(formats::element_count(tensor.shape));
     }
+    if (results_.sums) note_updates(formats::printable(file), first_traced, counted);
   }
 
  private:
+  /// Weights and updates of one step, tensor and rank in a file: what the updates do.
+  void note_updates(const std::string& where, std::size_t first_traced,
+                    const std::vector<const formats::StreamedTensor*>& counted) {
+    const auto traced = [&](std::size_t i) -> const TracedTensor& {
+      return results_.tensors[first_traced + i];
+    };
+    using Key = std::tuple<std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::string>;
+    std::map<Key, std::size_t> weights;
+    const auto key = [&](std::size_t i) {
+      const experiments::TraceName& m = traced(i).meaning;
+      return Key(m.step, m.rank, m.tensor);
+    };
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (traced(i).meaning.role == "weight") weights.emplace(key(i), i);
+    }
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (traced(i).meaning.role != "update") continue;
+      const auto found = weights.find(key(i));
+      if (found == weights.end()) continue;
+      const formats::StreamedTensor& update = *counted[i];
+      const formats::StreamedTensor& weight = *counted[found->second];
+      if (update.tensor.format != formats::fp32 || weight.tensor.format != formats::fp32 ||
+          update.tensor.shape != weight.tensor.shape)
+        continue;
+      TracedUpdate noted{traced(i).meaning.tensor,
+                         traced(i).meaning.step,
+                         traced(found->second).statistics.squares,
+                         traced(i).statistics.squares,
+                         {}};
+      noted.effect = effect_of(where, weight, update);
+      results_.updates.push_back(std::move(noted));
+    }
+  }
+
+  experiments::UpdateEffect effect_of(const std::string& where,
+                                      const formats::StreamedTensor& weight,
+                                      const formats::StreamedTensor& update) const {
+    std::vector<formats::Format> kept;
+    for (std::size_t f = 0; f < results_.questions.formats.size(); ++f)
+      kept.push_back(results_.questions.storings[results_.questions.storing(f, 0)].to);
+    const formats::Tensor weights = formats::whole_tensor(where, weight);
+    experiments::UpdateEffect effect = experiments::update_effect({}, {}, kept);
+    update.read([&](std::span<const std::byte> bytes, std::size_t first) {
+      if (interruption_.asked_for()) throw Interrupted{};
+      effect.add(
+          experiments::update_effect(weights.bytes.subspan(4 * first, bytes.size()), bytes, kept));
+    });
+    return effect;
+  }
+
   void count(const std::string& file, const formats::StreamedTensor& stream, const Sidecar& sidecar,
              const std::function<void(std::size_t)>& progress) {
     const formats::Tensor& tensor = stream.tensor;
