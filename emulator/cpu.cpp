@@ -61,6 +61,7 @@ Features detect() {
   const Registers more = cpuid(7, 1);
   found.fma = bit(basic.ecx, 12) && bit(basic.ecx, 28) && saves(0x6);
   found.avx2_kernels = found.fma && bit(basic.ecx, 29) && bit(extended.ebx, 5);
+  found.avx_vnni = found.avx2_kernels && bit(more.eax, 4);
   if (saves(0xE6) && bit(extended.ebx, 16)) {  // AVX512F and its registers
     const bool byte_and_word = bit(extended.ebx, 30) && bit(extended.ecx, 1);
     const bool counts = bit(extended.ecx, 12) && bit(extended.ecx, 14);

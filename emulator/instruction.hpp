@@ -168,6 +168,13 @@ struct MatrixInstruction {
   Toolkit toolkit{};
 };
 
+/// The format of what a step with that result format reads from a source of the row.
+constexpr Format source_format(const MatrixInstruction& row, Source source, const Format& result) {
+  if (source == Source::c) return row.c;
+  if (source == Source::positive_zero || source == Source::negative_zero) return result;
+  return row.steps.list[static_cast<std::size_t>(source)].result;
+}
+
 /// Elements of K that A stores: all of them, or the nonzeros of a sparse instruction.
 constexpr int stored_k(const MatrixInstruction& row, int k) {
   return row.sparsity.group_elements == 0

@@ -4,14 +4,12 @@
 
 #include "emulator/batch.hpp"
 #include "emulator/instruction.hpp"
+#include "emulator/kernels/width.hpp"
 #include "emulator/matrix_product.hpp"
 
 // Products of rows that are one chain of fused multiply-adds in FP64 or FP32 (DMMA, AMD's FP64 and
 // FP32, the x86 FMA, the TPU row) by the FMA instructions of x86.
 namespace guardbit::emulator::chain_gemm {
-
-/// Which instructions: the widest the CPU has, or those of 256 bits only.
-enum class Width { widest, bits_256 };
 
 /// Can this CPU multiply by the row?
 bool accepts(const MatrixInstruction& row, Width width = Width::widest);

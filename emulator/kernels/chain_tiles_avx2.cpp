@@ -1,3 +1,4 @@
+#include "emulator/cpu.hpp"
 #include "emulator/kernels/chain_tiles.hpp"
 
 #if defined(__x86_64__)
@@ -63,24 +64,16 @@ struct Singles256 {
 
 namespace guardbit::emulator {
 
-namespace {
-
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
-
-}  // namespace
-
 const ChainTiles* double_chains_avx2() {
   static constexpr ChainTiles tiles = {Doubles256::rows, Doubles256::vectors * 4,
                                        chain<Doubles256, false>, chain<Doubles256, true>};
-  return has_avx2() ? &tiles : nullptr;
+  return cpu::features().avx2_kernels ? &tiles : nullptr;
 }
 
 const ChainTiles* single_chains_avx2() {
   static constexpr ChainTiles tiles = {Singles256::rows, Singles256::vectors * 8,
                                        chain<Singles256, false>, chain<Singles256, true>};
-  return has_avx2() ? &tiles : nullptr;
+  return cpu::features().avx2_kernels ? &tiles : nullptr;
 }
 
 }  // namespace guardbit::emulator

@@ -1,3 +1,4 @@
+#include "emulator/cpu.hpp"
 #include "emulator/kernels/chain_tiles.hpp"
 
 #if defined(__x86_64__)
@@ -62,13 +63,13 @@ namespace guardbit::emulator {
 const ChainTiles* double_chains_avx512() {
   static constexpr ChainTiles tiles = {Doubles512::rows, Doubles512::vectors * 8,
                                        chain<Doubles512, false>, chain<Doubles512, true>};
-  return __builtin_cpu_supports("avx512f") != 0 ? &tiles : nullptr;
+  return cpu::features().avx512_kernels ? &tiles : nullptr;
 }
 
 const ChainTiles* single_chains_avx512() {
   static constexpr ChainTiles tiles = {Singles512::rows, Singles512::vectors * 16,
                                        chain<Singles512, false>, chain<Singles512, true>};
-  return __builtin_cpu_supports("avx512f") != 0 ? &tiles : nullptr;
+  return cpu::features().avx512_kernels ? &tiles : nullptr;
 }
 
 }  // namespace guardbit::emulator

@@ -65,15 +65,6 @@ const Decoder& decoder_for(const Step& step, const Format& stored) {
 
 }  // namespace
 
-Format addend_format(const MatrixInstruction& row, const Step& step) {
-  switch (step.addend) {
-    case Source::c: return row.c;
-    case Source::positive_zero:
-    case Source::negative_zero: return step.result;
-    default: return row.steps.list[static_cast<std::size_t>(step.addend)].result;
-  }
-}
-
 Layout layout_of(const MatrixInstruction& row, int stored) {
   Layout layout;
   for (const Step& step : row.steps) {
@@ -86,7 +77,7 @@ Layout layout_of(const MatrixInstruction& row, int stored) {
       }
       const std::size_t length = std::max<std::size_t>(
           1, std::min(static_cast<std::size_t>(step.spec.terms), selected.size()));
-      segment.addend = AccumulatorFormat(addend_format(row, step), step.spec);
+      segment.addend = AccumulatorFormat(source_format(row, step.addend, step.result), step.spec);
       segment.result = AccumulatorFormat(step.result, step.spec);
       segment.begin = layout.order.size();
       segment.blocks = (selected.size() + length - 1) / length;

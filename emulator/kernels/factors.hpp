@@ -53,9 +53,6 @@ struct Layout {
   const Step* first_dot = nullptr;
 };
 
-/// The format in which a step's addend arrives.
-Format addend_format(const MatrixInstruction& row, const Step& step);
-
 /// The order in which a row of `stored` elements is laid out.
 Layout layout_of(const MatrixInstruction& row, int stored);
 

@@ -4,14 +4,12 @@
 
 #include "emulator/batch.hpp"
 #include "emulator/instruction.hpp"
+#include "emulator/kernels/width.hpp"
 #include "emulator/matrix_product.hpp"
 
 // Products of integer rows (bytes, nibbles and single bits into 32 bits, wrapping or saturating,
 // dense or sparse) by the dot-product instructions of x86.
 namespace guardbit::emulator::integer_gemm {
-
-/// Which instructions: the widest the CPU has, or those of 256 bits only.
-enum class Width { widest, bits_256 };
 
 /// Can this CPU multiply by the row?
 bool accepts(const MatrixInstruction& row, Width width = Width::widest);

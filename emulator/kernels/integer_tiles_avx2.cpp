@@ -1,7 +1,7 @@
+#include "emulator/cpu.hpp"
 #include "emulator/kernels/integer_tiles.hpp"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #pragma GCC push_options
 #pragma GCC target("avx2")
@@ -73,16 +73,6 @@ struct Bytes256 : Words256 {
 
 namespace guardbit::emulator {
 
-namespace {
-
-/// GCC 12 has no name for it in __builtin_cpu_supports (Intel SDM, CPUID.(7,1):EAX[4]).
-bool has_avx_vnni() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1U) != 0;
-}
-
-}  // namespace
-
 const IntegerTiles* integer_tiles_avx2() {
   static constexpr IntegerTiles tiles = {
       Words256::rows,
@@ -91,8 +81,7 @@ const IntegerTiles* integer_tiles_avx2() {
       {add_products<Words256>, add_products<Words256>},
       {add_products_saturating<Words256>, add_products_saturating<Words256>},
       add_up<Words256>};
-  static const bool there = __builtin_cpu_supports("avx2") != 0;
-  return there ? &tiles : nullptr;
+  return cpu::features().avx2_kernels ? &tiles : nullptr;
 }
 
 const IntegerTiles* integer_tiles_avxvnni() {
@@ -105,8 +94,7 @@ const IntegerTiles* integer_tiles_avxvnni() {
       {with_vnni::add_products_saturating<Bytes256<false>>,
        with_vnni::add_products_saturating<Bytes256<true>>},
       with_vnni::add_up<Bytes256<false>>};
-  static const bool there = integer_tiles_avx2() != nullptr && has_avx_vnni();
-  return there ? &tiles : nullptr;
+  return cpu::features().avx_vnni ? &tiles : nullptr;
 }
 
 }  // namespace guardbit::emulator

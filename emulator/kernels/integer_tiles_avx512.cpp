@@ -1,3 +1,4 @@
+#include "emulator/cpu.hpp"
 #include "emulator/kernels/integer_tiles.hpp"
 
 #if defined(__x86_64__)
@@ -55,10 +56,8 @@ const IntegerTiles* integer_tiles_avx512() {
       {add_products<Bytes512<false>>, add_products<Bytes512<true>>},
       {add_products_saturating<Bytes512<false>>, add_products_saturating<Bytes512<true>>},
       add_up<Bytes512<false>>};
-  static const bool there =
-      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
-  return there ? &tiles : nullptr;
+  const cpu::Features& cpu = cpu::features();
+  return cpu.avx512_kernels && cpu.avx512_vnni ? &tiles : nullptr;
 }
 
 }  // namespace guardbit::emulator

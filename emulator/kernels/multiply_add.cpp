@@ -21,10 +21,7 @@ void portable(Real a, const Real* b, Real* sum, std::int64_t n) {
 [[gnu::target("avx2,fma")]] void on_x86(double a, const double* b, double* sum, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] = __builtin_fma(a, b[j], sum[j]);
 }
-bool is_usable() {
-  static const bool usable = cpu::features().fma && __builtin_cpu_supports("avx2");
-  return usable;
-}
+bool is_usable() { return cpu::features().avx2_kernels; }
 
 #else
 

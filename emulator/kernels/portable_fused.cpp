@@ -193,8 +193,9 @@ bool is_fused_row(const MatrixInstruction& row) {
     return s.operation == Operation::dot;
   });
   return std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
-    return step.operation != Operation::dot || (step.widened == first_dot->widened &&
-                                                is_fused_step(row, step, addend_format(row, step)));
+    return step.operation != Operation::dot ||
+           (step.widened == first_dot->widened &&
+            is_fused_step(row, step, source_format(row, step.addend, step.result)));
   });
 }
 

@@ -76,12 +76,6 @@ FusedAccumulator fused_accumulator(const Format& f, const AccumulatorSpec& spec)
           x.last_biased};
 }
 
-Format source_format(const MatrixInstruction& row, Source source, const Format& result) {
-  if (source == Source::c) return row.c;
-  return static_cast<int>(source) < 0 ? result
-                                      : row.steps.list[static_cast<std::size_t>(source)].result;
-}
-
 FusedStep::Kind scalar_kind(const MatrixInstruction& row, const Step& step) {
   using enum FusedStep::Kind;
   const AccumulatorSpec& spec = step.spec;

@@ -50,7 +50,7 @@ emulator::MatrixProduct product_of(const MatrixInstruction& row, std::int64_t m,
 }  // namespace
 
 TEST_CASE("every pair of codes of every pair of integer types multiplies exactly") {
-  using emulator::integer_gemm::Width;
+  using emulator::Width;
   std::vector<std::pair<Format, Format>> seen;
   for (const MatrixInstruction& row : emulator::catalogue()) {
     if (!emulator::integer_gemm::accepts(row) || row.sparsity.group_elements != 0) continue;
@@ -108,7 +108,7 @@ TEST_CASE("a chain of saturating additions within the bound is the exact sum") {
 }
 
 TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by the first event") {
-  using emulator::chain_gemm::Width;
+  using emulator::Width;
   // Two NaNs that differ, one of them signalling, infinities, zero and numbers.
   const std::array<std::uint64_t, 7> codes = {
       0x7FF8000000000123, 0xFFF0000000000045, 0x7FF0000000000000, 0xFFF0000000000000, 0,

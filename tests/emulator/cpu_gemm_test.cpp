@@ -21,6 +21,7 @@ namespace {
 
 using emulator::MatrixInstruction;
 using emulator::MatrixProduct;
+using emulator::Width;
 
 /// How a matrix lies in memory.
 enum class Layout { rows, columns, every_third };
@@ -135,7 +136,8 @@ int mismatches(const MatrixInstruction& row, const Operands& x, const Multiply& 
 }
 
 /// Rows that differ in anything the kernels look at.
-std::vector<MatrixInstruction> distinct_rows(bool (*accepts)(const MatrixInstruction&)) {
+std::vector<MatrixInstruction> distinct_rows(
+    const std::function<bool(const MatrixInstruction&)>& accepts) {
   std::vector<MatrixInstruction> rows;
   for (const MatrixInstruction& row : emulator::catalogue()) {
     if (!accepts(row)) continue;
@@ -151,39 +153,30 @@ std::vector<MatrixInstruction> distinct_rows(bool (*accepts)(const MatrixInstruc
 
 struct Implementation {
   const char* name;
-  bool (*accepts)(const MatrixInstruction&);
+  std::function<bool(const MatrixInstruction&)> accepts;
   Multiply multiply;
 };
 
-template <class Width>
-std::vector<Implementation> implementations(bool (*widest)(const MatrixInstruction&),
-                                            bool (*narrow)(const MatrixInstruction&),
+std::vector<Implementation> implementations(bool (*accepts)(const MatrixInstruction&, Width),
                                             void (*multiply)(const MatrixInstruction&,
                                                              const MatrixProduct&, int, Width)) {
-  return {
-      {"widest", widest,
-       [=](const MatrixInstruction& row, const MatrixProduct& x, int threads) {
-         multiply(row, x, threads, Width::widest);
-       }},
-      {"256 bits", narrow, [=](const MatrixInstruction& row, const MatrixProduct& x, int threads) {
-         multiply(row, x, threads, Width::bits_256);
-       }}};
+  std::vector<Implementation> result;
+  for (const auto& [name, width] :
+       {std::pair{"widest", Width::widest}, std::pair{"256 bits", Width::bits_256}}) {
+    result.push_back({name, [=](const MatrixInstruction& row) { return accepts(row, width); },
+                      [=](const MatrixInstruction& row, const MatrixProduct& x, int threads) {
+                        multiply(row, x, threads, width);
+                      }});
+  }
+  return result;
 }
 
 std::vector<Implementation> integer_implementations() {
-  namespace gemm = emulator::integer_gemm;
-  return implementations<gemm::Width>(
-      [](const MatrixInstruction& row) { return gemm::accepts(row); },
-      [](const MatrixInstruction& row) { return gemm::accepts(row, gemm::Width::bits_256); },
-      gemm::multiply);
+  return implementations(emulator::integer_gemm::accepts, emulator::integer_gemm::multiply);
 }
 
 std::vector<Implementation> chain_implementations() {
-  namespace gemm = emulator::chain_gemm;
-  return implementations<gemm::Width>(
-      [](const MatrixInstruction& row) { return gemm::accepts(row); },
-      [](const MatrixInstruction& row) { return gemm::accepts(row, gemm::Width::bits_256); },
-      gemm::multiply);
+  return implementations(emulator::chain_gemm::accepts, emulator::chain_gemm::multiply);
 }
 
 /// The bytes of a stored matrix that belong to no element.

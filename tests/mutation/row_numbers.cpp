@@ -30,11 +30,6 @@ Format kept_format(const Step& step) {
   return f;
 }
 
-const Format& source_format(const MatrixInstruction& row, Source source, const Format& own) {
-  if (source == Source::c) return row.c;
-  return static_cast<int>(source) < 0 ? own : step_of(row, static_cast<int>(source)).result;
-}
-
 int source_unit(const MatrixInstruction& row, Source source) {
   if (source == Source::c) return unit_of(row.c);
   const int index = static_cast<int>(source);
@@ -49,7 +44,7 @@ int sum_unit(const MatrixInstruction& row, int index) {
   if (step.operation == Operation::add) return std::min(addend, source_unit(row, step.other));
   if (step.spec.summation == Summation::fused && addend != never) {
     // A nonzero addend sets a grid no finer than this, and is cut to it.
-    const Format& f = source_format(row, step.addend, step.result);
+    const Format f = source_format(row, step.addend, step.result);
     addend = std::max(addend, formats::min_exponent(f) - step.spec.kept_fraction_bits);
   }
   return std::min(addend, product_unit(row));
@@ -60,7 +55,7 @@ bool never_cuts(const MatrixInstruction& row, int index, int kept) {
   const int products = highest_product(row);
   const int addend_unit = source_unit(row, step.addend);
   const bool zero_addend = addend_unit == never;
-  const Format& f = source_format(row, step.addend, step.result);
+  const Format f = source_format(row, step.addend, step.result);
   const int largest = zero_addend ? products : std::max(products, formats::max_exponent(f));
   if (largest - kept > product_unit(row)) return false;
   return zero_addend || (kept >= f.fraction_bits && products - kept <= addend_unit);

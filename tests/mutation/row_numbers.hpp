@@ -29,9 +29,6 @@ int highest_product(const MatrixInstruction& row);
 /// The step's result format with the fraction bits that it keeps.
 Format kept_format(const Step& step);
 
-/// The format in which a source comes; a constant comes in the step's own.
-const Format& source_format(const MatrixInstruction& row, Source source, const Format& own);
-
 int source_unit(const MatrixInstruction& row, Source source);
 
 /// The exact sum of a step, before its rounding, is a multiple of 2^this.

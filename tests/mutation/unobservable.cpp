@@ -226,7 +226,7 @@ std::string about_subnormal_operands(const Case& x) {
   if (addition && only_sign && sources(zero_is_positive)) {
     return "the other operand is never -0, so the sign of this zero is lost";
   }
-  const Format& from = source_format(x.row, x.before.addend, x.before.result);
+  const Format from = source_format(x.row, x.before.addend, x.before.result);
   if (!addition && x.after.spec.input == Subnormals::daz_ftz &&
       unit_of(x.before.result) - 1 > formats::min_exponent(from)) {
     return "the conversion rounds subnormal numbers to zeros of their sign";
