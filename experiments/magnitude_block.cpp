@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
+#include "emulator/cpu.hpp"
 #include "formats/first_word.hpp"
 #include "formats/storage.hpp"
 
@@ -111,15 +113,6 @@ struct Vector64 {
   using Bytes [[gnu::vector_size(64)]] = std::uint8_t;
 };
 
-using Fill = void(MagnitudeBlock&, const std::byte*, const FractionCuts&);
-using Count = bool(ExponentCounts&, const std::byte*);
-
-/// The functions of one instruction set; `fill` by the number of cuts.
-struct BlockFunctions {
-  std::array<Fill*, ranks> fill;
-  Count* count;
-};
-
 template <std::size_t used>
 void fill_portable(MagnitudeBlock& block, const std::byte* words, const FractionCuts& cuts) {
   fill<used>(block, words, cuts);
@@ -130,7 +123,7 @@ bool count_portable(ExponentCounts& counts, const std::byte* words) {
 
 template <std::size_t... used>
 BlockFunctions portable(std::index_sequence<used...>) {
-  return {{fill_portable<used>...}, count_portable};
+  return {"portable", {fill_portable<used>...}, count_portable};
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -153,34 +146,31 @@ __attribute__((target("avx2"))) bool count_avx2(ExponentCounts& counts, const st
 }
 
 template <std::size_t... used>
-BlockFunctions widest(std::index_sequence<used...> all) {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return {{fill_avx512<used>...}, count_avx512};
-  if (__builtin_cpu_supports("avx2")) return {{fill_avx2<used>...}, count_avx2};
-  return portable(all);
+std::vector<BlockFunctions> available(std::index_sequence<used...> all) {
+  std::vector<BlockFunctions> found;
+  const emulator::cpu::Features& cpu = emulator::cpu::features();
+  if (cpu.avx512_kernels) found.push_back({"avx512", {fill_avx512<used>...}, count_avx512});
+  if (cpu.avx2_kernels) found.push_back({"avx2", {fill_avx2<used>...}, count_avx2});
+  found.push_back(portable(all));
+  return found;
 }
 #else
 template <std::size_t... used>
-BlockFunctions widest(std::index_sequence<used...> all) {
-  return portable(all);
+std::vector<BlockFunctions> available(std::index_sequence<used...> all) {
+  return {portable(all)};
 }
 #endif
 
-const BlockFunctions& functions() {
-  static const BlockFunctions chosen = widest(std::make_index_sequence<ranks>());
-  return chosen;
-}
-
 }  // namespace
 
-void fill_block(MagnitudeBlock& block, const std::byte* words, const FractionCuts& cuts) {
-  const auto used = std::find(cuts.begin(), cuts.end(), ~std::uint32_t{0}) - cuts.begin();
-  functions().fill[static_cast<std::size_t>(used)](block, words, cuts);
+std::span<const BlockFunctions> block_functions() {
+  static const std::vector<BlockFunctions> found = available(std::make_index_sequence<ranks>());
+  return found;
 }
 
-bool count_block(ExponentCounts& counts, const std::byte* words) {
-  return functions().count(counts, words);
+std::size_t number_of_cuts(const FractionCuts& cuts) {
+  return static_cast<std::size_t>(std::find(cuts.begin(), cuts.end(), ~std::uint32_t{0}) -
+                                  cuts.begin());
 }
 
 }  // namespace guardbit::experiments

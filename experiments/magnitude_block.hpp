@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace guardbit::experiments {
 
@@ -30,9 +32,6 @@ struct MagnitudeBlock {
   bool has_subnormal, has_nonfinite;
 };
 
-/// Fills a whole block from words at any address.
-void fill_block(MagnitudeBlock& block, const std::byte* words, const FractionCuts& cuts);
-
 /// Numbers by biased exponent, zeros at 0. Each lane holds a part of the counts.
 inline constexpr std::size_t lanes_of_counts = 8;
 struct ExponentCounts {
@@ -41,8 +40,21 @@ struct ExponentCounts {
   std::uint32_t least_less_one = ~std::uint32_t{0};  ///< of numbers other than zero
 };
 
-/// Counts a whole block of words at any address: at most 2^32 elements before a lane is full. A
-/// block with a subnormal number, an infinity or a NaN is not counted, and false.
-bool count_block(ExponentCounts& counts, const std::byte* words);
+/// What is done to blocks, compiled for one instruction set. Words may lie at any address.
+struct BlockFunctions {
+  using Fill = void(MagnitudeBlock&, const std::byte* words, const FractionCuts&);
+  using Count = bool(ExponentCounts&, const std::byte* words);
+
+  std::string_view instruction_set;
+  std::array<Fill*, ranks> fill;  ///< by the number of cuts
+  /// Counts a block: at most 2^32 elements before a lane is full. A block with a subnormal number,
+  /// an infinity or a NaN is not counted, and false.
+  Count* count;
+};
+
+/// Those that this CPU runs, the widest vectors first, the portable ones last.
+std::span<const BlockFunctions> block_functions();
+
+std::size_t number_of_cuts(const FractionCuts& cuts);
 
 }  // namespace guardbit::experiments

@@ -117,8 +117,9 @@ void count_fp32(const MagnitudeCells& cells, const Slots& places, const std::byt
   SlotSums sums;
   MagnitudeBlock block;
   std::size_t at = begin;
+  const auto fill = block_functions().front().fill[number_of_cuts(places.cuts)];
   for (; at + block_length <= end; at += block_length) {
-    fill_block(block, words + at * 4, places.cuts);
+    fill(block, words + at * 4, places.cuts);
     note_nonfinite(block, at, counts);
     if (block.has_subnormal || block.has_nonfinite) {
       for (const std::uint32_t magnitude : block.magnitudes) add_one(cells, magnitude, 1, counts);
@@ -163,6 +164,7 @@ void add_counts(const MagnitudeCells& cells, const ExponentCounts& found, Magnit
 void count_binades(const MagnitudeCells& cells, const std::byte* words, std::size_t begin,
                    std::size_t end, MagnitudeCounts& counts) {
   ExponentCounts found;
+  const auto count_block = block_functions().front().count;
   for (std::size_t at = begin; at < end; at += block_length) {
     if (at + block_length <= end && count_block(found, words + at * 4)) continue;
     for (std::size_t i = at; i < std::min(end, at + block_length); ++i) {
