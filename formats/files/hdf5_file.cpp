@@ -253,8 +253,10 @@ std::map<std::string, std::string> numbers_of_root(const OpenFile& open) {
         h5.read_attribute(attribute.get(), h5.native_double, &number) < 0)
       continue;
     const bool whole = number >= 0 && number < 0x1p53 && number == std::floor(number);
-    numbers[name] =
-        whole ? std::to_string(static_cast<std::uint64_t>(number)) : nlohmann::json(number).dump();
+    if (whole) numbers[name] = std::to_string(static_cast<std::uint64_t>(number));
+    // A step is whole.
+    if (!whole && std::string_view(name) == "loss_scale")
+      numbers[name] = nlohmann::json(number).dump();
   }
   return numbers;
 }

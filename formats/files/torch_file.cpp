@@ -135,6 +135,8 @@ class TensorFinder {
     if (depth > deepest || visits_left_ == 0)
       throw Error(where_, "containers within containers without end");
     --visits_left_;
+    constexpr std::size_t longest_name = 4096;
+    if (name.size() > longest_name) refuse(name, "its name is longer than 4096 bytes");
     const auto below = [&](const std::string& part) {
       return name.empty() ? part : name + "." + part;
     };
@@ -152,29 +154,30 @@ class TensorFinder {
         visit(item, below(part), depth + 1);
       }
     } else if (value.kind == PickleKind::call) {
-      call(value.text, value, 0, name);
+      call(value.text, value, name);
     }
   }
 
   void note(const std::string& key, const PickleValue& value) {
     if (key != "step" && key != "rank" && key != "loss_scale") return;
-    if (value.kind == PickleKind::integer) metadata[key] = std::to_string(value.integer);
-    if (value.kind == PickleKind::real) metadata[key] = nlohmann::json(value.real).dump();
+    if (value.kind == PickleKind::integer && value.integer >= 0)
+      metadata[key] = std::to_string(value.integer);
+    if (value.kind == PickleKind::real && key == "loss_scale")
+      metadata[key] = nlohmann::json(value.real).dump();
   }
 
-  /// `arguments.items` from `first` on are those of the function.
-  void call(std::string_view function, const PickleValue& arguments, std::size_t first,
-            const std::string& name) {
+  /// The items of `arguments` are those of the function.
+  void call(std::string_view function, const PickleValue& arguments, const std::string& name) {
     const auto argument = [&](std::size_t i) -> const PickleValue& {
-      if (first + i >= arguments.items.size()) refuse(name, "an argument is missing");
-      return pickle_.item(arguments, first + i);
+      if (i >= arguments.items.size()) refuse(name, "an argument is missing");
+      return pickle_.item(arguments, i);
     };
     if (function == parameter || function == parameter_with_state) {
       const PickleValue& data = argument(0);
       if (data.kind != PickleKind::call || data.text == parameter ||
           data.text == parameter_with_state || data.text == of_type)
         refuse(name, "a parameter without its tensor");
-      call(data.text, data, 0, name);
+      call(data.text, data, name);
     } else if (function == of_type) {
       const PickleValue& rebuild = argument(0);
       const PickleValue& type = argument(1);
@@ -184,7 +187,7 @@ class TensorFinder {
       if (rebuild.kind != PickleKind::global || inner.kind != PickleKind::tuple ||
           rebuild.text == of_type)
         refuse(name, "a tensor that cannot be followed");
-      call(rebuild.text, inner, 0, name);
+      call(rebuild.text, inner, name);
     } else if (function == tensor_v2 || function == "torch._utils._rebuild_tensor") {
       add(name, argument(0), argument(1), argument(2), argument(3), nullptr);
     } else if (function == tensor_v3) {

@@ -78,18 +78,17 @@ ZipArchive::ZipArchive(const MappedFile& file, std::string_view kind)
     : where_(printable(file.path)), file_(file), archive_(opened(where_, file.bytes, kind)) {
   const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
   Budget left = {file.bytes.size(), largest_unpacked(file.bytes.size())};
-  std::set<std::string_view> names;
   entries_.reserve(static_cast<std::size_t>(count));
   for (zip_int64_t i = 0; i < count; ++i) {
     entries_.push_back(checked_entry(where_, archive_.get(), static_cast<zip_uint64_t>(i), left));
-    if (!names.insert(entries_.back().name).second)
+    if (!by_name_.emplace(entries_.back().name, entries_.size() - 1).second)
       throw Error(entries_.back().place, "the name appears twice");
   }
 }
 
 const ZipEntry* ZipArchive::find(std::string_view name) const {
-  const auto found = std::ranges::find(entries_, name, &ZipEntry::name);
-  return found == entries_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
 std::string_view ZipArchive::comment(const ZipEntry& entry) const {

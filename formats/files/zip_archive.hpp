@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +47,7 @@ class ZipArchive {
   MappedFile file_;
   std::unique_ptr<zip, Discard> archive_;
   std::vector<ZipEntry> entries_;
+  std::map<std::string_view, std::size_t> by_name_;
 };
 
 /// Unpacks an entry from its begin on. One thread at a time for all readers of an archive.

@@ -163,6 +163,8 @@ TEST_CASE("torch.save: pickles that grow without end are refused") {
   CHECK(contains(message("]q\x01h\x01"
                          "a"),
                  "without end"));  // holds itself
+  const std::string long_key = text(std::string(5000, 'k'));
+  CHECK(contains(message(dict({long_key, list({"N"})})), "longer than 4096 bytes"));
   CHECK(contains(message(std::string(100, ']') + std::string(99, 'a')), "without end"));
   CHECK(contains(message(std::string((std::size_t{1} << 22) + 1, ')')), "more than 2^22 values"));
 }
