@@ -19,10 +19,9 @@ using formats::uint128;
 namespace {
 
 constexpr std::size_t grain = std::size_t{1} << 18;
-constexpr std::size_t lanes = 4;  // neighbours that fall into one slot do not wait for each other
+constexpr std::size_t lanes = 8;  // neighbours that fall into one slot do not wait for each other
 // A lane sees at most grain / lanes = 2^16 elements before it is emptied: 2^16 significands of 24
 // bits stay below 2^40, 2^16 squares of them below 2^64.
-constexpr int count_shift = 40;
 static_assert(grain / lanes <= std::size_t{1} << 16 && grain % (block_length * lanes) == 0);
 
 std::uint64_t significand_of(const Format& word, std::uint64_t magnitude) {
@@ -81,18 +80,13 @@ struct Slots {
 
 /// What the elements of one range add to the slots, as (count << count_shift) + sum and squares.
 struct SlotSums {
-  std::vector<std::array<std::uint64_t, lanes>> count_and_sum, squares;
-  SlotSums() : count_and_sum(slots), squares(slots) {}
+  std::vector<std::array<SlotTerm, lanes>> sums;
+  SlotSums() : sums(slots) {}
 
   void add(const MagnitudeBlock& block) {
     for (std::size_t i = 0; i < block_length; i += lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const std::uint64_t significand =
-            (block.magnitudes[i + lane] & 0x7FFFFFU) | std::uint64_t{0x800000};
-        const std::uint32_t slot = block.slots[i + lane];
-        count_and_sum[slot][lane] += (std::uint64_t{1} << count_shift) + significand;
-        squares[slot][lane] += significand * significand;
-      }
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        sums[block.slots[i + lane]][lane] += block.terms[i + lane];
     }
   }
 
@@ -100,12 +94,12 @@ struct SlotSums {
     for (std::size_t slot = 0; slot < slots; ++slot) {
       const std::size_t cell = places.cell[slot];
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const std::uint64_t packed = count_and_sum[slot][lane];
+        const std::uint64_t packed = sums[slot][lane][0];
         if (packed == 0) continue;
         counts.count[cell] += packed >> count_shift;
         if (cell < cells.first_nonzero() || cell >= cells.infinity()) continue;
         counts.sum[cell].add(packed & formats::low_bits(count_shift));
-        counts.squares[cell].add(squares[slot][lane]);
+        counts.squares[cell].add(sums[slot][lane][1]);
       }
     }
   }
@@ -123,8 +117,9 @@ void count_fp32(const MagnitudeCells& cells, const Slots& places, const std::byt
   SlotSums sums;
   MagnitudeBlock block;
   std::size_t at = begin;
+  const auto fill = block_functions().front().fill[number_of_cuts(places.cuts)];
   for (; at + block_length <= end; at += block_length) {
-    fill_block(block, words + at * 4, places.cuts);
+    fill(block, words + at * 4, places.cuts);
     note_nonfinite(block, at, counts);
     if (block.has_subnormal || block.has_nonfinite) {
       for (const std::uint32_t magnitude : block.magnitudes) add_one(cells, magnitude, 1, counts);
@@ -142,6 +137,44 @@ void count_fp32(const MagnitudeCells& cells, const Slots& places, const std::byt
     if (magnitude >= 0x7F800000U && !counts.first_nonfinite) counts.first_nonfinite = at;
     add_one(cells, magnitude, 1, counts);
   }
+}
+
+/// Whether each biased exponent's normal numbers, and zero, are one cell.
+bool are_binades(const MagnitudeCells& cells) {
+  if (cells.word() != formats::fp32) return false;
+  const std::uint64_t normal = min_normal_code(formats::fp32);
+  return std::all_of(cells.starts().begin(), cells.starts().end(), [&](std::uint64_t start) {
+    return start < normal || start % normal == 0 || start > infinity_code(formats::fp32);
+  });
+}
+
+void add_counts(const MagnitudeCells& cells, const ExponentCounts& found, MagnitudeCounts& counts) {
+  for (std::uint64_t exponent = 0; exponent < 256; ++exponent) {
+    std::uint64_t times = 0;
+    for (const auto& lane : found.lanes) times += lane[exponent];
+    counts.count[cells.cell_of(exponent << 23)] += times;
+    counts.elements += times;
+  }
+  counts.largest = std::max<std::uint64_t>(counts.largest, found.largest);
+  if (found.least_less_one != ~std::uint32_t{0})
+    counts.least = std::min<std::uint64_t>(counts.least, found.least_less_one + 1U);
+}
+
+/// Without sums, where the cells are binades.
+void count_binades(const MagnitudeCells& cells, const std::byte* words, std::size_t begin,
+                   std::size_t end, MagnitudeCounts& counts) {
+  ExponentCounts found;
+  const auto count_block = block_functions().front().count;
+  for (std::size_t at = begin; at < end; at += block_length) {
+    if (at + block_length <= end && count_block(found, words + at * 4)) continue;
+    for (std::size_t i = at; i < std::min(end, at + block_length); ++i) {
+      const std::uint32_t magnitude =
+          formats::load_word<std::uint32_t>(words + i * 4) & 0x7FFFFFFFU;
+      if (magnitude >= 0x7F800000U && !counts.first_nonfinite) counts.first_nonfinite = i;
+      add_one(cells, magnitude, 1, counts);
+    }
+  }
+  add_counts(cells, found, counts);
 }
 
 std::uint64_t magnitude_of(const MagnitudeCells& cells, std::uint64_t code) {
@@ -205,8 +238,8 @@ std::uint64_t MagnitudeCounts::between(std::size_t first, std::size_t last) cons
 }
 
 MagnitudeCounts count_magnitudes(const MagnitudeCells& cells, const formats::Tensor& tensor,
-                                 int threads,
-                                 const std::function<void(std::size_t done)>& progress) {
+                                 int threads, const std::function<void(std::size_t done)>& progress,
+                                 Sums sums) {
   assert(tensor.format == cells.from());
   const std::optional<Slots> places =
       tensor.format == formats::fp32 ? Slots::of(cells) : std::nullopt;
@@ -215,12 +248,18 @@ MagnitudeCounts count_magnitudes(const MagnitudeCells& cells, const formats::Ten
   std::mutex mutex;
   formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
     MagnitudeCounts part(cells.size());
-    if (places) {
+    if (sums == Sums::none && tensor.format == formats::fp32 && are_binades(cells)) {
+      count_binades(cells, tensor.bytes.data(), begin, end, part);
+    } else if (places) {
       count_fp32(cells, *places, tensor.bytes.data(), begin, end, part);
     } else if (bits(tensor.format) <= 16 && end - begin > std::size_t{1} << 12) {
       count_codes(cells, tensor, begin, end, part);
     } else {
       count_one_by_one(cells, tensor, begin, end, part);
+    }
+    if (sums == Sums::none) {
+      std::fill(part.sum.begin(), part.sum.end(), Sum192());
+      std::fill(part.squares.begin(), part.squares.end(), Sum192());
     }
     const std::lock_guard lock(mutex);
     all.add(part);

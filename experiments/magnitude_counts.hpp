@@ -34,11 +34,16 @@ struct MagnitudeCounts {
   friend bool operator==(const MagnitudeCounts&, const MagnitudeCounts&) = default;
 };
 
+/// Whether sums are wanted: without them, binades alone are counted several times faster.
+enum class Sums : std::uint8_t { none, exact };
+
 /// One pass over a tensor of the cells' format. threads 0: all. `progress`, if any, is called with
 /// elements done, now and then, from any thread, one at a time; what it throws ends the pass.
+/// Without sums `sum` and `squares` are zero.
 MagnitudeCounts count_magnitudes(const MagnitudeCells& cells, const formats::Tensor& tensor,
                                  int threads = 0,
-                                 const std::function<void(std::size_t done)>& progress = {});
+                                 const std::function<void(std::size_t done)>& progress = {},
+                                 Sums sums = Sums::exact);
 
 /// The same, one element after the other: what the tests compare with.
 MagnitudeCounts count_magnitudes_one_by_one(const MagnitudeCells& cells,

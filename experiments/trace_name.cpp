@@ -24,6 +24,8 @@ constexpr std::array role_words = {
     RoleWord{"activation", "act"},       RoleWord{"weight", "weight"},
     RoleWord{"bias", "weight"},          RoleWord{"param", "weight"},
     RoleWord{"update", "update"},        RoleWord{"delta", "update"},
+    RoleWord{"grads", "wgrad"},          RoleWord{"gradients", "wgrad"},
+    RoleWord{"updates", "update"},
 };
 
 /// The number of `prefix`, at most one _ or -, and digits alone.
@@ -38,6 +40,17 @@ std::optional<std::uint64_t> numbered(std::string_view part,
     if (error == std::errc{} && end == digits.data() + digits.size()) return number;
   }
   return std::nullopt;
+}
+
+/// `grads.fc1.weight`: gradients and updates are called after their parameters. Layers have names
+/// such as `act`, so that other roles are not looked for in front.
+void take_leading_role(TraceName& parsed) {
+  const std::size_t end = parsed.tensor.find_first_of("./");
+  if (end == std::string::npos) return;
+  const auto role = role_of(std::string_view(parsed.tensor).substr(0, end));
+  if (!role || (*role != "wgrad" && *role != "update")) return;
+  parsed.role = *role;
+  parsed.tensor.erase(0, end + 1);
 }
 
 }  // namespace
@@ -80,6 +93,7 @@ TraceName parse_trace_name(std::string_view name) {
     before = name[end];
     at = end + 1;
   }
+  if (parsed.role.empty() || parsed.role == "weight") take_leading_role(parsed);
   return parsed;
 }
 

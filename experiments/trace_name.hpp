@@ -19,12 +19,14 @@ struct TraceName {
 /// Reads `step0100.2.weight.grad`, `s200.7.gout`, `rank_0/iter_5/fc1.act` and the like: parts
 /// between dots and slashes. A part of `step`, `s`, `iter` or `iteration` and digits is the step,
 /// one of `rank` or `r` and digits the rank (the first of each, single letters in front only); the
-/// last part may be a role. What is left is the tensor.
+/// last part may be a role. Where it is none, or only says what a parameter is called (`weight`,
+/// `bias`), the first part may: `grads.fc1.weight`. What is left is the tensor.
 TraceName parse_trace_name(std::string_view name);
 
-/// The role that a word stands for: `grad`, `wgrad`, `weight_grad`: wgrad; `gout`, `ograd`,
-/// `agrad`, `dgrad`, `grad_out`, `grad_output`: grad_out; `gin`, `igrad`, `grad_in`, `grad_input`:
-/// grad_in; `act`, `activation`: act; `weight`, `bias`, `param`: weight; `update`, `delta`: update.
+/// The role that a word stands for: `grad`, `grads`, `gradients`, `wgrad`, `weight_grad`: wgrad;
+/// `gout`, `ograd`, `agrad`, `dgrad`, `grad_out`, `grad_output`: grad_out; `gin`, `igrad`,
+/// `grad_in`, `grad_input`: grad_in; `act`, `activation`: act; `weight`, `bias`, `param`: weight;
+/// `update`, `updates`, `delta`: update.
 std::optional<std::string_view> role_of(std::string_view word);
 
 }  // namespace guardbit::experiments

@@ -10,7 +10,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("WORD,...");
   list("--kind", options.kinds, "Only these kinds of benchmarks")
       ->type_name("KIND,...")
-      ->check(CLI::IsMember({"gemm", "convert", "replay", "memory"}));
+      ->check(CLI::IsMember({"gemm", "convert", "replay", "memory", "trace"}));
   list("--size", options.sizes, "M = N = K of the matrix products")
       ->type_name("N,...")
       ->check(CLI::Range(1, 65536));

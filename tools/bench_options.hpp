@@ -9,7 +9,7 @@ namespace guardbit::tools {
 /// What `guardbit bench` is asked for. Empty lists and zeros mean the defaults of the set.
 struct BenchOptions {
   std::vector<std::string> only;     ///< a benchmark's name must hold one of them
-  std::vector<std::string> kinds;    ///< gemm, convert, replay, memory
+  std::vector<std::string> kinds;    ///< gemm, convert, replay, memory, trace
   std::vector<std::string> engines;  ///< names of engines
   std::vector<std::string> data;     ///< families of operands
   std::vector<int> sizes;            ///< M = N = K of products

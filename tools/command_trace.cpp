@@ -1,6 +1,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "experiments/magnitude_counts.hpp"
@@ -32,6 +34,7 @@ struct Options {
   double tolerance = 1e-3;
   int threads = 0;
   bool exact_product = false;
+  bool histogram = false;
   bool keep_going = false;
   bool json = false;
   bool csv = false;
@@ -67,35 +70,110 @@ class Pass {
   void operator()(const std::string& file) {
     formats::FormatOverrides overrides;
     if (!options_.from.empty()) overrides.any = require_element_format(options_.from, "--from");
-    const formats::TensorFile content = formats::read_tensors(file, overrides);
+    const formats::TensorStreams content = formats::open_tensors(file, overrides);
+    for (const auto& [name, why] : content.left_out)
+      results_.skipped.emplace_back(file + ": " + name, why);
     std::size_t total = 0;
-    for (const formats::Tensor& tensor : content.tensors)
-      total += static_cast<std::size_t>(formats::element_count(tensor.shape));
+    for (const formats::StreamedTensor& stream : content.tensors)
+      total += static_cast<std::size_t>(formats::element_count(stream.tensor.shape));
     ProgressLine progress(formats::printable(file), total);
     const Sidecar sidecar(file, content.metadata);
+    const std::size_t first_traced = results_.tensors.size();
+    std::vector<const formats::StreamedTensor*> counted;
     std::size_t before = 0;
-    for (const formats::Tensor& tensor : content.tensors) {
+    for (const formats::StreamedTensor& stream : content.tensors) {
+      const formats::Tensor& tensor = stream.tensor;
       if (tensor.format.encoding != formats::Encoding::floating) {
         results_.skipped.emplace_back(
             file + ": " + tensor.name,
             formats::name_of(tensor.format) + " is not a floating-point format");
       } else {
-        count(file, tensor, sidecar, [&](std::size_t done) {
-          if (interruption_.asked_for()) throw Interrupted{};
-          progress.update(before + done);
-        });
+        try {
+          count(file, stream, sidecar, [&](std::size_t done) {
+            if (interruption_.asked_for()) throw Interrupted{};
+            progress.update(before + done);
+          });
+          counted.push_back(&stream);
+        } catch (const formats::Error& error) {
+          if (!options_.keep_going) throw;
+          results_.skipped.emplace_back(file + ": " + tensor.name, error.what());
+        }
       }
       before += static_cast<std::size_t>(formats::element_count(tensor.shape));
     }
+    if (results_.sums) note_updates(formats::printable(file), first_traced, counted);
   }
 
  private:
-  void count(const std::string& file, const formats::Tensor& tensor, const Sidecar& sidecar,
+  /// Weights and updates of one step, tensor and rank in a file: what the updates do.
+  void note_updates(const std::string& where, std::size_t first_traced,
+                    const std::vector<const formats::StreamedTensor*>& counted) {
+    const auto traced = [&](std::size_t i) -> const TracedTensor& {
+      return results_.tensors[first_traced + i];
+    };
+    using Key = std::tuple<std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::string>;
+    std::map<Key, std::size_t> weights;
+    const auto key = [&](std::size_t i) {
+      const experiments::TraceName& m = traced(i).meaning;
+      return Key(m.step, m.rank, m.tensor);
+    };
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (traced(i).meaning.role == "weight") weights.emplace(key(i), i);
+    }
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (traced(i).meaning.role != "update") continue;
+      const auto found = weights.find(key(i));
+      if (found == weights.end()) continue;
+      const formats::StreamedTensor& update = *counted[i];
+      const formats::StreamedTensor& weight = *counted[found->second];
+      if (update.tensor.format != formats::fp32 || weight.tensor.format != formats::fp32 ||
+          update.tensor.shape != weight.tensor.shape)
+        continue;
+      TracedUpdate noted{traced(i).meaning.tensor,
+                         traced(i).meaning.step,
+                         traced(found->second).statistics.squares,
+                         traced(i).statistics.squares,
+                         {}};
+      noted.effect = effect_of(where, weight, update);
+      results_.updates.push_back(std::move(noted));
+    }
+  }
+
+  experiments::UpdateEffect effect_of(const std::string& where,
+                                      const formats::StreamedTensor& weight,
+                                      const formats::StreamedTensor& update) const {
+    std::vector<formats::Format> kept;
+    for (std::size_t f = 0; f < results_.questions.formats.size(); ++f)
+      kept.push_back(results_.questions.storings[results_.questions.storing(f, 0)].to);
+    const formats::Tensor weights = formats::whole_tensor(where, weight);
+    experiments::UpdateEffect effect = experiments::update_effect({}, {}, kept);
+    update.read([&](std::span<const std::byte> bytes, std::size_t first) {
+      if (interruption_.asked_for()) throw Interrupted{};
+      effect.add(
+          experiments::update_effect(weights.bytes.subspan(4 * first, bytes.size()), bytes, kept));
+    });
+    return effect;
+  }
+
+  void count(const std::string& file, const formats::StreamedTensor& stream, const Sidecar& sidecar,
              const std::function<void(std::size_t)>& progress) {
+    const formats::Tensor& tensor = stream.tensor;
     const experiments::MagnitudeCells& cells = cells_(tensor.format);
-    const experiments::MagnitudeCounts counts =
-        experiments::count_magnitudes(cells, tensor, options_.threads, progress);
+    experiments::MagnitudeCounts counts(cells.size());
     TracedTensor traced;
+    stream.read([&](std::span<const std::byte> bytes, std::size_t first) {
+      const formats::Tensor window = formats::window_of(tensor, bytes, first);
+      experiments::MagnitudeCounts part = experiments::count_magnitudes(
+          cells, window, options_.threads, [&](std::size_t done) { progress(first + done); },
+          results_.sums ? experiments::Sums::exact : experiments::Sums::none);
+      if (part.first_nonfinite && !counts.first_nonfinite) {
+        const std::uint64_t code = formats::load_code(
+            bytes, tensor.format, tensor.packing, static_cast<std::size_t>(*part.first_nonfinite));
+        traced.first_is_nan = formats::decode(tensor.format, code).kind == formats::Kind::nan;
+      }
+      if (part.first_nonfinite) *part.first_nonfinite += first;
+      counts.add(part);
+    });
     traced.file = file;
     traced.name = tensor.name;
     traced.format = formats::name_of(tensor.format);
@@ -105,12 +183,6 @@ class Pass {
     traced.statistics =
         experiments::statistics_of(cells, counts, results_.questions.storings.size());
     traced.first_nonfinite = counts.first_nonfinite;
-    if (counts.first_nonfinite) {
-      const std::uint64_t code =
-          formats::load_code(tensor.bytes, tensor.format, tensor.packing,
-                             static_cast<std::size_t>(*counts.first_nonfinite));
-      traced.first_is_nan = formats::decode(tensor.format, code).kind == formats::Kind::nan;
-    }
     results_.tensors.push_back(std::move(traced));
   }
 
@@ -124,9 +196,14 @@ int run(const Options& options) {
   if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
   if (!(options.tolerance >= 0 && options.tolerance <= 1))
     throw formats::Error("--tolerance", "not a share", "0 to 1");
+  if (options.histogram && (options.csv || !options.report.empty()))
+    throw formats::Error("--histogram", "not together with --csv or --report");
   TraceResults results;
-  results.questions =
-      trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+  if (!options.histogram) {
+    results.questions =
+        trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+  }
+  results.sums = !options.histogram;
   results.policy = options.policy;
   results.exact_product = options.exact_product;
   results.tolerance = options.tolerance;
@@ -172,9 +249,10 @@ void add_trace(CLI::App& app, int& status) {
       app.add_subcommand("trace", "What formats and loss scales would lose of recorded gradients");
   const auto options = std::make_shared<Options>();
   command
-      ->add_option("FILE", options->words,
-                   ".safetensors, .npy and .npz files, folders or patterns of them; or the word "
-                   "merge and what --json printed of the parts of a trace")
+      ->add_option(
+          "FILE", options->words,
+          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word "
+          "merge and what --json printed of the parts of a trace")
       ->type_name("FILE")
       ->required();
   command
@@ -199,6 +277,8 @@ void add_trace(CLI::App& app, int& status) {
       ->add_option("--tolerance", options->tolerance,
                    "Share of underflow that a safe scale may have (default 0.001)")
       ->type_name("SHARE");
+  command->add_flag("--histogram", options->histogram,
+                    "Only zeros, binades, infinities and NaNs: no formats, no sums, in less time");
   command->add_option("--threads", options->threads, "Threads (default: all processors)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));

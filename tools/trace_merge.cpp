@@ -33,8 +33,10 @@ TraceStatistics statistics_of(const json& object, const TraceQuestions& question
   s.nans = object.at("nans");
   s.amax = optional_of<double>(object.at("amax"));
   s.amin_nonzero = optional_of<double>(object.at("amin_nonzero"));
-  read_sum(s.sum, object.at("exact_sum_abs"));
-  read_sum(s.squares, object.at("exact_sum_squares"));
+  if (!questions.formats.empty()) {
+    read_sum(s.sum, object.at("exact_sum_abs"));
+    read_sum(s.squares, object.at("exact_sum_squares"));
+  }
   for (const auto& [binade, count] : object.at("binades").items())
     s.binades[std::stoi(binade)] = count;
   for (const std::string& name : questions.formats) {
@@ -83,16 +85,33 @@ std::string formats_text(const std::vector<std::string>& names) {
   return text;
 }
 
+TracedUpdate update_of(const json& object, const TraceQuestions& questions) {
+  TracedUpdate update;
+  update.tensor = object.at("tensor");
+  update.step = optional_of<std::uint64_t>(object.at("step"));
+  update.effect.changes = object.at("changes");
+  for (const std::string& name : questions.formats)
+    update.effect.stale.push_back(object.at("stale").at(name));
+  read_sum(update.weight_squares, object.at("exact_weight_squares"));
+  read_sum(update.update_squares, object.at("exact_update_squares"));
+  return update;
+}
+
 TraceResults results_of(const json& document) {
   TraceResults results;
   results.policy = document.at("policy");
   results.exact_product = document.at("scale_exact");
   results.tolerance = document.at("tolerance");
-  results.questions =
-      trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
-                      results.policy, results.exact_product);
+  results.sums = !document.at("formats").empty();
+  if (results.sums) {
+    results.questions =
+        trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
+                        results.policy, results.exact_product);
+  }
   for (const json& tensor : document.at("tensors"))
     results.tensors.push_back(tensor_of(tensor, results.questions));
+  for (const json& update : document.at("updates"))
+    results.updates.push_back(update_of(update, results.questions));
   for (const json& skipped : document.at("skipped"))
     results.skipped.emplace_back(skipped.at("name"), skipped.at("reason"));
   return results;
@@ -123,18 +142,27 @@ void add(TracedTensor& whole, const TracedTensor& part) {
   if (whole.loss_scale != part.loss_scale) whole.loss_scale.reset();
 }
 
+void add(TracedUpdate& whole, const TracedUpdate& part) {
+  whole.weight_squares.add(part.weight_squares);
+  whole.update_squares.add(part.update_squares);
+  whole.effect.add(part.effect);
+}
+
 }  // namespace
 
 TraceResults merged_results(const std::vector<std::string>& files) {
   if (files.empty()) throw formats::Error("trace merge", "no files");
   TraceResults merged;
-  std::map<std::pair<std::optional<std::uint64_t>, std::string>, TracedTensor> by_name;
+  using Key = std::pair<std::optional<std::uint64_t>, std::string>;
+  std::map<Key, TracedTensor> by_name;
+  std::map<Key, TracedUpdate> updates;
   bool first = true;
   for (const std::string& file : files) {
     TraceResults part = read_results(file);
     if (first) {
       merged = part;
       merged.tensors.clear();
+      merged.updates.clear();
       merged.skipped.clear();
     } else if (part.questions.formats != merged.questions.formats ||
                part.questions.storings != merged.questions.storings ||
@@ -148,9 +176,14 @@ TraceResults merged_results(const std::vector<std::string>& files) {
       const auto [at, is_new] = by_name.try_emplace({tensor.meaning.step, tensor.name}, tensor);
       if (!is_new) add(at->second, tensor);
     }
+    for (TracedUpdate& update : part.updates) {
+      const auto [at, is_new] = updates.try_emplace({update.step, update.tensor}, update);
+      if (!is_new) add(at->second, update);
+    }
     merged.skipped.insert(merged.skipped.end(), part.skipped.begin(), part.skipped.end());
   }
   for (auto& [key, tensor] : by_name) merged.tensors.push_back(std::move(tensor));
+  for (auto& [key, update] : updates) merged.updates.push_back(std::move(update));
   std::sort(merged.skipped.begin(), merged.skipped.end());
   return merged;
 }

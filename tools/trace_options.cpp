@@ -11,6 +11,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/converters.hpp"
 #include "formats/error.hpp"
+#include "formats/files/array_file.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
 #include "tools/format_facts.hpp"
@@ -59,17 +60,13 @@ formats::Overflow overflow_of(const std::string& policy, const formats::Format& 
   return row->overflow;
 }
 
-bool is_trace(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
-  return extension == ".safetensors" || extension == ".npy" || extension == ".npz";
-}
-
 std::vector<std::string> files_below(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   for (auto at = std::filesystem::recursive_directory_iterator(folder, error);
        !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
-    if (is_trace(at->path()) && at->is_regular_file(error)) files.push_back(at->path().string());
+    if (formats::has_tensor_extension(at->path().string()) && at->is_regular_file(error))
+      files.push_back(at->path().string());
   }
   if (error) throw formats::Error(formats::printable(folder), error.message());
   std::sort(files.begin(), files.end());
@@ -135,7 +132,8 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words) {
     if (std::filesystem::is_directory(word, error)) {
       some = files_below(word);
       if (some.empty())
-        throw formats::Error(formats::printable(word), "no .safetensors, .npy or .npz file below");
+        throw formats::Error(formats::printable(word), "no file of tensors below",
+                             formats::tensor_extensions());
     } else if (!std::filesystem::exists(word, error) &&
                word.find_first_of("*?[") != std::string::npos) {
       some = matches_of(word);

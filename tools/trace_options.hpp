@@ -27,8 +27,8 @@ std::vector<int> parse_scales(const std::string& text);
 TraceQuestions trace_questions(const std::string& formats, const std::string& scales,
                                const std::string& policy, bool exact_product);
 
-/// The files that the words name: themselves, the .safetensors, .npy and .npz files below a folder
-/// in the order of their names, or those that a pattern matches. Throws Error where there are none.
+/// The files that the words name: themselves, the files of tensors below a folder in the order of
+/// their names, or those that a pattern matches. Throws Error where there are none.
 std::vector<std::string> trace_files(const std::vector<std::string>& words);
 
 }  // namespace guardbit::tools

@@ -1,5 +1,6 @@
 #include "tools/trace_results.hpp"
 
+#include <cmath>
 #include <ostream>
 
 #include "formats/catalogue.hpp"
@@ -72,11 +73,12 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   object["nans"] = statistics.nans;
   object["amax"] = or_null(statistics.amax);
   object["amin_nonzero"] = or_null(statistics.amin_nonzero);
-  for (const auto& [key, sum] :
-       {std::pair("sum_abs", &statistics.sum), std::pair("sum_squares", &statistics.squares)})
-    object[key] = sum->nearest();
-  object["exact_sum_abs"] = statistics.sum.text();
-  object["exact_sum_squares"] = statistics.squares.text();
+  if (results.sums) {
+    object["sum_abs"] = statistics.sum.nearest();
+    object["sum_squares"] = statistics.squares.nearest();
+    object["exact_sum_abs"] = statistics.sum.text();
+    object["exact_sum_squares"] = statistics.squares.text();
+  }
   object["percentiles_log2"] = {{"1", or_null(statistics.percentile(0.01))},
                                 {"10", or_null(statistics.percentile(0.1))},
                                 {"50", or_null(statistics.percentile(0.5))},
@@ -85,6 +87,7 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   ordered_json binades = ordered_json::object();
   for (const auto& [binade, count] : statistics.binades) binades[std::to_string(binade)] = count;
   object["binades"] = std::move(binades);
+  if (results.questions.formats.empty()) return;
   object["formats"] = formats_to_json(results, statistics);
   const auto format = recommended_format(results, statistics);
   object["recommended_format"] =
@@ -107,6 +110,46 @@ ordered_json to_json(const TraceResults& results, const TracedTensor& tensor) {
   object["first_nonfinite_is"] =
       tensor.first_nonfinite ? ordered_json(tensor.first_is_nan ? "nan" : "inf") : nullptr;
   return object;
+}
+
+/// How the roles fare from step to step: one list per quantity, in the order of `steps`.
+ordered_json trends_to_json(const TraceResults& results) {
+  const TraceQuestions& questions = results.questions;
+  ordered_json roles = ordered_json::object();
+  for (const auto& [role, steps] : by_role_and_step(results)) {
+    if (steps.size() < 2) continue;
+    ordered_json& trend = roles[role.empty() ? "other" : role];
+    for (const auto& [step, s] : steps) {
+      trend["steps"].push_back(step);
+      trend["amax"].push_back(or_null(s.amax));
+      trend["amin_nonzero"].push_back(or_null(s.amin_nonzero));
+      trend["median_log2"].push_back(or_null(s.percentile(0.5)));
+      trend["zeros"].push_back(s.zeros);
+      for (std::size_t f = 0; f < questions.formats.size(); ++f) {
+        ordered_json& format = trend["formats"][questions.formats[f]];
+        format["underflow"].push_back(s.outcomes[questions.storing(f, 0)].underflow);
+        format["recommended"].push_back(or_null(window_of(results, f, s).recommended));
+      }
+    }
+  }
+  return roles;
+}
+
+ordered_json updates_to_json(const TraceResults& results) {
+  ordered_json all = ordered_json::array();
+  for (const TracedUpdate& update : results.updates) {
+    ordered_json object = {{"tensor", update.tensor},
+                           {"step", or_null(update.step)},
+                           {"ratio", or_null(update.ratio())},
+                           {"changes", update.effect.changes},
+                           {"stale", ordered_json::object()},
+                           {"exact_weight_squares", update.weight_squares.text()},
+                           {"exact_update_squares", update.update_squares.text()}};
+    for (std::size_t f = 0; f < results.questions.formats.size(); ++f)
+      object["stale"][results.questions.formats[f]] = update.effect.stale[f];
+    all.push_back(std::move(object));
+  }
+  return all;
 }
 
 /// A field of a CSV file (RFC 4180).
@@ -155,6 +198,21 @@ std::map<std::string, TraceStatistics> by_role(const TraceResults& results) {
   return roles;
 }
 
+std::map<std::string, std::map<std::uint64_t, TraceStatistics>> by_role_and_step(
+    const TraceResults& results) {
+  std::map<std::string, std::map<std::uint64_t, TraceStatistics>> roles;
+  for (const TracedTensor& tensor : results.tensors) {
+    if (tensor.meaning.step)
+      roles[tensor.meaning.role][*tensor.meaning.step].add(tensor.statistics);
+  }
+  return roles;
+}
+
+std::optional<double> TracedUpdate::ratio() const {
+  if (weight_squares.is_zero()) return std::nullopt;
+  return std::sqrt(update_squares.nearest() / weight_squares.nearest());
+}
+
 const TracedTensor* first_nonfinite(const TraceResults& results) {
   const TracedTensor* first = nullptr;
   for (const TracedTensor& tensor : results.tensors) {
@@ -181,6 +239,8 @@ ordered_json to_json(const TraceResults& results) {
   for (const auto& [role, statistics] : by_role(results))
     add_statistics(document["roles"][role], results, statistics);
   add_statistics(document["total"], results, total_of(results));
+  document["trends"] = trends_to_json(results);
+  document["updates"] = updates_to_json(results);
   const TracedTensor* first = first_nonfinite(results);
   document["first_nonfinite"] = nullptr;
   if (first != nullptr) {

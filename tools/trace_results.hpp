@@ -10,6 +10,7 @@
 
 #include "experiments/trace_name.hpp"
 #include "experiments/trace_statistics.hpp"
+#include "experiments/update_effect.hpp"
 #include "tools/trace_options.hpp"
 
 namespace guardbit::tools {
@@ -26,12 +27,26 @@ struct TracedTensor {
   bool first_is_nan = false;
 };
 
+/// What the updates of a tensor at a step do to its weights.
+struct TracedUpdate {
+  std::string tensor;
+  std::optional<std::uint64_t> step;
+  experiments::ExactSum weight_squares{experiments::lowest_square};
+  experiments::ExactSum update_squares{experiments::lowest_square};
+  experiments::UpdateEffect effect;  ///< for the formats of the questions
+
+  /// Of the root mean squares; nothing where there are no weights but zeros.
+  std::optional<double> ratio() const;
+};
+
 struct TraceResults {
   TraceQuestions questions;
   std::string policy;
   bool exact_product = false;
   double tolerance = 0;
+  bool sums = true;  ///< whether sums of magnitudes and squares were taken
   std::vector<TracedTensor> tensors;
+  std::vector<TracedUpdate> updates;
   std::vector<std::pair<std::string, std::string>> skipped;  ///< what and why
 };
 
@@ -46,6 +61,9 @@ std::optional<std::size_t> recommended_format(const TraceResults& results,
 /// Statistics of all tensors, and of those of each role.
 experiments::TraceStatistics total_of(const TraceResults& results);
 std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& results);
+/// The same of each step of each role.
+std::map<std::string, std::map<std::uint64_t, experiments::TraceStatistics>> by_role_and_step(
+    const TraceResults& results);
 
 /// The first tensor with a NaN or an infinity by step, then by order of the files; null for none.
 const TracedTensor* first_nonfinite(const TraceResults& results);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <ostream>
 
 #include "tools/terminal.hpp"
@@ -55,6 +56,25 @@ std::string plot(const TraceStatistics& statistics, const Range& range) {
   return text;
 }
 
+/// Values from left to right, each as high as it lies between the least and the largest.
+std::string curve(const std::vector<double>& values) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  std::string text;
+  const std::size_t step = (values.size() + plot_columns - 1) / plot_columns;
+  for (std::size_t i = 0; i < values.size(); i += step) {
+    const double share = most > least ? (values[i] - least) / (most - least) : 0;
+    text +=
+        std::isnan(values[i]) ? " " : heights[1 + static_cast<std::size_t>(std::lround(7 * share))];
+  }
+  return text;
+}
+
 std::string log2_text(const std::optional<double>& magnitude) {
   if (!magnitude || *magnitude == 0) return "-";
   std::array<char, 32> text{};
@@ -83,14 +103,96 @@ std::string loss_text(const TraceResults& results, std::size_t format,
   return s == 0 ? at(0) : at(0) + " → " + at(s) + " @" + scale_text(scales[s]);
 }
 
+/// The scales that are safe, by role and for all.
+void print_windows(std::ostream& out, const TraceResults& results,
+                   const std::map<std::string, TraceStatistics>& roles,
+                   const TraceStatistics& total) {
+  const TraceQuestions& questions = results.questions;
+  out << "\nsafe scales: nothing overflows, at most "
+      << percent(static_cast<std::uint64_t>(std::llround(results.tolerance * 1e9)), 1000000000)
+      << " underflows\n";
+  Table windows("l" + std::string(questions.formats.size(), 'l') + "l");
+  std::vector<std::string> head = {""};
+  head.insert(head.end(), questions.formats.begin(), questions.formats.end());
+  head.emplace_back("narrowest");
+  windows.add(head);
+  const auto add_window = [&](const std::string& name, const TraceStatistics& s) {
+    std::vector<std::string> row = {paint(name, Colour::bold)};
+    for (std::size_t f = 0; f < questions.formats.size(); ++f)
+      row.push_back(window_text(window_of(results, f, s)));
+    const auto format = recommended_format(results, s);
+    row.push_back(format ? questions.formats[*format] : "none");
+    windows.add(row);
+  };
+  for (const auto& [role, statistics] : roles) add_window(role, statistics);
+  add_window("all", total);
+  windows.print(out);
+}
+
+/// How the largest magnitude and the underflow of each role go from step to step.
+void print_trends(std::ostream& out, const TraceResults& results) {
+  Table table("lrrll");
+  table.add(
+      {"over steps", "first", "last", "log2 max",
+       results.questions.formats[0] + " underflow at " + scale_text(results.questions.scales[0])});
+  bool any = false;
+  for (const auto& [role, steps] : by_role_and_step(results)) {
+    if (steps.size() < 2) continue;
+    any = true;
+    std::vector<double> largest, lost;
+    for (const auto& [step, s] : steps) {
+      largest.push_back(s.amax && *s.amax > 0 ? std::log2(*s.amax) : std::nan(""));
+      lost.push_back(s.nonzero() == 0 ? 0
+                                      : static_cast<double>(s.outcomes[0].underflow) /
+                                            static_cast<double>(s.nonzero()));
+    }
+    const auto& first = *steps.begin();
+    const auto& last = *steps.rbegin();
+    const auto lost_at = [&](const auto& step) {
+      return percent(step.second.outcomes[0].underflow, step.second.nonzero());
+    };
+    table.add(
+        {paint(role.empty() ? "other" : role, Colour::bold), std::to_string(first.first),
+         std::to_string(last.first),
+         log2_text(first.second.amax) + " → " + log2_text(last.second.amax) + "  " + curve(largest),
+         lost_at(first) + " → " + lost_at(last) + "  " + curve(lost)});
+  }
+  if (!any) return;
+  out << '\n';
+  table.print(out);
+}
+
+void print_updates(std::ostream& out, const TraceResults& results) {
+  if (results.updates.empty()) return;
+  out << "\nupdates: root mean square over that of the weights; share that leaves the weight as it "
+         "was\n";
+  Table table("lrr" + std::string(results.questions.formats.size(), 'r'));
+  std::vector<std::string> head = {"tensor", "step", "update/weight"};
+  for (const std::string& format : results.questions.formats) head.push_back("stale " + format);
+  table.add(head);
+  for (const TracedUpdate& update : results.updates) {
+    std::array<char, 32> ratio{};
+    std::snprintf(ratio.data(), ratio.size(), "%.2e", update.ratio().value_or(0));
+    std::vector<std::string> row = {paint(update.tensor, Colour::bold),
+                                    update.step ? std::to_string(*update.step) : "-",
+                                    update.ratio() ? ratio.data() : "-"};
+    for (const std::uint64_t stale : update.effect.stale)
+      row.push_back(percent(stale, update.effect.changes));
+    table.add(row);
+  }
+  table.print(out);
+}
+
 }  // namespace
 
 void print_trace(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
   const TraceStatistics total = total_of(results);
   const Range range(total);
-  out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
-      << " → at the best scale without overflow (policy " << results.policy << ")\n";
+  if (!questions.formats.empty()) {
+    out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
+        << " → at the best scale without overflow (policy " << results.policy << ")\n";
+  }
   std::vector<std::string> head = {
       "tensor",
       "elements",
@@ -122,25 +224,11 @@ void print_trace(std::ostream& out, const TraceResults& results) {
   add("all", total);
   table.print(out);
 
-  out << "\nsafe scales: nothing overflows, at most "
-      << percent(static_cast<std::uint64_t>(std::llround(results.tolerance * 1e9)), 1000000000)
-      << " underflows\n";
-  Table windows("l" + std::string(questions.formats.size(), 'l') + "l");
-  head = {""};
-  head.insert(head.end(), questions.formats.begin(), questions.formats.end());
-  head.emplace_back("narrowest");
-  windows.add(head);
-  const auto add_window = [&](const std::string& name, const TraceStatistics& s) {
-    std::vector<std::string> row = {paint(name, Colour::bold)};
-    for (std::size_t f = 0; f < questions.formats.size(); ++f)
-      row.push_back(window_text(window_of(results, f, s)));
-    const auto format = recommended_format(results, s);
-    row.push_back(format ? questions.formats[*format] : "none");
-    windows.add(row);
-  };
-  for (const auto& [role, statistics] : roles) add_window(role, statistics);
-  add_window("all", total);
-  windows.print(out);
+  if (!questions.formats.empty()) {
+    print_windows(out, results, roles, total);
+    print_trends(out, results);
+    print_updates(out, results);
+  }
 
   if (const TracedTensor* first = first_nonfinite(results)) {
     out << '\n'

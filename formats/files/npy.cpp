@@ -106,6 +106,29 @@ std::size_t npy_data_size(const std::string& where, const NpyHeader& header) {
   return static_cast<std::size_t>(*size);
 }
 
+NpyArray npy_description(const std::string& where, const std::string& name, const NpyHeader& header,
+                         const std::optional<Format>& noted) {
+  Element element = parse_descr(where, header.descr);
+  const int bits_each = container_bits(element.format);
+  std::optional<Format> better = noted;
+  if (!better && !element.known) better = format_in_name(name, bits_each);
+  if (better && container_bits(*better) == bits_each) {
+    element.format = *better;
+    element.known = true;
+  }
+  return {{name, element.format, Packing::container, header.shape, {}, nullptr}, element.known};
+}
+
+bool npy_needs_whole(const NpyHeader& header) {
+  return header.fortran_order && dimensions_above_one(header.shape) > 1;
+}
+
+void npy_to_little_endian(const NpyHeader& header, std::span<std::byte> data) {
+  const Element element = parse_descr("", header.descr);
+  const auto width = static_cast<std::size_t>(container_bits(element.format)) / 8;
+  if (element.big_endian && width > 1) reverse_each(data, width);
+}
+
 NpyArray npy_array(const std::string& where, const std::string& name, const NpyHeader& header,
                    std::span<const std::byte> data, std::shared_ptr<const void> owner,
                    const std::optional<Format>& noted) {
@@ -114,25 +137,20 @@ NpyArray npy_array(const std::string& where, const std::string& name, const NpyH
     throw Error(where, "its shape needs " + std::to_string(size) +
                            " bytes of data, the file holds " + std::to_string(data.size()));
   }
-  Element element = parse_descr(where, header.descr);
-  const int bits_each = container_bits(element.format);
-  const auto width = static_cast<std::size_t>(bits_each) / 8;
-  std::optional<Format> better = noted;
-  if (!better && !element.known) better = format_in_name(name, bits_each);
-  if (better && container_bits(*better) == bits_each) {
-    element.format = *better;
-    element.known = true;
-  }
-  const bool columns_first = header.fortran_order && dimensions_above_one(header.shape) > 1;
-  const bool reversed = element.big_endian && width > 1;
-  Tensor tensor{name, element.format, Packing::container, header.shape, data, std::move(owner)};
-  if (columns_first || reversed) {
+  NpyArray array = npy_description(where, name, header, noted);
+  const auto width = static_cast<std::size_t>(container_bits(array.tensor.format)) / 8;
+  const bool columns_first = npy_needs_whole(header);
+  if (columns_first || (parse_descr(where, header.descr).big_endian && width > 1)) {
     std::vector<std::byte> copy = columns_first ? transposed(data, width, header.shape)
                                                 : std::vector<std::byte>(data.begin(), data.end());
-    if (reversed) reverse_each(copy, width);
-    tensor = owning_tensor(name, element.format, Packing::container, header.shape, std::move(copy));
+    npy_to_little_endian(header, copy);
+    array.tensor =
+        owning_tensor(name, array.tensor.format, Packing::container, header.shape, std::move(copy));
+  } else {
+    array.tensor.bytes = data;
+    array.tensor.owner = std::move(owner);
   }
-  return {std::move(tensor), element.known};
+  return array;
 }
 
 std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides& overrides,

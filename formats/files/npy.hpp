@@ -39,6 +39,14 @@ NpyArray npy_array(const std::string& where, const std::string& name, const NpyH
                    std::span<const std::byte> data, std::shared_ptr<const void> owner,
                    const std::optional<Format>& noted = std::nullopt);
 
+/// The same without its bytes.
+NpyArray npy_description(const std::string& where, const std::string& name, const NpyHeader& header,
+                         const std::optional<Format>& noted);
+/// Whether the first row needs all of the data: it is column by column.
+bool npy_needs_whole(const NpyHeader& header);
+/// Turns whole elements as the file has them into little-endian ones.
+void npy_to_little_endian(const NpyHeader& header, std::span<std::byte> data);
+
 /// Applies the overrides; an Error for an array whose format is still unknown.
 std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides& overrides,
                                  const std::vector<NpyArray>& arrays);

@@ -23,7 +23,7 @@ std::vector<Storing> usual() {
   return all;
 }
 
-enum class Mixture { gradients, subnormals, anything };
+enum class Mixture { gradients, narrow, subnormals, anything };
 
 std::vector<std::uint64_t> codes_of(const formats::Format& format, std::size_t count,
                                     Mixture mixture) {
@@ -35,6 +35,11 @@ std::vector<std::uint64_t> codes_of(const formats::Format& format, std::size_t c
       const std::uint64_t exponent = random() % (std::uint64_t{1} << format.exponent_bits) / 2;
       code &= ~infinity_code(format);
       code |= std::max<std::uint64_t>(exponent, 1) << format.fraction_bits;
+      if (random() % 8 == 0) code = 0;
+    }
+    if (mixture == Mixture::narrow) {
+      code &= ~infinity_code(format);
+      code |= (random() % 10 + 3) << format.fraction_bits;
       if (random() % 8 == 0) code = 0;
     }
     if (mixture == Mixture::subnormals && random() % 4 == 0) code &= ~infinity_code(format);
@@ -66,6 +71,33 @@ TEST_CASE("trace: the pass by blocks and threads counts what the pass one by one
       }
     }
   }
+}
+
+TEST_CASE("trace: without sums the counts are the same, of binades and of other cells") {
+  const auto questions = usual();
+  for (const auto& some : {std::vector<Storing>(), questions}) {
+    const MagnitudeCells cells(formats::fp32, some);
+    for (const std::size_t count : {0U, 1000U, 1024U, 300'001U}) {
+      for (const Mixture mixture : {Mixture::gradients, Mixture::narrow, Mixture::anything}) {
+        const auto tensor = tensor_of(formats::fp32, codes_of(formats::fp32, count, mixture));
+        MagnitudeCounts expected = count_magnitudes_one_by_one(cells, tensor);
+        std::fill(expected.sum.begin(), expected.sum.end(), Sum192());
+        std::fill(expected.squares.begin(), expected.squares.end(), Sum192());
+        CAPTURE(some.size(), count, static_cast<int>(mixture));
+        CHECK(count_magnitudes(cells, tensor, 1, {}, Sums::none) == expected);
+        CHECK(count_magnitudes(cells, tensor, 3, {}, Sums::none) == expected);
+      }
+    }
+  }
+  // More exponents than are compared one by one, in blocks without subnormal numbers.
+  std::vector<std::uint64_t> codes;
+  for (std::uint64_t i = 0; i < 4096; ++i)
+    codes.push_back((i * 37 % 255) << 23 | (i % 255 == 0 ? 0 : i));
+  for (std::uint64_t& code : codes) code = code < 0x800000 ? 0 : code;
+  const MagnitudeCells binades(formats::fp32, {});
+  const auto tensor = tensor_of(formats::fp32, codes);
+  CHECK(count_magnitudes(binades, tensor, 1, {}, Sums::none).count ==
+        count_magnitudes_one_by_one(binades, tensor).count);
 }
 
 TEST_CASE("trace: slots are full at the largest significands without spilling") {

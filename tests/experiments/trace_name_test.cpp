@@ -20,6 +20,13 @@ TEST_CASE("trace: names say step, rank, tensor and role") {
   CHECK(parse_trace_name("fc1") == TraceName{std::nullopt, std::nullopt, "fc1", ""});
   CHECK(parse_trace_name("grad") == TraceName{std::nullopt, std::nullopt, "grad", "wgrad"});
   CHECK(parse_trace_name("") == TraceName{});
+  CHECK(parse_trace_name("grads.fc1.weight") ==
+        TraceName{std::nullopt, std::nullopt, "fc1.weight", "wgrad"});
+  CHECK(parse_trace_name("step3/updates/fc1.0") == TraceName{3, std::nullopt, "fc1.0", "update"});
+  CHECK(parse_trace_name("grad.fc1.act") ==
+        TraceName{std::nullopt, std::nullopt, "grad.fc1", "act"});
+  CHECK(parse_trace_name("act.weight") ==
+        TraceName{std::nullopt, std::nullopt, "act.weight", "weight"});
   // Words that only look like steps.
   CHECK(parse_trace_name("net.s3.r2.gout") ==
         TraceName{std::nullopt, std::nullopt, "net.s3.r2", "grad_out"});

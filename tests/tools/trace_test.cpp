@@ -102,6 +102,24 @@ TEST_CASE("trace: a vector counted by hand") {
     CHECK(trace({file, "--scales", "0:4:4", "--policy", policy})["tensors"][0] == tensor);
 }
 
+TEST_CASE("trace: a histogram counts the same numbers without formats") {
+  const json full = trace({golden});
+  const json brief = trace({golden, "--histogram"});
+  REQUIRE(brief["tensors"].size() == full["tensors"].size());
+  for (std::size_t i = 0; i < full["tensors"].size(); ++i) {
+    for (const char* key : {"name", "elements", "zeros", "subnormals", "infs", "nans", "amax",
+                            "amin_nonzero", "binades", "percentiles_log2"})
+      CHECK(brief["tensors"][i][key] == full["tensors"][i][key]);
+    CHECK_FALSE(brief["tensors"][i].contains("sum_abs"));
+    CHECK_FALSE(brief["tensors"][i].contains("formats"));
+  }
+  CHECK(run_command({"trace", golden, "--histogram"}).out.find("safe") == std::string::npos);
+  CHECK(run_command({"trace", golden, "--histogram", "--csv"}).status == 2);
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("part.json"), brief.dump());
+  CHECK(trace({"merge", folder.path("part.json")})["total"] == brief["total"]);
+}
+
 TEST_CASE("trace: all-NaN, empty and integer tensors are counted or named") {
   const TemporaryFolder folder;
   write_tensors(folder.path("a.npy"), "a", {std::nanf(""), std::nanf("")});
@@ -190,6 +208,46 @@ TEST_CASE("trace: parts merge to what the whole says, in any order") {
   CHECK(run_command({"trace", "merge"}).status == 2);
 }
 
+TEST_CASE("trace: updates beside their weights, and roles from step to step") {
+  const TemporaryFolder folder;
+  const auto vector = [](const std::string& name, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return formats::owning_tensor(name, formats::fp32, formats::Packing::container,
+                                  {static_cast<std::int64_t>(values.size())}, std::move(bytes));
+  };
+  const std::vector tensors = {
+      vector("step1.fc1.weight", {3.0F, -4.0F, 0.0F, 1.0F}),
+      vector("step1.fc1.weight.update", {0x1p-11F, 0.0F, 0x1p-30F, 0x1p-11F}),
+      vector("step1.fc2.weight", {1.0F}), vector("step2.fc1.weight", {6.0F, 8.0F, 0.0F, 0.0F}),
+      vector("step2.fc1.weight.update", {0.0F, 1.0F, 0.0F, 0.0F})};
+  formats::write_tensors(folder.path("x.safetensors"), {}, tensors);
+  const std::vector<std::string> words = {folder.path("x.safetensors"), "--formats", "fp16,bf16",
+                                          "--scales", "0"};
+  const json document = trace(words);
+  REQUIRE(document["updates"].size() == 2);
+  const json& first = document["updates"][0];
+  CHECK(first["tensor"] == "fc1.weight");
+  CHECK(first["step"] == 1);
+  CHECK(first["changes"] == 3);
+  CHECK(first["stale"] == json{{"fp16", 3}, {"bf16", 2}});  // 2^-30 is FP16's zero
+  CHECK(document["updates"][1]["ratio"] == 0.1);
+  CHECK(document["updates"][1]["stale"] == json{{"fp16", 0}, {"bf16", 0}});
+  const json& trend = document["trends"]["weight"];
+  CHECK(trend["steps"] == json{1, 2});
+  CHECK(trend["amax"] == json{4, 8});
+  CHECK(trend["formats"]["fp16"]["recommended"] == json{0, 0});
+  tests::write_text(folder.path("a.json"), document.dump());
+  const json merged = trace({"merge", folder.path("a.json"), folder.path("a.json")});
+  CHECK(merged["updates"][0]["changes"] == 6);
+  CHECK(merged["updates"][1]["ratio"] == 0.1);
+  std::vector<std::string> view = {"trace"};
+  view.insert(view.end(), words.begin(), words.end());
+  const std::string text = run_command(view).out;
+  CHECK(text.find("update/weight") != std::string::npos);
+  CHECK(text.find("over steps") != std::string::npos);
+}
+
 TEST_CASE("trace: a sidecar says what names do not") {
   const TemporaryFolder folder;
   write_tensors(folder.path("step7.rank_2.safetensors"), "fc1", {1.0F});
@@ -220,7 +278,7 @@ TEST_CASE("trace: the report stands by itself and escapes names") {
   std::size_t drawings = 0;
   for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
     ++drawings;
-  CHECK(drawings == 2);
+  CHECK(drawings == 3);
   CHECK(run_command({"trace", golden, "--report", folder.path("no/such.html")}).status == 2);
 }
 

@@ -61,6 +61,7 @@ std::vector<Group> plan(const BenchOptions& options) {
     if (asked("replay")) plan_replays(options, groups);
     if (asked("convert") && !one_row) plan_conversions(options, groups);
     if (asked("memory") && !one_row) plan_memory(options, groups);
+    if (asked("trace") && !one_row) plan_traces(options, groups);
   }
   for (Group& group : groups) group = wanted_part(options, std::move(group));
   std::erase_if(groups, [](const Group& group) { return group.empty(); });

@@ -10,7 +10,7 @@ if(benchmark_FOUND AND Eigen3_FOUND AND TARGET guardbit_emulator)
   target_compile_definitions(guardbit_benchmark PRIVATE GUARDBIT_VERSION="${PROJECT_VERSION}")
   target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
   target_link_libraries(guardbit_benchmark PRIVATE
-    guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
+    guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
   set(eigen_variants baseline)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND eigen_variants avx2 avx512)

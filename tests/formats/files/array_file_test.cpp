@@ -42,8 +42,8 @@ TEST_CASE("the front door names what it does not know") {
     write_text(scratch / name, content);
     return error_of([&] { read_tensors(scratch / name); });
   };
-  CHECK(
-      contains(read("x", "12345678x"), "not a file of tensors (valid: .safetensors, .npy, .npz)"));
+  CHECK(contains(read("x", "12345678x"),
+                 "not a file of tensors (valid: .safetensors, .npy, .npz, .pt, .pth, .h5, .hdf5)"));
   CHECK(contains(read("x", ""), "not a file of tensors"));
   CHECK(contains(read("x.safetensors", ""), "too short"));
   CHECK(contains(read("x.npy", "hello"), "magic bytes"));

@@ -2,8 +2,9 @@
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
 #include "formats/files/safetensors.hpp"
+#include "formats/files/torch_file.hpp"
 #include "tests/catch.hpp"
-#include "tests/formats/files/scratch.hpp"
+#include "tests/formats/files/torch_scratch.hpp"
 
 namespace guardbit::formats {
 namespace {
@@ -77,6 +78,20 @@ TEST_CASE("single-byte mutations of an .npz file") {
     CHECK(refused > rounds / 4);
     CHECK(refused < rounds);
   }
+}
+
+TEST_CASE("single-byte mutations of what torch.save writes") {
+  using namespace pickled;
+  const std::string whole = storage("FloatStorage", "0", 4);
+  const std::string bytes =
+      torch_file(dict({text("step"), number(3), text("a"), tensor(whole, 0, {2, 2}, {2, 1}),
+                       text("b"), list({tensor(whole, 0, {2, 2}, {1, 2})})}),
+                 {{"0", std::string(16, '\1')}});
+  const int refused = refused_mutations(bytes, [](const MappedFile& file) {
+    return whole_tensors(file.path, open_torch(file)).tensors;
+  });
+  CHECK(refused > rounds / 4);
+  CHECK(refused < rounds);
 }
 
 }  // namespace

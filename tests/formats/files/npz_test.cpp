@@ -133,6 +133,14 @@ TEST_CASE("hostile .npz archives are refused with the entry and the reason") {
   }
 }
 
+TEST_CASE("an .npz archive that would unpack to more than its size allows is a bomb") {
+  const std::vector<Tensor> noise = {random_tensor("a", int8, Packing::container, {1 << 21})};
+  const std::string packed = written(noise, ZipMethod::deflated);
+  REQUIRE(message(packed).empty());
+  CHECK(contains(message(with_field(packed, 0, size_at, little_endian(2'000'000'000, 4))),
+                 "would unpack to more than 1 GiB and 256 times the size of the file"));
+}
+
 TEST_CASE("an .npz that cannot be written leaves nothing") {
   const Scratch scratch;
   const auto attempt = [&](const std::vector<Tensor>& tensors) {
