@@ -16,16 +16,6 @@ namespace {
 
 using formats::Error;
 
-/// Accumulator and operand format of a CUDA core's multiply-add.
-Format scalar_format(const GemmUnit& unit, std::string_view where) {
-  if (unit.instruction == "fma.fp32") return formats::fp32;
-  if (unit.instruction == "fma.fp64") return formats::fp64;
-  if (unit.instruction == "fma.fp16") return formats::fp16;
-  if (unit.instruction == "mad.int32") return formats::int32;
-  throw Error(std::string(where), "unknown unit 'simt/" + unit.instruction + "'",
-              "fma.fp32, fma.fp64, fma.fp16, mad.int32");
-}
-
 std::vector<double> values_of(const CodeMatrix& matrix, const Format& format, Rounding rounding) {
   std::vector<double> values(static_cast<std::size_t>(matrix.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -168,6 +158,15 @@ void compress(const MatrixInstruction& row, GemmOperands& x, std::string_view wh
 }
 
 }  // namespace
+
+Format scalar_format(const GemmUnit& unit, std::string_view where) {
+  if (unit.instruction == "fma.fp32") return formats::fp32;
+  if (unit.instruction == "fma.fp64") return formats::fp64;
+  if (unit.instruction == "fma.fp16") return formats::fp16;
+  if (unit.instruction == "mad.int32") return formats::int32;
+  throw Error(std::string(where), "unknown unit 'simt/" + unit.instruction + "'",
+              "fma.fp32, fma.fp64, fma.fp16, mad.int32");
+}
 
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
   if (plan.loads.lanes != 0) {

@@ -15,6 +15,7 @@ void add_run(CLI::App& app, int& status);
 void add_verify(CLI::App& app, int& status);
 void add_gemm(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
+void add_compare(CLI::App& app, int& status);
 void add_probe(CLI::App& app, int& status);
 void add_trace(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
