@@ -190,8 +190,9 @@ std::string Comparer::explain(const FailedArea& x) const {
   if (size == 1 && x.largest_distance <= 4)
     return "a single element " + std::to_string(x.largest_distance) +
            " ulp off, which no plan in the neighbourhood explains";
-  for (const std::string& finding : {another_place(x), left_out_k(x), leftover(x)})
-    if (!finding.empty()) return finding;
+  using Look = std::string (Comparer::*)(const FailedArea&) const;
+  for (const Look look : {&Comparer::another_place, &Comparer::left_out_k, &Comparer::leftover})
+    if (const std::string finding = (this->*look)(x); !finding.empty()) return finding;
   if (size == 1)
     return "a single element off by " + std::to_string(x.largest_distance) +
            " ulp, which no plan in the neighbourhood explains";
