@@ -16,6 +16,7 @@
 #include "tools/gemm_operands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/operand_file.hpp"
+#include "tools/spec_file.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -31,6 +32,7 @@ using formats::Error;
 struct Options {
   std::string d, reference, plan;
   GemmPlaces places;
+  std::vector<std::string> specs;
   std::optional<double> alpha, beta, most_ulps;
   int threads = 0;
   bool exact = false, json = false;
@@ -162,6 +164,7 @@ int compare(const Options& options) {
     throw Error("compare", "needs REF or --exact, one of them");
   const auto start = std::chrono::steady_clock::now();
   const Interruption interruption;
+  load_specs(options.specs);
   Case x = read_case(options);
   set_plan(options, x);
   std::vector<Deviation> deviations = deviations_of(options, x, interruption);
@@ -202,6 +205,7 @@ void add_compare(CLI::App& app, int& status) {
   command->add_option("--beta", options->beta, "Default 1 with --c");
   command->add_option("--plan", options->plan,
                       "How it was computed, as explain prints it: error bounds of that plan");
+  add_spec_option(*command, options->specs);
   command->add_option("--max-ulp", options->most_ulps,
                       "Exit with 1 when an error is larger, or an infinity or NaN is wrong");
   command->add_option("--threads", options->threads, "Threads (default: all)")

@@ -141,7 +141,7 @@ TEST_CASE("probe: what is asked for must be whole") {
     CHECK(is_one_error_line(result.error));
     CHECK(result.error.find(reason) != std::string::npos);
   };
-  refused({"probe"}, "needs --instruction NAME --arch A, or --exec COMMAND");
+  refused({"probe"}, "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
   refused({"probe", "--instruction", "mxu.bf16"}, "--instruction needs --arch");
   refused({"probe", "--exec", "true", "--d", "fp32"}, "--a is needed");
   refused({"probe", "--exec", "true", "--a", "fp33", "--d", "fp32"}, "fp33");
