@@ -216,6 +216,22 @@ class DealtPlans {
     });
   }
 
+  /// Few slices of K, and warps or threads that share each.
+  std::vector<GemmPlan> split_lanes() const {
+    std::vector<std::pair<Partition, Partition>> pairs;
+    for (const Partition& split : splits(k_)) {
+      if (split.parts > 8 || split.tile < 8 || split.division == Division::balanced) continue;
+      for (const Partition& lanes : lane_partitions(k_ / split.parts))
+        if (lanes.parts <= 8 && lanes.division != Division::balanced)
+          pairs.emplace_back(split, lanes);
+    }
+    return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+      plan.split = pair.first;
+      plan.lanes = pair.second;
+      return true;
+    });
+  }
+
   bool narrow() const { return narrow_; }
 
  private:
@@ -307,12 +323,14 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units
   add(likely, deals, dealt.split_residue());
   add(likely, deals, dealt.split_promoted());
   add(likely, deals, dealt.lanes());
-  if (units.size() == 1) return;
-  const std::vector<UnitChoice> others(units.begin() + 1, units.end());
-  Deals again(k);
-  again.insert({});
-  add(others, again, dealt.split());
-  add(others, again, dealt.lanes());
+  if (units.size() > 1) {
+    const std::vector<UnitChoice> others(units.begin() + 1, units.end());
+    Deals again(k);
+    again.insert({});
+    add(others, again, dealt.split());
+    add(others, again, dealt.lanes());
+  }
+  add(likely, deals, dealt.split_lanes());
 }
 
 }  // namespace
@@ -327,6 +345,11 @@ Candidates candidates_for(const GemmCapture& capture) {
                                    capture.convolution->r * capture.convolution->s
                              : capture.problem.k();
   add_stages(capture, units, k, result);
+  for (const UnitChoice& choice : units) {
+    GemmPlan& plan = result.units.emplace_back();
+    plan.unit = choice.unit;
+    plan.input = choice.input;
+  }
   result.walks = walks_for(capture);
   result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent};
   const Format d = capture.d.format;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -23,20 +24,12 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
   return result;
 }
 
-/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
-/// nearest to a tie of D's rounding, so that the last bits of a sum decide.
-std::vector<Output> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
-                                     std::size_t count, int threads) {
-  GemmPlan exact;
-  exact.unit = {"simt", "fma.fp64"};
-  exact.epilogue = epilogue;
-  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
-  exact.epilogue.addition = Epilogue::Addition::fma_product;
-  const CodeMatrix d = execute(exact, problem, threads);
-  const Format& f = epilogue.output;
+/// Indices of the finite values by their distance from a tie of the format's rounding, the nearest
+/// first; at most `count`.
+std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, std::size_t count) {
   std::vector<std::pair<double, std::int64_t>> distances;
-  for (std::int64_t at = 0; at < d.size(); ++at) {
-    const double x = scalar::decoded(formats::fp64, d[at]);
+  for (std::int64_t at = 0; at < values.size(); ++at) {
+    const double x = scalar::decoded(values.format, values[at]);
     if (!std::isfinite(x) || x == 0) continue;
     const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
     const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
@@ -46,10 +39,35 @@ std::vector<Output> critical_outputs(const GemmProblem& problem, const Epilogue&
   count = std::min(count, distances.size());
   std::partial_sort(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count),
                     distances.end());
-  std::vector<Output> outputs;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t at = distances[i].second;
-    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+  std::vector<std::int64_t> indices;
+  for (std::size_t i = 0; i < count; ++i) indices.push_back(distances[i].second);
+  return indices;
+}
+
+/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
+/// nearest to a tie of D's rounding, so that the last bits of a sum decide. Where something is
+/// added, the sum alone may be rounded before: every other one is such a sum's.
+std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
+                                           std::size_t count, int threads) {
+  GemmPlan exact;
+  exact.unit = {"simt", "fma.fp64"};
+  exact.epilogue = epilogue;
+  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
+  exact.epilogue.addition = Epilogue::Addition::fma_product;
+  const std::vector<std::int64_t> results =
+      near_ties(execute(exact, problem, threads), epilogue.output, count);
+  std::vector<std::int64_t> sums;
+  if ((!problem.c.empty() && epilogue.beta != 0) || !problem.bias.empty()) {
+    GemmProblem product = problem;
+    product.c = product.bias = {};
+    exact.epilogue.beta = 0;
+    sums = near_ties(execute(exact, product, threads), epilogue.output, count);
+  }
+  std::vector<std::int64_t> outputs;
+  std::set<std::int64_t> known;
+  for (std::size_t i = 0; i < std::max(results.size(), sums.size()); ++i) {
+    for (const auto* list : {&results, &std::as_const(sums)})
+      if (i < list->size() && known.insert((*list)[i]).second) outputs.push_back((*list)[i]);
   }
   return outputs;
 }
@@ -104,24 +122,32 @@ std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   return entry->second;
 }
 
-std::deque<Lowered> lowered_tasks(const GemmCapture& capture,
-                                  const std::vector<ConvolutionOrder>& walks,
-                                  const Epilogue& epilogue, int threads) {
+Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
+                   const Epilogue& epilogue, int threads) {
   constexpr std::size_t most_critical = 240;
-  const Format& d = capture.d.format;
-  const bool narrow = formats::bits(d) <= 16 && !formats::is_integer(d);
+  const CodeMatrix& d = capture.d;
+  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
   std::vector<Output> critical;
-  std::deque<Lowered> list;
+  Samples samples;
   for (const ConvolutionOrder& walk : walks) {
-    Lowered& x = list.emplace_back();
+    Lowered& x = samples.walks.emplace_back();
     x.walk = walk;
     GemmProblem all = capture.lowered(walk);
-    if (narrow && critical.empty())
-      critical = critical_outputs(all, epilogue, most_critical, threads);
+    if (narrow && critical.empty()) {
+      const auto tenth = static_cast<std::size_t>(d.size() / 10);
+      samples.near_tie.resize(static_cast<std::size_t>(d.size()));
+      std::size_t tied = 0;
+      for (const std::int64_t at :
+           critical_outputs(all, epilogue, std::max(most_critical, tenth), threads)) {
+        if (critical.size() < most_critical)
+          critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+        if (tied++ < tenth) samples.near_tie[static_cast<std::size_t>(at)] = true;
+      }
+    }
     add_samples(capture, all, critical, x.tasks);
-    x.tasks.emplace_back(std::move(all), capture.d);
+    x.tasks.emplace_back(std::move(all), d);
   }
-  return list;
+  return samples;
 }
 
 }  // namespace guardbit::emulator

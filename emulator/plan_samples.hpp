@@ -51,10 +51,16 @@ struct Lowered {
   std::deque<Task> tasks;  ///< more and more outputs, all of them last
 };
 
+struct Samples {
+  std::deque<Lowered> walks;
+  /// Where D is narrower than the sums: the tenth of the outputs nearest to a tie of its rounding.
+  /// Another plan differs in these, and hardly anywhere else.
+  std::vector<bool> near_tie;
+};
+
 /// A capture's problem for each of these walks, with samples that tell plans apart. `epilogue`: a
 /// likely one.
-std::deque<Lowered> lowered_tasks(const GemmCapture& capture,
-                                  const std::vector<ConvolutionOrder>& walks,
-                                  const Epilogue& epilogue, int threads);
+Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
+                   const Epilogue& epilogue, int threads);
 
 }  // namespace guardbit::emulator

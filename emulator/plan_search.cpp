@@ -44,16 +44,20 @@ class Search {
 
  private:
   void run_stages(std::deque<Lowered>& lowered);
+  void run_neighbours(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   void judge_nearest(const std::deque<Lowered>& lowered);
   /// A plan that nearly passes: mismatches on all outputs, and on the last sample before them.
   struct Close {
     PlanResult result;
-    std::int64_t on_sample = 0, sample_size = 1;
-    std::int64_t far = 0;    ///< mismatches of more than 16 codes
-    std::int64_t cells = 0;  ///< squares of 8 x 8 outputs that hold a mismatch
+    std::int64_t on_sample = 0;
+    std::int64_t far = 0;       ///< mismatches of more than 16 codes
+    std::int64_t off_ties = 0;  ///< mismatches that are not near ties of D's rounding
+    std::int64_t cells = 0;     ///< squares of 8 x 8 outputs that hold a mismatch
   };
   bool is_nearly_explained() const;
+  void describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+                           Close& close) const;
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
@@ -63,6 +67,7 @@ class Search {
   const GemmCapture& capture_;
   const SearchOptions& options_;
   Candidates candidates_;
+  Samples samples_;
   SearchResult result_;
   std::vector<PlanResult> nearest_;  ///< on the sample
   std::vector<Close> close_;
@@ -158,8 +163,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
 
 /// Is there a plan that fails in so few places that the result is damaged rather than another
 /// plan's? Another plan's sums differ all over, damage is where it is. Where D is narrow, another
-/// plan fails in few places, too, but in those that the sample picks as critical; damage does not
-/// choose them.
+/// plan fails in few places, too, but next to ties of its rounding; damage does not choose them.
 bool Search::is_nearly_explained() const {
   if (close_.empty()) return false;
   const Close& x = close_.front();
@@ -167,16 +171,7 @@ bool Search::is_nearly_explained() const {
   const std::int64_t mismatches = x.result.mismatches;
   const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
   if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
-  const bool narrow = formats::bits(d.format) <= 16;
-  return !narrow || x.far * 2 > mismatches ||
-         x.on_sample * d.size() * 2 <= 3 * mismatches * x.sample_size;
-}
-
-std::int64_t far_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
-  std::int64_t count = 0;
-  for (std::int64_t at = 0; at < recorded.size(); ++at)
-    count += code_distance(recorded.format, recorded[at], computed[at]).value_or(0) > 16 ? 1 : 0;
-  return count;
+  return samples_.near_tie.empty() || std::max(x.far, x.off_ties) * 2 > mismatches;
 }
 
 /// Squares of 8 x 8 outputs that hold a mismatch.
@@ -192,11 +187,24 @@ std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed
   return std::ssize(cells);
 }
 
+void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+                                 Close& close) const {
+  close.cells = failed_cells(recorded, computed);
+  for (std::int64_t at = 0; at < recorded.size(); ++at) {
+    if (same_element(recorded.format, recorded[at], computed[at])) continue;
+    const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
+    close.far += distance.value_or(0) > 16 ? 1 : 0;
+    const bool tie = !samples_.near_tie.empty() && samples_.near_tie[static_cast<std::size_t>(at)];
+    close.off_ties += tie ? 0 : 1;
+  }
+}
+
 /// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
 /// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
 Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
                                std::int64_t tolerated, std::size_t task_count) const {
-  Close close{{plan, 0}, 0, 1};
+  Close close;
+  close.result.plan = plan;
   for (std::size_t number = 1; number < task_count; ++number) {
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
@@ -205,12 +213,10 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
     const CodeMatrix d = finish(plan.epilogue, task.problem, sums);
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0)
-      close.cells = failed_cells(task.d, d), close.far = far_mismatches(task.d, d);
+    if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);
     if (&task == &tasks.back()) return close;
     if (&task == &tasks[1]) {
       close.on_sample = mismatches;
-      close.sample_size = task.d.size();
     }
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
     if (tolerated == 0 && mismatches != 0) return close;
@@ -221,12 +227,13 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
 }
 
 SearchResult Search::run() {
-  std::deque<Lowered> lowered =
-      lowered_tasks(capture_, candidates_.walks, candidates_.epilogues.front(), options_.threads);
-  run_stages(lowered);
+  samples_ =
+      samples_of(capture_, candidates_.walks, candidates_.epilogues.front(), options_.threads);
+  run_stages(samples_.walks);
+  if (!result_.explained() && is_nearly_explained()) run_neighbours(samples_.walks);
   if (result_.plans.empty())
     for (const Close& x : close_) result_.plans.push_back(x.result);
-  if (result_.plans.empty()) judge_nearest(lowered);
+  if (result_.plans.empty()) judge_nearest(samples_.walks);
   return result_;
 }
 
@@ -242,6 +249,23 @@ void Search::run_stages(std::deque<Lowered>& lowered) {
       for (std::size_t simple = 0; simple <= number; ++simple)
         if (run_stage(candidates_.stages[simple], lowered[w])) return;
   }
+}
+
+/// Before a result is called damaged: the plan that nearly gives it, with every other unit and
+/// conversion, which may differ in a few outputs only.
+void Search::run_neighbours(std::deque<Lowered>& lowered) {
+  const GemmPlan close = close_.front().result.plan;
+  std::vector<GemmPlan> plans;
+  for (const GemmPlan& unit : candidates_.units) {
+    for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
+      GemmPlan& plan = plans.emplace_back(close);
+      plan.unit = unit.unit;
+      plan.input = unit.input;
+      plan.residue_first = tile;
+    }
+  }
+  for (Lowered& x : lowered)
+    if (x.walk == close.convolution) run_plans(plans, x.tasks);
 }
 
 /// The plans that did best on a sample, on all outputs.

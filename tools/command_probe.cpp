@@ -59,6 +59,8 @@ BlackBox box_of_kernel(const Options& options, const Interruption& interruption)
   box.has_addend = !options.c.empty() && options.c != "none";
   box.c = box.has_addend ? format("--c", options.c) : box.d;
   box.k = options.k;
+  if (options.kernel.row >= options.kernel.m || options.kernel.column >= options.kernel.n)
+    throw Error("probe", "--row and --column are not below --m and --n");
   box.answer = [&options, &interruption, shape = box](std::span<const emulator::Question> list) {
     return run_user_kernel(options.kernel, shape, list, interruption);
   };
@@ -287,6 +289,13 @@ void add_probe(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--n", options->kernel.n, "With --exec: columns of B, all equal (default: 1)")
       ->check(CLI::Range(1, 1024));
+  CLI::Option* const element_row = command->add_option(
+      "--row", options->kernel.row,
+      "With --exec: ask this row of D alone (default: all elements, which must be equal)");
+  CLI::Option* const element_column =
+      command->add_option("--column", options->kernel.column, "... and this column");
+  element_row->check(CLI::Range(0, 1023))->needs(element_column);
+  element_column->check(CLI::Range(0, 1023))->needs(element_row);
   command
       ->add_option("--timeout", options->kernel.seconds,
                    "With --exec: seconds for one run (default: 60)")
