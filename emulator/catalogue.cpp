@@ -55,6 +55,11 @@ const Index& index() {
   return built;
 }
 
+std::vector<MatrixInstruction>& rows_added() {
+  static std::vector<MatrixInstruction> rows;
+  return rows;
+}
+
 /// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90
 /// and sm_100.
 std::string_view page_of(std::string_view arch) {
@@ -67,12 +72,15 @@ std::string_view page_of(std::string_view arch) {
   std::string_view page = find(arch);
   const bool suffixed = arch.starts_with("sm_") && (arch.ends_with('a') || arch.ends_with('f'));
   if (page.empty() && suffixed) page = find(arch.substr(0, arch.size() - 1));
+  for (const MatrixInstruction& row : added_rows())
+    if (page.empty() && row.arch == arch) page = row.arch;
   return page;
 }
 
 std::string architecture_names() {
   std::string names;
   for (const Arch& a : architectures()) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  for (const MatrixInstruction& row : added_rows()) names += ", " + std::string(row.arch);
   return names;
 }
 
@@ -126,6 +134,13 @@ const std::vector<MatrixInstruction>& catalogue() {
   return rows;
 }
 
+const std::vector<MatrixInstruction>& added_rows() { return rows_added(); }
+
+void add_row(const MatrixInstruction& row) {
+  auto& rows = rows_added();
+  rows.insert(rows.begin(), row);
+}
+
 std::optional<int> parse_toolkit(std::string_view text) {
   int major = 0;
   int minor = 0;
@@ -150,6 +165,8 @@ int require_toolkit(std::string_view text, std::string_view where) {
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit) {
   if (name.size() > Name{}.text.size()) return {};
+  for (const MatrixInstruction& row : added_rows())
+    if (std::string_view(row.name) == name && row.arch == page_of(arch)) return row;
   const ParsedName parsed = parse_name(name);
   const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
   for (auto it = first; it != last; ++it) {
@@ -179,9 +196,9 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
               std::string(arch) + " (it is in that of " + owners + ")";
   } else {
     std::vector<std::string_view> names;
-    for (const MatrixInstruction& row : catalogue()) {
-      if (row.arch == page) names.push_back(row.name);
-    }
+    for (const auto* rows : {&added_rows(), &catalogue()})
+      for (const MatrixInstruction& row : *rows)
+        if (row.arch == page) names.push_back(row.name);
     message = formats::unknown_name("instruction", name, names);
   }
   throw formats::Error(std::string(where), message);

@@ -27,6 +27,13 @@ std::string_view require_page(std::string_view arch, std::string_view where);
 /// Every row of every machine that has a page.
 const std::vector<MatrixInstruction>& catalogue();
 
+/// Rows that were added while the program runs, the newest first.
+const std::vector<MatrixInstruction>& added_rows();
+
+/// Adds a row, of any machine: from then on its name means it, and not a row of the catalogue.
+/// Called before anything executes.
+void add_row(const MatrixInstruction& row);
+
 /// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is
 /// named.
 inline constexpr int newest_toolkit = 1300;

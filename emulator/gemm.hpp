@@ -11,6 +11,10 @@
 
 namespace guardbit::emulator {
 
+/// Accumulator and operand format of a CUDA core's multiply-add; formats::Error, beginning with
+/// `where`, for another one.
+Format scalar_format(const GemmUnit& unit, std::string_view where);
+
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
   std::optional<MatrixInstruction> row;    ///< nothing for a CUDA core's multiply-add

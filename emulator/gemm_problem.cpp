@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "emulator/gemm_scalar.hpp"
+
 namespace guardbit::emulator {
 
 namespace {
@@ -46,6 +48,13 @@ std::vector<std::int64_t> shared(const std::vector<std::int64_t>& selected, std:
   const std::int64_t each = (count + scales - 1) / scales;
   for (const std::int64_t i : selected) result.push_back(i / each);
   return result;
+}
+
+/// Elements that share a scale: as many as along K where that gives the number of scales, else
+/// as few as possible.
+std::int64_t elements_per_scale(std::int64_t elements, std::int64_t scales, std::int64_t block) {
+  const bool square = scales > 1 && block != 0 && (elements + block - 1) / block == scales;
+  return square ? block : (elements + scales - 1) / scales;
 }
 
 /// The channels of a group in the order of the walk; -1 where zeros fill up.
@@ -106,6 +115,15 @@ CodeMatrix matrix_of(const formats::Tensor& tensor) {
                shape.back(),
                {tensor.bytes.begin(), tensor.bytes.end()}};
   return m;
+}
+
+double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
+                std::int64_t rows, std::int64_t columns, std::int64_t block) {
+  if (scales.empty()) return 1;
+  const std::int64_t per_row = elements_per_scale(rows, scales.rows, block);
+  const std::int64_t per_column = elements_per_scale(columns, scales.columns, block);
+  return scalar::decoded(scales.format,
+                         scales(scales.batch == 1 ? 0 : g, i / per_row, j / per_column));
 }
 
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {

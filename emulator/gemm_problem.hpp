@@ -61,6 +61,11 @@ struct Convolution {
   std::int64_t dilation_h = 1, dilation_w = 1, groups = 1;
 };
 
+/// The scale of element (i, j) of a matrix of `rows` by `columns` elements; 1 where there are no
+/// scales. `block`: elements of K that share one, 0 where all do.
+double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
+                std::int64_t rows, std::int64_t columns, std::int64_t block = 0);
+
 /// The outputs that are looked at: all batch entries, these rows, these columns. Empty: all.
 struct Selection2d {
   std::vector<std::int64_t> rows, columns;

@@ -3,148 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "emulator/catalogue.hpp"
-#include "emulator/plan_library.hpp"
-#include "formats/error.hpp"
+#include "emulator/plan_units.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
-
-/// Rows that compute alike whatever their K: one step of blocks that fill every instruction, or
-/// chains of multiply-adds.
-struct Arithmetic {
-  std::vector<Step> steps;
-  Format d{};
-  int k = 0;
-  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
-};
-
-Arithmetic arithmetic_of(const MatrixInstruction& row) {
-  Arithmetic x{{row.steps.begin(), row.steps.end()}, row.d, row.shape.k};
-  if (x.steps.size() != 1) return x;
-  const AccumulatorSpec& spec = x.steps[0].spec;
-  const int length = spec.terms == 0 ? row.shape.k : std::min(spec.terms, row.shape.k);
-  if (spec.summation == Summation::fma_chain || spec.summation == Summation::integer) {
-    x.k = 1;
-  } else if (row.shape.k % length == 0) {
-    x.k = length;
-    x.steps[0].spec.terms = length;
-  }
-  return x;
-}
-
-/// Families in the order in which libraries of a machine that has them use them.
-int preference(const MatrixInstruction& row) {
-  switch (row.family) {
-    case Family::tcgen05:
-    case Family::tcgen05_sp:
-    case Family::wgmma:
-    case Family::wgmma_sp: return 0;
-    case Family::mma:
-    case Family::mma_sp: return 1;
-    default: return 2;
-  }
-}
-
-/// Rows of the machine that multiply these formats, one of each arithmetic, the likely first.
-std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
-                                               const Format& b, bool sparse,
-                                               const Format* d = nullptr) {
-  std::vector<const MatrixInstruction*> rows;
-  for (const MatrixInstruction& row : catalogue()) {
-    const bool is_sparse = row.sparsity.group_elements != 0;
-    if (row.arch != arch || row.a != a || row.b != b || row.scale.count != 0 || is_sparse != sparse)
-      continue;
-    if (std::string_view(row.name).find("satfinite") != std::string_view::npos) continue;
-    if (is_sparse && row.sparsity.chunk != 1) continue;
-    if (row.c != row.d || (d != nullptr && row.d != *d)) continue;
-    rows.push_back(&row);
-  }
-  // FP32 sums before others, preferred families, then the longest instruction.
-  std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
-    const auto key = [](const MatrixInstruction& row) {
-      return std::tuple(row.d == formats::fp16, preference(row), -row.shape.k);
-    };
-    return key(*x) < key(*y);
-  });
-  std::vector<const MatrixInstruction*> distinct;
-  std::vector<Arithmetic> seen;
-  for (const MatrixInstruction* row : rows) {
-    Arithmetic x = arithmetic_of(*row);
-    if (std::find(seen.begin(), seen.end(), x) != seen.end()) continue;
-    seen.push_back(std::move(x));
-    distinct.push_back(row);
-  }
-  return distinct;
-}
-
-/// A unit with the conversion of its operands.
-struct UnitChoice {
-  GemmUnit unit;
-  InputConversion input;
-};
-
-std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
-  const Format a = capture.problem.a.format, b = capture.problem.b.format;
-  const bool sparse = capture.problem.sparse_a;
-  std::vector<UnitChoice> units;
-  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input) {
-    for (const bool compressed : {sparse, false}) {
-      for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
-        units.push_back(
-            {{std::string(row->arch), std::string(std::string_view(row->name))}, input});
-      if (!compressed) break;
-    }
-  };
-  const UnitChoice fma = {{"simt", "fma.fp32"}, {}};
-  if (a == formats::fp64) return {{{"simt", "fma.fp64"}, {}}};
-  if (formats::is_integer(a)) {
-    add_rows(a, b, {});
-    if (units.empty()) units.push_back({{"simt", "mad.int32"}, {}});
-    units.resize(1);  // integer sums are exact, whatever the unit and the order
-    return units;
-  }
-  if (a == formats::fp32) {
-    std::vector<UnitChoice> tensor;
-    for (const Rounding rounding :
-         {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
-      add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
-    for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
-      add_rows(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
-    for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
-      add_rows(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
-    add_rows(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
-    std::erase_if(units, [](const UnitChoice& u) {
-      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
-    });
-    units.insert(capture.tf32 ? units.end() : units.begin(), fma);
-    return units;
-  }
-  add_rows(a, b, {});
-  units.push_back(fma);
-  if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
-  return units;
-}
-
-/// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
-void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
-  const auto kernels = capture.metadata.find("kernels");
-  if (kernels == capture.metadata.end()) return;
-  for (const LibraryPlan& row : library_plans()) {
-    if (!matches_kernel(row.kernel, kernels->second)) continue;
-    const GemmPlan named = parse_plan(row.plan, "table of plans");
-    const auto found = std::find_if(units.begin(), units.end(), [&](const UnitChoice& x) {
-      return x.unit == named.unit && x.input == named.input;
-    });
-    if (found == units.end()) continue;
-    std::rotate(units.begin(), found, found + 1);
-    return;
-  }
-}
 
 /// Plans that deal K alike are one plan.
 class Deals {
@@ -208,13 +74,12 @@ std::vector<Partition> lane_partitions(std::int64_t k) {
   return result;
 }
 
-/// Adds the plans of `make` for every unit that deal K in a new way.
-template <class Make>
+/// Adds those of the plans, for every unit, that deal K in a new way.
 void add_stage(Candidates& candidates, const std::vector<UnitChoice>& units, Deals& deals,
-               const Make& make) {
+               std::vector<GemmPlan> plans) {
   std::vector<GemmPlan> deals_of_k;
-  for (GemmPlan& plan : make())
-    if (deals.insert(plan)) deals_of_k.push_back(plan);
+  for (GemmPlan& plan : plans)
+    if (deals.insert(plan)) deals_of_k.push_back(std::move(plan));
   std::vector<GemmPlan> stage;
   for (const UnitChoice& choice : units) {
     for (GemmPlan plan : deals_of_k) {
@@ -254,6 +119,7 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
                        {}});
   }
   result.stages.push_back(std::move(stage));
+  result.walks = {{}};
   result.orders = {SumOrder::ascending};
   result.workspaces = {formats::fp32};
   Epilogue e;
@@ -263,150 +129,139 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   return result;
 }
 
-}  // namespace
+/// Plans that differ in one thing.
+template <class Values, class Set>
+std::vector<GemmPlan> plans_of(const Values& values, Set set) {
+  std::vector<GemmPlan> plans;
+  for (const auto& value : values) {
+    GemmPlan plan;
+    if (set(plan, value)) plans.push_back(std::move(plan));
+  }
+  return plans;
+}
 
-Candidates candidates_for(const GemmCapture& capture) {
-  Candidates result;
-  if (capture.kind == "instruction")
-    return instruction_candidates(capture, std::string(require_page(capture.arch, capture.path)));
-  const std::string arch(require_page(capture.arch, capture.path));
-  std::vector<UnitChoice> units = units_for(capture, arch);
-  put_named_first(capture, units);
-  const std::int64_t k = capture.convolution
-                             ? capture.convolution->c / capture.convolution->groups *
-                                   capture.convolution->r * capture.convolution->s
-                             : capture.problem.k();
-  Deals deals(k);
-  const bool narrow = formats::bits(capture.problem.a.format) == 8;
-  const auto kernels = capture.metadata.find("kernels");
-  const bool says_split =
-      kernels != capture.metadata.end() && kernels->second.find("split") != std::string::npos;
+/// The ways to deal K that the stages try, for one capture.
+class DealtPlans {
+ public:
+  DealtPlans(const GemmCapture& capture, std::int64_t k)
+      : capture_(capture), k_(k), narrow_(formats::bits(capture.problem.a.format) == 8) {}
 
-  const auto whole = [] { return std::vector<GemmPlan>(1); };
-  const auto promoted = [&] {
-    std::vector<GemmPlan> plans;
-    for (const std::int64_t interval : {128, 64, 256, 32, 512}) {
-      GemmPlan plan;
-      plan.promotion.interval = interval;
-      if (narrow && interval < k) plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto scaled_blocks = [&] {
-    std::vector<GemmPlan> plans;
+  static std::vector<GemmPlan> whole() { return std::vector<GemmPlan>(1); }
+  std::vector<GemmPlan> promoted() const {
+    return plans_of(std::array<std::int64_t, 5>{128, 64, 256, 32, 512},
+                    [&](GemmPlan& plan, std::int64_t interval) {
+                      plan.promotion.interval = interval;
+                      return narrow_ && interval < k_;
+                    });
+  }
+  std::vector<GemmPlan> scaled_blocks() const {
     using Adder = Promotion::Adder;
-    for (const Adder adder :
-         {Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma, Adder::scale_b_fma}) {
-      GemmPlan plan;
-      plan.promotion = {capture.problem.scale_k, adder};
-      plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto split = [&] {
-    std::vector<GemmPlan> plans;
-    for (const Partition& p : splits(k)) {
-      GemmPlan plan;
+    return plans_of(
+        std::array{Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma, Adder::scale_b_fma},
+        [&](GemmPlan& plan, Adder adder) {
+          plan.promotion = {capture_.problem.scale_k, adder};
+          return true;
+        });
+  }
+  std::vector<GemmPlan> split() const {
+    return plans_of(splits(k_), [](GemmPlan& plan, const Partition& p) {
       plan.split = p;
-      plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto split_promoted = [&] {
-    std::vector<GemmPlan> plans;
-    for (const Partition& p : splits(k)) {
-      if (!narrow || p.tile < 32) continue;
-      GemmPlan plan;
+      return true;
+    });
+  }
+  std::vector<GemmPlan> split_promoted() const {
+    return plans_of(splits(k_), [&](GemmPlan& plan, const Partition& p) {
       plan.split = p;
       plan.promotion.interval = 128;
-      plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto split_residue = [&] {
-    std::vector<GemmPlan> plans;
-    for (const Partition& p : splits(k)) {
-      for (const std::int64_t tile : {16, 32, 64, 8, 128}) {
-        GemmPlan plan;
-        plan.split = p;
-        plan.residue_first = tile;
-        if (p.tile < tile && p.division == Division::ceil) plans.push_back(plan);
-      }
-    }
-    return plans;
-  };
-  const auto loads = [&] {
-    std::vector<GemmPlan> plans;
-    for (const auto& [lanes, run, take] : {std::tuple{4, 8, 4},
-                                           {4, 8, 2},
-                                           {4, 4, 2},
-                                           {4, 16, 4},
-                                           {4, 4, 1},
-                                           {4, 16, 8},
-                                           {2, 8, 4},
-                                           {8, 8, 2},
-                                           {4, 2, 1},
-                                           {8, 4, 2}}) {
-      GemmPlan plan;
-      plan.loads = {lanes, run, take};
-      plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto residue = [&] {
-    std::vector<GemmPlan> plans;
-    for (const std::int64_t tile : {8, 16, 32, 64, 128, 4}) {
-      GemmPlan plan;
-      plan.residue_first = tile;
-      if (k % tile != 0) plans.push_back(plan);
-    }
-    return plans;
-  };
-  const auto lanes = [&] {
-    std::vector<GemmPlan> plans;
-    for (const Partition& p : lane_partitions(k)) {
-      GemmPlan plan;
+      return narrow_ && p.tile >= 32;
+    });
+  }
+  std::vector<GemmPlan> split_residue() const {
+    std::vector<std::pair<Partition, std::int64_t>> pairs;
+    for (const Partition& p : splits(k_))
+      for (const std::int64_t tile : {16, 32, 64, 8, 128}) pairs.emplace_back(p, tile);
+    return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+      plan.split = pair.first;
+      plan.residue_first = pair.second;
+      return plan.split.tile < plan.residue_first && plan.split.division == Division::ceil;
+    });
+  }
+  static std::vector<GemmPlan> loads() {
+    return plans_of(std::array<LoadOrder, 10>{{{4, 8, 4},
+                                               {4, 8, 2},
+                                               {4, 4, 2},
+                                               {4, 16, 4},
+                                               {4, 4, 1},
+                                               {4, 16, 8},
+                                               {2, 8, 4},
+                                               {8, 8, 2},
+                                               {4, 2, 1},
+                                               {8, 4, 2}}},
+                    [](GemmPlan& plan, const LoadOrder& loads) {
+                      plan.loads = loads;
+                      return true;
+                    });
+  }
+  std::vector<GemmPlan> residue() const {
+    return plans_of(std::array<std::int64_t, 6>{8, 16, 32, 64, 128, 4},
+                    [&](GemmPlan& plan, std::int64_t tile) {
+                      plan.residue_first = tile;
+                      return k_ % tile != 0;
+                    });
+  }
+  std::vector<GemmPlan> lanes() const {
+    return plans_of(lane_partitions(k_), [](GemmPlan& plan, const Partition& p) {
       plan.lanes = p;
-      plans.push_back(plan);
-    }
-    return plans;
-  };
-  const std::vector<UnitChoice> likely(units.begin(), units.begin() + 1);
-  if (units.size() == 1 && formats::is_integer(capture.problem.a.format)) {
-    add_stage(result, units, deals, whole);
-  } else if (capture.problem.scale_k != 0) {
-    add_stage(result, units, deals, scaled_blocks);
-  } else {
-    if (narrow && capture.metadata.contains("fast_accumulation") &&
-        capture.metadata.at("fast_accumulation") == "false")
-      add_stage(result, units, deals, promoted);
-    if (says_split) {
-      add_stage(result, likely, deals, split);
-      add_stage(result, likely, deals, split_promoted);
-    }
-    add_stage(result, units, deals, whole);
-    add_stage(result, units, deals, promoted);
-    add_stage(result, units, deals, residue);
-    add_stage(result, units, deals, loads);
-    result.simple_stages = result.stages.size() - 1;
-    add_stage(result, likely, deals, split);
-    add_stage(result, likely, deals, split_residue);
-    add_stage(result, likely, deals, split_promoted);
-    add_stage(result, likely, deals, lanes);
-    if (units.size() > 1) {
-      const std::vector<UnitChoice> others(units.begin() + 1, units.end());
-      Deals again(k);
-      again.insert({});
-      add_stage(result, others, again, split);
-      add_stage(result, others, again, lanes);
-    }
+      return true;
+    });
   }
 
-  result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent};
-  const Format d = capture.d.format;
-  result.workspaces = {formats::fp32};
-  if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);
+  /// Few slices of K, and warps or threads that share each.
+  std::vector<GemmPlan> split_lanes() const {
+    std::vector<std::pair<Partition, Partition>> pairs;
+    for (const Partition& split : splits(k_)) {
+      if (split.parts > 8 || split.tile < 8 || split.division == Division::balanced) continue;
+      for (const Partition& lanes : lane_partitions(k_ / split.parts))
+        if (lanes.parts <= 8 && lanes.division != Division::balanced)
+          pairs.emplace_back(split, lanes);
+    }
+    return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+      plan.split = pair.first;
+      plan.lanes = pair.second;
+      return true;
+    });
+  }
 
+  bool narrow() const { return narrow_; }
+
+ private:
+  const GemmCapture& capture_;
+  std::int64_t k_;
+  bool narrow_;
+};
+
+std::vector<ConvolutionOrder> walks_for(const GemmCapture& capture) {
+  if (!capture.convolution) return {{}};
+  using Walk = ConvolutionOrder::Walk;
+  const std::int64_t channels = capture.convolution->c / capture.convolution->groups;
+  std::vector<ConvolutionOrder> walks = {{Walk::rsc, 0, 1}, {Walk::crs, 0, 1}};
+  for (const int block : {64, 32})
+    if (block < channels) walks.push_back({Walk::rsc, block, 1});
+  for (const Walk walk : {Walk::rsc, Walk::src, Walk::crs}) {
+    for (const int fill : {1, 4, 8, 16, 32, 64}) {
+      if (walk == Walk::crs && fill != 1) continue;
+      for (const int block : {0, 16, 64, 32, 8, 128}) {
+        const ConvolutionOrder order{walk, block, fill};
+        const bool known = std::find(walks.begin(), walks.end(), order) != walks.end();
+        if (!known && block < channels && block % fill == 0) walks.push_back(order);
+      }
+    }
+  }
+  return walks;
+}
+
+std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
+  const Format d = capture.d.format;
   Epilogue e;
   e.output = d;
   e.alpha = capture.alpha;
@@ -416,22 +271,91 @@ Candidates candidates_for(const GemmCapture& capture) {
   const GemmProblem& x = capture.problem;
   const bool has_addend = (!x.c.empty() && e.beta != 0) || !x.bias.empty();
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
+  std::vector<Epilogue> list;
   using Addition = Epilogue::Addition;
   for (const Addition addition :
        {Addition::fma_product, Addition::separate, Addition::fma_addend, Addition::rounded}) {
     for (const auto scales :
          {Epilogue::Scales::joint, Epilogue::Scales::a_then_b, Epilogue::Scales::b_then_a}) {
+      if (!has_addend && addition != Addition::fma_product) continue;
+      if (!scaled && scales != Epilogue::Scales::joint) continue;
       e.addition = addition;
       e.scales = scales;
-      if ((has_addend || addition == Addition::fma_product) &&
-          (scaled || scales == Epilogue::Scales::joint)) {
-        result.epilogues.push_back(e);
-        if (d != formats::fp16) continue;
-        result.epilogues.push_back(e);
-        result.epilogues.back().compute = formats::fp16;
-      }
+      list.push_back(e);
+      if (d != formats::fp16) continue;
+      list.push_back(e);
+      list.back().compute = formats::fp16;
     }
   }
+  return list;
+}
+
+/// Do the metadata of a capture say this?
+bool says(const GemmCapture& capture, const std::string& key, std::string_view part) {
+  const auto found = capture.metadata.find(key);
+  return found != capture.metadata.end() && found->second.find(part) != std::string::npos;
+}
+
+void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units, std::int64_t k,
+                Candidates& result) {
+  Deals deals(k);
+  const DealtPlans dealt(capture, k);
+  const auto add = [&](const std::vector<UnitChoice>& of, Deals& known,
+                       std::vector<GemmPlan> plans) {
+    add_stage(result, of, known, std::move(plans));
+  };
+  if (units.size() == 1 && formats::is_integer(capture.problem.a.format))
+    return add(units, deals, DealtPlans::whole());
+  if (capture.problem.scale_k != 0) return add(units, deals, dealt.scaled_blocks());
+  const std::vector<UnitChoice> likely(units.begin(), units.begin() + 1);
+  if (dealt.narrow() && says(capture, "fast_accumulation", "false"))
+    add(units, deals, dealt.promoted());
+  if (says(capture, "kernels", "split")) {
+    add(likely, deals, dealt.split());
+    add(likely, deals, dealt.split_promoted());
+  }
+  add(units, deals, DealtPlans::whole());
+  add(units, deals, dealt.promoted());
+  add(units, deals, dealt.residue());
+  add(units, deals, DealtPlans::loads());
+  result.simple_stages = result.stages.size() - 1;
+  add(likely, deals, dealt.split());
+  add(likely, deals, dealt.split_residue());
+  add(likely, deals, dealt.split_promoted());
+  add(likely, deals, dealt.lanes());
+  if (units.size() > 1) {
+    const std::vector<UnitChoice> others(units.begin() + 1, units.end());
+    Deals again(k);
+    again.insert({});
+    add(others, again, dealt.split());
+    add(others, again, dealt.lanes());
+  }
+  add(likely, deals, dealt.split_lanes());
+}
+
+}  // namespace
+
+Candidates candidates_for(const GemmCapture& capture) {
+  const std::string arch(require_page(capture.arch, capture.path));
+  if (capture.kind == "instruction") return instruction_candidates(capture, arch);
+  Candidates result;
+  const std::vector<UnitChoice> units = units_for(capture, arch);
+  const std::int64_t k = capture.convolution
+                             ? capture.convolution->c / capture.convolution->groups *
+                                   capture.convolution->r * capture.convolution->s
+                             : capture.problem.k();
+  add_stages(capture, units, k, result);
+  for (const UnitChoice& choice : units) {
+    GemmPlan& plan = result.units.emplace_back();
+    plan.unit = choice.unit;
+    plan.input = choice.input;
+  }
+  result.walks = walks_for(capture);
+  result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent};
+  const Format d = capture.d.format;
+  result.workspaces = {formats::fp32};
+  if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);
+  result.epilogues = epilogues_for(capture);
   return result;
 }
 

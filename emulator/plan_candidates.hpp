@@ -13,6 +13,10 @@ struct Candidates {
   /// Everything of a plan but the order of reductions and the epilogue.
   std::vector<std::vector<GemmPlan>> stages;
   std::size_t simple_stages = 0;  ///< the last stage of those without splits
+  /// Every unit and conversion that the stages know, in plans of nothing else.
+  std::vector<GemmPlan> units;
+  /// Of convolutions, the likely first; of products, one.
+  std::vector<ConvolutionOrder> walks;
   /// Reductions of each plan that has several accumulators.
   std::vector<SumOrder> orders;
   std::vector<Format> workspaces;

@@ -1,113 +1,20 @@
 #include "emulator/plan_search.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
-#include "emulator/gemm_scalar.hpp"
 #include "emulator/plan_candidates.hpp"
-#include "formats/error.hpp"
+#include "emulator/plan_samples.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
-
-bool same(const Format& format, std::uint64_t recorded, std::uint64_t computed) {
-  if (recorded == computed) return true;
-  if (formats::is_integer(format)) return false;
-  return formats::decode(format, recorded).kind == formats::Kind::nan &&
-         formats::decode(format, computed).kind == formats::Kind::nan;
-}
-
-std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < recorded.size(); ++i)
-    count += same(recorded.format, recorded[i], computed[i]) ? 0 : 1;
-  return count;
-}
-
-/// Up to `count` of `all` indices, evenly spread, the first and the last among them.
-std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
-  std::vector<std::int64_t> result;
-  if (all <= count) {
-    for (std::int64_t i = 0; i < all; ++i) result.push_back(i);
-    return result;
-  }
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(i * (all - 1) / (count - 1));
-  return result;
-}
-
-/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
-/// nearest to a tie of D's rounding, so that the last bits of a sum decide.
-std::vector<Output> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
-                                     std::size_t count, int threads) {
-  GemmPlan exact;
-  exact.unit = {"simt", "fma.fp64"};
-  exact.epilogue = epilogue;
-  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
-  exact.epilogue.addition = Epilogue::Addition::fma_product;
-  const CodeMatrix d = execute(exact, problem, threads);
-  const Format& f = epilogue.output;
-  std::vector<std::pair<double, std::int64_t>> distances;
-  for (std::int64_t at = 0; at < d.size(); ++at) {
-    const double x = scalar::decoded(formats::fp64, d[at]);
-    if (!std::isfinite(x) || x == 0) continue;
-    const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
-    const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
-    const double to_tie = std::fabs(units - std::floor(units) - 0.5);
-    distances.emplace_back(std::ldexp(to_tie, exponent), at);
-  }
-  count = std::min(count, distances.size());
-  std::partial_sort(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count),
-                    distances.end());
-  std::vector<Output> outputs;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t at = distances[i].second;
-    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
-  }
-  return outputs;
-}
-
-/// Operands by unit and conversion, prepared once.
-class Preparations {
- public:
-  explicit Preparations(const GemmProblem& problem) : problem_(problem) {}
-
-  /// Null where the unit does not take the problem.
-  std::shared_ptr<const GemmOperands> get(const GemmPlan& plan) {
-    const std::scoped_lock lock(mutex_);
-    const std::string key = plan.unit.arch + plan.unit.instruction +
-                            std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
-                            std::to_string(plan.input.pieces) + "/" +
-                            std::to_string(plan.input.ranks) + "/" +
-                            std::to_string(plan.loads.lanes) + "/" +
-                            std::to_string(plan.loads.run) + "/" + std::to_string(plan.loads.take);
-    auto [entry, is_new] = prepared_.try_emplace(key);
-    if (is_new) {
-      try {
-        entry->second = std::make_shared<const GemmOperands>(prepare(plan, problem_, "search"));
-      } catch (const formats::Error&) {
-        entry->second = nullptr;
-      }
-    }
-    return entry->second;
-  }
-
- private:
-  const GemmProblem& problem_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const GemmOperands>> prepared_;
-};
 
 /// A plan with every order of reduction and every epilogue that matter to it.
 template <class Visit>
@@ -128,18 +35,6 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
   }
 }
 
-/// A problem with its answer.
-struct Task {
-  Task(GemmProblem operands, CodeMatrix answer)
-      : problem(std::move(operands)),
-        d(std::move(answer)),
-        prepared(std::make_unique<Preparations>(problem)) {}
-  Task(const Task&) = delete;
-  GemmProblem problem;
-  CodeMatrix d;
-  std::unique_ptr<Preparations> prepared;
-};
-
 class Search {
  public:
   Search(const GemmCapture& capture, const SearchOptions& options)
@@ -148,20 +43,21 @@ class Search {
   SearchResult run();
 
  private:
-  /// A capture's problem as one walk through K sees it.
-  struct Lowered {
-    ConvolutionOrder walk;
-    std::deque<Task> tasks;  ///< more and more outputs, all of them last
-  };
+  void run_stages(std::deque<Lowered>& lowered);
+  void run_neighbours(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
+  void judge_nearest(const std::deque<Lowered>& lowered);
   /// A plan that nearly passes: mismatches on all outputs, and on the last sample before them.
   struct Close {
     PlanResult result;
-    std::int64_t on_sample = 0, sample_size = 1;
-    std::int64_t far = 0;    ///< mismatches of more than 16 codes
-    std::int64_t cells = 0;  ///< squares of 8 x 8 outputs that hold a mismatch
+    std::int64_t on_sample = 0;
+    std::int64_t far = 0;       ///< mismatches of more than 16 codes
+    std::int64_t off_ties = 0;  ///< mismatches that are not near ties of D's rounding
+    std::int64_t cells = 0;     ///< squares of 8 x 8 outputs that hold a mismatch
   };
   bool is_nearly_explained() const;
+  void describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+                           Close& close) const;
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
@@ -171,6 +67,7 @@ class Search {
   const GemmCapture& capture_;
   const SearchOptions& options_;
   Candidates candidates_;
+  Samples samples_;
   SearchResult result_;
   std::vector<PlanResult> nearest_;  ///< on the sample
   std::vector<Close> close_;
@@ -201,7 +98,8 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
   });
 }
 
-/// True once there is an exact plan; those near it in the stage are tried, too.
+/// True once there is an exact plan, those near it in the stage being tried, too, or one that says
+/// where the result is damaged.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
   for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
@@ -210,7 +108,7 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
                                 stage.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
     run_plans(plans, lowered.tasks);
-    if (result_.explained()) return true;
+    if (result_.explained() || is_nearly_explained()) return true;
   }
   return false;
 }
@@ -265,8 +163,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
 
 /// Is there a plan that fails in so few places that the result is damaged rather than another
 /// plan's? Another plan's sums differ all over, damage is where it is. Where D is narrow, another
-/// plan fails in few places, too, but in those that the sample picks as critical; damage does not
-/// choose them.
+/// plan fails in few places, too, but next to ties of its rounding; damage does not choose them.
 bool Search::is_nearly_explained() const {
   if (close_.empty()) return false;
   const Close& x = close_.front();
@@ -274,23 +171,14 @@ bool Search::is_nearly_explained() const {
   const std::int64_t mismatches = x.result.mismatches;
   const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
   if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
-  const bool narrow = formats::bits(d.format) <= 16;
-  return !narrow || x.far * 2 > mismatches ||
-         x.on_sample * d.size() * 2 <= 3 * mismatches * x.sample_size;
-}
-
-std::int64_t far_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
-  std::int64_t count = 0;
-  for (std::int64_t at = 0; at < recorded.size(); ++at)
-    count += code_distance(recorded.format, recorded[at], computed[at]).value_or(0) > 16 ? 1 : 0;
-  return count;
+  return samples_.near_tie.empty() || std::max(x.far, x.off_ties) * 2 > mismatches;
 }
 
 /// Squares of 8 x 8 outputs that hold a mismatch.
 std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed) {
   std::set<std::int64_t> cells;
   for (std::int64_t at = 0; at < recorded.size(); ++at) {
-    if (same(recorded.format, recorded[at], computed[at])) continue;
+    if (same_element(recorded.format, recorded[at], computed[at])) continue;
     const std::int64_t line = at / recorded.columns;
     cells.insert((line / recorded.rows * recorded.rows + line % recorded.rows / 8) *
                      recorded.columns +
@@ -299,11 +187,24 @@ std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed
   return std::ssize(cells);
 }
 
+void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+                                 Close& close) const {
+  close.cells = failed_cells(recorded, computed);
+  for (std::int64_t at = 0; at < recorded.size(); ++at) {
+    if (same_element(recorded.format, recorded[at], computed[at])) continue;
+    const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
+    close.far += distance.value_or(0) > 16 ? 1 : 0;
+    const bool tie = !samples_.near_tie.empty() && samples_.near_tie[static_cast<std::size_t>(at)];
+    close.off_ties += tie ? 0 : 1;
+  }
+}
+
 /// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
 /// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
 Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
                                std::int64_t tolerated, std::size_t task_count) const {
-  Close close{{plan, 0}, 0, 1};
+  Close close;
+  close.result.plan = plan;
   for (std::size_t number = 1; number < task_count; ++number) {
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
@@ -312,12 +213,10 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
     const CodeMatrix d = finish(plan.epilogue, task.problem, sums);
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0)
-      close.cells = failed_cells(task.d, d), close.far = far_mismatches(task.d, d);
+    if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);
     if (&task == &tasks.back()) return close;
     if (&task == &tasks[1]) {
       close.on_sample = mismatches;
-      close.sample_size = task.d.size();
     }
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
     if (tolerated == 0 && mismatches != 0) return close;
@@ -328,75 +227,59 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
 }
 
 SearchResult Search::run() {
-  std::vector<ConvolutionOrder> walks = {{}};
-  if (capture_.convolution) {
-    using Walk = ConvolutionOrder::Walk;
-    walks.clear();
-    const std::int64_t channels = capture_.convolution->c / capture_.convolution->groups;
-    walks = {{Walk::rsc, 0, 1}, {Walk::crs, 0, 1}};
-    for (const int block : {64, 32})
-      if (block < channels) walks.push_back({Walk::rsc, block, 1});
-    for (const Walk walk : {Walk::rsc, Walk::src, Walk::crs}) {
-      for (const int fill : {1, 4, 8, 16, 32, 64}) {
-        if (walk == Walk::crs && fill != 1) continue;
-        for (const int block : {0, 16, 64, 32, 8, 128}) {
-          const ConvolutionOrder order{walk, block, fill};
-          const bool known = std::find(walks.begin(), walks.end(), order) != walks.end();
-          if (!known && block < channels && block % fill == 0) walks.push_back(order);
-        }
-      }
-    }
-  }
-  std::deque<Lowered> lowered;
-  std::vector<Output> critical;
-  const bool narrow =
-      formats::bits(capture_.d.format) <= 16 && !formats::is_integer(capture_.d.format);
-  for (const ConvolutionOrder& walk : walks) {
-    Lowered& x = lowered.emplace_back();
-    x.walk = walk;
-    GemmProblem all = capture_.lowered(walk);
-    if (narrow) {
-      if (critical.empty())
-        critical = critical_outputs(all, candidates_.epilogues.front(), 240, options_.threads);
-      for (const std::size_t count : {std::size_t{12}, critical.size()}) {
-        const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
-        if (!few.empty()) x.tasks.emplace_back(select(all, few), select(capture_.d, few));
-      }
-    }
-    for (const std::int64_t side : {3, 8}) {
-      if (narrow && side == 3 && !critical.empty()) continue;
-      const Selection2d selection = {spread(all.m(), side), spread(all.n(), side)};
-      x.tasks.emplace_back(select(all, selection), select(capture_.d, selection));
-    }
-    x.tasks.emplace_back(std::move(all), capture_.d);
-  }
-  // Likely walks meet every stage; the others those that are cheap.
+  samples_ =
+      samples_of(capture_, candidates_.walks, candidates_.epilogues.front(), options_.threads);
+  run_stages(samples_.walks);
+  if (!result_.explained() && is_nearly_explained()) run_neighbours(samples_.walks);
+  if (result_.plans.empty())
+    for (const Close& x : close_) result_.plans.push_back(x.result);
+  if (result_.plans.empty()) judge_nearest(samples_.walks);
+  return result_;
+}
+
+/// Likely walks meet every stage; the others those that are cheap.
+void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
   for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
-    if (options_.simple && number > candidates_.simple_stages) break;
-    if (is_nearly_explained()) break;
+    if (options_.simple && number > candidates_.simple_stages) return;
     for (std::size_t w = 0; w < likely; ++w)
-      if (run_stage(candidates_.stages[number], lowered[w])) return result_;
+      if (run_stage(candidates_.stages[number], lowered[w])) return;
     if (number != candidates_.simple_stages) continue;
     for (std::size_t w = likely; w < lowered.size(); ++w)
       for (std::size_t simple = 0; simple <= number; ++simple)
-        if (run_stage(candidates_.stages[simple], lowered[w])) return result_;
+        if (run_stage(candidates_.stages[simple], lowered[w])) return;
   }
-  if (result_.plans.empty())
-    for (const Close& x : close_) result_.plans.push_back(x.result);
-  if (result_.plans.empty()) {
-    for (const PlanResult& near : nearest_) {
-      for (const Lowered& x : lowered) {
-        if (x.walk != near.plan.convolution) continue;
-        const Task& all = x.tasks.back();
-        const CodeMatrix d = execute(near.plan, all.problem, options_.threads);
-        result_.plans.push_back({near.plan, count_mismatches(all.d, d)});
-      }
+}
+
+/// Before a result is called damaged: the plan that nearly gives it, with every other unit and
+/// conversion, which may differ in a few outputs only.
+void Search::run_neighbours(std::deque<Lowered>& lowered) {
+  const GemmPlan close = close_.front().result.plan;
+  std::vector<GemmPlan> plans;
+  for (const GemmPlan& unit : candidates_.units) {
+    for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
+      GemmPlan& plan = plans.emplace_back(close);
+      plan.unit = unit.unit;
+      plan.input = unit.input;
+      plan.residue_first = tile;
     }
-    std::stable_sort(result_.plans.begin(), result_.plans.end(),
-                     [](const auto& x, const auto& y) { return x.mismatches < y.mismatches; });
   }
-  return result_;
+  for (Lowered& x : lowered)
+    if (x.walk == close.convolution) run_plans(plans, x.tasks);
+}
+
+/// The plans that did best on a sample, on all outputs.
+void Search::judge_nearest(const std::deque<Lowered>& lowered) {
+  for (const PlanResult& near : nearest_) {
+    for (const Lowered& x : lowered) {
+      if (x.walk != near.plan.convolution) continue;
+      const Task& all = x.tasks.back();
+      const CodeMatrix d = execute(near.plan, all.problem, options_.threads);
+      result_.plans.push_back({near.plan, count_mismatches(all.d, d)});
+    }
+  }
+  std::stable_sort(result_.plans.begin(), result_.plans.end(),
+                   [](const auto& x, const auto& y) { return x.mismatches < y.mismatches; });
 }
 
 }  // namespace
@@ -404,7 +287,7 @@ SearchResult Search::run() {
 std::vector<std::int64_t> mismatches(const GemmCapture& capture, const CodeMatrix& computed) {
   std::vector<std::int64_t> list;
   for (std::int64_t i = 0; i < capture.d.size(); ++i)
-    if (!same(capture.d.format, capture.d[i], computed[i])) list.push_back(i);
+    if (!same_element(capture.d.format, capture.d[i], computed[i])) list.push_back(i);
   return list;
 }
 

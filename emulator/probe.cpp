@@ -245,7 +245,9 @@ const ProbedField terms_field = {
     Topic::grid,
     [](const AccumulatorSpec& s) { return static_cast<long>(s.terms); },
     [](AccumulatorSpec& s, long v) { s.terms = static_cast<int>(v); },
-    [](long v) { return std::to_string(v); },
+    {},
+    0,
+    max_k,
     nullptr};
 
 /// The number of products that an accumulation takes.

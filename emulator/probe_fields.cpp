@@ -43,30 +43,20 @@ void set(AccumulatorSpec& spec, long value) {
   spec.*Member = static_cast<std::remove_reference_t<decltype(spec.*Member)>>(value);
 }
 
-std::string decimal(long value) { return std::to_string(value); }
+using Words = std::vector<std::string_view>;
 
-template <std::size_t Count>
-std::string word(const std::array<const char*, Count>& words, long value) {
-  return words.at(static_cast<std::size_t>(value));
-}
-
-std::string rounding_text(long value) {
-  return word(std::array{"nearest_even", "nearest_away", "toward_zero", "upward", "downward",
-                         "to_odd", "stochastic"},
-              value);
-}
+const Words rounding_words = {"nearest_even", "nearest_away", "toward_zero",
+                              "upward",       "downward",     "to_odd"};
 static_assert(static_cast<int>(Rounding::nearest_even) == 0 &&
               static_cast<int>(Rounding::nearest_away) == 1 &&
               static_cast<int>(Rounding::toward_zero) == 2 &&
               static_cast<int>(Rounding::upward) == 3 &&
               static_cast<int>(Rounding::downward) == 4 && static_cast<int>(Rounding::to_odd) == 5);
+const Words subnormals_words = {"keep", "flush", "daz_ftz"};
+const Words nan_words = {"all_ones", "operand_bca", "operand_abc", "unspecified"};
 
-std::string subnormals_text(long value) {
-  return word(std::array{"keep", "flush", "daz_ftz"}, value);
-}
-std::string nan_text(long value) {
-  return word(std::array{"all_ones", "operand_bca", "operand_abc", "unspecified"}, value);
-}
+/// Exponents that a zero or an overflow may stand for.
+constexpr long least_exponent = -4000, most_exponent = 4000;
 
 /// Values for steps that convert into a floating format.
 Values floating(const Step& step, long last) {
@@ -91,70 +81,131 @@ const std::vector<ProbedField>& probed_fields() {
   using S = AccumulatorSpec;
   using Row = MatrixInstruction;
   static const std::vector<ProbedField> fields = {
-      {"product", Topic::grid, get<&S::product>, set<&S::product>,
-       [](long v) {
-         return word(std::array{"multiply", "bit_and", "bit_xor"}, v);
-       },
+      {"product",
+       Topic::grid,
+       get<&S::product>,
+       set<&S::product>,
+       {"multiply", "bit_and", "bit_xor"},
+       0,
+       0,
        [](const Row& row, const Step& s) {
          return whole_numbers(s) && formats::bits(row.a) == 1 ? range(0, 2) : Values{};
        }},
-      {"exact_group", Topic::grid, get<&S::exact_group>, set<&S::exact_group>, decimal,
+      {"exact_group",
+       Topic::grid,
+       get<&S::exact_group>,
+       set<&S::exact_group>,
+       {},
+       1,
+       256,
        [](const Row& row, const Step& s) {
          return row.scale.count != 0 && sums_by(s, {Summation::fused}) ? Values{1, 2, 4, 8, 16, 32}
                                                                        : Values{};
        }},
-      {"kept_fraction_bits", Topic::grid, get<&S::kept_fraction_bits>, set<&S::kept_fraction_bits>,
-       decimal, [](const Row&, const Step& s) { return aligns(s) ? range(1, 46) : Values{}; }},
-      {"alignment", Topic::grid, get<&S::alignment>, set<&S::alignment>, rounding_text,
+      {"kept_fraction_bits",
+       Topic::grid,
+       get<&S::kept_fraction_bits>,
+       set<&S::kept_fraction_bits>,
+       {},
+       0,
+       46,
+       [](const Row&, const Step& s) { return aligns(s) ? range(1, 46) : Values{}; }},
+      {"alignment", Topic::grid, get<&S::alignment>, set<&S::alignment>, rounding_words, 0, 0,
        [](const Row&, const Step& s) { return aligns(s) ? range(0, 5) : Values{}; }},
-      {"result", Topic::grid, get<&S::result>, set<&S::result>, rounding_text,
+      {"result", Topic::grid, get<&S::result>, set<&S::result>, rounding_words, 0, 0,
        [](const Row&, const Step& s) { return floating(s, 5); }},
-      {"result_fraction_bits", Topic::grid, get<&S::result_fraction_bits>,
-       set<&S::result_fraction_bits>, decimal,
+      {"result_fraction_bits",
+       Topic::grid,
+       get<&S::result_fraction_bits>,
+       set<&S::result_fraction_bits>,
+       {},
+       0,
+       51,
        [](const Row&, const Step& s) {
          return unchained(s) ? range(0, s.result.fraction_bits - 1) : Values{};
        }},
-      {"interleave", Topic::grid, get<&S::interleave>, set<&S::interleave>,
-       [](long v) {
-         return word(std::array{"none", "even_odd"}, v);
-       },
+      {"interleave",
+       Topic::grid,
+       get<&S::interleave>,
+       set<&S::interleave>,
+       {"none", "even_odd"},
+       0,
+       0,
        [](const Row&, const Step& s) { return staged(s) ? range(0, 1) : Values{}; }},
-      {"sum_kept_fraction_bits", Topic::grid, get<&S::sum_kept_fraction_bits>,
-       set<&S::sum_kept_fraction_bits>, decimal,
+      {"sum_kept_fraction_bits",
+       Topic::grid,
+       get<&S::sum_kept_fraction_bits>,
+       set<&S::sum_kept_fraction_bits>,
+       {},
+       0,
+       44,
        [](const Row&, const Step& s) { return staged(s) ? range(16, 44) : Values{}; }},
-      {"total_kept_fraction_bits", Topic::grid, get<&S::total_kept_fraction_bits>,
-       set<&S::total_kept_fraction_bits>, decimal,
+      {"total_kept_fraction_bits",
+       Topic::grid,
+       get<&S::total_kept_fraction_bits>,
+       set<&S::total_kept_fraction_bits>,
+       {},
+       0,
+       60,
        [](const Row&, const Step& s) { return staged(s) ? range(16, 60) : Values{}; }},
-      {"addend_cutoff", Topic::grid, get<&S::addend_cutoff>, set<&S::addend_cutoff>, decimal,
+      {"addend_cutoff",
+       Topic::grid,
+       get<&S::addend_cutoff>,
+       set<&S::addend_cutoff>,
+       {},
+       0,
+       200,
        [](const Row&, const Step& s) { return staged(s) ? with(range(10, 45), 0) : Values{}; }},
-      {"min_exponent", Topic::tiny, get<&S::min_exponent>, set<&S::min_exponent>, decimal,
+      {"min_exponent",
+       Topic::tiny,
+       get<&S::min_exponent>,
+       set<&S::min_exponent>,
+       {},
+       least_exponent,
+       most_exponent,
        [](const Row&, const Step& s) { return aligns(s) ? zero_exponents(s) : Values{}; }},
-      {"zero_product_exponent", Topic::tiny, get<&S::zero_product_exponent>,
-       set<&S::zero_product_exponent>, decimal,
+      {"zero_product_exponent",
+       Topic::tiny,
+       get<&S::zero_product_exponent>,
+       set<&S::zero_product_exponent>,
+       {},
+       least_exponent,
+       most_exponent,
        [](const Row&, const Step& s) {
          return staged(s) ? with(zero_exponents(s), -999) : Values{};
        }},
-      {"input", Topic::tiny, get<&S::input>, set<&S::input>, subnormals_text,
+      {"input", Topic::tiny, get<&S::input>, set<&S::input>, subnormals_words, 0, 0,
        [](const Row&, const Step& s) { return floating(s, 2); }},
-      {"output", Topic::tiny, get<&S::output>, set<&S::output>, subnormals_text,
+      {"output", Topic::tiny, get<&S::output>, set<&S::output>, subnormals_words, 0, 0,
        [](const Row&, const Step& s) { return floating(s, 2); }},
-      {"underflowed_sum", Topic::tiny, get<&S::underflowed_sum>, set<&S::underflowed_sum>,
-       [](long v) {
-         return word(std::array{"positive", "of_sum"}, v);
-       },
+      {"underflowed_sum",
+       Topic::tiny,
+       get<&S::underflowed_sum>,
+       set<&S::underflowed_sum>,
+       {"positive", "of_sum"},
+       0,
+       0,
        [](const Row&, const Step& s) { return unchained(s) ? range(0, 1) : Values{}; }},
-      {"nan", Topic::specials, get<&S::nan>, set<&S::nan>, nan_text,
+      {"nan", Topic::specials, get<&S::nan>, set<&S::nan>, nan_words, 0, 0,
        [](const Row&, const Step& s) { return floating(s, 3); }},
-      {"product_overflow_exponent", Topic::specials, get<&S::product_overflow_exponent>,
-       set<&S::product_overflow_exponent>, decimal,
+      {"product_overflow_exponent",
+       Topic::specials,
+       get<&S::product_overflow_exponent>,
+       set<&S::product_overflow_exponent>,
+       {},
+       least_exponent,
+       most_exponent,
        [](const Row&, const Step& s) {
          const int top = formats::max_exponent(s.result);
          return staged(s) ? with(range(top - 3, top + 4), 0) : Values{};
        }},
-      {"integer_overflow", Topic::specials, get<&S::integer_overflow>, set<&S::integer_overflow>,
-       [](long v) {
-         return word(std::array{"wrap", "saturate"}, v);
-       },
+      {"integer_overflow",
+       Topic::specials,
+       get<&S::integer_overflow>,
+       set<&S::integer_overflow>,
+       {"wrap", "saturate"},
+       0,
+       0,
        [](const Row&, const Step& s) { return whole_numbers(s) ? range(0, 1) : Values{}; }},
   };
   return fields;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,39 @@ struct Sum192 {
 /// The units of sums of FP64 magnitudes and of their squares.
 inline constexpr int lowest_magnitude = -1074;
 inline constexpr int lowest_square = 2 * lowest_magnitude;
+
+/// significand * 2^exponent, rounded once: to 53 bits, or to the unit 2^-1074 where the result is
+/// subnormal.
+inline double rounded_double(std::uint64_t significand, int exponent) {
+  const int top = 63 - std::countl_zero(significand) + exponent;
+  const int unit = std::max(top - 52, -1074);
+  const int drop = unit - exponent;
+  if (drop <= 0) return std::ldexp(static_cast<double>(significand), exponent);
+  if (drop > 64) return 0;
+  const std::uint64_t kept = drop == 64 ? 0 : significand >> drop;
+  const std::uint64_t half = std::uint64_t{1} << (drop - 1);
+  const std::uint64_t rest = significand & (half | (half - 1));
+  const bool up = rest > half || (rest == half && (kept & 1U) != 0);
+  return std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), unit);
+}
+
+/// The nearest double, ties to even, to the unsigned integer of these limbs, the lowest one first,
+/// times 2^lowest; infinity past the largest.
+inline double nearest_double(std::span<const std::uint64_t> limbs, int lowest) {
+  std::size_t used = limbs.size();
+  while (used > 0 && limbs[used - 1] == 0) --used;
+  if (used == 0) return 0;
+  const int width = static_cast<int>(64 * used) - std::countl_zero(limbs[used - 1]);
+  // 64 leading bits, the last of which says whether anything lies below: two more than a double
+  // keeps, so rounding them is rounding the number. Subnormal results keep fewer still.
+  if (width <= 64) return rounded_double(limbs[0], lowest);
+  const auto below = static_cast<std::size_t>(width - 64);
+  std::uint64_t leading = limbs[below / 64] >> (below % 64);
+  if (below % 64 != 0) leading |= limbs[below / 64 + 1] << (64 - below % 64);
+  bool sticky = below % 64 != 0 && limbs[below / 64] << (64 - below % 64) != 0;
+  for (std::size_t i = 0; i < below / 64; ++i) sticky = sticky || limbs[i] != 0;
+  return rounded_double(leading | (sticky ? 1U : 0U), lowest + static_cast<int>(below));
+}
 
 /// A fixed-point number that holds any sum of terms of at least 2^lowest, exactly; so the order of
 /// the terms does not matter.
@@ -96,37 +130,10 @@ class ExactSum {
   friend bool operator==(const ExactSum&, const ExactSum&) = default;
 
   /// The nearest double, ties to even; infinity past the largest.
-  double nearest() const {
-    const std::size_t used = top();
-    if (used == 0) return 0;
-    const int width = static_cast<int>(64 * used) - std::countl_zero(limbs_[used - 1]);
-    // 64 leading bits, the last of which says whether anything lies below: two more than a double
-    // keeps, so rounding them is rounding the sum. Subnormal results keep fewer still.
-    if (width <= 64) return rounded(limbs_[0], lowest_);
-    const auto below = static_cast<std::size_t>(width - 64);
-    std::uint64_t leading = limbs_[below / 64] >> (below % 64);
-    if (below % 64 != 0) leading |= limbs_[below / 64 + 1] << (64 - below % 64);
-    bool sticky = below % 64 != 0 && limbs_[below / 64] << (64 - below % 64) != 0;
-    for (std::size_t i = 0; i < below / 64; ++i) sticky = sticky || limbs_[i] != 0;
-    return rounded(leading | (sticky ? 1U : 0U), lowest_ + static_cast<int>(below));
-  }
+  double nearest() const { return nearest_double(limbs_, lowest_); }
 
  private:
   static constexpr int largest_limbs = 80;  ///< 2^64 squares of FP64's largest need 69
-
-  /// Rounds once: to 53 bits, or to the unit 2^-1074 where the result is subnormal.
-  static double rounded(std::uint64_t significand, int exponent) {
-    const int top = 63 - std::countl_zero(significand) + exponent;
-    const int unit = std::max(top - 52, -1074);
-    const int drop = unit - exponent;
-    if (drop <= 0) return std::ldexp(static_cast<double>(significand), exponent);
-    if (drop > 64) return 0;
-    const std::uint64_t kept = drop == 64 ? 0 : significand >> drop;
-    const std::uint64_t half = std::uint64_t{1} << (drop - 1);
-    const std::uint64_t rest = significand & (half | (half - 1));
-    const bool up = rest > half || (rest == half && (kept & 1U) != 0);
-    return std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), unit);
-  }
 
   std::size_t top() const {
     std::size_t used = limbs_.size();

@@ -17,6 +17,7 @@
 #include "tools/gemm_operands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/operand_file.hpp"
+#include "tools/spec_file.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -29,7 +30,7 @@ using formats::Error;
 struct Options {
   std::string capture, d, arch = "sm_90";
   GemmPlaces places;
-  std::vector<std::string> diff;
+  std::vector<std::string> diff, specs;
   double alpha = 1, beta = 0;
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
@@ -210,6 +211,7 @@ void print_changes(const Account& first, const Account& second) {
 }
 
 int explain_command(const Options& options) {
+  load_specs(options.specs);
   const Interruption interruption;
   std::vector<GemmCapture> captures;
   if (!options.capture.empty()) {
@@ -253,6 +255,7 @@ void add_explain(CLI::App& app, int& status) {
   command->add_option("--diff", options->diff, "Two results of the same operands: what changed")
       ->expected(2);
   command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  add_spec_option(*command, options->specs);
   command->add_option("--alpha", options->alpha, "D = alpha * A * B + beta * C (default 1)");
   command->add_option("--beta", options->beta, "Default 1 with --c");
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");

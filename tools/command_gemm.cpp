@@ -17,6 +17,7 @@
 #include "tools/gemm_operands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/plan_json.hpp"
+#include "tools/spec_file.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -26,6 +27,7 @@ namespace {
 struct Options {
   GemmPlaces places;
   std::string plan, like, output;
+  std::vector<std::string> specs;
   std::optional<double> alpha, beta;
   int threads = 0;
   bool json = false, list = false, markdown = false;
@@ -92,6 +94,7 @@ int gemm(const Options& options) {
   }
   if (options.places.a.empty() || options.places.b.empty() || options.output.empty())
     throw formats::Error("gemm", "needs A, B and -o");
+  load_specs(options.specs);
   const GemmInput input = read_gemm_operands(options.places);
   const emulator::GemmPlan plan = plan_of(options, input.problem);
   if (plan.epilogue.beta != 0 && input.problem.c.empty())
@@ -129,6 +132,7 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option("--like", options->like,
                       "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a "
                       "kernel's name");
+  add_spec_option(*command, options->specs);
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");

@@ -11,6 +11,7 @@
 #include "emulator/engine.hpp"
 #include "emulator/explain.hpp"
 #include "emulator/probe.hpp"
+#include "emulator/row_spec.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
@@ -19,6 +20,7 @@
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/row_text.hpp"
+#include "tools/spec_file.hpp"
 #include "tools/terminal.hpp"
 #include "tools/user_kernel.hpp"
 
@@ -40,7 +42,8 @@ struct Options {
   std::string a, b, c, d;
   int k = 16;
   std::uint64_t seed = 1;
-  std::string svg, dot;
+  std::string svg, dot, output;
+  std::vector<std::string> specs;
   bool json = false;
 };
 
@@ -56,6 +59,8 @@ BlackBox box_of_kernel(const Options& options, const Interruption& interruption)
   box.has_addend = !options.c.empty() && options.c != "none";
   box.c = box.has_addend ? format("--c", options.c) : box.d;
   box.k = options.k;
+  if (options.kernel.row >= options.kernel.m || options.kernel.column >= options.kernel.n)
+    throw Error("probe", "--row and --column are not below --m and --n");
   box.answer = [&options, &interruption, shape = box](std::span<const emulator::Question> list) {
     return run_user_kernel(options.kernel, shape, list, interruption);
   };
@@ -190,11 +195,23 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-void run(const Options& options, int& status) {
+/// What was found, for any M and N.
+std::string spec_of(const ProbeReport& report) {
+  MatrixInstruction row = report.row;
+  row.shape.m = row.shape.n = 0;
+  for (int i = 0; report.nans_alike && i < row.steps.count; ++i)
+    row.steps.list[static_cast<std::size_t>(i)].spec.nan = emulator::NanPolicy::unspecified;
+  return "# Found by guardbit probe; all " + std::to_string(report.answers.size()) +
+         " answers are its own. Run it with --spec.\n" + emulator::row_spec(row);
+}
+
+void run(Options options, int& status) {
+  load_specs(options.specs, options.arch, options.instruction);
   const bool by_name = !options.instruction.empty();
   if (by_name == !options.kernel.command.empty()) {
-    throw Error("probe", by_name ? "--instruction and --exec: only one of them"
-                                 : "needs --instruction NAME --arch A, or --exec COMMAND");
+    throw Error("probe", by_name
+                             ? "--instruction and --exec: only one of them"
+                             : "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
   }
   const Interruption interruption;
   MatrixInstruction row;
@@ -229,6 +246,7 @@ void run(const Options& options, int& status) {
     status = interruption.exit_status();
     return;
   }
+  if (report.explained) write_text(options.output, spec_of(report));
   write_text(options.svg, emulator::tree_svg(report.tree, box.k));
   write_text(options.dot, emulator::tree_dot(report.tree, box.k));
   if (options.json) {
@@ -238,6 +256,9 @@ void run(const Options& options, int& status) {
   } else {
     print(unit, box, report);
   }
+  if (!options.output.empty() && !report.explained)
+    throw Error(formats::printable(options.output),
+                "not written: no arithmetic of the model gives every answer");
 }
 
 }  // namespace
@@ -253,6 +274,7 @@ void add_probe(CLI::App& app, int& status) {
                       "Engine that answers (default: the fastest model; cpu: this machine's unit)");
   command->add_option("--toolkit", options->toolkit,
                       "ptxas version that compiled it, where it matters (default: newest)");
+  add_spec_option(*command, options->specs);
   command->add_option("--exec", options->kernel.command,
                       "The unit: a program of yours, started as COMMAND IN OUT; it reads a "
                       "[T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes "
@@ -267,11 +289,21 @@ void add_probe(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1024));
   command->add_option("--n", options->kernel.n, "With --exec: columns of B, all equal (default: 1)")
       ->check(CLI::Range(1, 1024));
+  CLI::Option* const element_row = command->add_option(
+      "--row", options->kernel.row,
+      "With --exec: ask this row of D alone (default: all elements, which must be equal)");
+  CLI::Option* const element_column =
+      command->add_option("--column", options->kernel.column, "... and this column");
+  element_row->check(CLI::Range(0, 1023))->needs(element_column);
+  element_column->check(CLI::Range(0, 1023))->needs(element_row);
   command
       ->add_option("--timeout", options->kernel.seconds,
                    "With --exec: seconds for one run (default: 60)")
       ->check(CLI::Range(0.01, 86400.0));
   command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)");
+  command->add_option("-o,--output", options->output,
+                      "Write the row that was found: text for --spec of this command, run, gemm, "
+                      "verify, explain and compare");
   command->add_option("--svg", options->svg, "Draw the tree of additions into this file");
   command->add_option("--dot", options->dot, "The same in Graphviz's language");
   command->add_flag("--json", options->json, "Print JSON");
@@ -279,6 +311,7 @@ void add_probe(CLI::App& app, int& status) {
       "The unit is only asked questions; no row of the catalogue is looked at until the end.\n"
       "Example: guardbit probe --engine reference --arch sm_90 --instruction "
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
+      "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
       "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg "
       "tree.svg");
   command->callback([options, &status] { run(*options, status); });

@@ -22,6 +22,7 @@
 #include "formats/storage.hpp"
 #include "tools/commands.hpp"
 #include "tools/operand_file.hpp"
+#include "tools/spec_file.hpp"
 
 namespace guardbit::tools {
 
@@ -41,6 +42,7 @@ struct Options {
   std::string instruction, arch, output;
   std::string engine = "auto";
   std::string toolkit;
+  std::vector<std::string> specs;
   std::vector<Source> sources = {{"--a", "a", ""},
                                  {"--b", "b", ""},
                                  {"--c", "c", ""},
@@ -140,6 +142,9 @@ void write_result(const Options& options, const MatrixInstruction& row,
 }
 
 void run(Options options) {
+  load_specs(options.specs, options.arch, options.instruction);
+  if (options.instruction.empty() || options.arch.empty())
+    throw Error("run", "needs INSTRUCTION and --arch, or --spec");
   const MatrixInstruction row =
       emulator::require_instruction(options.arch, options.instruction, "run",
                                     emulator::require_toolkit(options.toolkit, "--toolkit"));
@@ -188,11 +193,10 @@ void run(Options options) {
 void add_run(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("run", "Execute an instruction on matrices from files");
   const auto options = std::make_shared<Options>();
-  command
-      ->add_option("INSTRUCTION", options->instruction,
-                   "Its PTX name or vendor mnemonic; see guardbit list")
-      ->required();
-  command->add_option("--arch", options->arch, "The machine: sm_90, cdna3, ...")->required();
+  command->add_option("INSTRUCTION", options->instruction,
+                      "Its PTX name or vendor mnemonic; see guardbit list");
+  command->add_option("--arch", options->arch, "The machine: sm_90, cdna3, ...");
+  add_spec_option(*command, options->specs);
   const char* const help[] = {
       "A: [T, M, K] or [M, K], as FILE or FILE:TENSOR; .npy, .npz or .safetensors",
       "B: [T, K, N] or [K, N]",

@@ -17,6 +17,7 @@
 #include "formats/text.hpp"
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
+#include "tools/spec_file.hpp"
 #include "tools/terminal.hpp"
 #include "tools/verify_report.hpp"
 
@@ -40,6 +41,7 @@ struct Options {
   int row = 0, column = 0;
 
   std::string plan;
+  std::vector<std::string> specs;
 
   bool one_element() const { return execution >= 0; }
 };
@@ -223,6 +225,7 @@ void check_engine_name(const std::string& name) {
 
 int verify(const Options& options) {
   check_engine_name(options.engine);
+  load_specs(options.specs);
   if (!options.plan.empty() && options.one_element())
     throw formats::Error("--plan", "does not go with --execution");
   if (options.one_element() && options.files.size() != 1) {
@@ -266,6 +269,7 @@ void add_verify(CLI::App& app, int& status) {
       ->required();
   command->add_option("--plan", options->plan,
                       "The files are of kind gemm or conv2d: execute them by this plan");
+  add_spec_option(*command, options->specs);
   command->add_option("--engine", options->engine,
                       "Engine that computes (default: the fastest that can)");
   command->add_option("--max-report", options->most_reports,

@@ -165,6 +165,11 @@ std::vector<std::uint64_t> answers_in(const UserKernel& kernel, const BlackBox& 
   const auto each = static_cast<std::size_t>(kernel.m) * static_cast<std::size_t>(kernel.n);
   std::vector<std::uint64_t> answers(count);
   for (std::size_t t = 0; t < count; ++t) {
+    if (kernel.row >= 0) {
+      answers[t] =
+          codes[t * each + static_cast<std::size_t>(kernel.row * kernel.n + kernel.column)];
+      continue;
+    }
     answers[t] = codes[t * each];
     for (std::size_t i = 1; i < each; ++i) {
       if (codes[t * each + i] == answers[t]) continue;
@@ -174,7 +179,8 @@ std::vector<std::uint64_t> answers_in(const UserKernel& kernel, const BlackBox& 
                       std::to_string(t) + ", " +
                       std::to_string(i / static_cast<std::size_t>(kernel.n)) + ", " +
                       std::to_string(i % static_cast<std::size_t>(kernel.n)) + "] is " +
-                      emulator::value_text(box.d, codes[t * each + i]));
+                      emulator::value_text(box.d, codes[t * each + i]) +
+                      "; --row and --column choose one of them");
     }
   }
   return answers;

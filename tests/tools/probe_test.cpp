@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -141,11 +146,87 @@ TEST_CASE("probe: what is asked for must be whole") {
     CHECK(is_one_error_line(result.error));
     CHECK(result.error.find(reason) != std::string::npos);
   };
-  refused({"probe"}, "needs --instruction NAME --arch A, or --exec COMMAND");
+  refused({"probe"}, "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
   refused({"probe", "--instruction", "mxu.bf16"}, "--instruction needs --arch");
   refused({"probe", "--exec", "true", "--d", "fp32"}, "--a is needed");
   refused({"probe", "--exec", "true", "--a", "fp33", "--d", "fp32"}, "fp33");
   refused({"probe", "--exec", "true", "--instruction", "x"}, "only one of them");
+  refused({"probe", "--exec", "true", "--a", "fp32", "--d", "fp32", "--row", "1"}, "--column");
+  refused({"probe", "--exec", "true", "--a", "fp32", "--d", "fp32", "--row", "1", "--column", "0"},
+          "not below --m and --n");
+}
+
+/// NumPy's products of fp32 as a program.
+std::string numpy_program(const std::string& product) {
+  return R"(import json, os, struct, sys
+os.environ['OPENBLAS_NUM_THREADS'] = '1'  # threads that spin cost more than such products
+import numpy as np
+raw = open(sys.argv[1], 'rb').read()
+size = struct.unpack('<Q', raw[:8])[0]
+x = {}
+for name, t in json.loads(raw[8:8 + size]).items():
+    if name == '__metadata__': continue
+    begin, end = t['data_offsets']
+    x[name] = np.frombuffer(raw[8 + size + begin:8 + size + end], np.float32).reshape(t['shape'])
+a, b = x['a'], x['b']
+d = np.empty((a.shape[0], a.shape[1], b.shape[2]), np.float32)
+for i in range(len(d)):
+    d[i] = )" +
+         product + R"(
+head = json.dumps({'d': {'dtype': 'F32', 'shape': d.shape, 'data_offsets': [0, d.nbytes]}}).encode()
+open(sys.argv[2], 'wb').write(struct.pack('<Q', len(head)) + head + d.tobytes())
+)";
+}
+
+/// Leaves of a tree's text, ascending; "0..3" stands for four.
+std::vector<int> leaves_of(const std::string& text) {
+  std::vector<int> leaves;
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) {
+      ++at;
+      continue;
+    }
+    std::size_t end = 0;
+    const int leaf = std::stoi(text.substr(at), &end);
+    const bool range = !leaves.empty() && at >= 2 && text.substr(at - 2, 2) == "..";
+    for (int k = range ? leaves.back() + 1 : leaf; k <= leaf; ++k) leaves.push_back(k);
+    at += end;
+  }
+  std::sort(leaves.begin(), leaves.end());
+  return leaves;
+}
+
+TEST_CASE("probe: the trees of NumPy's sum, dot and matrix product", "[sweep]") {
+  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
+    std::cout << "SKIPPED: python3 has no NumPy\n";
+    return;
+  }
+  const TemporaryFolder folder;
+  const auto tree_of = [&](const std::string& product, const std::vector<std::string>& more) {
+    const std::string file = folder.path("product.py");
+    write_text(file, numpy_program(product));
+    std::vector<std::string> words = {"probe", "--exec", "python3 " + file, "--a", "fp32",
+                                      "--d",   "fp32",   "--json",          "--k", "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words);
+    INFO(result.error);
+    REQUIRE(result.status == 0);
+    return json::parse(result.out)["tree"];
+  };
+  // Eight accumulators, added in pairs (numpy/_core/src/umath/loops_utils.h.src).
+  const json sum = tree_of("np.sum(a[i, 0] * b[i, :, 0])", {});
+  CHECK(sum["text"] == "((((0 8) (1 9)) ((2 10) (3 11))) (((4 12) (5 13)) ((6 14) (7 15))))");
+  CHECK(sum["arithmetic"] == "products rounded, then added, rounded nearest even");
+  // What a BLAS does depends on the CPU; that it adds all of K once does not.
+  std::vector<int> all(16);
+  std::iota(all.begin(), all.end(), 0);
+  for (const std::string product :
+       {"np.dot(np.ascontiguousarray(a[i, 0]), np.ascontiguousarray(b[i, :, 0]))", "a[i] @ b[i]"}) {
+    const json tree = tree_of(product, {"--m", "8", "--n", "8", "--row", "3", "--column", "5"});
+    INFO(tree["text"]);
+    CHECK(tree["observable"] == true);
+    CHECK(leaves_of(tree["text"]) == all);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/gemm.hpp"
+
+namespace guardbit::emulator {
+
+/// Chains of a plan's unit over some k's, for one set of operands.
+class Chain {
+ public:
+  Chain(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem, int threads)
+      : plan_(plan), x_(x), problem_(problem), threads_(threads) {}
+
+  /// The accumulators after these k's, from zero, or from C where the plan says so of the first.
+  Sums run(const KRanges& ranges, bool first);
+
+ private:
+  Sums run_promoted(const KRanges& ranges) const;
+
+  void promote(const Sums& partial, std::int64_t k, Sums& sums) const;
+  Sums run_row(const KRanges& ranges) const;
+  Sums run_scalar(const KRanges& ranges) const;
+  template <class Real>
+  Sums run_fma(const KRanges& ranges) const;
+
+  std::int64_t outputs() const { return x_.a.batch * problem_.m() * problem_.n(); }
+
+  const GemmPlan& plan_;
+  const GemmOperands& x_;
+  const GemmProblem& problem_;
+  int threads_;
+  bool begins_with_c_ = false;
+};
+
+}  // namespace guardbit::emulator

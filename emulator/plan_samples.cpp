@@ -1,0 +1,153 @@
+#include "emulator/plan_samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "emulator/gemm_scalar.hpp"
+#include "formats/error.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Up to `count` of `all` indices, evenly spread, the first and the last among them.
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  if (all <= count) {
+    for (std::int64_t i = 0; i < all; ++i) result.push_back(i);
+    return result;
+  }
+  for (std::int64_t i = 0; i < count; ++i) result.push_back(i * (all - 1) / (count - 1));
+  return result;
+}
+
+/// Indices of the finite values by their distance from a tie of the format's rounding, the nearest
+/// first; at most `count`.
+std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, std::size_t count) {
+  std::vector<std::pair<double, std::int64_t>> distances;
+  for (std::int64_t at = 0; at < values.size(); ++at) {
+    const double x = scalar::decoded(values.format, values[at]);
+    if (!std::isfinite(x) || x == 0) continue;
+    const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
+    const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
+    const double to_tie = std::fabs(units - std::floor(units) - 0.5);
+    distances.emplace_back(std::ldexp(to_tie, exponent), at);
+  }
+  count = std::min(count, distances.size());
+  std::partial_sort(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count),
+                    distances.end());
+  std::vector<std::int64_t> indices;
+  for (std::size_t i = 0; i < count; ++i) indices.push_back(distances[i].second);
+  return indices;
+}
+
+/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
+/// nearest to a tie of D's rounding, so that the last bits of a sum decide. Where something is
+/// added, the sum alone may be rounded before: every other one is such a sum's.
+std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
+                                           std::size_t count, int threads) {
+  GemmPlan exact;
+  exact.unit = {"simt", "fma.fp64"};
+  exact.epilogue = epilogue;
+  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
+  exact.epilogue.addition = Epilogue::Addition::fma_product;
+  const std::vector<std::int64_t> results =
+      near_ties(execute(exact, problem, threads), epilogue.output, count);
+  std::vector<std::int64_t> sums;
+  if ((!problem.c.empty() && epilogue.beta != 0) || !problem.bias.empty()) {
+    GemmProblem product = problem;
+    product.c = product.bias = {};
+    exact.epilogue.beta = 0;
+    sums = near_ties(execute(exact, product, threads), epilogue.output, count);
+  }
+  std::vector<std::int64_t> outputs;
+  std::set<std::int64_t> known;
+  for (std::size_t i = 0; i < std::max(results.size(), sums.size()); ++i) {
+    for (const auto* list : {&results, &std::as_const(sums)})
+      if (i < list->size() && known.insert((*list)[i]).second) outputs.push_back((*list)[i]);
+  }
+  return outputs;
+}
+
+/// The samples before all outputs: critical ones where D is narrow, then a grid of rows and
+/// columns.
+void add_samples(const GemmCapture& capture, const GemmProblem& all,
+                 const std::vector<Output>& critical, std::deque<Task>& tasks) {
+  for (const std::size_t count : {std::size_t{12}, critical.size()}) {
+    const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
+    if (!few.empty()) tasks.emplace_back(select(all, few), select(capture.d, few));
+  }
+  for (const std::int64_t side : {3, 8}) {
+    if (side == 3 && !critical.empty()) continue;
+    const Selection2d selection = {spread(all.m(), side), spread(all.n(), side)};
+    tasks.emplace_back(select(all, selection), select(capture.d, selection));
+  }
+}
+
+}  // namespace
+
+bool same_element(const Format& format, std::uint64_t recorded, std::uint64_t computed) {
+  if (recorded == computed) return true;
+  if (formats::is_integer(format)) return false;
+  return formats::decode(format, recorded).kind == formats::Kind::nan &&
+         formats::decode(format, computed).kind == formats::Kind::nan;
+}
+
+std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < recorded.size(); ++i)
+    count += same_element(recorded.format, recorded[i], computed[i]) ? 0 : 1;
+  return count;
+}
+
+std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
+  const std::scoped_lock lock(mutex_);
+  const std::string key = plan.unit.arch + plan.unit.instruction +
+                          std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
+                          std::to_string(plan.input.pieces) + "/" +
+                          std::to_string(plan.input.ranks) + "/" +
+                          std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) +
+                          "/" + std::to_string(plan.loads.take);
+  auto [entry, is_new] = prepared_.try_emplace(key);
+  if (is_new) {
+    try {
+      entry->second = std::make_shared<const GemmOperands>(prepare(plan, problem_, "search"));
+    } catch (const formats::Error&) {
+      entry->second = nullptr;
+    }
+  }
+  return entry->second;
+}
+
+Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
+                   const Epilogue& epilogue, int threads) {
+  constexpr std::size_t most_critical = 240;
+  const CodeMatrix& d = capture.d;
+  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
+  std::vector<Output> critical;
+  Samples samples;
+  for (const ConvolutionOrder& walk : walks) {
+    Lowered& x = samples.walks.emplace_back();
+    x.walk = walk;
+    GemmProblem all = capture.lowered(walk);
+    if (narrow && critical.empty()) {
+      const auto tenth = static_cast<std::size_t>(d.size() / 10);
+      samples.near_tie.resize(static_cast<std::size_t>(d.size()));
+      std::size_t tied = 0;
+      for (const std::int64_t at :
+           critical_outputs(all, epilogue, std::max(most_critical, tenth), threads)) {
+        if (critical.size() < most_critical)
+          critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+        if (tied++ < tenth) samples.near_tie[static_cast<std::size_t>(at)] = true;
+      }
+    }
+    add_samples(capture, all, critical, x.tasks);
+    x.tasks.emplace_back(std::move(all), d);
+  }
+  return samples;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "emulator/gemm.hpp"
+#include "emulator/gemm_capture.hpp"
+
+// What plans are tried on: a problem's outputs in samples, few before many.
+namespace guardbit::emulator {
+
+/// The same code, or a NaN both.
+bool same_element(const Format& format, std::uint64_t recorded, std::uint64_t computed);
+
+std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed);
+
+/// Operands by unit and conversion, prepared once.
+class Preparations {
+ public:
+  explicit Preparations(const GemmProblem& problem) : problem_(problem) {}
+
+  /// Null where the unit does not take the problem.
+  std::shared_ptr<const GemmOperands> get(const GemmPlan& plan);
+
+ private:
+  const GemmProblem& problem_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const GemmOperands>> prepared_;
+};
+
+/// A problem with its answer.
+struct Task {
+  Task(GemmProblem operands, CodeMatrix answer)
+      : problem(std::move(operands)),
+        d(std::move(answer)),
+        prepared(std::make_unique<Preparations>(problem)) {}
+  Task(const Task&) = delete;
+  GemmProblem problem;
+  CodeMatrix d;
+  std::unique_ptr<Preparations> prepared;
+};
+
+/// A capture's problem as one walk through K sees it.
+struct Lowered {
+  ConvolutionOrder walk;
+  std::deque<Task> tasks;  ///< more and more outputs, all of them last
+};
+
+struct Samples {
+  std::deque<Lowered> walks;
+  /// Where D is narrower than the sums: the tenth of the outputs nearest to a tie of its rounding.
+  /// Another plan differs in these, and hardly anywhere else.
+  std::vector<bool> near_tie;
+};
+
+/// A capture's problem for each of these walks, with samples that tell plans apart. `epilogue`: a
+/// likely one.
+Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
+                   const Epilogue& epilogue, int threads);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,153 @@
+#include "emulator/plan_units.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "emulator/catalogue.hpp"
+#include "emulator/plan_library.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Rows that compute alike whatever their K: one step of blocks that fill every instruction, or
+/// chains of multiply-adds.
+struct Arithmetic {
+  std::vector<Step> steps;
+  Format d{};
+  int k = 0;
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
+Arithmetic arithmetic_of(const MatrixInstruction& row) {
+  Arithmetic x{{row.steps.begin(), row.steps.end()}, row.d, row.shape.k};
+  if (x.steps.size() != 1) return x;
+  const AccumulatorSpec& spec = x.steps[0].spec;
+  const int length = spec.terms == 0 ? row.shape.k : std::min(spec.terms, row.shape.k);
+  if (spec.summation == Summation::fma_chain || spec.summation == Summation::integer) {
+    x.k = 1;
+  } else if (row.shape.k % length == 0) {
+    x.k = length;
+    x.steps[0].spec.terms = length;
+  }
+  return x;
+}
+
+/// Families in the order in which libraries of a machine that has them use them.
+int preference(const MatrixInstruction& row) {
+  switch (row.family) {
+    case Family::tcgen05:
+    case Family::tcgen05_sp:
+    case Family::wgmma:
+    case Family::wgmma_sp: return 0;
+    case Family::mma:
+    case Family::mma_sp: return 1;
+    default: return 2;
+  }
+}
+
+}  // namespace
+
+std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
+                                               const Format& b, bool sparse, const Format* d) {
+  std::vector<const MatrixInstruction*> rows;
+  const auto take = [&](const MatrixInstruction& row) {
+    const bool is_sparse = row.sparsity.group_elements != 0;
+    if (row.arch != arch || row.a != a || row.b != b || row.scale.count != 0 || is_sparse != sparse)
+      return;
+    if (std::string_view(row.name).find("satfinite") != std::string_view::npos) return;
+    if (is_sparse && row.sparsity.chunk != 1) return;
+    if (row.c != row.d || (d != nullptr && row.d != *d)) return;
+    rows.push_back(&row);
+  };
+  for (const MatrixInstruction& row : added_rows()) take(row);
+  for (const MatrixInstruction& row : catalogue()) take(row);
+  // FP32 sums before others, preferred families, then the longest instruction.
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
+    const auto key = [](const MatrixInstruction& row) {
+      return std::tuple(row.d == formats::fp16, preference(row), -row.shape.k);
+    };
+    return key(*x) < key(*y);
+  });
+  std::vector<const MatrixInstruction*> distinct;
+  std::vector<Arithmetic> seen;
+  for (const MatrixInstruction* row : rows) {
+    Arithmetic x = arithmetic_of(*row);
+    if (std::find(seen.begin(), seen.end(), x) != seen.end()) continue;
+    seen.push_back(std::move(x));
+    distinct.push_back(row);
+  }
+  return distinct;
+}
+
+namespace {
+
+std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_view arch) {
+  const Format a = capture.problem.a.format, b = capture.problem.b.format;
+  const bool sparse = capture.problem.sparse_a;
+  std::vector<UnitChoice> units;
+  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input) {
+    for (const bool compressed : {sparse, false}) {
+      for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
+        units.push_back(
+            {{std::string(row->arch), std::string(std::string_view(row->name))}, input});
+      if (!compressed) break;
+    }
+  };
+  const UnitChoice fma = {{"simt", "fma.fp32"}, {}};
+  if (a == formats::fp64) return {{{"simt", "fma.fp64"}, {}}};
+  if (formats::is_integer(a)) {
+    add_rows(a, b, {});
+    if (units.empty()) units.push_back({{"simt", "mad.int32"}, {}});
+    units.resize(1);  // integer sums are exact, whatever the unit and the order
+    return units;
+  }
+  if (a == formats::fp32) {
+    std::vector<UnitChoice> tensor;
+    for (const Rounding rounding :
+         {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
+      add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
+    for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
+      add_rows(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
+    for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
+      add_rows(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
+    add_rows(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
+    std::erase_if(units, [](const UnitChoice& u) {
+      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
+    });
+    units.insert(capture.tf32 ? units.end() : units.begin(), fma);
+    return units;
+  }
+  add_rows(a, b, {});
+  units.push_back(fma);
+  if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
+  return units;
+}
+
+/// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
+void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+  const auto kernels = capture.metadata.find("kernels");
+  if (kernels == capture.metadata.end()) return;
+  for (const LibraryPlan& row : library_plans()) {
+    if (!matches_kernel(row.kernel, kernels->second)) continue;
+    const GemmPlan named = parse_plan(row.plan, "table of plans");
+    const auto found = std::find_if(units.begin(), units.end(), [&](const UnitChoice& x) {
+      return x.unit == named.unit && x.input == named.input;
+    });
+    if (found == units.end()) continue;
+    std::rotate(units.begin(), found, found + 1);
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
+  std::vector<UnitChoice> units = units_by_format(capture, arch);
+  put_named_first(capture, units);
+  return units;
+}
+
+}  // namespace guardbit::emulator

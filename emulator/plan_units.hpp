@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "emulator/gemm_capture.hpp"
+#include "emulator/gemm_plan.hpp"
+#include "emulator/instruction.hpp"
+
+namespace guardbit::emulator {
+
+/// A unit with the conversion of its operands.
+struct UnitChoice {
+  GemmUnit unit;
+  InputConversion input;
+};
+
+/// Rows of the machine that multiply these formats, one of each arithmetic, the likely first.
+std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
+                                               const Format& b, bool sparse,
+                                               const Format* d = nullptr);
+
+/// What may have multiplied a capture's operands, the likely units first.
+std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch);
+
+}  // namespace guardbit::emulator
