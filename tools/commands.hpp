@@ -17,6 +17,7 @@ void add_gemm(CLI::App& app, int& status);
 void add_explain(CLI::App& app, int& status);
 void add_probe(CLI::App& app, int& status);
 void add_trace(CLI::App& app, int& status);
+void add_experiment(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_gpu(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);

@@ -143,13 +143,13 @@ int run(std::vector<std::string> words) {
   int status = 0;
   using Add = void (*)(CLI::App&, int&);
   using guardbit::tools::add_bench, guardbit::tools::add_cast, guardbit::tools::add_completion,
-      guardbit::tools::add_explain, guardbit::tools::add_formats, guardbit::tools::add_gemm,
-      guardbit::tools::add_gpu, guardbit::tools::add_list, guardbit::tools::add_probe,
-      guardbit::tools::add_run, guardbit::tools::add_show, guardbit::tools::add_trace,
-      guardbit::tools::add_verify;
-  for (const Add add :
-       std::array{add_formats, add_show, add_cast, add_list, add_run, add_verify, add_gemm,
-                  add_explain, add_probe, add_trace, add_bench, add_gpu, add_completion}) {
+      guardbit::tools::add_experiment, guardbit::tools::add_explain, guardbit::tools::add_formats,
+      guardbit::tools::add_gemm, guardbit::tools::add_gpu, guardbit::tools::add_list,
+      guardbit::tools::add_probe, guardbit::tools::add_run, guardbit::tools::add_show,
+      guardbit::tools::add_trace, guardbit::tools::add_verify;
+  for (const Add add : std::array{add_formats, add_show, add_cast, add_list, add_run, add_verify,
+                                  add_gemm, add_explain, add_probe, add_trace, add_experiment,
+                                  add_bench, add_gpu, add_completion}) {
     add(app, status);
   }
   refuse_empty_words(app);

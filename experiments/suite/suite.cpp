@@ -1,0 +1,33 @@
+#include "experiments/suite/suite.hpp"
+
+#include <string>
+
+#include "formats/error.hpp"
+#include "formats/nearest.hpp"
+
+namespace guardbit::experiments {
+
+const std::vector<Experiment>& suite() {
+  static const std::vector<Experiment> experiments = {
+      fp8_accumulation_width(),
+      promotion_interval(),
+  };
+  return experiments;
+}
+
+const Experiment& require_experiment(std::string_view name, std::string_view where) {
+  const std::string wanted = formats::lower_case(name);
+  std::vector<std::string_view> names;
+  for (const Experiment& x : suite()) {
+    const std::string number = formats::lower_case(x.name);
+    if (wanted == number || wanted == x.slug || wanted == number + "_" + std::string(x.slug))
+      return x;
+    names.push_back(x.name);
+    names.push_back(x.slug);
+  }
+  std::string valid;
+  for (const Experiment& x : suite()) valid += (valid.empty() ? "" : ", ") + std::string(x.name);
+  throw formats::Error(std::string(where), formats::unknown_name("experiment", name, names), valid);
+}
+
+}  // namespace guardbit::experiments
