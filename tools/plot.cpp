@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <sstream>
 #include <vector>
@@ -130,15 +131,19 @@ void require_gnuplot(const std::string& where) {
 
 void write_svg(const std::string& path, const Figure& figure) {
   formats::AtomicOutput output(path);
-  std::string script = script_of(output.temporary_path(), without_empty_curves(figure));
-  std::array<char, 3> dash{"-e"};
+  std::string script = output.temporary_path() + ".gnuplot";
+  std::ofstream(script, std::ios::binary)
+      << script_of(output.temporary_path(), without_empty_curves(figure));
   std::string name = program;
-  std::array<char*, 4> words = {name.data(), dash.data(), script.data(), nullptr};
+  const std::array<char*, 3> words = {name.data(), script.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  if (posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) != 0 ||
-      waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw Error(path, "gnuplot did not draw it");
+  const bool drawn =
+      posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) == 0 &&
+      waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  std::error_code ignored;
+  std::filesystem::remove(script, ignored);
+  if (!drawn) throw Error(path, "gnuplot did not draw it");
   output.commit();
 }
 

@@ -9,8 +9,21 @@ namespace guardbit::experiments {
 
 const std::vector<Experiment>& suite() {
   static const std::vector<Experiment> experiments = {
+      lost_weight_updates(),
+      stale_weights(),
       fp8_accumulation_width(),
       promotion_interval(),
+      exact_width(),
+      block_fma_bound(),
+      probabilistic_bound(),
+      tf32_matmul(),
+      tf32_bug_report(),
+      fp8_formats(),
+      mx_scale_mode_clips(),
+      rceil_is_not_ceil(),
+      straight_through_borders(),
+      structured_pruning(),
+      roofline(),
   };
   return experiments;
 }

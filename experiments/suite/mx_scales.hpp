@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "formats/block.hpp"
+
+namespace guardbit::experiments {
+
+/// How an MX scale follows from a block's largest magnitude (EXPERIMENTS 1.5: who uses which).
+inline constexpr std::string_view mx_scale_modes = "floor,ceil,even,rceil";
+
+/// The E8M0 code that the mode gives for an FP32 amax above zero.
+std::uint64_t mx_scale(const formats::BlockFormat& format, float amax, std::string_view mode);
+
+}  // namespace guardbit::experiments
