@@ -4,6 +4,7 @@
 #include "experiments/errors.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/codec.hpp"
 
 namespace guardbit::experiments {
 
