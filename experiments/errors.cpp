@@ -7,6 +7,7 @@
 #include <string>
 
 #include "emulator/gemm_scalar.hpp"
+#include "experiments/run.hpp"
 
 namespace guardbit::experiments {
 
@@ -44,6 +45,23 @@ emulator::GemmPlan exact_plan() {
   plan.unit = {"simt", "fma.fp64"};
   plan.epilogue.compute = plan.epilogue.output = formats::fp64;
   return plan;
+}
+
+std::vector<double> magnitude_products(Run& run, const emulator::GemmProblem& problem) {
+  emulator::GemmProblem absolute = problem;
+  for (emulator::CodeMatrix* const m : {&absolute.a, &absolute.b}) {
+    for (std::int64_t i = 0; i < m->size(); ++i)
+      m->set(i, (*m)[i] & formats::magnitude_mask(m->format));
+  }
+  return values_of(run.multiply(exact_plan(), absolute));
+}
+
+double largest_share(const std::vector<double>& numbers, const std::vector<double>& exact,
+                     const std::vector<double>& scale) {
+  double largest = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    largest = std::max(largest, std::abs(numbers[i] - exact[i]) / scale[i]);
+  return largest;
 }
 
 double Repeats::median() const {

@@ -9,6 +9,8 @@
 
 namespace guardbit::experiments {
 
+class Run;
+
 /// The numbers of a matrix, which FP64 must hold (FP64 itself, and everything narrower).
 std::vector<double> values_of(const emulator::CodeMatrix& matrix);
 
@@ -35,6 +37,13 @@ Errors errors_of(const std::vector<double>& numbers, const std::vector<double>& 
 /// magnitudes, and without any error where that sum takes 53 bits at most (FP8 up to K = 2^16: a
 /// product is a multiple of 2^-18 below 2^18 of E4M3).
 emulator::GemmPlan exact_plan();
+
+/// |A||B|: what componentwise error bounds are relative to.
+std::vector<double> magnitude_products(Run& run, const emulator::GemmProblem& problem);
+
+/// The largest |number - exact| / scale.
+double largest_share(const std::vector<double>& numbers, const std::vector<double>& exact,
+                     const std::vector<double>& scale);
 
 /// The same statistic of runs with other random numbers.
 struct Repeats {

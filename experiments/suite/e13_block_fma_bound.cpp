@@ -44,12 +44,6 @@ emulator::GemmPlan plan_of(std::string_view method) {
   return plan;
 }
 
-emulator::CodeMatrix magnitudes(emulator::CodeMatrix matrix) {
-  for (std::int64_t i = 0; i < matrix.size(); ++i)
-    matrix.set(i, matrix[i] & formats::magnitude_mask(matrix.format));
-  return matrix;
-}
-
 /// The largest |error| / (|A||B|).
 double largest_error(Run& run, std::string_view method, std::int64_t n, std::int64_t size,
                      const std::string& distribution) {
@@ -59,13 +53,7 @@ double largest_error(Run& run, std::string_view method, std::int64_t n, std::int
   problem.b = run.draws("B").matrix(fp32, n, size, numbers, run.threads());
   const auto d = values_of(run.multiply(plan_of(method), problem));
   const auto exact = values_of(run.multiply(exact_plan(), problem));
-  problem.a = magnitudes(problem.a);
-  problem.b = magnitudes(problem.b);
-  const auto scale = values_of(run.multiply(exact_plan(), problem));
-  double largest = 0;
-  for (std::size_t i = 0; i < d.size(); ++i)
-    largest = std::max(largest, std::abs(d[i] - exact[i]) / scale[i]);
-  return largest;
+  return largest_share(d, exact, magnitude_products(run, problem));
 }
 
 Outcome run(Run& run) {

@@ -36,15 +36,7 @@ double largest_error(Run& run, std::string_view unit, std::int64_t n, std::int64
   problem.b = run.draws("B").matrix(formats::tf32, n, size, numbers, run.threads());
   const auto d = values_of(run.multiply(plan_of(unit), problem));
   const auto exact = values_of(run.multiply(exact_plan(), problem));
-  for (emulator::CodeMatrix* const m : {&problem.a, &problem.b}) {
-    for (std::int64_t i = 0; i < m->size(); ++i)
-      m->set(i, (*m)[i] & formats::magnitude_mask(m->format));
-  }
-  const auto scale = values_of(run.multiply(exact_plan(), problem));
-  double largest = 0;
-  for (std::size_t i = 0; i < d.size(); ++i)
-    largest = std::max(largest, std::abs(d[i] - exact[i]) / scale[i]);
-  return largest;
+  return largest_share(d, exact, magnitude_products(run, problem));
 }
 
 Outcome run(Run& run) {

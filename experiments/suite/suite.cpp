@@ -9,20 +9,27 @@ namespace guardbit::experiments {
 
 const std::vector<Experiment>& suite() {
   static const std::vector<Experiment> experiments = {
+      fp16_underflow(),
+      sufficient_loss_scale(),
       lost_weight_updates(),
       stale_weights(),
       fp8_accumulation_width(),
       promotion_interval(),
       exact_width(),
+      tensor_core_fingerprint(),
+      accumulation_order(),
       block_fma_bound(),
       probabilistic_bound(),
       tf32_matmul(),
       tf32_bug_report(),
+      bf16_pieces(),
       fp8_formats(),
       mx_scale_mode_clips(),
       rceil_is_not_ceil(),
+      tile_scales(),
       straight_through_borders(),
       structured_pruning(),
+      reductions(),
       roofline(),
   };
   return experiments;

@@ -16,20 +16,27 @@ const std::vector<Experiment>& suite();
 const Experiment& require_experiment(std::string_view name, std::string_view where);
 
 // One file each.
+Experiment fp16_underflow();
+Experiment sufficient_loss_scale();
 Experiment lost_weight_updates();
 Experiment stale_weights();
 Experiment fp8_accumulation_width();
 Experiment promotion_interval();
 Experiment exact_width();
+Experiment tensor_core_fingerprint();
+Experiment accumulation_order();
 Experiment block_fma_bound();
 Experiment probabilistic_bound();
 Experiment tf32_matmul();
 Experiment tf32_bug_report();
+Experiment bf16_pieces();
 Experiment fp8_formats();
 Experiment mx_scale_mode_clips();
 Experiment rceil_is_not_ceil();
+Experiment tile_scales();
 Experiment straight_through_borders();
 Experiment structured_pruning();
+Experiment reductions();
 Experiment roofline();
 
 }  // namespace guardbit::experiments
