@@ -20,7 +20,7 @@ struct Device {
 constexpr std::array devices = {
     Device{"h200_measured", 788, 0, 4.3, "183", "BF16 product and copy with torch 2.11 on an H200",
            Certainty::measured},
-    Device{"h200_datasheet", 989.5, 1979, 4.8, "206", "NVIDIA H200 datasheet", Certainty::read},
+    Device{"h200_datasheet", 989.5, 1979, 4.8, "206", "NVIDIA H200 datasheet", Certainty::recalled},
     Device{"a100_datasheet", 312, 0, 2.039, "", "NVIDIA A100 80GB datasheet", Certainty::recalled},
 };
 
@@ -104,7 +104,7 @@ Experiment roofline() {
       .expected =
           "Ridge of an H200 in BF16: 183 FLOP/B of what it reached (788 TFLOP/s, 4.3 TB/s, "
           "measured), "
-          "206 by its datasheet.",
+          "206 by its datasheet (recalled).",
       .parameters = {{"n", "side of square matrices, length of rows", "4096", "", Kind::integer,
                       false, 1, 1000000},
                      {"batch", "rows of the batched product", "16", "", Kind::integer, false, 1,

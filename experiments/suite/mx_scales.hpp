@@ -7,7 +7,8 @@
 
 namespace guardbit::experiments {
 
-/// How an MX scale follows from a block's largest magnitude (EXPERIMENTS 1.5: who uses which).
+/// How an MX scale follows from a block's largest magnitude: floor (OCP MX 1.0, microxcaling), ceil
+/// and even (options of torchao), rceil (cuBLAS, Transformer Engine, CUTLASS).
 inline constexpr std::string_view mx_scale_modes = "floor,ceil,even,rceil";
 
 /// The E8M0 code that the mode gives for an FP32 amax above zero.
