@@ -93,11 +93,10 @@ Outcome run(Run& run) {
                  .tolerance_reason = "half a unit in the last place",
                  .source = "x / |x|, but for eps"}}};
   outcome.notes.emplace_back(
-      "What torch 2.11 does under autocast with FP16 input (measured on an H200): sum, rsqrt, "
-      "softmax "
-      "and layer_norm give FP32; mean, var, sqrt, rms_norm and batch_norm give FP16, computed "
-      "inside "
-      "in FP32. A kernel that keeps FP16 inside meets the limits above.");
+      "Under autocast with FP16 input, torch 2.11 gives FP32 for sum, rsqrt, softmax and "
+      "layer_norm, "
+      "FP16 for mean, var, sqrt, rms_norm and batch_norm (measured on an H200). A kernel that also "
+      "computes in FP16 inside meets the limits above.");
   return outcome;
 }
 
@@ -109,9 +108,8 @@ Experiment reductions() {
       .slug = "reductions",
       .question = "Which reductions may be computed in FP16?",
       .method =
-          "Counting ones, squares, means and an RMS norm of n equal numbers, every operation "
-          "rounded "
-          "to FP16 or to FP32 inside; the smallest numbers at which each fails.",
+          "Counting ones, squares, means and an RMS norm of n equal numbers; every operation is "
+          "rounded to FP16, or inside to FP32; the smallest numbers at which each fails.",
       .expected =
           "Squares overflow FP16 from about 256 on; counts stop at 2048 (FP16) and 256 (BF16) "
           "(derived).",
