@@ -24,6 +24,7 @@ const std::vector<Experiment>& suite() {
       tf32_bug_report(),
       split_products(),
       bf16_pieces(),
+      integer_slices(),
       fp8_formats(),
       mx_scale_mode_clips(),
       rceil_is_not_ceil(),
@@ -31,6 +32,7 @@ const std::vector<Experiment>& suite() {
       tile_scales(),
       straight_through_borders(),
       structured_pruning(),
+      fused_stores(),
       reductions(),
       roofline(),
   };

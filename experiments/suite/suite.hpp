@@ -31,6 +31,7 @@ Experiment tf32_matmul();
 Experiment tf32_bug_report();
 Experiment split_products();
 Experiment bf16_pieces();
+Experiment integer_slices();
 Experiment fp8_formats();
 Experiment mx_scale_mode_clips();
 Experiment rceil_is_not_ceil();
@@ -38,6 +39,7 @@ Experiment fp4_formats();
 Experiment tile_scales();
 Experiment straight_through_borders();
 Experiment structured_pruning();
+Experiment fused_stores();
 Experiment reductions();
 Experiment roofline();
 
