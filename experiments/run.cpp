@@ -26,7 +26,7 @@ const std::vector<double>& Run::point(const std::string& key,
     result.values = compute();
     check_stop();
     result.inputs = inputs_.value();
-    if (options_.finished) options_.finished(key, result);
+    if (options_.finished) options_.finished(*this, key, result);
     points_[key] = std::move(result);
   }
   if (options_.progress && announced_ != 0)

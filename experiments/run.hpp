@@ -50,8 +50,8 @@ class Run {
     std::function<bool()> stop;
     /// Told after each point that was computed; `share` is between 0 and 1.
     std::function<void(double share)> progress;
-    /// Told of each point that was computed.
-    std::function<void(const std::string& key, const PointResult&)> finished;
+    /// Told of each point that was computed; the run's plans and formats include its own by then.
+    std::function<void(const Run& run, const std::string& key, const PointResult&)> finished;
   };
 
   explicit Run(Options options) : options_(std::move(options)) {}

@@ -145,15 +145,20 @@ class RecordFile {
     record_.identity = std::move(identity);
     if (path_.empty() || fresh || !std::filesystem::exists(path_)) return;
     ExperimentRecord earlier = read_record(path_);
-    if (earlier.identity == record_.identity) record_.points = std::move(earlier.points);
+    if (earlier.identity != record_.identity) return;
+    record_ = std::move(earlier);
+    record_.complete = false;
+    record_.result = nullptr;
   }
 
   const experiments::Points& points() const { return record_.points; }
 
-  void add(const std::string& key, const experiments::PointResult& point) {
+  void add(const experiments::Run& run, const std::string& key,
+           const experiments::PointResult& point) {
     record_.points[key] = point;
+    take_names(run);
     if (path_.empty() || seconds_since(written_) < 1) return;
-    write_record(path_, record_);
+    keep();
     written_ = Clock::now();
   }
   void keep() const {
@@ -162,13 +167,17 @@ class RecordFile {
   void complete(const experiments::Run& run, const ordered_json& result) {
     record_.complete = true;
     record_.points = run.points();
-    record_.plans = run.plans();
-    record_.formats = run.formats();
+    take_names(run);
     record_.result = result;
     keep();
   }
 
  private:
+  void take_names(const experiments::Run& run) {
+    record_.plans.insert(run.plans().begin(), run.plans().end());
+    record_.formats.insert(run.formats().begin(), run.formats().end());
+  }
+
   std::string path_;
   ExperimentRecord record_;
   Clock::time_point written_ = Clock::now();
@@ -242,8 +251,8 @@ class Session {
          .known = file.points(),
          .stop = [&] { return interruption_.asked_for(); },
          .progress = [&](double share) { progress(share); },
-         .finished = [&](const std::string& key,
-                         const experiments::PointResult& p) { file.add(key, p); }});
+         .finished = [&](const experiments::Run& r, const std::string& key,
+                         const experiments::PointResult& p) { file.add(r, key, p); }});
     experiments::Outcome outcome;
     try {
       outcome = x.run(run);

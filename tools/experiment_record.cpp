@@ -120,8 +120,8 @@ ExperimentRecord read_record(const std::string& path) {
       if (words.empty()) throw formats::Error(where, "parameter without values");
       record.identity.settings.set(name, std::move(words));
     }
-    record.formats = j.at("formats");
-    record.plans = j.at("plans");
+    record.formats = j.at("formats").get<std::set<std::string>>();
+    record.plans = j.at("plans").get<std::set<std::string>>();
     for (const auto& [key, point] : j.at("points").items()) {
       experiments::PointResult& result = record.points[key];
       result.inputs = std::stoull(point.at("inputs").get<std::string>(), nullptr, 16);

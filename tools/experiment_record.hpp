@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 #include <string>
 
 #include "experiments/experiment.hpp"
@@ -29,8 +29,8 @@ struct ExperimentRecord {
   RunIdentity identity;
   experiments::Points points;
   bool complete = false;
-  nlohmann::ordered_json result;          ///< as to_json of the outcome; null until complete
-  nlohmann::ordered_json plans, formats;  ///< arrays
+  std::set<std::string> plans, formats;
+  nlohmann::ordered_json result;  ///< as to_json of the outcome; null until complete
 };
 
 void write_record(const std::string& path, const ExperimentRecord& record);

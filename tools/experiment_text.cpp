@@ -89,23 +89,26 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
   out << "\nVerdict: **" << result->at("verdict").get<std::string>() << "**\n\n";
   Table table("lrrlll");
   table.add({"what", "measured", "expected", "how we know", "why the tolerance", "verdict"});
+  std::size_t others = 0;
   for (const ordered_json& f : result->at("findings")) {
+    if (!f.contains("reference")) {
+      ++others;
+      continue;
+    }
     const std::string unit = f.at("unit").get<std::string>();
-    const bool has = f.contains("reference");
     const ordered_json& measured = f.at("measured");
     const std::string shown =
         measured.is_number() ? number(measured.get<double>()) : measured.get<std::string>();
     table.add(
         {f.at("key").get<std::string>(), shown + (unit.empty() ? "" : " " + unit),
-         has ? expectation(f.at("relation").get<std::string>(), f.at("reference").get<double>(),
-                           f.at("tolerance").get<double>())
-             : "",
-         has ? f.at("source").get<std::string>() + " (" + f.at("certainty").get<std::string>() + ")"
-             : "",
-         has ? f.value("undecidable", f.at("tolerance_reason").get<std::string>()) : "",
+         expectation(f.at("relation").get<std::string>(), f.at("reference").get<double>(),
+                     f.at("tolerance").get<double>()),
+         f.at("source").get<std::string>() + " (" + f.at("certainty").get<std::string>() + ")",
+         f.value("undecidable", f.at("tolerance_reason").get<std::string>()),
          f.at("verdict").get<std::string>()});
   }
   table.print_markdown(out);
+  if (others != 0) out << "\nNumbers without a reference: " << others << ".\n";
   for (const ordered_json& note : result->at("notes"))
     out << '\n' << note.get<std::string>() << '\n';
 }

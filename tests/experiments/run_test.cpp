@@ -22,7 +22,9 @@ TEST_CASE("a point that is known is not computed again") {
   options.known["a"] = {{1, 2}, 5};
   std::vector<std::string> finished;
   std::vector<double> shares;
-  options.finished = [&](const std::string& key, const auto&) { finished.push_back(key); };
+  options.finished = [&](const Run&, const std::string& key, const auto&) {
+    finished.push_back(key);
+  };
   options.progress = [&](double share) { shares.push_back(share); };
   Run run(options);
   run.announce(2);
@@ -45,7 +47,7 @@ TEST_CASE("a run that is asked to stop keeps the points that were finished") {
   Run::Options options;
   options.stop = [&] { return stop; };
   std::size_t finished = 0;
-  options.finished = [&](const std::string&, const auto&) { ++finished; };
+  options.finished = [&](const Run&, const std::string&, const auto&) { ++finished; };
   Run run(options);
   run.point("a", [] { return std::vector<double>{1}; });
   const auto stopped_inside = [&] {
