@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -183,14 +184,27 @@ class RecordFile {
   Clock::time_point written_ = Clock::now();
 };
 
-/// Says how far an experiment is, and how long it may still take.
+/// Says how far an experiment is, and after some seconds how long it may still take.
 class Progress {
  public:
-  explicit Progress(std::string_view name) : line_(std::string(name), 1000) {}
-  void operator()(double share) { line_.update(static_cast<std::size_t>(share * 1000)); }
+  explicit Progress(std::string_view name) : name_(name) {}
+
+  void operator()(double share) {
+    std::string label = name_;
+    const double seconds = seconds_since(start_);
+    constexpr double seconds_before_an_estimate = 3;
+    if (seconds > seconds_before_an_estimate && share > 0 && share < 1)
+      label += ", about " + std::to_string(static_cast<int>(seconds * (1 - share) / share) + 1) +
+               " s left";
+    constexpr std::size_t steps = 1000;
+    line_.emplace(label, steps);
+    line_->update(static_cast<std::size_t>(share * steps));
+  }
 
  private:
-  ProgressLine line_;
+  std::string name_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<ProgressLine> line_;
 };
 
 class Session {

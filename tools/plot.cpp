@@ -138,9 +138,9 @@ void write_svg(const std::string& path, const Figure& figure) {
   const std::array<char*, 3> words = {name.data(), script.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  const bool drawn =
-      posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) == 0 &&
-      waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const bool drawn = posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) == 0 &&
+                     waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+                     WEXITSTATUS(status) == 0;
   std::error_code ignored;
   std::filesystem::remove(script, ignored);
   if (!drawn) throw Error(path, "gnuplot did not draw it");

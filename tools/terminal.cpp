@@ -130,15 +130,7 @@ void ProgressLine::update(std::size_t done) {
       std::min<std::size_t>(100, done / std::max<std::size_t>(1, total_ / 100));
   if (percent == shown_percent_) return;
   shown_percent_ = percent;
-  std::string left;
-  constexpr double seconds_before_an_estimate = 3;
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  if (seconds >= seconds_before_an_estimate && done > 0 && done < total_) {
-    const double rest = seconds * static_cast<double>(total_ - done) / static_cast<double>(done);
-    left = ", about " + std::to_string(static_cast<std::int64_t>(rest) + 1) + " s left";
-  }
-  std::cerr << '\r' << label_ << "  " << percent << '%' << left << "\033[K" << std::flush;
+  std::cerr << '\r' << label_ << "  " << percent << "%\033[K" << std::flush;
 }
 
 }  // namespace guardbit::tools

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -43,8 +42,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "LABEL  42%" on standard error, after some seconds with an estimate of the time left; rewritten
-/// in place and removed in the end; nothing where that is no terminal.
+/// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is
+/// no terminal.
 class ProgressLine {
  public:
   ProgressLine(std::string label, std::size_t total);
@@ -58,7 +57,6 @@ class ProgressLine {
   std::string label_;
   std::size_t total_;
   std::size_t shown_percent_ = 101;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   bool visible_;
 };
 

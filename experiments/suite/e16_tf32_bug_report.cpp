@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "experiments/errors.hpp"
