@@ -1,0 +1,135 @@
+#include <array>
+#include <cmath>
+
+#include "emulator/catalogue.hpp"
+#include "experiments/errors.hpp"
+#include "experiments/run.hpp"
+#include "experiments/suite/suite.hpp"
+
+namespace guardbit::experiments {
+
+namespace {
+
+using formats::fp16;
+using formats::fp32;
+
+const double u16 = std::ldexp(1.0, -11);
+const double u32 = std::ldexp(1.0, -24);
+
+/// One way to multiply, with the leading terms of its error bound for sums of n products of FP32
+/// numbers, relative to |A||B|; b = 4 products in a block.
+struct Method {
+  std::string_view name;
+  double (*bound)(double n);
+  std::string_view printed;  ///< the bound at n = 4096
+};
+constexpr std::array methods = {
+    Method{"fp16", [](double n) { return (n + 2) * u16; }, "2.0"},
+    Method{"TC16", [](double n) { return (n / 4 + 2) * u16; }, "0.50"},
+    Method{"TC32", [](double n) { return 2 * u16 + n * u32; }, "1.22e-3"},
+    Method{"fp32", [](double n) { return n * u32; }, "2.44e-4"},
+};
+
+emulator::GemmPlan plan_of(std::string_view method) {
+  emulator::GemmPlan plan;
+  if (method == "fp16") {
+    plan.unit = {"simt", "fma.fp16"};
+    plan.epilogue.compute = plan.epilogue.output = fp16;
+  } else if (method != "fp32") {
+    const auto& result = method == "TC16" ? fp16 : fp32;
+    const auto row = emulator::require_dot("sm_70", "mma.sync", fp16, result, 4, "E13");
+    plan.unit = {"sm_70", std::string(std::string_view(row.name))};
+    plan.epilogue.output = result;
+  }
+  return plan;
+}
+
+/// The largest |error| / (|A||B|).
+double largest_error(Run& run, std::string_view method, std::int64_t n, std::int64_t size,
+                     const std::string& distribution) {
+  const Distribution numbers = distribution_of(distribution);
+  emulator::GemmProblem problem;
+  problem.a = run.draws("A").matrix(fp32, size, n, numbers, run.threads());
+  problem.b = run.draws("B").matrix(fp32, n, size, numbers, run.threads());
+  const auto d = values_of(run.multiply(plan_of(method), problem));
+  const auto exact = values_of(run.multiply(exact_plan(), problem));
+  return largest_share(d, exact, magnitude_products(run, problem));
+}
+
+Outcome run(Run& run) {
+  const Settings& s = run.settings();
+  const auto lengths = s.integers("n");
+  const auto& distributions = s.words("distribution");
+  run.announce(lengths.size() * distributions.size() * methods.size());
+  const std::string source = "Blanchard, Higham, Lopez, Mary, Pranesh, SISC 42(3), C124";
+  Outcome outcome;
+  outcome.figure = {"E13: error of a V100's ways to multiply, and its bounds",
+                    "n (products in each sum)", "largest |error| / (|A||B|)", true, true};
+  for (const Method& method : methods) {
+    outcome.findings.push_back(
+        {std::string(method.name) + ": bound at n = 4096", "", method.bound(4096),
+         Reference{.value = number_of(method.printed),
+                   .tolerance = half_digit(method.printed),
+                   .tolerance_reason = "half a unit of the printed last digit",
+                   .source = source,
+                   .certainty = Certainty::recalled}});
+    Curve bound{std::string(method.name) + ", bound"};
+    for (const std::int64_t n : lengths)
+      bound.add(static_cast<double>(n), method.bound(static_cast<double>(n)));
+    for (const std::string& distribution : distributions) {
+      Curve curve{std::string(method.name) + ", " + distribution};
+      for (const std::int64_t n : lengths) {
+        const std::string key =
+            std::string(method.name) + " " + distribution + " n=" + std::to_string(n);
+        const auto& error = run.point(key, [&] {
+          return std::vector<double>{
+              largest_error(run, method.name, n, s.integer("MN"), distribution)};
+        });
+        curve.add(static_cast<double>(n), error[0]);
+        outcome.findings.push_back({key + ": largest error / bound", "",
+                                    error[0] / method.bound(static_cast<double>(n)),
+                                    Reference{.value = 1,
+                                              .source = source,
+                                              .certainty = Certainty::recalled,
+                                              .relation = Reference::Relation::at_most}});
+      }
+      outcome.figure.curves.push_back(curve);
+    }
+    outcome.figure.curves.push_back(bound);
+  }
+  outcome.notes.emplace_back(
+      "The bounds are for rounding to nearest. A V100's tensor core cuts instead, which may lose "
+      "twice as much in each step; with these numbers it still stays below.");
+  return outcome;
+}
+
+}  // namespace
+
+Experiment block_fma_bound() {
+  using Kind = Parameter::Kind;
+  return {
+      .name = "E13",
+      .slug = "block_fma_bound",
+      .question =
+          "Do the worst-case error bounds of block multiply-adds hold, and how tight are they?",
+      .method =
+          "FP32 matrices are multiplied with FP16 multiply-adds, a V100's tensor core with FP16 "
+          "and "
+          "with FP32 results, and FP32 multiply-adds; the largest error over |A||B| is set in "
+          "relation to the leading terms of the bounds: (n + 2) u16, (n / 4 + 2) u16, 2 u16 + n "
+          "u32, "
+          "n u32.",
+      .expected =
+          "At n = 4096: 2.0, 0.50, 1.22e-3, 2.44e-4; observed errors below (recalled from SISC "
+          "42(3), C124).",
+      .parameters = {{"n", "products in each sum", "64:4096:x4", "256,1024", Kind::integer, true, 4,
+                      65536},
+                     {"MN", "rows of A and columns of B", "64", "32", Kind::integer, false, 4,
+                      1024},
+                     {"distribution", "of the numbers", "normal,uniform", "", Kind::word, true, 0,
+                      0, distribution_names}},
+      .run = run,
+  };
+}
+
+}  // namespace guardbit::experiments

@@ -1,0 +1,124 @@
+#include "experiments/suite/suite.hpp"
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiments/run.hpp"
+#include "experiments/suite/lost_updates.hpp"
+#include "experiments/suite/mx_scales.hpp"
+#include "formats/catalogue.hpp"
+#include "formats/error.hpp"
+#include "formats/nearest.hpp"
+#include "tests/catch.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using experiments::Experiment;
+using experiments::Finding;
+using experiments::Outcome;
+using experiments::Parameter;
+using experiments::Run;
+using experiments::Verdict;
+
+Outcome quick_run(const Experiment& x, std::uint64_t seed = 1) {
+  Run::Options options;
+  options.settings = experiments::usual_settings(x.parameters, true);
+  options.seed = seed;
+  Run run(options);
+  return x.run(run);
+}
+
+void check_outcome(const Experiment& x, const Outcome& outcome, Verdict expected) {
+  std::set<std::string> keys;
+  for (const Finding& f : outcome.findings) {
+    INFO(x.name << ": " << f.key << ": " << f.measured);
+    CHECK(keys.insert(f.key).second);
+    CHECK(f.verdict() != Verdict::differs);
+    if (!f.reference) continue;
+    CHECK(!f.reference->source.empty());
+    CHECK((f.reference->tolerance == 0) == f.reference->tolerance_reason.empty());
+  }
+  INFO(x.name);
+  CHECK(outcome.verdict(x.relations_only) == expected);
+}
+
+TEST_CASE("every experiment has a name, a file, a question and parameters that it takes") {
+  std::set<std::string_view> names, slugs;
+  for (const Experiment& x : experiments::suite()) {
+    INFO(x.name);
+    CHECK(names.insert(x.name).second);
+    CHECK(slugs.insert(x.slug).second);
+    const std::string file = formats::lower_case(x.name) + "_" + std::string(x.slug) + ".cpp";
+    CHECK(std::filesystem::exists(std::string(GUARDBIT_SOURCE_DIR) + "/experiments/suite/" + file));
+    for (const std::string_view text : {x.question, x.method, x.expected}) CHECK(text.size() > 15);
+    CHECK(x.question.ends_with('?'));
+    for (const bool quick : {false, true}) {
+      const auto settings = experiments::usual_settings(x.parameters, quick);
+      CHECK(settings.all().size() == x.parameters.size());
+    }
+    for (const Parameter& p : x.parameters) CHECK(p.meaning.size() + p.name.size() > 2);
+    CHECK(&experiments::require_experiment(x.slug, "test") == &x);
+    CHECK(&experiments::require_experiment(formats::lower_case(x.name), "test") == &x);
+  }
+  CHECK_THROWS_AS(experiments::require_experiment("E99", "test"), formats::Error);
+}
+
+TEST_CASE("experiments that take no time say what they should") {
+  for (const char* const name :
+       {"E01", "E04", "E05", "E20", "E23", "E25", "E27", "E28", "E30", "E31"}) {
+    const Experiment& x = experiments::require_experiment(name, "test");
+    check_outcome(x, quick_run(x), Verdict::reproduced);
+  }
+  for (const char* const name : {"E02", "E24"}) {
+    const Experiment& x = experiments::require_experiment(name, "test");
+    check_outcome(x, quick_run(x), Verdict::undecidable);
+  }
+}
+
+TEST_CASE("the quick suite reproduces what it can", "[sweep]") {
+  for (const Experiment& x : experiments::suite()) {
+    const bool undecidable = x.relations_only || x.name == "E16";
+    check_outcome(x, quick_run(x), undecidable ? Verdict::undecidable : Verdict::reproduced);
+  }
+}
+
+TEST_CASE("statistical tolerances hold for other seeds", "[sweep]") {
+  for (const char* const name : {"E05", "E08", "E09", "E28"}) {
+    const Experiment& x = experiments::require_experiment(name, "test");
+    for (std::uint64_t seed = 2; seed < 6; ++seed)
+      check_outcome(x, quick_run(x, seed), Verdict::reproduced);
+  }
+}
+
+TEST_CASE("a lost update is the largest that rounds away") {
+  const auto all = experiments::lost_updates(formats::e5m2);
+  REQUIRE(all.size() == 8);
+  // 1, 1.25, 1.5, 1.75: units of 1/4 above, of 1/8 below 1.
+  const double grid = experiments::update_grid(formats::e5m2);
+  CHECK(all[0].largest_lost == 0.125);
+  CHECK(all[1].largest_lost == 0.0625);
+  CHECK(all[2].largest_lost == 0.125 - grid);
+  CHECK(all[3].largest_lost == 0.125 - grid);
+  CHECK(all[4].largest_lost == 0.125);
+}
+
+TEST_CASE("MX scale modes by hand") {
+  const auto scale = [](float amax, std::string_view mode) {
+    return static_cast<int>(experiments::mx_scale(formats::mxfp4, amax, mode)) - 127;
+  };
+  // E2M1: largest 6 = 1.5 * 2^2, one fraction bit.
+  CHECK(scale(4, "floor") == 0);
+  CHECK(scale(7.9F, "floor") == 0);
+  CHECK(scale(4, "ceil") == 0);
+  CHECK(scale(4.1F, "ceil") == 1);
+  CHECK(scale(6, "rceil") == 0);
+  CHECK(scale(6.1F, "rceil") == 1);
+  CHECK(scale(6.9F, "even") == 0);  // rounds to 6 or 7 eighths of 8: not to 8
+  CHECK(scale(7, "even") == 1);
+}
+
+}  // namespace
+}  // namespace guardbit::tests

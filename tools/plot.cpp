@@ -1,0 +1,202 @@
+#include "tools/plot.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "formats/error.hpp"
+#include "formats/files/atomic_output.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using experiments::Curve;
+using experiments::Figure;
+using formats::Error;
+
+constexpr const char* program = "gnuplot";
+
+/// Text of a title or label as gnuplot reads it between double quotes.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result + '"';
+}
+
+bool drawable(const Figure& figure, double x, double y) {
+  return std::isfinite(x) && std::isfinite(y) && !(figure.log_x && x <= 0) &&
+         !(figure.log_y && y <= 0);
+}
+
+std::string script_of(const std::string& output, const Figure& figure) {
+  std::ostringstream s;
+  s.precision(std::numeric_limits<double>::max_digits10);
+  s << "set terminal svg size 800,520 dynamic noenhanced font \"sans-serif,13\" linewidth 1.5 "
+       "background \"white\"\n"
+    << "set output " << quoted(output) << "\nset title " << quoted(figure.title) << "\nset xlabel "
+    << quoted(figure.x_label) << "\nset ylabel " << quoted(figure.y_label)
+    << "\nset key outside bottom center horizontal\nset grid linecolor \"#dddddd\"\n"
+    << "set border 3\nset tics nomirror\nset format \"%g\"\n";
+  // Okabe and Ito's colours, which colour-blind readers can tell apart.
+  const std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                              "#E69F00", "#56B4E9", "#000000", "#999933"};
+  if (figure.log_x) s << "set logscale x\n";
+  if (figure.log_y) s << "set logscale y\n";
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    s << "$c" << i << " << END_OF_CURVE\n";
+    const Curve& c = figure.curves[i];
+    for (std::size_t k = 0; k < c.x.size(); ++k)
+      if (drawable(figure, c.x[k], c.y[k])) s << c.x[k] << ' ' << c.y[k] << '\n';
+    s << "END_OF_CURVE\n";
+  }
+  s << "plot ";
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    const Curve& c = figure.curves[i];
+    s << (i == 0 ? "" : ", ") << "$c" << i << " using 1:2 with "
+      << (c.points ? "points pointtype 6 pointsize 1.4" : "linespoints pointtype 7 pointsize 0.6")
+      << " linecolor rgb \"" << colours[i % colours.size()] << "\" title " << quoted(c.name);
+  }
+  s << '\n';
+  return s.str();
+}
+
+/// Curves without any point that can be drawn are an error of gnuplot's.
+Figure without_empty_curves(const Figure& figure) {
+  Figure result = figure;
+  std::erase_if(result.curves, [&](const Curve& c) {
+    for (std::size_t k = 0; k < c.x.size(); ++k)
+      if (drawable(figure, c.x[k], c.y[k])) return false;
+    return true;
+  });
+  return result;
+}
+
+struct Axis {
+  bool logarithmic = false;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  double place(double x) const { return logarithmic ? std::log10(x) : x; }
+  void include(double x) {
+    low = std::min(low, place(x));
+    high = std::max(high, place(x));
+  }
+  void widen() {
+    if (high > low) return;
+    const double margin = low == 0 ? 1 : std::abs(low) / 2;
+    low -= margin;
+    high += margin;
+  }
+  /// 0 to steps - 1.
+  int step(double x, int steps) const {
+    return static_cast<int>(std::lround((place(x) - low) / (high - low) * (steps - 1)));
+  }
+  std::string label(double share) const {
+    const double x = low + share * (high - low);
+    std::ostringstream s;
+    s.precision(3);
+    s << (logarithmic ? std::pow(10, x) : x);
+    return s.str();
+  }
+};
+
+}  // namespace
+
+bool has_gnuplot() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+void require_gnuplot(const std::string& where) {
+  if (!has_gnuplot())
+    throw Error(where, "needs gnuplot, which is not installed (Debian, Ubuntu: gnuplot-nox)");
+}
+
+void write_svg(const std::string& path, const Figure& figure) {
+  formats::AtomicOutput output(path);
+  std::string script = output.temporary_path() + ".gnuplot";
+  std::ofstream(script, std::ios::binary)
+      << script_of(output.temporary_path(), without_empty_curves(figure));
+  std::string name = program;
+  const std::array<char*, 3> words = {name.data(), script.data(), nullptr};
+  pid_t child = 0;
+  int status = 0;
+  const bool drawn = posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) == 0 &&
+                     waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+                     WEXITSTATUS(status) == 0;
+  std::error_code ignored;
+  std::filesystem::remove(script, ignored);
+  if (!drawn) throw Error(path, "gnuplot did not draw it");
+  output.commit();
+}
+
+std::string text_plot(const Figure& whole, int width, int height) {
+  const Figure figure = without_empty_curves(whole);
+  if (figure.curves.empty()) return {};
+  Axis x{figure.log_x}, y{figure.log_y};
+  const auto each = [&](const Curve& c, const auto& visit) {
+    for (std::size_t k = 0; k < c.x.size(); ++k)
+      if (drawable(figure, c.x[k], c.y[k])) visit(c.x[k], c.y[k]);
+  };
+  for (const Curve& c : figure.curves) {
+    each(c, [&](double a, double b) {
+      x.include(a);
+      y.include(b);
+    });
+  }
+  x.widen();
+  y.widen();
+  constexpr int margin = 11;
+  const int columns = width - margin;
+  std::vector<std::string> rows(static_cast<std::size_t>(height),
+                                std::string(static_cast<std::size_t>(columns), ' '));
+  const std::string marks = "*o+x#@%&";
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    each(figure.curves[i], [&](double a, double b) {
+      const auto row = static_cast<std::size_t>(height - 1 - y.step(b, height));
+      rows[row][static_cast<std::size_t>(x.step(a, columns))] = marks[i % marks.size()];
+    });
+  }
+  std::ostringstream s;
+  s << figure.title << '\n' << figure.y_label << '\n';
+  for (int r = 0; r < height; ++r) {
+    const bool labelled = r == 0 || r == height - 1 || r == height / 2;
+    std::string label =
+        labelled ? y.label(1 - static_cast<double>(r) / (height - 1)) : std::string();
+    label.insert(
+        0, static_cast<std::size_t>(std::max(0, margin - 2 - static_cast<int>(label.size()))), ' ');
+    std::string line = label + (labelled ? " +" : " |") + rows[static_cast<std::size_t>(r)];
+    line.erase(line.find_last_not_of(' ') + 1);
+    s << line << '\n';
+  }
+  s << std::string(margin - 1, ' ') << '+' << std::string(static_cast<std::size_t>(columns), '-')
+    << '\n';
+  const std::string left = x.label(0), right = x.label(1);
+  const int gap = columns - static_cast<int>(left.size() + right.size());
+  s << std::string(margin, ' ') << left
+    << std::string(static_cast<std::size_t>(std::max(1, gap)), ' ') << right << '\n'
+    << std::string(margin, ' ') << figure.x_label << (figure.log_x ? ", logarithmic" : "") << '\n';
+  for (std::size_t i = 0; i < figure.curves.size(); ++i)
+    s << std::string(margin, ' ') << marks[i % marks.size()] << "  " << figure.curves[i].name
+      << '\n';
+  return s.str();
+}
+
+}  // namespace guardbit::tools
