@@ -220,9 +220,10 @@ class DealtPlans {
   std::vector<GemmPlan> split_lanes() const {
     std::vector<std::pair<Partition, Partition>> pairs;
     for (const Partition& split : splits(k_)) {
-      if (split.parts > 8 || split.tile < 8 || split.division == Division::balanced) continue;
+      const bool usual = split.tile == 32 || split.tile == 64 || split.tile == 128;
+      if (split.parts > 4 || !usual || split.division != Division::ceil) continue;
       for (const Partition& lanes : lane_partitions(k_ / split.parts))
-        if (lanes.parts <= 8 && lanes.division != Division::balanced)
+        if (lanes.parts <= 4 && lanes.tile >= 8 && lanes.division != Division::balanced)
           pairs.emplace_back(split, lanes);
     }
     return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {

@@ -1,5 +1,6 @@
 #include "emulator/plan_library.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "emulator/catalogue.hpp"
@@ -144,9 +145,18 @@ GemmPlan require_library_plan(std::string_view name, const Format& a, const Form
         require_instruction(plan.unit.arch, plan.unit.instruction, "table of plans");
     if (instruction.a == a && instruction.b == b) return plan;
   }
-  if (!known)
-    throw formats::Error(std::string(where), "unknown library " + formats::in_quotes(name),
+  if (!known) {
+    // Another version or machine of a library in the table: there is nothing to go by.
+    const std::string_view product = library.substr(0, library.find('-'));
+    const bool other = std::any_of(rows.begin(), rows.end(), [&](const LibraryPlan& row) {
+      return row.library.substr(0, row.library.find('-')) == product;
+    });
+    throw formats::Error(std::string(where),
+                         other ? "nothing was recorded of " + formats::printable(name) +
+                                     ", and plans change with version and machine"
+                               : "unknown library " + formats::in_quotes(name),
                          "cublas-13:sm_90, cusparselt:sm_90, cudnn-9:sm_90");
+  }
   throw formats::Error(std::string(where), "the table of plans has no row of " +
                                                formats::printable(name) + " for " +
                                                formats::name_of(a) + " times " +

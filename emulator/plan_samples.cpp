@@ -72,6 +72,21 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
   return outputs;
 }
 
+/// The problem with A and B as the plan's unit takes them, where it converts them once.
+GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
+  GemmProblem x = problem;
+  if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1) return x;
+  GemmPlan unit;
+  unit.unit = plan.unit;
+  unit.input = plan.input;
+  GemmOperands operands = prepare(unit, problem, "search");
+  x.a = std::move(operands.a);
+  x.b = std::move(operands.b);
+  return x;
+}
+
+bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_integer(d); }
+
 /// The samples before all outputs: critical ones where D is narrow, then a grid of rows and
 /// columns.
 void add_samples(const GemmCapture& capture, const GemmProblem& all,
@@ -122,32 +137,38 @@ std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   return entry->second;
 }
 
-Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
-                   const Epilogue& epilogue, int threads) {
+std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& candidates,
+                                  int threads) {
   constexpr std::size_t most_critical = 240;
   const CodeMatrix& d = capture.d;
-  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
   std::vector<Output> critical;
-  Samples samples;
-  for (const ConvolutionOrder& walk : walks) {
-    Lowered& x = samples.walks.emplace_back();
+  std::deque<Lowered> list;
+  for (const ConvolutionOrder& walk : candidates.walks) {
+    Lowered& x = list.emplace_back();
     x.walk = walk;
     GemmProblem all = capture.lowered(walk);
-    if (narrow && critical.empty()) {
-      const auto tenth = static_cast<std::size_t>(d.size() / 10);
-      samples.near_tie.resize(static_cast<std::size_t>(d.size()));
-      std::size_t tied = 0;
-      for (const std::int64_t at :
-           critical_outputs(all, epilogue, std::max(most_critical, tenth), threads)) {
+    if (is_narrow(d.format) && critical.empty()) {
+      const GemmPlan unit = candidates.units.empty() ? GemmPlan{} : candidates.units.front();
+      for (const std::int64_t at : critical_outputs(
+               as_multiplied(all, unit), candidates.epilogues.front(), most_critical, threads))
         if (critical.size() < most_critical)
           critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
-        if (tied++ < tenth) samples.near_tie[static_cast<std::size_t>(at)] = true;
-      }
     }
     add_samples(capture, all, critical, x.tasks);
     x.tasks.emplace_back(std::move(all), d);
   }
-  return samples;
+  return list;
+}
+
+std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads) {
+  if (!is_narrow(capture.d.format)) return {};
+  const auto tenth = static_cast<std::size_t>(capture.d.size() / 10);
+  std::vector<std::int64_t> list = critical_outputs(
+      as_multiplied(capture.lowered(plan.convolution), plan), plan.epilogue, tenth, threads);
+  std::vector<bool> near(static_cast<std::size_t>(capture.d.size()));
+  for (std::size_t i = 0; i < std::min(tenth, list.size()); ++i)
+    near[static_cast<std::size_t>(list[i])] = true;
+  return near;
 }
 
 }  // namespace guardbit::emulator

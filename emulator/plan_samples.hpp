@@ -10,6 +10,7 @@
 
 #include "emulator/gemm.hpp"
 #include "emulator/gemm_capture.hpp"
+#include "emulator/plan_candidates.hpp"
 
 // What plans are tried on: a problem's outputs in samples, few before many.
 namespace guardbit::emulator {
@@ -51,16 +52,13 @@ struct Lowered {
   std::deque<Task> tasks;  ///< more and more outputs, all of them last
 };
 
-struct Samples {
-  std::deque<Lowered> walks;
-  /// Where D is narrower than the sums: the tenth of the outputs nearest to a tie of its rounding.
-  /// Another plan differs in these, and hardly anywhere else.
-  std::vector<bool> near_tie;
-};
+/// A capture's problem for each walk of the candidates, with samples that tell them apart.
+std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& candidates,
+                                  int threads);
 
-/// A capture's problem for each of these walks, with samples that tell plans apart. `epilogue`: a
-/// likely one.
-Samples samples_of(const GemmCapture& capture, const std::vector<ConvolutionOrder>& walks,
-                   const Epilogue& epilogue, int threads);
+/// Where D is narrower than the sums: the tenth of the outputs whose exact value, of operands as
+/// this plan converts them, lies nearest to a tie of D's rounding. Another plan with these operands
+/// differs there, and hardly anywhere else. Empty where D is not narrow.
+std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads);
 
 }  // namespace guardbit::emulator

@@ -67,7 +67,6 @@ class Search {
   const GemmCapture& capture_;
   const SearchOptions& options_;
   Candidates candidates_;
-  Samples samples_;
   SearchResult result_;
   std::vector<PlanResult> nearest_;  ///< on the sample
   std::vector<Close> close_;
@@ -171,7 +170,8 @@ bool Search::is_nearly_explained() const {
   const std::int64_t mismatches = x.result.mismatches;
   const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
   if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
-  return samples_.near_tie.empty() || std::max(x.far, x.off_ties) * 2 > mismatches;
+  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
+  return !narrow || std::max(x.far, x.off_ties) * 2 > mismatches;
 }
 
 /// Squares of 8 x 8 outputs that hold a mismatch.
@@ -189,12 +189,14 @@ std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed
 
 void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
                                  Close& close) const {
+  const std::vector<bool> near_tie =
+      near_tie_outputs(capture_, close.result.plan, options_.threads);
   close.cells = failed_cells(recorded, computed);
   for (std::int64_t at = 0; at < recorded.size(); ++at) {
     if (same_element(recorded.format, recorded[at], computed[at])) continue;
     const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
     close.far += distance.value_or(0) > 16 ? 1 : 0;
-    const bool tie = !samples_.near_tie.empty() && samples_.near_tie[static_cast<std::size_t>(at)];
+    const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
     close.off_ties += tie ? 0 : 1;
   }
 }
@@ -227,13 +229,12 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
 }
 
 SearchResult Search::run() {
-  samples_ =
-      samples_of(capture_, candidates_.walks, candidates_.epilogues.front(), options_.threads);
-  run_stages(samples_.walks);
-  if (!result_.explained() && is_nearly_explained()) run_neighbours(samples_.walks);
+  std::deque<Lowered> lowered = lowered_tasks(capture_, candidates_, options_.threads);
+  run_stages(lowered);
+  if (!result_.explained() && is_nearly_explained()) run_neighbours(lowered);
   if (result_.plans.empty())
     for (const Close& x : close_) result_.plans.push_back(x.result);
-  if (result_.plans.empty()) judge_nearest(samples_.walks);
+  if (result_.plans.empty()) judge_nearest(lowered);
   return result_;
 }
 

@@ -40,6 +40,8 @@ SearchResult search(const GemmCapture& capture) {
 /// The found plans, replayed by themselves, must give every output.
 void check_explained(const GemmCapture& capture, const SearchResult& result) {
   INFO(capture.path);
+  const std::string nearest = result.plans.empty() ? "no plan" : to_text(result.plans[0].plan);
+  CAPTURE(nearest, result.tried);
   REQUIRE(result.explained());
   for (const emulator::PlanResult& x : result.plans) {
     CHECK(x.mismatches == 0);

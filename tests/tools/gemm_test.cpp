@@ -154,6 +154,8 @@ TEST_CASE("bad plans, files and shapes are one line each") {
   refused({"gemm", a, a, "--plan", "simt/fma.fp32", "-o", d}, "where A has");
   refused({"gemm", a, b, "--plan", "simt/fma.fp32 beta=1", "-o", d}, "--c is needed");
   refused({"gemm", a, b, "--like", "mkl:x86", "-o", d}, "unknown library");
+  refused({"gemm", a, b, "--like", "cublas-12:sm_90", "-o", d},
+          "nothing was recorded of cublas-12");
   refused({"explain", golden + "absent.safetensors"}, "absent.safetensors");
   refused({"explain", "--a", a}, "needs a CAPTURE");
   refused({"explain", "--a", a, "--b", b, "--d", a}, "is not of the shape of A * B");
