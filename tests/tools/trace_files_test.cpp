@@ -44,7 +44,7 @@ json trace(std::vector<std::string> words) {
 
 formats::Tensor tensor_of(const std::string& name, const std::vector<float>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return formats::owning_tensor(name, formats::fp32, formats::Packing::container,
                                 {static_cast<std::int64_t>(values.size())}, std::move(bytes));
 }

@@ -25,7 +25,7 @@ inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>
                               little_endian(name.size(), 2) + little_endian(0, 2);
     const std::string start =
         little_endian(20, 2) + little_endian(0, 4) + little_endian(0x00210000, 4);
-    directory += "PK\x01\x02" + little_endian(20, 2) + start + sizes + little_endian(0, 10) +
+    directory += "PK\x01\x02" + little_endian(20, 2) + start + sizes + std::string(10, '\0') +
                  little_endian(file.size(), 4) + name;
     file += "PK\x03\x04" + start + sizes + name + content;
   }
