@@ -9,6 +9,7 @@
 #include "emulator/kernels/blocked_product.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_tile.hpp"
+#include "emulator/kernels/packed_operand.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator::fused {
@@ -130,54 +131,6 @@ inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
   }
   return true;
 }
-
-/// One operand over a range of places, packed strip by strip: B's part of a panel in one strip
-/// stays in the first-level cache while A's panels stream past.
-template <class Writer>
-class PackedOperand {
- public:
-  /// Makes room for `lines` lines over `count` places in strips of `strip`, signs in groups of
-  /// `group`. Memory is kept from one range to the next.
-  void prepare(const FusedRow& row, int group, std::int64_t lines, std::int64_t count,
-               std::int64_t strip) {
-    strip_ = strip;
-    lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
-    units_ = (lines_ + unit_lines - 1) / unit_lines;
-    count_ = count;
-    const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
-    layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
-                             row.wide_exponents);
-    const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
-    strip_bytes_ = layout_.size * panels;
-    memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));
-    ranges_.resize(static_cast<std::size_t>(units_ * strips()));
-  }
-
-  std::int64_t units() const { return units_; }
-  std::int64_t strips() const { return (count_ + strip_ - 1) / strip_; }
-  std::int64_t places(std::int64_t s) const { return std::min(strip_, count_ - s * strip_); }
-  const PanelLayout& layout() const { return layout_; }
-  const std::byte* panel(std::int64_t s, std::int64_t index) const {
-    return memory_.data() + strip_bytes_ * static_cast<std::size_t>(s) +
-           layout_.size * static_cast<std::size_t>(index);
-  }
-  Writer writer(std::int64_t s, std::int64_t unit) {
-    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), unit);
-  }
-  UnitRange& range(std::int64_t s, std::int64_t unit) {
-    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
-  }
-  const UnitRange& range(std::int64_t s, std::int64_t unit) const {
-    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
-  }
-
- private:
-  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0;
-  std::vector<UnitRange> ranges_;
-  PanelLayout layout_;
-  std::size_t strip_bytes_ = 0;
-  Buffer memory_;
-};
 
 /// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
 struct TileCopy {
