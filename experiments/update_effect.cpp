@@ -79,10 +79,10 @@ UpdateEffect update_effect(std::span<const std::byte> weights, std::span<const s
       before = w;
       kept[f].round(before);
       after.resize(before.size());
-      // For FP64 itself this is the sum that it rounds. Others keep at most 24 bits: half a unit in the last place of round(w) is at least
-      // 2^-26 |round(w)| on either side. A sum that FP64 does not hold has an update of less than
-      // 2^-28 |round(w)|: stale, and as FP64 rounds it no more than that away. So this is the exact
-      // sum rounded once.
+      // For FP64 itself this is the sum that it rounds. Others keep at most 24 bits: half a unit in
+      // the last place of round(w) is at least 2^-26 |round(w)| on either side. A sum that FP64
+      // does not hold has an update of less than 2^-28 |round(w)|: stale, and as FP64 rounds it no
+      // more than that away. So this is the exact sum rounded once.
       for (std::size_t i = 0; i < after.size(); ++i) after[i] = before[i] + d[i];
       kept[f].round(after);
       for (std::size_t i = 0; i < after.size(); ++i)
