@@ -72,7 +72,7 @@ class Pass {
     if (!options_.from.empty()) overrides.any = require_element_format(options_.from, "--from");
     const formats::TensorStreams content = formats::open_tensors(file, overrides);
     for (const auto& [name, why] : content.left_out)
-      results_.skipped.emplace_back(file + ": " + name, why);
+      results_.skipped.emplace_back(std::string(file).append(": ").append(name), why);
     std::size_t total = 0;
     for (const formats::StreamedTensor& stream : content.tensors)
       total += static_cast<std::size_t>(formats::element_count(stream.tensor.shape));

@@ -1,0 +1,101 @@
+// Claim 2 of emulator/kernels/fused_tile.hpp: what tiles take the exponents of FP32's smallest
+// numbers for does not matter, next to the smallest calm products and next to none.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "emulator/catalogue.hpp"
+#include "emulator/engine.hpp"
+#include "emulator/kernels/avx512.hpp"
+#include "emulator/kernels/fused_row.hpp"
+#include "tests/catch.hpp"
+#include "tests/claims/matrices.hpp"
+#include "tests/emulator/input_codes.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::MatrixInstruction;
+using emulator::fused::FusedRow;
+
+/// Rows with results of FP32's range, one of each arithmetic.
+std::vector<MatrixInstruction> calm_rows() {
+  std::vector<MatrixInstruction> rows;
+  std::vector<std::array<int, 5>> seen;
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    if (!emulator::avx512::accepts(row) || row.sparsity.group_elements != 0) continue;
+    const std::optional<FusedRow> x = emulator::fused::fused_row(row);
+    if (!x || x->result == emulator::fused::Result::fp16 || x->scale_k != 0) continue;
+    const std::array<int, 5> key = {x->block_k, x->kept_fraction_bits, row.a.fraction_bits,
+                                    row.a.exponent_bits, static_cast<int>(x->composition)};
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
+    seen.push_back(key);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Zeros and FP32's smallest numbers, of every exponent to a little above the least unit.
+std::uint64_t small_addend(Random& random) {
+  const std::uint64_t sign = random.next() << 31 & 0x80000000U;
+  const std::uint64_t exponent = random.below(12) << 23;
+  switch (random.below(4)) {
+    case 0: return sign | exponent;
+    case 1: return sign | exponent | 1;
+    case 2: return sign | exponent | 0x7FFFFFU;
+    default: return sign | exponent | (random.next() & 0x7FFFFFU);
+  }
+}
+
+/// Of products with these exponents, every other one zero.
+std::int64_t mismatches(const MatrixInstruction& row, int a_exponent, int b_exponent,
+                        Random& random) {
+  constexpr std::int64_t m = 16, n = 64;
+  const std::int64_t k = 2 * row.shape.k;
+  const auto factor = [&](const formats::Format& f, int exponent) {
+    return [&random, f, exponent](std::int64_t, std::int64_t) {
+      if (random.one_in(2)) return zero_code(f, random.one_in(2));
+      return code_with_exponent(f, random.one_in(2), exponent, random.next());
+    };
+  };
+  const auto a = matrix(row.a, m, k, factor(row.a, a_exponent));
+  const auto b = matrix(row.b, k, n, factor(row.b, b_exponent));
+  const auto c =
+      matrix(row.c, m, n, [&](std::int64_t, std::int64_t) { return small_addend(random); });
+  auto expected = matrix(row.d, m, n, [](std::int64_t, std::int64_t) { return 0U; });
+  auto got = expected;
+  emulator::multiply(emulator::require_engine("reference", row), row,
+                     product_of(row, m, n, k, a, b, c, expected), 1);
+  emulator::avx512::multiply(row, product_of(row, m, n, k, a, b, c, got), 1);
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("exponents below FP32's normal numbers leave no trace in calm tiles") {
+  const std::vector<MatrixInstruction> rows = calm_rows();
+  if (rows.empty()) {
+    WARN("SKIPPED: no AVX-512 here");
+    return;
+  }
+  Random random(11);
+  for (const MatrixInstruction& row : rows) {
+    const int lowest_a = std::max(-60, lowest_exponent(row.a));
+    const int lowest_b = std::max(-60, lowest_exponent(row.b));
+    for (int sum : {emulator::fused::lowest_calm_exponent, -99, -97, -90, -60, -20, 0}) {
+      const int a = std::max(lowest_a, sum / 2);
+      const int b = std::max(lowest_b, sum - a);
+      INFO(std::string_view(row.name) << " on " << row.arch << ", products of 2^" << a + b);
+      CHECK(mismatches(row, a, b, random) == 0);
+    }
+  }
+  CHECK(rows.size() >= 8);
+}
+
+}  // namespace guardbit::tests
