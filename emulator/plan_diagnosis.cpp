@@ -199,7 +199,7 @@ std::string Comparer::explain(const FailedArea& x) const {
            " ulp off, which no plan in the neighbourhood explains";
   using Look = std::string (Comparer::*)(const FailedArea&) const;
   for (const Look look : {&Comparer::another_place, &Comparer::leftover, &Comparer::left_out_k})
-    if (const std::string finding = (this->*look)(x); !finding.empty()) return finding;
+    if (std::string finding = (this->*look)(x); !finding.empty()) return finding;
   if (size == 1)
     return "a single element off by " + std::to_string(x.largest_distance) +
            " ulp, which no plan in the neighbourhood explains";

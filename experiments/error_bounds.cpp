@@ -199,11 +199,11 @@ struct Conversions {
   double least_growth = 1;  ///< of the smallest normal number, so that all pieces are normal
 };
 
-Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& unit_) {
+Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {
   Conversions x;
   const int pieces = plan.input.pieces;
-  const double a = conversion(problem.a.format, unit_.a, plan.input.rounding);
-  const double b = conversion(problem.b.format, unit_.b, plan.input.rounding);
+  const double a = conversion(problem.a.format, core.a, plan.input.rounding);
+  const double b = conversion(problem.b.format, core.b, plan.input.rounding);
   x.error.mean_zero = (a == 0 && b == 0) || is_nearest(plan.input.rounding);
   if (pieces == 1) {
     x.error.add(a);
@@ -238,31 +238,31 @@ void reduce(Roundings& x, const Partition& partition, const Format& compute, std
 }
 
 /// One accumulator over some k's, with its promotions.
-Roundings chain(const GemmPlan& plan, const Unit& unit_, const KRanges& ranges,
+Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
                 std::int64_t expansion) {
   std::int64_t length = 0, executions = 0;
   for (const KRange& range : ranges) {
     length += range.length();
-    executions += (range.length() * expansion + unit_.k - 1) / unit_.k;
+    executions += (range.length() * expansion + core.k - 1) / core.k;
     if (plan.residue_first != 0) ++executions;
   }
   Roundings x;
   const std::int64_t interval = plan.promotion.interval;
   if (interval == 0) {
-    x.add(unit_.execution, static_cast<double>(executions));
+    x.add(core.execution, static_cast<double>(executions));
     return x;
   }
-  const std::int64_t each = (std::min(interval, length) * expansion + unit_.k - 1) / unit_.k + 1;
-  const auto promotions = static_cast<double>((length + interval - 1) / interval);
-  x.add(unit_.execution, static_cast<double>(each));
-  x.absolute *= promotions;
+  const std::int64_t each = (std::min(interval, length) * expansion + core.k - 1) / core.k + 1;
+  const std::int64_t promotions = (length + interval - 1) / interval;
+  x.add(core.execution, static_cast<double>(each));
+  x.absolute *= static_cast<double>(promotions);
   const bool plain = plan.promotion.adder == emulator::Promotion::Adder::add;
-  x.add(unit(formats::fp32), promotions + (plain ? 0 : 2));
+  x.add(unit(formats::fp32), static_cast<double>(promotions + (plain ? 0 : 2)));
   return x;
 }
 
 /// The accumulator that loses most.
-Roundings accumulation(const GemmPlan& plan, const Unit& unit_, std::int64_t k,
+Roundings accumulation(const GemmPlan& plan, const Unit& core, std::int64_t k,
                        std::int64_t expansion) {
   Roundings worst;
   const Format& compute = plan.epilogue.compute;
@@ -271,7 +271,7 @@ Roundings accumulation(const GemmPlan& plan, const Unit& unit_, std::int64_t k,
     const auto lanes = emulator::divide(plan.lanes, slice);
     Roundings of_slice;
     for (const KRanges& lane : lanes) {
-      const Roundings x = chain(plan, unit_, lane, expansion);
+      const Roundings x = chain(plan, core, lane, expansion);
       if (x.logarithm >= of_slice.logarithm) of_slice = x;
     }
     reduce(of_slice, plan.lanes, compute, lanes.size());
@@ -314,12 +314,12 @@ double largest_magnitude(const emulator::CodeMatrix& scales) {
 }  // namespace
 
 ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
-  const Unit unit_ = unit_of(plan, problem, where);
-  const Conversions input = conversions(plan, problem, unit_);
+  const Unit core = unit_of(plan, problem, where);
+  const Conversions input = conversions(plan, problem, core);
   std::int64_t expansion = 0;
   for (int i = 0; i < plan.input.pieces; ++i)
     for (int j = 0; j < plan.input.pieces; ++j) expansion += i + j < plan.input.ranks ? 1 : 0;
-  Roundings x = accumulation(plan, unit_, problem.k(), std::max<std::int64_t>(1, expansion));
+  Roundings x = accumulation(plan, core, problem.k(), std::max<std::int64_t>(1, expansion));
   finish(x, plan.epilogue, problem);
 
   ErrorBound bound;
@@ -330,8 +330,7 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   bound.sum = input.error.worst() + input.magnitude * x.worst();
   bound.likely = input.error.likely(bound.lambda) + input.magnitude * x.likely(bound.lambda);
   bound.mean_zero = input.error.mean_zero && x.mean_zero;
-  const bool flushed =
-      unit_.flushes && (holds_subnormals(problem.a) || holds_subnormals(problem.b));
+  const bool flushed = core.flushes && (holds_subnormals(problem.a) || holds_subnormals(problem.b));
   if (flushed) bound.sum += 1, bound.likely += 1;
   const Format& d = plan.epilogue.output;
   if (formats::is_integer(d)) {
@@ -344,9 +343,9 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   bound.absolute +=
       x.absolute * (1 + bound.sum) * std::max(1.0, std::fabs(plan.epilogue.alpha)) *
       std::max(1.0, largest_magnitude(problem.scale_a) * largest_magnitude(problem.scale_b));
-  if (!formats::is_integer(unit_.a)) {
-    bound.least_a = smallest_normal(unit_.least_a) * input.least_growth;
-    bound.least_b = smallest_normal(unit_.least_b) * input.least_growth;
+  if (!formats::is_integer(core.a)) {
+    bound.least_a = smallest_normal(core.least_a) * input.least_growth;
+    bound.least_b = smallest_normal(core.least_b) * input.least_growth;
   }
   return bound;
 }

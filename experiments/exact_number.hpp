@@ -35,9 +35,10 @@ class ExactNumber {
  public:
   /// Zero, for multiples of 2^lowest whose sums stay below 2^highest.
   void reset(int lowest, int highest) {
+    assert(highest >= lowest);
     lowest_ = lowest;
-    used_ = static_cast<std::size_t>((highest - lowest) / 64 + 2);
-    assert(highest >= lowest && used_ <= limbs_.size());
+    used_ = static_cast<std::size_t>(highest - lowest) / 64 + 2;
+    assert(used_ <= limbs_.size());
     for (std::size_t i = 0; i < used_; ++i) limbs_[i] = 0;
   }
 

@@ -100,7 +100,8 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
     const std::string shown =
         measured.is_number() ? number(measured.get<double>()) : measured.get<std::string>();
     table.add(
-        {f.at("key").get<std::string>(), shown + (unit.empty() ? "" : " " + unit),
+        {f.at("key").get<std::string>(),
+         unit.empty() ? shown : std::string(shown).append(" ").append(unit),
          expectation(f.at("relation").get<std::string>(), f.at("reference").get<double>(),
                      f.at("tolerance").get<double>()),
          f.at("source").get<std::string>() + " (" + f.at("certainty").get<std::string>() + ")",

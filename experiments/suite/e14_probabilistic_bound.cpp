@@ -52,9 +52,13 @@ Outcome run(Run& run) {
                     "n (products in each sum)", "largest |error| / (|A||B|)", true, true};
   for (const std::string& unit : units) {
     for (const std::string& distribution : distributions) {
-      Curve curve{unit + ", " + distribution};
+      Curve curve{std::string(unit).append(", ").append(distribution)};
       for (const std::int64_t n : lengths) {
-        const std::string key = unit + " " + distribution + " n=" + std::to_string(n);
+        const std::string key = std::string(unit)
+                                    .append(" ")
+                                    .append(distribution)
+                                    .append(" n=")
+                                    .append(std::to_string(n));
         const auto& error = run.point(key, [&] {
           return std::vector<double>{largest_error(run, unit, n, size, distribution)};
         });

@@ -94,8 +94,9 @@ Outcome run(Run& run) {
       return errors_at(run, s.integer("MN"), s.integer("K"), static_cast<int>(exponent));
     });
     const auto ratio = [&](Method method, const std::string& what) {
-      return Finding{key + ", " + what + ": error over that of FP32 multiply-adds", "",
-                     errors[method] / errors[fp32]};
+      return Finding{std::string(key).append(", ").append(what).append(
+                         ": error over that of FP32 multiply-adds"),
+                     "", errors[method] / errors[fp32]};
     };
     for (std::size_t i = 0; i < methods.size(); ++i)
       outcome.figure.curves[i].add(static_cast<double>(exponent), -std::log2(errors[i]));

@@ -89,6 +89,7 @@ Outcome run(Run& run) {
     const auto& lost = run.point(key, [&] {
       const StepGradients gradients = gradients_of(run, trace, step, "grad_out");
       std::vector<double> values;
+      values.reserve(recipes.size());
       for (const Recipe& recipe : recipes) values.push_back(lost_percent(recipe, gradients, floor));
       return values;
     });
