@@ -39,8 +39,7 @@ class Workers {
   /// Runs `work` on up to `count` threads beside the caller's; returns when none runs it any more.
   /// Whoever comes while they are taken, a body that asks for threads itself for one, works alone.
   void help(std::size_t count, const std::function<void()>& work) {
-    const std::unique_lock taken(is_taken_, std::try_to_lock);
-    if (count == 0 || !taken.owns_lock()) return work();
+    if (count == 0 || is_taken_.exchange(true)) return work();
     {
       const std::lock_guard lock(mutex_);
       grow(count);
@@ -53,6 +52,7 @@ class Workers {
     wanted_ = 0;  // who has not begun need not
     end_.wait(lock, [&] { return running_ == 0; });
     work_ = nullptr;
+    is_taken_ = false;
   }
 
  private:
@@ -77,7 +77,8 @@ class Workers {
     }
   }
 
-  std::mutex is_taken_, mutex_;
+  std::atomic<bool> is_taken_ = false;
+  std::mutex mutex_;
   std::condition_variable begin_, end_;
   const std::function<void()>* work_ = nullptr;
   std::size_t threads_ = 0, wanted_ = 0, running_ = 0;
