@@ -64,6 +64,16 @@ double largest_share(const std::vector<double>& numbers, const std::vector<doubl
   return largest;
 }
 
+double largest_error_share(Run& run, const emulator::GemmPlan& plan, const RandomProduct& x) {
+  const Distribution numbers = distribution_of(x.distribution);
+  emulator::GemmProblem problem;
+  problem.a = run.draws("A").matrix(x.format, x.size, x.k, numbers, run.threads());
+  problem.b = run.draws("B").matrix(x.format, x.k, x.size, numbers, run.threads());
+  const auto d = values_of(run.multiply(plan, problem));
+  const auto exact = values_of(run.multiply(exact_plan(), problem));
+  return largest_share(d, exact, magnitude_products(run, problem));
+}
+
 double Repeats::median() const {
   std::vector<double> sorted = values;
   std::ranges::sort(sorted);

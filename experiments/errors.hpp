@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "emulator/gemm_plan.hpp"
 #include "emulator/gemm_problem.hpp"
+#include "formats/format.hpp"
 
 namespace guardbit::experiments {
 
@@ -44,6 +47,16 @@ std::vector<double> magnitude_products(Run& run, const emulator::GemmProblem& pr
 /// The largest |number - exact| / scale.
 double largest_share(const std::vector<double>& numbers, const std::vector<double>& exact,
                      const std::vector<double>& scale);
+
+/// Square results of random matrices.
+struct RandomProduct {
+  formats::Format format;    ///< of A and B
+  std::string distribution;  ///< one of distribution_names
+  std::int64_t size = 0;     ///< rows of A, columns of B
+  std::int64_t k = 0;
+};
+/// The largest |error| / (|A||B|) that the plan makes of one.
+double largest_error_share(Run& run, const emulator::GemmPlan& plan, const RandomProduct& x);
 
 /// The same statistic of runs with other random numbers.
 struct Repeats {

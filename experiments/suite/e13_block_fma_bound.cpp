@@ -44,18 +44,6 @@ emulator::GemmPlan plan_of(std::string_view method) {
   return plan;
 }
 
-/// The largest |error| / (|A||B|).
-double largest_error(Run& run, std::string_view method, std::int64_t n, std::int64_t size,
-                     const std::string& distribution) {
-  const Distribution numbers = distribution_of(distribution);
-  emulator::GemmProblem problem;
-  problem.a = run.draws("A").matrix(fp32, size, n, numbers, run.threads());
-  problem.b = run.draws("B").matrix(fp32, n, size, numbers, run.threads());
-  const auto d = values_of(run.multiply(plan_of(method), problem));
-  const auto exact = values_of(run.multiply(exact_plan(), problem));
-  return largest_share(d, exact, magnitude_products(run, problem));
-}
-
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const auto lengths = s.integers("n");
@@ -82,8 +70,8 @@ Outcome run(Run& run) {
         const std::string key =
             std::string(method.name) + " " + distribution + " n=" + std::to_string(n);
         const auto& error = run.point(key, [&] {
-          return std::vector<double>{
-              largest_error(run, method.name, n, s.integer("MN"), distribution)};
+          return std::vector<double>{largest_error_share(run, plan_of(method.name),
+                                                         {fp32, distribution, s.integer("MN"), n})};
         });
         curve.add(static_cast<double>(n), error[0]);
         outcome.findings.push_back({key + ": largest error / bound", "",

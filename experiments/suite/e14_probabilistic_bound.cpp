@@ -26,19 +26,6 @@ emulator::GemmPlan plan_of(std::string_view unit) {
   return plan;
 }
 
-/// The largest error over the sum of the products' magnitudes, which is the exact result where all
-/// numbers are positive.
-double largest_error(Run& run, std::string_view unit, std::int64_t n, std::int64_t size,
-                     const std::string& distribution) {
-  const Distribution numbers = distribution_of(distribution);
-  emulator::GemmProblem problem;
-  problem.a = run.draws("A").matrix(formats::tf32, size, n, numbers, run.threads());
-  problem.b = run.draws("B").matrix(formats::tf32, n, size, numbers, run.threads());
-  const auto d = values_of(run.multiply(plan_of(unit), problem));
-  const auto exact = values_of(run.multiply(exact_plan(), problem));
-  return largest_share(d, exact, magnitude_products(run, problem));
-}
-
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const auto lengths = s.integers("n");
@@ -60,7 +47,8 @@ Outcome run(Run& run) {
                                     .append(" n=")
                                     .append(std::to_string(n));
         const auto& error = run.point(key, [&] {
-          return std::vector<double>{largest_error(run, unit, n, size, distribution)};
+          return std::vector<double>{
+              largest_error_share(run, plan_of(unit), {formats::tf32, distribution, size, n})};
         });
         curve.add(static_cast<double>(n), error[0]);
         Finding share{key + ": largest error / probabilistic bound", "",

@@ -10,6 +10,7 @@
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace {
 
@@ -20,6 +21,7 @@ using tests::holds;
 using tests::is_one_error_line;
 using tests::run_command;
 using tests::TemporaryFolder;
+using tests::tensor_of;
 
 const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_grad_out.npz";
 
@@ -30,13 +32,6 @@ json compare(std::vector<std::string> words) {
   INFO(result.error);
   REQUIRE(result.status == 0);
   return json::parse(result.out);
-}
-
-formats::Tensor tensor_of(const std::string& name, const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return formats::owning_tensor(name, formats::fp32, formats::Packing::container,
-                                {static_cast<std::int64_t>(values.size())}, std::move(bytes));
 }
 
 }  // namespace

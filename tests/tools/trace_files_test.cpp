@@ -20,6 +20,7 @@
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
 #include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace {
 
@@ -30,6 +31,7 @@ using tests::CommandResult;
 using tests::is_one_error_line;
 using tests::run_command;
 using tests::TemporaryFolder;
+using tests::tensor_of;
 
 const std::string traces = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
 
@@ -40,13 +42,6 @@ json trace(std::vector<std::string> words) {
   INFO(result.error);
   REQUIRE(result.status == 0);
   return json::parse(result.out);
-}
-
-formats::Tensor tensor_of(const std::string& name, const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return formats::owning_tensor(name, formats::fp32, formats::Packing::container,
-                                {static_cast<std::int64_t>(values.size())}, std::move(bytes));
 }
 
 std::string words_of(const std::vector<float>& values) {
