@@ -103,6 +103,7 @@ struct Signal {
   ExactSum squares{lowest_square};
 
   void add(const Signal& other);
+  friend bool operator==(const Signal&, const Signal&) = default;
 };
 Signal signal_of(std::span<const float> values);
 

@@ -92,16 +92,8 @@ std::string decibels(const std::optional<double>& value) {
 
 ordered_json to_json(const std::vector<Recipe>& recipes, const StoredTensor& compared) {
   ordered_json object = ordered_json::object();
-  for (std::size_t r = 0; r < recipes.size(); ++r) {
-    const RecipeOutcome& outcome = compared.outcomes[r];
-    const auto sqnr = experiments::sqnr_db(compared.signal, outcome);
-    object[recipes[r].name] = {{"underflow", outcome.underflow},
-                               {"saturated", outcome.saturated},
-                               {"nonfinite", outcome.nonfinite},
-                               {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
-                               {"noise", outcome.noise.nearest()},
-                               {"bytes", outcome.bytes}};
-  }
+  for (std::size_t r = 0; r < recipes.size(); ++r)
+    object[recipes[r].name] = outcome_to_json(compared.signal, compared.outcomes[r]);
   return object;
 }
 
@@ -113,6 +105,16 @@ void add_numbers(ordered_json& object, const Signal& signal) {
 }
 
 }  // namespace
+
+ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome) {
+  const auto sqnr = experiments::sqnr_db(signal, outcome);
+  return {{"underflow", outcome.underflow},
+          {"saturated", outcome.saturated},
+          {"nonfinite", outcome.nonfinite},
+          {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
+          {"noise", outcome.noise.nearest()},
+          {"bytes", outcome.bytes}};
+}
 
 StoredTensor RecipeResults::total() const {
   StoredTensor all;

@@ -37,6 +37,9 @@ struct RecipeResults {
 void compare_recipes(RecipeResults& results, const std::vector<std::string>& words,
                      const std::string& role, int threads, const std::function<void()>& pause);
 
+/// What a recipe did to tensors of this signal.
+nlohmann::ordered_json outcome_to_json(const experiments::Signal& signal,
+                                       const experiments::RecipeOutcome& outcome);
 nlohmann::ordered_json to_json(const RecipeResults& results);
 /// A row per recipe, of all tensors, with its underflow at each step where these are few.
 void print_recipes(std::ostream& out, const RecipeResults& results);

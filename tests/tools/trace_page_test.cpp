@@ -77,7 +77,9 @@ TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and
   }
   const tests::TemporaryFolder folder;
   const std::string page = folder.path("report.html");
-  REQUIRE(tests::run_command({"trace", trace, "--report", page}).status == 0);
+  REQUIRE(tests::run_command({"trace", trace, "--formats", "fp16,bf16,e4m3,e5m2,e4m3_1x128,mxfp4",
+                              "--report", page})
+              .status == 0);
   tests::write_text(folder.path("measured.html"), tests::read_text(page) + measuring);
   for (const unsigned width : {1280U, 500U}) {
     for (const bool dark : {false, true}) {
@@ -91,7 +93,7 @@ TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and
       CAPTURE(width, dark, found.dump());
       CHECK(found["width"] == width);
       CHECK(found["wide"] == width);  // only tables scroll sideways
-      CHECK(found["drawings"] == 6);
+      CHECK(found["drawings"] == 7);
       CHECK(found["rows"] > 100);
       CHECK(found["smallest"] >= 9);
       CHECK(found["overlaps"] == 0);

@@ -1,5 +1,7 @@
-// A recorded transformer: what PyTorch's casts made of its gradients, and what FP16 training did.
+// A recorded transformer: what PyTorch's casts made of its gradients, and what FP16 training
+// stored.
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -41,45 +43,53 @@ TEST_CASE("trace: a transformer's gradients fare as PyTorch's casts on the GPU s
   CHECK(compared == 54 * 4);
 }
 
-/// Zeros of the FP16 gradients under a scale, and what the FP32 gradients promise, of one element.
-struct Shares {
-  double seen, promised;
-};
+const json& named(const json& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const json& tensor) { return tensor["name"] == name; });
+  INFO(name);
+  REQUIRE(found != tensors.end());
+  return *found;
+}
 
-TEST_CASE("trace: FP16 training under a scaler lost what the FP32 gradients promise") {
-  const json half = trace_of("transformer_fp16.safetensors")["tensors"];
-  const json whole = trace_of("transformer_fp32.safetensors")["tensors"];
-  const auto zeros_of = [&](const std::string& name) {
-    for (const json& tensor : half) {
-      if (tensor["name"] == name) return tensor["zeros"].get<double>();
-    }
-    FAIL(name);
-    return 0.0;
-  };
-  int compared = 0;
-  double largest = 0;
-  for (const json& tensor : whole) {
+TEST_CASE("trace: every FP16 store of a gradient loses what the numbers that it rounds promise") {
+  const json stored = trace_of("transformer_fp16.safetensors")["tensors"];
+  const json rounded = trace_of("transformer_stores.safetensors")["tensors"];
+  std::uint64_t underflows = 0;
+  for (const json& tensor : rounded) {
     const std::string name = tensor["name"];
-    if (tensor["role"] != "grad_out") continue;
-    const Shares shares = {zeros_of("scale_0/" + name) / tensor["elements"].get<double>(),
-                           (tensor["zeros"].get<double>() +
-                            tensor["formats"]["fp16"]["underflow"]["0"].get<double>()) /
-                               tensor["elements"].get<double>()};
-    CAPTURE(name, shares.seen, shares.promised);
-    ++compared;
-    largest = std::max(largest, shares.promised);
-    // Attention's backward pass holds FP16 numbers of its own, which underflow first.
-    const bool behind_attention = name.find("qkv") != std::string::npos;
-    if (behind_attention) {
-      CHECK(shares.seen >= shares.promised - 0.01);
-    } else {
-      CHECK(std::abs(shares.seen - shares.promised) < 0.015);
-    }
-    // Under the scaler's own scale next to nothing is lost.
-    CHECK(zeros_of("scale_scaler/" + name) / tensor["elements"].get<double>() < 0.01);
+    const json& seen = named(stored, name);
+    const json& promised = tensor["formats"]["fp16"];
+    CAPTURE(name);
+    CHECK(seen["elements"] == tensor["elements"]);
+    CHECK(seen["zeros"].get<std::uint64_t>() ==
+          tensor["zeros"].get<std::uint64_t>() + promised["underflow"]["0"].get<std::uint64_t>());
+    CHECK(seen["subnormals"] == promised["subnormal"]["0"]);
+    CHECK(seen["infs"] == promised["overflow"]["0"]);
+    CHECK(seen["nans"] == tensor["nans"]);
+    underflows += promised["underflow"]["0"].get<std::uint64_t>();
   }
-  CHECK(compared == 26);
-  CHECK(largest > 0.9);
+  // 13 layers, their outputs, inputs, weights and biases, under three scales.
+  CHECK(rounded.size() == 13 * 4 * 3);
+  CHECK(stored.size() == rounded.size());
+  CHECK(underflows > 3000);
+}
+
+TEST_CASE("trace: what the first store loses under any scale is told by the unscaled gradient") {
+  const json stored = trace_of("transformer_fp16.safetensors")["tensors"];
+  const json unscaled =
+      named(trace_of("transformer_stores.safetensors")["tensors"], "scale_0/step1199.head.gout");
+  const json log = counts()["log"]["rows"];
+  const double scaler = log.back()[2];
+  REQUIRE(scaler == std::exp2(20));
+  for (const auto& [key, power] :
+       {std::pair("0", "0"), std::pair("8", "8"), std::pair("scaler", "20")}) {
+    const json& seen = named(stored, "scale_" + std::string(key) + "/step1199.head.gout");
+    CAPTURE(key);
+    CHECK(seen["zeros"].get<std::uint64_t>() ==
+          unscaled["zeros"].get<std::uint64_t>() +
+              unscaled["formats"]["fp16"]["underflow"][power].get<std::uint64_t>());
+    CHECK(seen["infs"] == unscaled["formats"]["fp16"]["overflow"][power]);
+  }
 }
 
 }  // namespace
