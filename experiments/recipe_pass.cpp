@@ -19,15 +19,6 @@ constexpr std::size_t piece_length = std::size_t{1} << 20;
 
 std::size_t quotient_up(std::size_t x, std::size_t y) { return x / y + (x % y != 0 ? 1 : 0); }
 
-/// Codes back to back, and the scales.
-std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
-  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
-  // Eight elements take `width` whole bytes.
-  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
-         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
-         static_cast<std::uint64_t>(recipe.tensor_bytes);
-}
-
 /// Calls body(begin, end) for the parts of runs of `length` elements, counted from the start of
 /// each row, that the `count` elements from index `first` on are.
 template <class Body>
@@ -157,7 +148,7 @@ void RecipePass::store(std::span<const float> values, std::size_t first) {
   if (values.empty()) return;
   if (recipe_.grouping.columns == 0) {
     for (const float x : values) store(x, whole_);
-    groups_ = 1;
+    outcome_.groups = recipe_.scaling == Scaling::fixed ? 0 : 1;
     return;
   }
   for_runs(first, values.size(), row_length_, static_cast<std::size_t>(recipe_.grouping.columns),
@@ -166,7 +157,7 @@ void RecipePass::store(std::span<const float> values, std::size_t first) {
                                                    : amax_of(values.data() + begin, end - begin);
              const GroupScale scale = scale_of(amax);
              for (std::size_t i = begin; i < end; ++i) store(values[i], scale);
-             ++groups_;
+             ++outcome_.groups;
            });
 }
 
@@ -174,8 +165,8 @@ RecipeOutcome RecipePass::outcome() const {
   RecipeOutcome all = outcome_;
   if (extent_.count == 0) return all;
   noise_.add_to(all.noise);
-  all.bytes =
-      stored_bytes(recipe_, extent_.count, has_tiles(recipe_) ? magnitudes_.tiles() : groups_);
+  if (has_tiles(recipe_)) all.groups = magnitudes_.tiles();
+  all.bytes = stored_bytes(recipe_, extent_.count, all.groups);
   return all;
 }
 

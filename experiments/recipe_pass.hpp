@@ -71,7 +71,6 @@ class RecipePass {
   ElementGrid grid_;
   Nvfp4Scales nvfp4_;
   GroupScale whole_;
-  std::size_t groups_ = 0;
   RecipeOutcome outcome_;
   SquareSums noise_;
 };

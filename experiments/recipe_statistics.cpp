@@ -73,4 +73,10 @@ std::optional<std::string> why_not_additive(const Recipe& recipe, Layout layout,
   return cut + " of rows";
 }
 
+void settle(RecipeOutcome& sum, const Recipe& recipe, std::uint64_t elements) {
+  if (recipe.grouping.columns == 0) sum.groups = std::min<std::uint64_t>(sum.groups, 1);
+  // Codes of fewer than eight bits may share a byte across parts.
+  sum.bytes = elements == 0 ? 0 : stored_bytes(recipe, elements, sum.groups);
+}
+
 }  // namespace guardbit::experiments

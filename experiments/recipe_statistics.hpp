@@ -34,4 +34,7 @@ struct TensorPart {
 std::optional<std::string> why_not_additive(const Recipe& recipe, Layout layout,
                                             std::span<const TensorPart> parts);
 
+/// The sum of the parts' outcomes as that of the whole: scales and codes are stored once.
+void settle(RecipeOutcome& sum, const Recipe& recipe, std::uint64_t elements);
+
 }  // namespace guardbit::experiments

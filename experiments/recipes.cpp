@@ -121,8 +121,17 @@ void RecipeOutcome::add(const RecipeOutcome& other) {
   underflow += other.underflow;
   saturated += other.saturated;
   nonfinite += other.nonfinite;
+  groups += other.groups;
   bytes += other.bytes;
   noise.add(other.noise);
+}
+
+std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
+  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
+  // Eight elements take `width` whole bytes.
+  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
+         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
+         static_cast<std::uint64_t>(recipe.tensor_bytes);
 }
 
 DelayedScale& RecipeState::delayed(const Recipe& recipe) {

@@ -113,6 +113,7 @@ ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome)
           {"nonfinite", outcome.nonfinite},
           {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
           {"noise", outcome.noise.nearest()},
+          {"groups", outcome.groups},
           {"bytes", outcome.bytes}};
 }
 

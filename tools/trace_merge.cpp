@@ -42,6 +42,7 @@ experiments::RecipeStatistics recipes_of(const json& object,
     outcome->underflow = one.at("underflow");
     outcome->saturated = one.at("saturated");
     outcome->nonfinite = one.at("nonfinite");
+    outcome->groups = one.at("groups");
     outcome->bytes = one.at("bytes");
     read_sum(outcome->noise, one.at("exact_noise"));
   }
@@ -188,8 +189,12 @@ void judge_recipes(TraceResults& merged, TracedTensor& whole,
   for (std::size_t r = 0; r < merged.questions.recipes.size(); ++r) {
     const experiments::Recipe& recipe = merged.questions.recipes[r];
     const auto why = experiments::why_not_additive(recipe, merged.questions.layout, parts);
-    if (!why) continue;
-    whole.statistics.recipes.outcomes[r].reset();
+    auto& outcome = whole.statistics.recipes.outcomes[r];
+    if (!why) {
+      if (outcome) settle(*outcome, recipe, whole.statistics.elements);
+      continue;
+    }
+    outcome.reset();
     merged.skipped.emplace_back(whole.name + ": " + recipe.name, "not merged: " + *why);
   }
 }
