@@ -65,7 +65,7 @@ class MaxPool {
  private:
   std::int64_t size_;
   Pooling pooling_;
-  std::vector<std::uint8_t> chosen_;  ///< y * size + x of each output's maximum
+  std::vector<std::int32_t> chosen_;  ///< y * size + x of each output's maximum
 };
 
 class Relu {

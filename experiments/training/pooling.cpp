@@ -19,11 +19,11 @@ Tensor MaxPool::forward(Context& context, const Tensor& x) {
             const float* const in =
                 from.values.data() + p.source(first, place / size_, place % size_);
             float* const out = y.values.data() + first;
-            std::uint8_t* const chosen = chosen_.data() + first;
+            std::int32_t* const chosen = chosen_.data() + first;
             for (std::int64_t c = 0; c < p.channels; ++c) {
               const bool takes = place == 0 || becomes_maximum(in[c], out[c]);
               out[c] = takes ? in[c] : out[c];
-              chosen[c] = takes ? static_cast<std::uint8_t>(place) : chosen[c];
+              chosen[c] = takes ? static_cast<std::int32_t>(place) : chosen[c];
             }
           }
         }
@@ -43,7 +43,7 @@ Tensor MaxPool::backward(Context& context, const Tensor& gradient) {
           for (std::int64_t place = 0; place < size_ * size_; ++place) {
             float* const out = dx.values.data() + p.source(first, place / size_, place % size_);
             const float* const in = gradient.values.data() + first;
-            const std::uint8_t* const chosen = chosen_.data() + first;
+            const std::int32_t* const chosen = chosen_.data() + first;
             for (std::int64_t c = 0; c < p.channels; ++c)
               out[c] = chosen[c] == place ? in[c] : 0.0F;
           }
