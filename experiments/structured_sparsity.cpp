@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "formats/error.hpp"
 
@@ -16,8 +17,10 @@ constexpr std::size_t group_size = 4;
 /// Places of the four magnitudes, the largest first; of equal ones the lower place.
 std::array<std::size_t, group_size> order_of(const std::array<float, group_size>& magnitudes) {
   std::array<std::size_t, group_size> order = {0, 1, 2, 3};
-  std::ranges::stable_sort(
-      order, [&](std::size_t x, std::size_t y) { return magnitudes[x] > magnitudes[y]; });
+  // By insertion, which keeps equal ones in their order.
+  for (std::size_t i = 1; i < group_size; ++i)
+    for (std::size_t j = i; j > 0 && magnitudes[order[j]] > magnitudes[order[j - 1]]; --j)
+      std::swap(order[j], order[j - 1]);
   return order;
 }
 
