@@ -25,6 +25,7 @@ constexpr std::size_t confirmation_count = 1000;
 /// go to the last pool, on which every field is judged.
 constexpr std::size_t refutations_kept = 80;
 constexpr int most_refinements = 5;
+constexpr int most_tellings = 16;
 
 void check(const BlackBox& box) {
   if (box.k < 1 || box.k > most_leaves) {
@@ -101,6 +102,11 @@ ProbeReport probe_bits(const BlackBox& box, const TreeAnswer& tree, std::uint64_
   Fitted fitted;
   for (int refinement = 0; refinement < most_refinements; ++refinement) {
     if (!structures.empty()) fitted = best_fit(structures, pools);
+    const bool plausible = !structures.empty() && fitted.mismatches <= pools[0].size() / 4;
+    for (int i = 0; plausible && i < most_tellings; ++i) {
+      if (!ask_what_tells(box, fitted.row, pools, fresh, random)) break;
+      fitted = refit(fitted, structures, pools);
+    }
     std::array<std::size_t, topics.size()> counts{};
     counts.fill(confirmation_count);
     Pools confirmation = asked_of_each_topic(box, counts, random);
@@ -113,8 +119,7 @@ ProbeReport probe_bits(const BlackBox& box, const TreeAnswer& tree, std::uint64_
         (wrong && kept++ < refutations_kept ? pools.back() : fresh[t]).push_back(std::move(x));
       }
     }
-    if (structures.empty() || fitted.mismatches > pools[0].size() / 4) break;
-    if (!refuted && !ask_what_tells(box, fitted.row, pools, fresh, random)) break;
+    if (!plausible || !refuted) break;
   }
   report.tree_arithmetic = arithmetic_of_tree(box, tree, pools[0]);
   for (const Pools* p : {&pools, &fresh}) {

@@ -51,28 +51,33 @@ const ProbedField& field_named(std::string_view name) {
                        [&](const ProbedField& f) { return f.name == name; });
 }
 
-/// The two cuts of a two-stage sum hide each other: one alone may look best at the other's place.
-void fit_cuts_together(MatrixInstruction& row, const Pools& pools) {
+void fit_pairs(MatrixInstruction& row, const Pools& pools) {
   const Step* const step = first_of(row, Group::accumulations);
-  if (step == nullptr || step->spec.summation != Summation::two_stage) return;
-  const ProbedField& sum = field_named("sum_kept_fraction_bits");
-  const ProbedField& total = field_named("total_kept_fraction_bits");
-  const std::vector<long> sums = sum.values(row, *step);
-  const std::vector<long> totals = total.values(row, *step);
-  std::size_t best = mismatches_for(sum, row, pools);
-  for (const long x : sums) {
-    for (const long y : totals) {
-      const MatrixInstruction both =
-          with_value(with_value(row, Group::accumulations, sum, x), Group::accumulations, total, y);
-      const std::size_t count = mismatches_for(sum, both, pools, best);
-      if (count >= best) continue;
-      best = count;
-      row = both;
+  if (step == nullptr) return;
+  for (const auto& [first, second] : hidden_pairs()) {
+    const std::vector<long> seconds = second->values(row, *step);
+    std::size_t best = mismatches_for(*first, row, pools);
+    for (const long x : first->values(row, *step)) {
+      for (const long y : seconds) {
+        const MatrixInstruction both = with_value(with_value(row, Group::accumulations, *first, x),
+                                                  Group::accumulations, *second, y);
+        const std::size_t count = mismatches_for(*first, both, pools, best);
+        if (count >= best) continue;
+        best = count;
+        row = both;
+      }
     }
   }
 }
 
 }  // namespace
+
+const std::vector<FieldPair>& hidden_pairs() {
+  static const std::vector<FieldPair> pairs = {
+      {&field_named("kept_fraction_bits"), &field_named("result_fraction_bits")},
+      {&field_named("sum_kept_fraction_bits"), &field_named("total_kept_fraction_bits")}};
+  return pairs;
+}
 
 const Step* first_of(const MatrixInstruction& row, Group group) {
   const auto found = std::find_if(row.steps.begin(), row.steps.end(),
@@ -112,7 +117,7 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& p
     best_grid = std::min(grid, best_grid);
     fit(row, pools, Topic::raw);
     if (mismatches(row, pools) != 0) {
-      fit_cuts_together(row, pools);
+      fit_pairs(row, pools);
       fit(row, pools, Topic::raw);
     }
     const std::size_t all = mismatches(row, pools);
@@ -120,6 +125,14 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& p
     if (all == 0) break;
   }
   return best;
+}
+
+Fitted refit(const Fitted& fitted, const std::vector<MatrixInstruction>& structures,
+             const Pools& pools) {
+  MatrixInstruction row = fitted.row;
+  fit(row, pools, Topic::raw);
+  if (mismatches(row, pools) == 0) return {row, 0};
+  return best_fit(structures, pools);
 }
 
 }  // namespace guardbit::emulator

@@ -34,6 +34,12 @@ void change_all(MatrixInstruction& row, Group group, Change change) {
 MatrixInstruction with_value(MatrixInstruction row, Group group, const ProbedField& field,
                              long value);
 
+/// Fields that hide each other: one alone may look best at the other's place.
+struct FieldPair {
+  const ProbedField *first, *second;
+};
+const std::vector<FieldPair>& hidden_pairs();
+
 void set_first_guess(MatrixInstruction& row);
 
 struct Fitted {
@@ -43,5 +49,10 @@ struct Fitted {
 
 /// The structure and fields that explain most answers, the first such structure.
 Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& pools);
+
+/// The fields of what was fitted to fewer answers, or another structure where these do not give
+/// them all.
+Fitted refit(const Fitted& fitted, const std::vector<MatrixInstruction>& structures,
+             const Pools& pools);
 
 }  // namespace guardbit::emulator
