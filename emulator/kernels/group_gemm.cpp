@@ -50,21 +50,21 @@ const Scales& scales_of(const Format& f) {
 }
 
 /// Twice the value of each code, plus an offset, as bytes.
-Bytes16 doubled_values(const Format& f, bool negate, int offset) {
-  Bytes16 bytes{};
-  for (std::size_t code = 0; code < sizeof bytes; ++code) {
+std::array<std::byte, 16> doubled_values(const Format& f, bool negate, int offset) {
+  std::array<std::byte, 16> bytes{};
+  for (std::size_t code = 0; code < bytes.size(); ++code) {
     const formats::Value v = formats::decode(f, negated(f, code, negate));
     const int twice = static_cast<int>(v.significand) << (v.exponent + 1);
-    bytes[code] = static_cast<std::uint8_t>((v.negative ? -twice : twice) + offset);
+    bytes[code] = static_cast<std::byte>((v.negative ? -twice : twice) + offset);
   }
   return bytes;
 }
 
 /// How the lines of an operand become a panel.
 struct Side {
-  Bytes16 bytes{};
-  int offset = 0;  ///< of the bytes
-  int width = 0;   ///< lines of a panel
+  std::array<std::byte, 16> bytes{};  ///< of codes
+  int offset = 0;                     ///< of the bytes
+  int width = 0;                      ///< lines of a panel
   ConstMatrix scales{};
   bool scales_by_columns = false;  ///< element (index, line) instead of (line, index)
 };
@@ -85,7 +85,7 @@ struct Layout {
   }
 };
 
-/// The place of a line among those of its panel.
+/// The place of a line among the scales of its panel.
 std::int64_t place_of(std::int64_t line, bool is_b) {
   return is_b ? line / 16 * 16 + line % 2 * 8 + line % 16 / 2 : line;
 }
@@ -103,7 +103,7 @@ class Kernel {
         scale_count_(scales),
         scales_(scales_of(row.scale.format)),
         places_(places_of_group(row)),
-        tile_(groups::tile_avx512(static_cast<int>(places_))) {
+        functions_(groups::functions_avx512(static_cast<int>(places_))) {
     a_.bytes = doubled_values(row.a, product.modifiers.negate_a, 0);
     a_.width = tile_rows;
     a_.scales = product.a_scale;
@@ -164,7 +164,7 @@ class Kernel {
         product_, i, j, k == 0,
         [&](const std::byte* from, std::int64_t from_stride, std::byte* to,
             std::int64_t to_stride) {
-          tile_(scales_.rule, rows, columns, blocks, from, from_stride, to, to_stride);
+          functions_.tile(scales_.rule, rows, columns, blocks, from, from_stride, to, to_stride);
         });
   }
 
@@ -195,41 +195,21 @@ class Kernel {
       if (g % groups_of_block == 0) range = {};
       std::array<std::uint32_t, tile_columns> nonzero{};
       std::byte* const elements = to + g * quads * width * lane_bytes;
+      std::array<std::int32_t, 4> sums{};
       for (std::int64_t part = 0; part < width; part += 4)
-        convert(elements + part * lane_bytes, side,
-                is_b ? nullptr : to + at.starts + g * width * lane_bytes, nonzero.data() + part);
+        functions_.convert(
+            {elements + part * lane_bytes, width * lane_bytes, static_cast<int>(quads)},
+            side.bytes.data(), nonzero.data() + part, sums.data());
+      if (!is_b) {
+        for (std::int32_t& sum : sums) sum = groups::first_sum - b_.offset * sum;
+        std::memcpy(to + at.starts + g * width * lane_bytes, sums.data(), sizeof sums);
+      }
       write_scales(lines, side, first_line, k / places_ + g, to + at.scales, g, nonzero, range);
-      std::byte* const words = to + at.nonzero + g * width * lane_bytes;
-      for (std::int64_t line = 0; line < width; ++line)
-        std::memcpy(words + place_of(line, is_b) * lane_bytes,
-                    &nonzero[static_cast<std::size_t>(line)], sizeof(nonzero[0]));
+      std::memcpy(to + at.nonzero + g * width * lane_bytes, nonzero.data(),
+                  static_cast<std::size_t>(width * lane_bytes));
       std::memcpy(
           to + at.ranges + g / groups_of_block * static_cast<std::int64_t>(sizeof(ExponentRange)),
           &range, sizeof range);
-    }
-  }
-
-  /// Four lines of a group, from codes to bytes; which are not zero; what A's sums begin at.
-  void convert(std::byte* elements, const Side& side, std::byte* starts,
-               std::uint32_t* nonzero) const {
-    const auto all = [](int value) { return Bytes16{} + static_cast<std::uint8_t>(value); };
-    Bytes16 sums{}, bits{};
-    for (std::int64_t q = 0; q < places_ / 4; ++q) {
-      Bytes16 codes;
-      std::byte* const at = elements + q * side.width * lane_bytes;
-      std::memcpy(&codes, at, sizeof codes);
-      const Bytes16 bytes = __builtin_shuffle(side.bytes, codes);
-      std::memcpy(at, &bytes, sizeof bytes);
-      sums += bytes;  // of A: -96 to 96
-      bits |= static_cast<Bytes16>((codes & all(7)) != 0) & all(1 << q);
-    }
-    std::memcpy(nonzero, &bits, sizeof bits);
-    if (starts == nullptr) return;
-    for (std::size_t line = 0; line < tile_rows; ++line) {
-      std::int32_t sum = 0;
-      for (std::size_t i = 0; i < 4; ++i) sum += static_cast<std::int8_t>(sums[4 * line + i]);
-      const std::int32_t start = groups::first_sum - b_.offset * sum;
-      std::memcpy(starts + line * lane_bytes, &start, sizeof start);
     }
   }
 
@@ -271,7 +251,7 @@ class Kernel {
   std::int64_t scale_count_;
   const Scales& scales_;
   std::int64_t places_;  ///< of a group
-  groups::Tile tile_;
+  groups::Functions functions_;
   Side a_, b_;
 };
 
@@ -305,7 +285,7 @@ bool accepts(const MatrixInstruction& row) {
   const std::int64_t places = Kernel::places_of_group(row);
   return row.scale.count != 0 && row.shape.k % (places * groups_of_block) == 0 &&
          row.shape.k / row.scale.count % places == 0 &&
-         groups::tile_avx512(static_cast<int>(places)) != nullptr;
+         groups::functions_avx512(static_cast<int>(places)).tile != nullptr;
 }
 
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {

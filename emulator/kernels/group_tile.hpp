@@ -29,13 +29,15 @@
 //   E <= h, u <= 2^(h-35), which divides c, whose last place is 23 below its first. Else E is c's
 //   exponent, 35 places above u.
 //
-//   Claim 3. If besides h <= 112 and |c| < 2^126, then clearing all but the first 23 fraction bits
-//   of the sum in FP64 is the rounding to FP32. Proof. The sum is below 2^125 + 2^126 and a
-//   multiple of 2^-149, as its terms are: below 2^-126 these are FP32's own numbers, of 23 bits at
-//   most, and above it FP32 has 23 fraction bits.
+//   Claim 3. If f - 149 <= l, h <= 112 and |c| < 2^126, then, whatever is cut, clearing all but the
+//   first 23 fraction bits of the sum in FP64 is the rounding to FP32. Proof. The sum is below
+//   2^125 + 2^126 and a multiple of 2^-149, as its terms are: below 2^-126 these are FP32's own
+//   numbers, of 23 bits at most, and above it FP32 has 23 fraction bits.
 //
-// Blocks that the claims cover are hasty; careful ones find E and cut every term: adding s = 1.5 *
-// 2^(E+17) with the sign of x, whose last place is u, rounds toward zero, and is taken off again.
+// Blocks that claim 2 covers are hasty; the others find E and cut every term as fused_tile.hpp
+// does: an accumulator begins at X = 1.5 * 2^(E+17), whose last place is u, fma(S * B, A, it)
+// rounded down cuts and adds, A and c being nudged by 1 + 2^-47 so that of negative terms exactly
+// one unit is missing, which X begins with (claim 1 there, of terms of 24 bits below 2^46 u).
 // Infinities and NaNs of c and the scales are left to IEEE arithmetic, which makes of them what the
 // unit makes, and become canonical when they are stored.
 
@@ -61,8 +63,8 @@ struct ExponentRange {
 ///   starts    A: what dot products begin at, 32 bits a line
 ///   nonzero   32 bits a line: bit q of byte i is set if element i of quad q is not zero; no bit if
 ///             the scale is zero
-/// and block by block a range. Lines of B's scales and of its `nonzero` come in sixteens, first the
-/// even ones, then the odd ones.
+/// and block by block a range. Lines of B's scales come in sixteens, first the even ones, then the
+/// odd ones.
 struct Panel {
   const std::byte *elements = nullptr, *scales = nullptr, *starts = nullptr, *nonzero = nullptr;
   const ExponentRange* ranges = nullptr;
@@ -80,7 +82,24 @@ using Tile = void (*)(const ScaleRule& rule, const Panel& a, const Panel& b, std
                       const std::byte* from, std::int64_t from_stride, std::byte* to,
                       std::int64_t to_stride);
 
+/// Four lines of a group, quad by quad in memory so many bytes apart.
+struct GroupLines {
+  std::byte* elements = nullptr;
+  std::ptrdiff_t quad_step = 0;
+  int quads = 0;
+};
+
+/// Replaces E2M1's codes by the bytes that the table has for them; finds the words of `nonzero` and
+/// the sum of each line's bytes, as signed ones, which must be one itself byte by byte.
+using Convert = void (*)(const GroupLines& lines, const std::byte* table, std::uint32_t* nonzero,
+                         std::int32_t* sums);
+
+struct Functions {
+  Tile tile = nullptr;
+  Convert convert = nullptr;
+};
+
 /// For groups of 16 or, of sparse rows, 32 places. Null where the CPU has not the instructions.
-Tile tile_avx512(int places_of_group);
+Functions functions_avx512(int places_of_group);
 
 }  // namespace guardbit::emulator::groups
