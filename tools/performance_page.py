@@ -26,6 +26,7 @@ FAMILIES = {
     "cancelling": "neighbouring products cancel, all but the last bits of a tenth",
     "specials": "1 % infinities and NaNs",
     "zeros": "97 % zeros",
+    "subnormals": "half of A's numbers subnormal",
 }
 
 AXES = {
@@ -35,6 +36,7 @@ AXES = {
     "k": "K (M = N = 256)",
     "threads": "threads",
     "binades": "binades that the exponents are spread over",
+    "scales": "binades that block scales are spread over",
     "specials": "share of infinities and NaNs",
     "zeros": "share of zeros",
 }

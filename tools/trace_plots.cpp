@@ -1,38 +1,17 @@
 #include "tools/trace_plots.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <sstream>
 
 #include "formats/format.hpp"
+#include "tools/page.hpp"
 
 namespace guardbit::tools {
 
 using experiments::StoringOutcome;
 using experiments::TraceStatistics;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string number(double value, const char* form) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), form, value);
-  return text.data();
-}
 
 double percent_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -8,10 +8,6 @@
 
 namespace guardbit::tools {
 
-/// Text for HTML.
-std::string escaped(const std::string& text);
-/// printf of a double.
-std::string number(double value, const char* form = "%.4g");
 double percent_of(std::uint64_t part, std::uint64_t whole);
 
 /// A drawing (inline SVG) of the shares of the numbers by binade; below it what each format holds
