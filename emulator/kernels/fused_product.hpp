@@ -330,6 +330,8 @@ class Product {
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
         prefetch(task, at);
+        if (at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
+          prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
           coming_is_wide = find(at, coming);
           coming.largest_is_known = coming_is_wide == is_wide;
@@ -364,6 +366,28 @@ class Product {
     fetch<to_second>(b_.panel(next.strip, next.panel), lines * done / task.tiles(),
                      lines * (done + 1) / task.tiles());
   }
+  /// Brings what the sums of the next panels begin from to the second-level cache.
+  void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
+                     std::int64_t panel_end) const {
+    if (part.begin == 0 && x_.modifiers.zero_addend) return;
+    const ConstMatrix from = part.begin == 0
+                                 ? x_.c
+                                 : ConstMatrix{{x_.d.codes.data, x_.d.codes.container_bytes, 0},
+                                               x_.d.row_stride,
+                                               x_.d.column_stride};
+    const std::int64_t column = part.column + panel * Lanes::columns;
+    const std::int64_t columns =
+        std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
+    if (from.column_stride != 1) return;
+    for (std::int64_t r = 0; r < tile_rows; ++r) {
+      const std::int64_t row = part.row + tile * tile_rows + r;
+      if (row >= x_.m) return;
+      const std::byte* const line = from.from(row, column).codes.data;
+      for (std::int64_t at = 0; at < columns * from.codes.container_bytes; at += 64)
+        __builtin_prefetch(line + at, 0, 2);
+    }
+  }
+
   template <int Locality>
   static void fetch(const std::byte* from, std::int64_t first, std::int64_t last) {
     for (std::int64_t line = first; line < last; ++line)
