@@ -123,7 +123,9 @@ constexpr float gelu_gradient(float x, float gradient) {
 }
 
 /// Does `x` take the place of the maximum so far in a window? A NaN does, and stays.
-constexpr bool becomes_maximum(float x, float maximum) { return x > maximum || x != x; }
+constexpr bool becomes_maximum(float x, float maximum) {
+  return static_cast<int>(x > maximum) + static_cast<int>(x != x) != 0;  // without a branch
+}
 
 /// A row of numbers turned into weights that sum to 1: e^(x_i - max) / sum, with the sum by
 /// run_sum of the exponentials. `at(i)` reads, `put(i, e)` keeps the exponentials, which the caller

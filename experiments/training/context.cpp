@@ -74,15 +74,16 @@ void Context::store(Tensor& tensor, Role role) {
     Values stored(count);
     narrow(std::as_bytes(std::span(values, count)), codes, count);
     widen(codes, std::as_writable_bytes(std::span(stored)), count);
-    std::int64_t nonzero = 0, lost = 0, infinite = 0;
+    std::int32_t nonzero = 0, lost = 0, infinite = 0;  // 32 bits, as the numbers: for vectors
     for (std::size_t i = 0; i < count; ++i) {
       nonzero += values[i] != 0 ? 1 : 0;
-      lost += values[i] != 0 && stored[i] == 0 ? 1 : 0;
-      infinite += is_finite(values[i]) && !is_finite(stored[i]) ? 1 : 0;
+      lost += stored[i] == 0 ? 1 : 0;
+      infinite += is_finite(stored[i]) ? 0 : 1;
+      infinite -= is_finite(values[i]) ? 0 : 1;
     }
     std::copy(stored.begin(), stored.end(), values);
     numbers += nonzero;
-    underflow += lost;
+    underflow += lost - (static_cast<std::int32_t>(count) - nonzero);
     overflow += infinite;
   });
   StoreCounts& counts = counts_.at(static_cast<std::size_t>(role));

@@ -41,7 +41,7 @@ formats::ConversionOptions options_for(const Encoding& encoding) {
 /// Numbers other than zero whose code is a zero.
 std::int64_t count_underflow(const Format& f, const float* values, const std::byte* codes,
                              std::size_t count) {
-  std::int64_t lost = 0;
+  std::int32_t lost = 0;
   const auto zeros = [&](auto word, unsigned ignored) {
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(&word, codes + i * sizeof word, sizeof word);
@@ -101,8 +101,10 @@ void CodedMatrix::encode(const float* values, int threads) {
   formats::parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
     convert(source.subspan(begin * 4, (end - begin) * 4),
             std::span(codes_).subspan(begin * width, (end - begin) * width), end - begin);
-    lost += count_underflow(encoding_.format, values + begin, codes_.data() + begin * width,
-                            end - begin);
+    // Without scales the tensor was stored in a format as narrow, and counted then.
+    if (encoding_.scaling != OperandScaling::none)
+      lost += count_underflow(encoding_.format, values + begin, codes_.data() + begin * width,
+                              end - begin);
   });
   underflow_ = lost;
 }

@@ -47,7 +47,7 @@ class CodedMatrix {
   CodedMatrix rearranged(
       std::int64_t rows, std::int64_t columns,
       const std::function<std::int64_t(std::int64_t, std::int64_t)>& source) const;
-  /// How many numbers other than zero are zero here.
+  /// How many numbers other than zero are zero here; counted where there are scales.
   std::int64_t underflow() const { return underflow_; }
 
  private:

@@ -1,13 +1,35 @@
+#include <algorithm>
+
 #include "experiments/training/arithmetic.hpp"
 #include "experiments/training/layers.hpp"
 
 namespace guardbit::experiments::training {
+
+namespace {
+
+/// The squares' element `place` of a row of channels.
+void take_larger(const float* __restrict in, std::int32_t place, std::int64_t channels,
+                 float* __restrict out, std::int32_t* __restrict chosen) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const bool takes = becomes_maximum(in[c], out[c]);
+    out[c] = takes ? in[c] : out[c];
+    chosen[c] = takes ? place : chosen[c];
+  }
+}
+
+void give_back(const float* __restrict gradient, const std::int32_t* __restrict chosen,
+               std::int32_t place, std::int64_t channels, float* __restrict out) {
+  for (std::int64_t c = 0; c < channels; ++c) out[c] = chosen[c] == place ? gradient[c] : 0.0F;
+}
+
+}  // namespace
 
 Tensor MaxPool::forward(Context& context, const Tensor& x) {
   const Format format = context.format_for(Operation::max_pool2d, x.format);
   const Tensor from = context.cast(x, format, Role::activation);
   pooling_ = {x.shape[0], x.shape[1], x.shape[2], x.shape[3], size_};
   const Pooling& p = pooling_;
+  const auto size = static_cast<std::int32_t>(size_), squares = size * size;
   Tensor y = zeros({p.images, p.out_height(), p.out_width(), p.channels}, format);
   chosen_.assign(y.values.size(), 0);
   context.for_ranges(
@@ -15,17 +37,12 @@ Tensor MaxPool::forward(Context& context, const Tensor& x) {
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
           const std::int64_t first = row * p.channels;
-          for (std::int64_t place = 0; place < size_ * size_; ++place) {
-            const float* const in =
-                from.values.data() + p.source(first, place / size_, place % size_);
-            float* const out = y.values.data() + first;
-            std::int32_t* const chosen = chosen_.data() + first;
-            for (std::int64_t c = 0; c < p.channels; ++c) {
-              const bool takes = place == 0 || becomes_maximum(in[c], out[c]);
-              out[c] = takes ? in[c] : out[c];
-              chosen[c] = takes ? static_cast<std::int32_t>(place) : chosen[c];
-            }
-          }
+          float* const out = y.values.data() + first;
+          std::int32_t* const chosen = chosen_.data() + first;
+          std::copy_n(from.values.data() + p.source(first, 0, 0), p.channels, out);
+          for (std::int32_t place = 1; place < squares; ++place)
+            take_larger(from.values.data() + p.source(first, place / size, place % size), place,
+                        p.channels, out, chosen);
         }
       },
       64);
@@ -34,19 +51,16 @@ Tensor MaxPool::forward(Context& context, const Tensor& x) {
 
 Tensor MaxPool::backward(Context& context, const Tensor& gradient) {
   const Pooling& p = pooling_;
+  const auto size = static_cast<std::int32_t>(size_), squares = size * size;
   Tensor dx = zeros({p.images, p.height, p.width, p.channels}, gradient.format);
   context.for_ranges(
       gradient.rows(),
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
           const std::int64_t first = row * p.channels;
-          for (std::int64_t place = 0; place < size_ * size_; ++place) {
-            float* const out = dx.values.data() + p.source(first, place / size_, place % size_);
-            const float* const in = gradient.values.data() + first;
-            const std::int32_t* const chosen = chosen_.data() + first;
-            for (std::int64_t c = 0; c < p.channels; ++c)
-              out[c] = chosen[c] == place ? in[c] : 0.0F;
-          }
+          for (std::int32_t place = 0; place < squares; ++place)
+            give_back(gradient.values.data() + first, chosen_.data() + first, place, p.channels,
+                      dx.values.data() + p.source(first, place / size, place % size));
         }
       },
       64);

@@ -35,6 +35,12 @@ std::optional<double> Trainer::scale() const {
   return scaler_->scale();
 }
 
+Tensor Trainer::input_of(const Examples& examples) {
+  const bool are_tokens = rules_.model.kind == ModelShape::Kind::gpt;
+  if (are_tokens || rules_.recipe.autocast) return examples.inputs;
+  return context_.cast(examples.inputs, rules_.recipe.weights, Role::activation);
+}
+
 bool Trainer::found_overflow() {
   for (const Parameter* p : model_.parameters()) {
     if (!std::all_of(p->gradient.values.begin(), p->gradient.values.end(), is_finite)) return true;
@@ -48,7 +54,7 @@ StepRecord Trainer::step() {
   record.step = step_ + 1;
   record.scale = scaler_ ? scaler_->scale() : 1.0;
   const auto scale = static_cast<float>(record.scale);
-  const Tensor logits = model_.forward(context_, batch.inputs);
+  const Tensor logits = model_.forward(context_, input_of(batch));
   Loss loss = cross_entropy_loss(context_, logits, batch.labels, scale);
   record.loss = loss.loss;
   record.correct = loss.correct;
@@ -73,7 +79,7 @@ Evaluation Trainer::evaluate(const Examples& test) {
   std::int64_t correct = 0, rows = 0;
   for (std::int64_t begin = 0; begin < test.count(); begin += at_once) {
     const Examples part = part_of(test, begin, std::min(at_once, test.count() - begin));
-    const Tensor logits = model_.forward(context_, part.inputs);
+    const Tensor logits = model_.forward(context_, input_of(part));
     const Loss result = cross_entropy_loss(context_, logits, part.labels, 1.0F, false);
     loss += static_cast<double>(result.loss) * static_cast<double>(logits.rows());
     correct += result.correct;

@@ -70,6 +70,8 @@ class Trainer {
   void restore(const formats::TensorFile& file, const std::string& where);
 
  private:
+  /// The network's input; without autocast numbers are given in the weights' format.
+  Tensor input_of(const Examples& examples);
   bool found_overflow();
 
   TrainingRules rules_;
