@@ -16,6 +16,7 @@
 #include "emulator/engine.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_row.hpp"
+#include "emulator/kernels/panel_memory.hpp"
 #include "emulator/kernels/portable.hpp"
 #include "emulator/mma.hpp"
 #include "formats/parallel.hpp"
