@@ -152,6 +152,17 @@ def conversions(results):
         "ratio counts memcpy's\nbytes both ways, the second once.\n")
 
 
+def traces(results):
+    """The pass of `guardbit trace` beside a plain read of the same numbers."""
+    names = {"read": "plain read", "histogram": "binades alone",
+             "4_formats_33_scales": "four formats, 33 scales, exact sums"}
+    rows = [[names[r["subject"]], str(r["threads"]), number(r["rate"]), ratio(r["ratio"]) if "ratio" in r else "",
+             str(r["goal"]) if "goal" in r else ""] for r in results if r["kind"] == "trace"]
+    size = max((r["rate"] * r["seconds"] for r in results if r["kind"] == "trace"), default=0) * 1e9
+    return rows and table(["pass over FP32 gradients", "threads", "GB/s", "of the read", "goal"], rows) + (
+        f"\n{size / 2**20:.0f} MiB of numbers.\n")
+
+
 def memory(results):
     rows = [[r["subject"], number(r["rate"])] for r in results if r["kind"] == "memory" and r["name"].startswith("memory/")]
     return rows and table(["memory", "GB/s"], rows)
@@ -244,6 +255,7 @@ def page(runs, results):
         ("How time grows", curve_text and "Rates over Eigen's for the same M, N and K on one thread.\n" + curve_text),
         ("Replay of instructions", replays(results)),
         ("Conversions", conversions(results)),
+        ("Gradient traces", traces(results)),
         ("Memory, one thread", memory(results)),
     ]
     text = INTRODUCTION + "\n" + machines(runs)
