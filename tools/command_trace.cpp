@@ -202,6 +202,7 @@ class Pass {
         experiments::store_tensor(results_.questions.recipes, stream, results_.questions.layout,
                                   none, options_.threads, progress);
     experiments::RecipeStatistics statistics{std::move(stored.signal), {}};
+    statistics.outcomes.reserve(stored.outcomes.size());
     for (experiments::RecipeOutcome& outcome : stored.outcomes)
       statistics.outcomes.emplace_back(std::move(outcome));
     return statistics;

@@ -100,6 +100,7 @@ formats::Format trace_format(const std::string& name) {
   if (formats::find_format(name) || formats::find_block_format(name))
     return require_element_format(name, "--formats");
   std::vector<std::string_view> names;
+  names.reserve(formats::format_catalogue.size());
   for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
   const std::vector<experiments::Recipe> recipes = self_scaled_recipes();
   std::string list = formats::format_names() + ", e<E>m<F>";

@@ -50,6 +50,7 @@ std::vector<RecipeOutcome> whole(const std::vector<Recipe>& recipes,
                                  const std::vector<float>& values, std::size_t columns,
                                  Layout layout) {
   std::vector<RecipeOutcome> outcomes;
+  outcomes.reserve(recipes.size());
   for (const Recipe& recipe : recipes) {
     RecipeState state;
     outcomes.push_back(apply(recipe, {values, columns}, layout, state));
