@@ -18,7 +18,9 @@ const std::vector<Experiment>& suite() {
       delayed_scaling(),    mx_scale_mode_clips(),   rceil_is_not_ceil(),
       fp4_formats(),        tile_scales(),           straight_through_borders(),
       structured_pruning(), fused_stores(),          reductions(),
-      roofline(),
+      roofline(),           tile_padding(),          error_by_architecture(),
+      order_sensitivity(),  units_of_a_machine(),    online_softmax(),
+      optimizer_updates(),
   };
   return experiments;
 }
