@@ -14,7 +14,7 @@ constexpr const char* style = R"(
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}p{max-width:48rem}.quiet{color:var(--quiet)}
 svg{width:100%;height:auto;max-width:56rem;display:block}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:0 1.5rem}h3{font-size:1rem;margin:1.2rem 0 .2rem}svg text{fill:var(--text);font:14px system-ui,sans-serif}@media(max-width:600px){svg text{font-size:20px}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{position:sticky;top:0;background:var(--back)}summary{cursor:pointer}
+th:first-child,td:first-child{text-align:left}th{position:sticky;top:0;background:var(--back)}summary{cursor:pointer}svg+.scroll{margin-top:1rem}
 @media print{:root{--back:#fff;--text:#000;--line:#999}body{max-width:none;padding:0}details,svg,tr{break-inside:avoid}.scroll{overflow:visible}svg text{font-size:14px}.plots{grid-template-columns:1fr 1fr}section{break-inside:avoid}h2,h3,p.quiet{break-after:avoid}table{font-size:8px}th{position:static}th,td{padding:.1rem .3rem;white-space:normal}td:first-child{white-space:nowrap}}
 )";
 

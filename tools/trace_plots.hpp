@@ -18,6 +18,9 @@ std::string histogram_plot(const TraceResults& results, const std::string& name,
 /// Underflow and overflow of each format by the scale.
 std::string loss_plot(const TraceResults& results, const experiments::TraceStatistics& statistics);
 
+/// SQNR by recipe: a dot for each tensor (of many, some), a bar across for all of them.
+std::string sqnr_plot(const TraceResults& results, const experiments::RecipeStatistics& total);
+
 /// A curve of log2 of the largest magnitude by step, for each role that has two steps; empty when
 /// none has.
 std::string trend_plot(const TraceResults& results);

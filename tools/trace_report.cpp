@@ -69,6 +69,45 @@ std::string heat_map(const TraceResults& results) {
   return html + "</table></div>";
 }
 
+std::string decibels(const std::optional<double>& sqnr) {
+  return sqnr ? number(*sqnr, "%.2f") : "–";
+}
+
+/// Cells of what a recipe did: underflow, saturation, SQNR, bits.
+std::string recipe_cells(const experiments::RecipeStatistics& s, std::size_t recipe) {
+  const auto& outcome = s.outcomes[recipe];
+  if (!outcome) return "<td>–</td><td>–</td><td>–</td><td>–</td>";
+  return shaded(percent_of(outcome->underflow, s.signal.nonzero)) +
+         shaded(percent_of(outcome->saturated, s.signal.finite)) + "<td>" +
+         decibels(experiments::sqnr_db(s.signal, *outcome)) + "</td><td>" +
+         (s.signal.elements == 0 ? "–" : number(bits_per_element(s.signal, *outcome), "%.2f")) +
+         "</td>";
+}
+
+constexpr const char* recipe_head =
+    "<th>underflow</th><th>saturated</th><th>SQNR dB</th><th>bits</th>";
+
+/// Formats whose scales follow from the numbers: of the whole trace.
+std::string recipes(const TraceResults& results, const TraceStatistics& total) {
+  const std::vector<experiments::Recipe>& all = results.questions.recipes;
+  if (all.empty()) return {};
+  const bool is_flat = results.questions.layout == experiments::Layout::flat;
+  std::string html = "<h2>Formats with scales of their own</h2><p class=\"quiet\">Blocks along " +
+                     std::string(is_flat ? "the flattened tensor" : "the last dimension") +
+                     ". SQNR: signal to quantisation noise; a dot for each tensor, the bar for "
+                     "all.</p>" +
+                     sqnr_plot(results, total.recipes) +
+                     "<div class=\"scroll\"><table><tr><th>format</th>" + recipe_head +
+                     "<th>lowest SQNR</th></tr>";
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const auto worst = lowest_sqnr(results, r);
+    html += "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total.recipes, r) + "<td>" +
+            (worst ? number(worst->second, "%.2f") + ", " + escaped(worst->first->name) : "–") +
+            "</td></tr>";
+  }
+  return html + "</table></div>";
+}
+
 /// Everything about a tensor or a group of them, folded.
 std::string details(const TraceResults& results, const std::string& name,
                     const TraceStatistics& s) {
@@ -88,6 +127,12 @@ std::string details(const TraceResults& results, const std::string& name,
               number(mass) + "%</td></tr>";
     }
   }
+  const std::vector<experiments::Recipe>& recipes = questions.recipes;
+  if (!recipes.empty())
+    html += std::string("</table></div><div class=\"scroll\"><table><tr><th>format</th>") +
+            recipe_head + "</tr>";
+  for (std::size_t r = 0; r < recipes.size(); ++r)
+    html += "<tr><td>" + escaped(recipes[r].name) + "</td>" + recipe_cells(s.recipes, r) + "</tr>";
   html += "</table></div><div class=\"scroll\"><table><tr><th>binade</th><th>numbers</th></tr>";
   for (const auto& [binade, count] : s.binades)
     html += "<tr><td>" + power(binade) + "</td><td>" + std::to_string(count) + "</td></tr>";
@@ -220,7 +265,7 @@ std::string trace_report(const TraceResults& results) {
           (trends.empty() ? "" : "<h2>Largest magnitude by step</h2>" + trends) +
           "<h2>Safe scales</h2><p class=\"quiet\">Nothing overflows and at most " +
           number(100 * results.tolerance) + "% of the numbers other than zero underflow.</p>" +
-          windows(results, groups) + heat_map(results) +
+          windows(results, groups) + recipes(results, total) + heat_map(results) +
           (results.updates.empty()
                ? ""
                : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; "

@@ -79,14 +79,16 @@ struct Fp64Lanes {
   template <Result Kind, bool Wide>
   struct Constants {
     static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
-    __m512i offset_shift, exponent_field, half, low, zero_exponent, sign;
+    __m512i offset_bits, exponent_field, half, largest_offset, low, zero_exponent, sign;
     __m512d least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
-        : offset_shift(_mm512_set1_epi64(std::int64_t{fraction_bits - rule.kept_fraction_bits}
-                                         << fraction_bits)),
+        : offset_bits(_mm512_set1_epi64(
+              (std::int64_t{fraction_bits - rule.kept_fraction_bits} << fraction_bits) +
+              (std::int64_t{1} << (fraction_bits - 1)))),
           exponent_field(_mm512_set1_epi64(std::int64_t{0x7FF} << fraction_bits)),
           half(_mm512_set1_epi64(std::int64_t{1} << (fraction_bits - 1))),
+          largest_offset(_mm512_set1_epi64(0x7FEFFFFFFFFFFFFF)),
           low(_mm512_set1_epi64(0xFFFF)),
           zero_exponent(
               _mm512_set1_epi16(static_cast<std::int16_t>((rule.zero_exponent + bias) << 4))),
@@ -138,7 +140,6 @@ struct Fp64Lanes {
   [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm512_fmadd_round_pd(a, b, sum, down);
   }
-  [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_pd(a, b); }
 
   /// Numbers of negative products, 16 bits for each of 4 rows.
   using Counts = __m512i;
@@ -158,30 +159,34 @@ struct Fp64Lanes {
     }
     return counts;
   }
-  template <int Groups>
-  [[gnu::always_inline]] static __m512i low_bits(const Counts& counts, int r) {
-    return _mm512_srli_epi64(counts, static_cast<unsigned>(16 * (r % 4)));
+  /// What X's exponent and the count of negative products add to E's exponent field.
+  template <int Groups, class C>
+  [[gnu::always_inline]] static __m512i low_bits(const C& x, const Counts& counts, int r) {
+    return _mm512_ternarylogic_epi64(_mm512_srli_epi64(counts, static_cast<unsigned>(16 * (r % 4))),
+                                     x.low, x.offset_bits, and_or);
   }
 
   template <class C>
-  [[gnu::always_inline]] static Vector offset(const C& x, __m512d products, Vector addend) {
+  [[gnu::always_inline]] static Vector start(const C& x, Vector products, __m512i low_bits,
+                                             Vector addend) {
     __m512d largest = _mm512_range_pd(products, addend, larger_magnitude);
     if constexpr (C::needs_addend_floor) {
       const __mmask8 nonzero = _mm512_cmp_pd_mask(addend, zero(), _CMP_NEQ_UQ);
       largest = _mm512_mask_max_pd(largest, nonzero, largest, x.least_addend);
     }
-    return _mm512_castsi512_pd(
-        _mm512_ternarylogic_epi64(_mm512_add_epi64(_mm512_castpd_si512(largest), x.offset_shift),
-                                  x.exponent_field, x.half, and_or));
-  }
-  template <class C>
-  [[gnu::always_inline]] static Vector start(const C& x, Vector offset, __m512i negatives,
-                                             Vector addend) {
-    const __m512i low =
-        _mm512_ternarylogic_epi64(negatives, x.low, _mm512_castpd_si512(offset), and_or);
     const __m512i sign = _mm512_srli_epi64(_mm512_castpd_si512(addend), 63);
+    const __m512i exponent =
+        _mm512_ternarylogic_epi64(_mm512_castpd_si512(largest), x.exponent_field, sign, and_or);
     return _mm512_fmadd_round_pd(addend, x.nudged_one,
-                                 _mm512_castsi512_pd(_mm512_add_epi64(low, sign)), down);
+                                 _mm512_castsi512_pd(_mm512_add_epi64(exponent, low_bits)), down);
+  }
+  /// The accumulator less X, which has its exponent. X stays finite beside infinities.
+  template <class C>
+  [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
+    const __m512i offset = _mm512_ternarylogic_epi64(_mm512_castpd_si512(accumulator),
+                                                     x.exponent_field, x.half, and_or);
+    return _mm512_sub_pd(accumulator,
+                         _mm512_castsi512_pd(_mm512_min_epu32(offset, x.largest_offset)));
   }
 
   /// Rounded to nearest even to FP16's grid; infinite from 2^16 on. +0 for zeros.
@@ -267,28 +272,20 @@ struct Fp32Lanes {
   template <Result Kind, bool Wide>
   struct Constants {
     static constexpr bool needs_addend_floor = Kind == Result::fp16;
-    __m512i offset_shift, exponent_field, half, addend_bits;
-    __m512i bits_of_row[4];
+    __m512i offset_bits, exponent_field, half, largest_offset, addend_bits;
     __m512 least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
-        : offset_shift(
-              _mm512_set1_epi32((fraction_bits - rule.kept_fraction_bits) << fraction_bits)),
+        : offset_bits(
+              _mm512_set1_epi32(((fraction_bits - rule.kept_fraction_bits) << fraction_bits) +
+                                (1 << (fraction_bits - 1)))),
           exponent_field(_mm512_set1_epi32(0xFF << fraction_bits)),
           half(_mm512_set1_epi32(1 << (fraction_bits - 1))),
+          largest_offset(_mm512_set1_epi32(0x7F7FFFFF)),
           addend_bits(_mm512_set1_epi32(-(1 << (fraction_bits - 13)))),
           least_addend(_mm512_set1_ps(0x1p-14F)),
           nudged_one(_mm512_set1_ps(nudge<float>)),
-          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {
-      // Byte r of a word to bits 23..30 of it, the rest being of no account: see `exponent`.
-      for (std::size_t r = 0; r < 4; ++r) {
-        std::array<std::uint8_t, 64> from{};
-        for (std::size_t byte = 0; byte < 64; ++byte)
-          from[byte] =
-              static_cast<std::uint8_t>((byte % 8 / 4 * 32 + 8 * r + 8 * (byte % 4) - 23) % 64);
-        bits_of_row[r] = _mm512_loadu_si512(from.data());
-      }
-    }
+          least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
   };
 
   /// Exponents + 127 of products, 4 rows in 32 bits.
@@ -297,9 +294,10 @@ struct Fp32Lanes {
 
     /// The sign and the fraction are other rows' bits; neither matters to `offset`.
     template <class C>
-    [[gnu::always_inline]] __m512 of(const C& x, int v, int r) const {
-      return _mm512_castsi512_ps(
-          _mm512_multishift_epi64_epi8(x.bits_of_row[r % 4], bytes[v][r / 4]));
+    [[gnu::always_inline]] __m512 of(const C&, int v, int r) const {
+      const __m512i of_rows = bytes[v][r / 4];
+      return _mm512_castsi512_ps(r % 4 == 3 ? _mm512_srli_epi32(of_rows, 1)
+                                            : _mm512_slli_epi32(of_rows, 23 - 8 * unsigned(r % 4)));
     }
   };
   template <bool Wide>
@@ -330,7 +328,6 @@ struct Fp32Lanes {
   [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm512_fmadd_round_ps(a, b, sum, down);
   }
-  [[gnu::always_inline]] static Vector subtract(Vector a, Vector b) { return _mm512_sub_ps(a, b); }
 
   /// The signs of a row and of 16 columns; they are counted in `low_bits`.
   struct Counts {
@@ -342,9 +339,9 @@ struct Fp32Lanes {
                                                          int, int v) {
     return {a, b, v};
   }
-  template <int Groups>
-  [[gnu::always_inline]] static __m512i low_bits(const Counts& x, int r) {
-    __m512i count{};
+  template <int Groups, class C>
+  [[gnu::always_inline]] static __m512i low_bits(const C& constants, const Counts& x, int r) {
+    __m512i bits = constants.offset_bits;
 #pragma GCC unroll 4
     for (int g = 0; g < Groups; ++g) {
       const std::byte* const a_group = x.a + g * a_sign_step + 4 * r;
@@ -353,30 +350,32 @@ struct Fp32Lanes {
       const __m512i mixed = _mm512_and_si512(broadcast_32(a_group), b_positive);
       const __m512i negative = _mm512_ternarylogic_epi32(
           mixed, broadcast_32(a_group + 4 * tile_rows), b_negative, either_pair);
-      const __m512i more = _mm512_popcnt_epi32(negative);
-      count = g == 0 ? more : _mm512_add_epi32(count, more);
+      bits = _mm512_add_epi32(bits, _mm512_popcnt_epi32(negative));
     }
-    return count;
+    return bits;
   }
 
   template <class C>
-  [[gnu::always_inline]] static Vector offset(const C& x, Vector products, Vector addend) {
+  [[gnu::always_inline]] static Vector start(const C& x, Vector products, __m512i low_bits,
+                                             Vector addend) {
     __m512 largest = _mm512_range_ps(products, addend, larger_magnitude);
     if constexpr (C::needs_addend_floor) {
       const __mmask16 nonzero = _mm512_cmp_ps_mask(addend, zero(), _CMP_NEQ_UQ);
       largest = _mm512_mask_max_ps(largest, nonzero, largest, x.least_addend);
     }
-    return _mm512_castsi512_ps(
-        _mm512_ternarylogic_epi32(_mm512_add_epi32(_mm512_castps_si512(largest), x.offset_shift),
-                                  x.exponent_field, x.half, and_or));
-  }
-  template <class C>
-  [[gnu::always_inline]] static Vector start(const C& x, Vector offset, __m512i negatives,
-                                             Vector addend) {
     const __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(addend), 31);
-    const __m512i low =
-        _mm512_add_epi32(_mm512_add_epi32(negatives, sign), _mm512_castps_si512(offset));
-    return _mm512_fmadd_round_ps(addend, x.nudged_one, _mm512_castsi512_ps(low), down);
+    const __m512i exponent =
+        _mm512_ternarylogic_epi32(_mm512_castps_si512(largest), x.exponent_field, sign, and_or);
+    return _mm512_fmadd_round_ps(addend, x.nudged_one,
+                                 _mm512_castsi512_ps(_mm512_add_epi32(exponent, low_bits)), down);
+  }
+  /// The accumulator less X, which has its exponent. X stays finite beside infinities.
+  template <class C>
+  [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
+    const __m512i offset = _mm512_ternarylogic_epi32(_mm512_castps_si512(accumulator),
+                                                     x.exponent_field, x.half, and_or);
+    return _mm512_sub_ps(accumulator,
+                         _mm512_castsi512_ps(_mm512_min_epu32(offset, x.largest_offset)));
   }
   template <Result Kind, bool Wide, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {

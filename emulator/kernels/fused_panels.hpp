@@ -209,6 +209,19 @@ struct LineCodes {
       for (; done < inside; ++done)
         to[done] = load_codes(at(begin + done, first_line), codes.container_bytes) >> codes.shift;
     } else if (k_stride == 1) {
+      // Whole words change places, and are taken apart then.
+      const int together = 4 / codes.container_bytes, width = 8 * codes.container_bytes;
+      const std::uint32_t container = 0xFFFFFFFFU >> (32 - width);
+      for (; done + 16 * together <= inside; done += 16 * together) {
+        std::array<Words, 16> block{};
+        for (std::int64_t line = 0; line < there; ++line)
+          block[static_cast<std::size_t>(line)] = load<Words>(at(begin + done, first_line + line));
+        transpose(block);
+        Words* next = to + done;
+        for (const Words& of_lines : block)
+          for (int i = 0; i < together; ++i)
+            *next++ = (of_lines >> (width * i) & container) >> codes.shift;
+      }
       for (; done + 16 <= inside; done += 16) {
         std::array<Words, 16> block{};
         for (std::int64_t line = 0; line < there; ++line)

@@ -171,10 +171,11 @@ inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
 }
 
 /// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
-/// high-performance matrix multiplication", TOMS 2008). B is packed over a range of K and a block
-/// of columns, which then stay in the third-level cache. A task packs its rows of A over that range
-/// for the second, and takes every panel of B past them, of which a strip stays in the first. Sums
-/// wait between strips as the lanes hold them, between ranges in D.
+/// high-performance matrix multiplication", TOMS 2008). A is packed over a range of K and a block
+/// of rows, which serve every block of columns; B over that range and a block of columns, which
+/// stay in the third-level cache. A task takes every panel of B past its rows of A, which stay in
+/// the second, and a strip of the panel in the first. Sums wait between strips as the lanes hold
+/// them, between ranges in D.
 template <class Lanes>
 class Product {
  public:
@@ -182,7 +183,8 @@ class Product {
   using Rows = PackedOperand<RowWriter<Value>>;
   using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
 
-  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Columns& b)
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Rows& a,
+          Columns& b)
       : row_(row),
         rule_{row.kept_fraction_bits, row.zero_exponent},
         functions_(functions),
@@ -190,32 +192,39 @@ class Product {
         group_(std::min(row.block_k, Lanes::sign_group)),
         strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
         places_(places_of(row, x.k)),
+        a_(a),
         b_(b) {}
 
   void run(int threads) {
     large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
-    for (std::int64_t column = 0; column < x_.n; column += part_columns) {
+    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
       for (std::int64_t begin = 0; begin < places_; begin += part_places) {
-        const Part part{column, std::min(part_columns, x_.n - column), begin,
-                        std::min(part_places, places_ - begin)};
-        pack(part, threads);
-        multiply(part, threads);
+        Part part{row,   std::min(part_rows, x_.m - row),       0, 0,
+                  begin, std::min(part_places, places_ - begin)};
+        pack_rows(part, threads);
+        for (std::int64_t column = 0; column < x_.n; column += part_columns) {
+          part.column = column;
+          part.columns = std::min(part_columns, x_.n - column);
+          pack_columns(part, threads);
+          multiply(part, threads);
+        }
       }
     }
   }
 
  private:
-  static constexpr std::int64_t part_columns = 512, part_places = Lanes::part_places;
+  static constexpr std::int64_t part_rows = 2048, part_columns = 512;
+  static constexpr std::int64_t part_places = Lanes::part_places;
   static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
   static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
   static constexpr std::size_t sum_bytes =
       sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
 
-  /// Of B: columns and places.
+  /// Rows of A, columns of B, places of both.
   struct Part {
-    std::int64_t column, columns, begin, count;
+    std::int64_t row, rows, column, columns, begin, count;
   };
-  /// Tiles by eight rows, panels of the part.
+  /// Tiles by eight rows and panels of the part.
   struct Task {
     std::int64_t tile_begin, tile_end, panel_begin, panel_end;
     std::int64_t tiles() const { return tile_end - tile_begin; }
@@ -232,50 +241,38 @@ class Product {
                           });
   }
 
-  /// B's part; and of rows whose exponents may be wide, whether they are.
-  void pack(const Part& part, int threads) {
+  void pack_rows(const Part& part, int threads) {
+    a_.prepare(row_, group_, part.rows, part.count, strip_);
+    pack_values(a_source(row_, x_, group_), part.row, part, a_, threads);
+    rows_have_exponents_ = false;
+  }
+  /// And the exponents of both, where the row's may be wide and those of the part are.
+  void pack_columns(const Part& part, int threads) {
     b_.prepare(row_, group_, part.columns, part.count, strip_);
-    const UnitSource b = b_source(row_, x_, group_);
-    each_unit(b_.units(), threads, [&](std::int64_t u) {
-      for (std::int64_t s = 0; s < b_.strips(); ++s)
-        b_.range(s, u) = b.pack(part.column + u * unit_lines, part.begin + s * strip_, b_.places(s),
-                                b_.writer(s, u));
-    });
-    has_exponents_ = row_.wide_exponents && !is_calm(part, threads);
-    if (!has_exponents_) return;
-    each_unit(b_.units(), threads, [&](std::int64_t u) {
-      for (std::int64_t s = 0; s < b_.strips(); ++s)
-        b.pack_exponents(part.column + u * unit_lines, part.begin + s * strip_, b_.places(s),
-                         b_.writer(s, u));
+    pack_values(b_source(row_, x_, group_), part.column, part, b_, threads);
+    if (!row_.wide_exponents || fused::is_calm(a_.whole_range(), b_.whole_range())) return;
+    pack_exponents(b_source(row_, x_, group_), part.column, part, b_, threads);
+    if (rows_have_exponents_) return;
+    pack_exponents(a_source(row_, x_, group_), part.row, part, a_, threads);
+    rows_have_exponents_ = true;
+  }
+  template <class Operand>
+  void pack_values(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+                   int threads) const {
+    each_unit(to.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        to.range(s, u) = from.pack(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+                                   to.writer(s, u));
     });
   }
-  /// Are all products of a part?
-  bool is_calm(const Part& part, int threads) const {
-    std::vector<UnitRange> rows(static_cast<std::size_t>((x_.m + unit_lines - 1) / unit_lines));
-    const UnitSource a = a_source(row_, x_, group_);
-    each_unit(static_cast<std::int64_t>(rows.size()), threads, [&](std::int64_t u) {
-      rows[static_cast<std::size_t>(u)] = a.range(u * unit_lines, part.begin, part.count);
+  template <class Operand>
+  void pack_exponents(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+                      int threads) const {
+    each_unit(to.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        from.pack_exponents(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+                            to.writer(s, u));
     });
-    UnitRange columns = b_.range(0, 0);
-    for (std::int64_t s = 0; s < b_.strips(); ++s)
-      for (std::int64_t u = 0; u < b_.units(); ++u) columns.include(b_.range(s, u));
-    UnitRange all = rows.front();
-    for (const UnitRange& of_unit : rows) all.include(of_unit);
-    return fused::is_calm(all, columns);
-  }
-
-  void pack_rows(const Part& part, const Task& task, Rows& a) const {
-    const std::int64_t first = task.tile_begin * tile_rows;
-    a.prepare(row_, group_, std::min(task.tile_end * tile_rows, x_.m) - first, part.count, strip_);
-    const UnitSource source = a_source(row_, x_, group_);
-    for (std::int64_t u = 0; u < a.units(); ++u) {
-      const std::int64_t line = first + u * unit_lines;
-      for (std::int64_t s = 0; s < a.strips(); ++s) {
-        const std::int64_t place = part.begin + s * strip_;
-        a.range(s, u) = source.pack(line, place, a.places(s), a.writer(s, u));
-        if (has_exponents_) source.pack_exponents(line, place, a.places(s), a.writer(s, u));
-      }
-    }
   }
 
   /// Tasks of one height and one width, as many as keep all threads busy to the end.
@@ -283,7 +280,7 @@ class Product {
     const auto parts = [](std::int64_t whole, std::int64_t size) {
       return (whole + size - 1) / size;
     };
-    const std::int64_t tiles = parts(x_.m, tile_rows);
+    const std::int64_t tiles = parts(part.rows, tile_rows);
     const std::int64_t panels = parts(part.columns, Lanes::columns);
     const std::int64_t count = formats::thread_count(threads);
     const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
@@ -309,14 +306,12 @@ class Product {
   };
 
   void run(const Part& part, const Task& task) const {
-    static thread_local Rows a;
     static thread_local Buffer memory;
-    pack_rows(part, task, a);
     memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
     TileOperands coming;
-    bool coming_is_wide = find(a, task, at, coming);
+    bool coming_is_wide = find(at, coming);
     for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
@@ -335,8 +330,10 @@ class Product {
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
         prefetch(task, at);
+        if (at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
+          prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
-          coming_is_wide = find(a, task, at, coming);
+          coming_is_wide = find(at, coming);
           coming.largest_is_known = coming_is_wide == is_wide;
         }
         const bool by_exponents = is_wide && row_.wide_exponents;
@@ -369,6 +366,28 @@ class Product {
     fetch<to_second>(b_.panel(next.strip, next.panel), lines * done / task.tiles(),
                      lines * (done + 1) / task.tiles());
   }
+  /// Brings what the sums of the next panels begin from to the second-level cache.
+  void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
+                     std::int64_t panel_end) const {
+    if (part.begin == 0 && x_.modifiers.zero_addend) return;
+    const ConstMatrix from = part.begin == 0
+                                 ? x_.c
+                                 : ConstMatrix{{x_.d.codes.data, x_.d.codes.container_bytes, 0},
+                                               x_.d.row_stride,
+                                               x_.d.column_stride};
+    const std::int64_t column = part.column + panel * Lanes::columns;
+    const std::int64_t columns =
+        std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
+    if (from.column_stride != 1) return;
+    for (std::int64_t r = 0; r < tile_rows; ++r) {
+      const std::int64_t row = part.row + tile * tile_rows + r;
+      if (row >= x_.m) return;
+      const std::byte* const line = from.from(row, column).codes.data;
+      for (std::int64_t at = 0; at < columns * from.codes.container_bytes; at += 64)
+        __builtin_prefetch(line + at, 0, 2);
+    }
+  }
+
   template <int Locality>
   static void fetch(const std::byte* from, std::int64_t first, std::int64_t last) {
     for (std::int64_t line = first; line < last; ++line)
@@ -376,11 +395,10 @@ class Product {
   }
 
   /// Sets all of A and B for a tile; says whether it is wide.
-  bool find(const Rows& a, const Task& task, const Place& at, TileOperands& x) const {
-    const std::int64_t tile = at.tile - task.tile_begin;
-    const std::byte* const rows = a.panel(at.strip, tile);
+  bool find(const Place& at, TileOperands& x) const {
+    const std::byte* const rows = a_.panel(at.strip, at.tile);
     const std::byte* const columns = b_.panel(at.strip, at.panel);
-    const PanelLayout &of_a = a.layout(), &of_b = b_.layout();
+    const PanelLayout &of_a = a_.layout(), &of_b = b_.layout();
     x.a_values = rows + of_a.values;
     x.a_codes = rows + of_a.codes;
     x.a_exponents = rows + of_a.exponents;
@@ -391,7 +409,7 @@ class Product {
     x.b_signs = columns + of_b.signs;
     x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
     constexpr std::int64_t units = Lanes::columns / unit_lines;
-    const UnitRange& a_range = a.range(at.strip, tile * tile_rows / unit_lines);
+    const UnitRange& a_range = a_.range(at.strip, at.tile * tile_rows / unit_lines);
     bool calm = true;
     for (std::int64_t u = 0; u < units; ++u) {
       const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
@@ -405,7 +423,7 @@ class Product {
   void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
                     bool begin) const {
     const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
-    const std::int64_t row = tile * tile_rows;
+    const std::int64_t row = part.row + tile * tile_rows;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
     const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
@@ -434,13 +452,22 @@ class Product {
   /// Is any addend finite and beyond what FP32's lanes take?
   bool any_large_addend() const {
     if (x_.modifiers.zero_addend) return false;
-    const std::uint64_t infinity = formats::infinity_code(formats::fp32);
+    const auto infinity = static_cast<std::uint32_t>(formats::infinity_code(formats::fp32));
     const auto limit = __builtin_bit_cast(std::uint32_t, largest_fp32_addend);
+    const auto is_large = [&](const auto& codes) {
+      return (codes & 0x7FFFFFFFU) - limit < infinity - limit;
+    };
     for (std::int64_t i = 0; i < x_.m; ++i) {
-      for (std::int64_t j = 0; j < x_.n; ++j) {
-        const std::uint64_t magnitude = x_.c(i, j) & formats::magnitude_mask(formats::fp32);
-        if (magnitude >= limit && magnitude < infinity) return true;
+      const ConstMatrix row = x_.c.from(i, 0);
+      std::int64_t j = 0;
+      if (row.column_stride == 1) {
+        Integers large{};
+        for (; j + 16 <= x_.n; j += 16) large |= is_large(load<Words>(row.codes.data + 4 * j));
+        for (int lane = 0; lane < 16; ++lane)
+          if (large[lane] != 0) return true;
       }
+      for (; j < x_.n; ++j)
+        if (is_large(static_cast<std::uint32_t>(x_.c(i, j)))) return true;
     }
     return false;
   }
@@ -452,15 +479,17 @@ class Product {
   int group_;            ///< places whose signs stand together
   std::int64_t strip_;   ///< places of one
   std::int64_t places_;  ///< of K
+  Rows& a_;
   Columns& b_;
-  bool large_addends_ = false;  ///< every tile is wide for their sake
-  bool has_exponents_ = false;  ///< of B's part and of A
+  bool large_addends_ = false;        ///< every tile is wide for their sake
+  bool rows_have_exponents_ = false;  ///< of A's part
 };
 
 template <class Lanes>
 void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
-  static thread_local typename Product<Lanes>::Columns b;  // its memory is kept
-  Product<Lanes>(row, tile_functions<Lanes>(row), product, b).run(threads);
+  static thread_local typename Product<Lanes>::Rows a;  // their memory is kept
+  static thread_local typename Product<Lanes>::Columns b;
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, a, b).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.

@@ -119,7 +119,6 @@ class Tile {
       : constants_(rule), x_(operands), last_(operands.blocks - 1) {}
 
   [[gnu::always_inline]] void run() {
-    load();
     if (x_.largest_is_known) {
       std::memcpy(&maximum_, x_.largest, sizeof maximum_);
     } else {
@@ -139,7 +138,6 @@ class Tile {
     }
     std::memcpy(x_.largest, &maximum_, sizeof maximum_);
     if constexpr (lag != 0) turn_half<half, false>(last_, lower);
-    store();
   }
 
  private:
@@ -237,12 +235,8 @@ class Tile {
     }
   }
 
-  [[gnu::always_inline]] void load() {
-    std::memcpy(&sum_, x_.sums, sizeof sum_);
-    if constexpr (composed) std::memcpy(&total_, x_.sums, sizeof total_);
-  }
-  [[gnu::always_inline]] void store() const {
-    std::memcpy(x_.sums, composed ? &total_ : &sum_, sizeof sum_);
+  std::byte* sum_at(int r, int v) const {
+    return x_.sums + static_cast<std::size_t>(r * vectors + v) * sizeof(Vector);
   }
 
   /// The products at place `k` of a block for four rows from Row on.
@@ -271,8 +265,13 @@ class Tile {
     for (int i = first; i < last; ++i) {
       const int r = Row + i % half, v = i / half;
       Vector& accumulator = accumulators.of[i % half * vectors + v];
-      finish(block, r, v, accumulator);
-      if constexpr (Starts) accumulator = start<Row>(block + 1, r, v);
+      const Vector result = finish(block, r, v, accumulator);
+      if constexpr (Starts) {
+        accumulator = start<Row>(block + 1, r, v, result);
+      } else {
+        const Vector sum = composed ? total_[r][v] : result;
+        std::memcpy(sum_at(r, v), &sum, sizeof sum);
+      }
     }
   }
   template <int Row, bool Starts>
@@ -288,30 +287,33 @@ class Tile {
   template <int Row>
   [[gnu::always_inline]] void start_half(Accumulators& accumulators) {
 #pragma GCC unroll 8
-    for (int i = 0; i < half * vectors; ++i)
-      accumulators.of[i % half * vectors + i / half] = start<Row>(0, Row + i % half, i / half);
+    for (int i = 0; i < half * vectors; ++i) {
+      const int r = Row + i % half, v = i / half;
+      Vector sum;
+      std::memcpy(&sum, sum_at(r, v), sizeof sum);
+      if constexpr (composed) total_[r][v] = sum;
+      accumulators.of[i % half * vectors + v] = start<Row>(0, r, v, sum);
+    }
   }
 
-  /// X, and the accumulator of one vector before a block's first product. Rows come one after the
-  /// other, so that all of a half share their count of negative products.
+  /// The accumulator of one vector before a block's first product. Rows come one after the other,
+  /// so that all of a half share their count of negative products.
   template <int Row>
-  [[gnu::always_inline]] Vector start(int block, int r, int v) {
+  [[gnu::always_inline]] Vector start(int block, int r, int v, const Vector& sum) {
     if (r == Row)
       negatives_ = Lanes::template negative_products<groups>(
           x_.a_signs + block * (groups * Lanes::a_sign_step),
           x_.b_signs + block * (groups * Lanes::b_sign_step), Row, v);
     const bool from_zero = Blocks == Composition::separate_halves || (composed && block % 2 == 0);
-    const Vector addend = composed && from_zero ? Lanes::zero() : sum_[r][v];
-    const Vector offset = Lanes::offset(constants_, exponents_.of(constants_, v, r), addend);
-    offset_[r][v] = offset;
-    return Lanes::start(constants_, offset, Lanes::template low_bits<groups>(negatives_, r),
-                        addend);
+    return Lanes::start(constants_, exponents_.of(constants_, v, r),
+                        Lanes::template low_bits<groups>(constants_, negatives_, r),
+                        composed && from_zero ? Lanes::zero() : sum);
   }
 
   /// The block's result.
-  [[gnu::always_inline]] void finish(int block, int r, int v, Vector accumulator) {
-    const Vector exact = Lanes::subtract(accumulator, offset_[r][v]);
-    const Vector result = Lanes::template round<Kind, Wide>(constants_, exact);
+  [[gnu::always_inline]] Vector finish(int block, int r, int v, Vector accumulator) {
+    const Vector result =
+        Lanes::template round<Kind, Wide>(constants_, Lanes::exact(constants_, accumulator));
     if constexpr (composed) {
       if (block % 2 == 1) {
         const Vector blocks = Blocks == Composition::chained_halves
@@ -319,16 +321,16 @@ class Tile {
                                   : Lanes::template add<Kind>(constants_, sum_[r][v], result);
         total_[r][v] = Lanes::template add<Kind>(constants_, total_[r][v], blocks);
       }
+      sum_[r][v] = result;
     }
-    sum_[r][v] = result;
+    return result;
   }
 
   const typename Lanes::template Constants<Kind, Wide> constants_;
   const TileOperands& x_;
   const int last_;
-  Vector sum_[rows][Lanes::vectors];     // C, then the results of blocks
-  Vector offset_[rows][Lanes::vectors];  // X
-  Vector total_[rows][Lanes::vectors];   // of composed rows: C
+  Vector sum_[rows][Lanes::vectors];    // of composed rows: the results of blocks
+  Vector total_[rows][Lanes::vectors];  // of composed rows: C
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one

@@ -51,6 +51,13 @@ class PackedOperand {
   const UnitRange& range(std::int64_t s, std::int64_t unit) const {
     return ranges_[static_cast<std::size_t>(s * units_ + unit)];
   }
+  /// Of all units in all strips.
+  UnitRange whole_range() const {
+    UnitRange all = ranges_.front();
+    for (std::int64_t i = 1; i < units_ * strips(); ++i)
+      all.include(ranges_[static_cast<std::size_t>(i)]);
+    return all;
+  }
 
  private:
   std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0;

@@ -1,26 +1,19 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <optional>
 #include <vector>
 
-#include "emulator/gemm_scalar.hpp"
 #include "experiments/errors.hpp"
 #include "experiments/run.hpp"
+#include "experiments/suite/residue_products.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
 
-constexpr int slice_bits = 7;
-
-/// FP64 numbers, row-major; of B the transpose, so that both are dotted along rows.
-struct Numbers {
-  std::int64_t rows = 0, k = 0;
-  std::vector<double> values;
-  double at(std::int64_t i, std::int64_t j) const {
-    return values[static_cast<std::size_t>(i * k + j)];
-  }
-};
+using Numbers = NumberRows;
 
 /// 53 random bits times 2^e, e uniform over [-range, range].
 Numbers draw(const Draws& draws, const Draws& exponents, std::int64_t rows, std::int64_t k,
@@ -36,60 +29,14 @@ Numbers draw(const Draws& draws, const Draws& exponents, std::int64_t rows, std:
   return x;
 }
 
-/// Slice s of every row: the integers of 7 bits and a sign of which  sum 2^(unit - 7 s) * slice  is
-/// the row, the largest number of which is below 2^unit.
-struct Slices {
-  std::vector<emulator::CodeMatrix> matrices;
-  std::vector<int> units;
-};
-
-Slices slices_of(const Numbers& x, int count, bool transposed) {
-  Slices result;
-  for (int s = 0; s < count; ++s)
-    result.matrices.push_back(transposed ? emulator::make_matrix(formats::int8, 1, x.k, x.rows)
-                                         : emulator::make_matrix(formats::int8, 1, x.rows, x.k));
-  for (std::int64_t i = 0; i < x.rows; ++i) {
-    double largest = 0;
-    for (std::int64_t j = 0; j < x.k; ++j) largest = std::max(largest, std::abs(x.at(i, j)));
-    int unit = 0;
-    std::frexp(largest, &unit);
-    result.units.push_back(unit);
-    for (std::int64_t j = 0; j < x.k; ++j) {
-      // Truncating keeps every rest exact and below one unit of the slice.
-      double rest = std::ldexp(x.at(i, j), -unit);
-      for (int s = 0; s < count; ++s) {
-        rest = std::ldexp(rest, slice_bits);
-        const double slice = std::trunc(rest);
-        rest -= slice;
-        emulator::CodeMatrix& matrix = result.matrices[static_cast<std::size_t>(s)];
-        matrix.set(transposed ? matrix.index(0, j, i) : matrix.index(0, i, j),
-                   emulator::scalar::encoded(formats::int8, slice));
-      }
-    }
-  }
-  return result;
-}
-
-/// Products of slices whose places add up to less than `count`, exact in INT32, added in FP64 from
-/// the smallest on.
-std::vector<double> sliced_product(Run& run, const Slices& a, const Slices& b, int count) {
+/// The product by INT8 slices of 7 bits, added in FP64 from the smallest on.
+std::vector<double> sliced_product(Run& run, const emulator::GemmProblem& problem, int slices) {
   emulator::GemmPlan plan;
   plan.unit = {"sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8"};
-  plan.epilogue.compute = plan.epilogue.output = formats::int32;
-  std::vector<double> sum(a.units.size() * b.units.size());
-  for (int place = count - 1; place >= 0; --place) {
-    for (int s = 0; s <= place; ++s) {
-      emulator::GemmProblem part;
-      part.a = a.matrices[static_cast<std::size_t>(s)];
-      part.b = b.matrices[static_cast<std::size_t>(place - s)];
-      const auto product = values_of(run.multiply(plan, part));
-      for (std::size_t i = 0; i < sum.size(); ++i) {
-        const int unit = a.units[i / b.units.size()] + b.units[i % b.units.size()];
-        sum[i] += std::ldexp(product[i], unit - slice_bits * (place + 2));
-      }
-    }
-  }
-  return sum;
+  plan.input = {formats::Rounding::toward_zero, slices, slices,
+                emulator::InputConversion::Cut::slices};
+  plan.epilogue.compute = plan.epilogue.output = formats::fp64;
+  return values_of(run.multiply(plan, problem));
 }
 
 /// a . b to about 2^-100: products and sums as unevaluated pairs of FP64 numbers.
@@ -110,66 +57,131 @@ double accurate_dot(const Numbers& a, std::int64_t i, const Numbers& b, std::int
   return result;
 }
 
-/// Largest error over |A||B|: of FP64 multiply-adds, then of 1, 2, ... slices.
-std::vector<double> errors_at(Run& run, std::int64_t size, std::int64_t k, std::int64_t range,
-                              int most_slices) {
-  const Numbers a = draw(run.draws("A"), run.draws("A exponents"), size, k, range);
-  const Numbers b = draw(run.draws("B"), run.draws("B exponents"), size, k, range);
-  const Slices a_slices = slices_of(a, most_slices, false),
-               b_slices = slices_of(b, most_slices, true);
+/// Operands, and what their product is.
+struct Problem {
+  Numbers a, b;
   std::vector<double> exact, rests, magnitudes, fma;
-  for (std::int64_t i = 0; i < size; ++i) {
-    for (std::int64_t j = 0; j < size; ++j) {
-      double magnitude = 0, rest = 0, sum = 0;
-      exact.push_back(accurate_dot(a, i, b, j, magnitude, rest));
-      rests.push_back(rest);
-      magnitudes.push_back(magnitude);
-      for (std::int64_t n = 0; n < k; ++n) sum = std::fma(a.at(i, n), b.at(j, n), sum);
-      fma.push_back(sum);
-    }
-  }
-  const auto error = [&](const std::vector<double>& d) {
+
+  /// The largest error over |A||B|.
+  double error(const std::vector<double>& d) const {
     double largest = 0;
     for (std::size_t i = 0; i < d.size(); ++i)
       largest = std::max(largest, std::abs((d[i] - exact[i]) - rests[i]) / magnitudes[i]);
     return largest;
-  };
-  std::vector<double> result = {error(fma)};
+  }
+};
+
+Problem problem_of(Run& run, std::int64_t range) {
+  const std::int64_t size = run.settings().integer("MN"), k = run.settings().integer("K");
+  Problem x;
+  x.a = draw(run.draws("A"), run.draws("A exponents"), size, k, range);
+  x.b = draw(run.draws("B"), run.draws("B exponents"), size, k, range);
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t j = 0; j < size; ++j) {
+      double magnitude = 0, rest = 0, sum = 0;
+      x.exact.push_back(accurate_dot(x.a, i, x.b, j, magnitude, rest));
+      x.rests.push_back(rest);
+      x.magnitudes.push_back(magnitude);
+      for (std::int64_t n = 0; n < k; ++n) sum = std::fma(x.a.at(i, n), x.b.at(j, n), sum);
+      x.fma.push_back(sum);
+    }
+  }
+  return x;
+}
+
+emulator::GemmProblem matrices_of(const Problem& x) {
+  const std::int64_t size = x.a.rows, k = x.a.k;
+  emulator::GemmProblem problem;
+  problem.a = emulator::make_matrix(formats::fp64, 1, size, k);
+  problem.b = emulator::make_matrix(formats::fp64, 1, k, size);
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t n = 0; n < k; ++n) {
+      problem.a.set(problem.a.index(0, i, n), std::bit_cast<std::uint64_t>(x.a.at(i, n)));
+      problem.b.set(problem.b.index(0, n, i), std::bit_cast<std::uint64_t>(x.b.at(i, n)));
+    }
+  }
+  return problem;
+}
+
+/// Largest error over |A||B|: of FP64 multiply-adds, then of 1, 2, ... slices.
+std::vector<double> slice_errors(Run& run, const Problem& x, int most_slices) {
+  const emulator::GemmProblem problem = matrices_of(x);
+  std::vector<double> result = {x.error(x.fma)};
   for (int count = 1; count <= most_slices; ++count)
-    result.push_back(error(sliced_product(run, a_slices, b_slices, count)));
+    result.push_back(x.error(sliced_product(run, problem, count)));
   return result;
+}
+
+/// Sums that residues got wrong, then the largest errors of 2, 3, ... moduli.
+std::vector<double> residue_errors(Run& run, const Problem& x, int most) {
+  std::vector<double> result = {0};
+  for (int count = 2; count <= most; ++count) {
+    const ResidueProduct product = residue_product(run, x.a, x.b, count);
+    result[0] += static_cast<double>(product.wrong);
+    result.push_back(x.error(product.numbers));
+  }
+  return result;
+}
+
+/// The curve of the accuracies of `first`, first + 1, ... products; how many reach `wanted`, or
+/// NaN.
+double add_curve(Outcome& outcome, const std::string& name, const std::vector<double>& errors,
+                 int first, double wanted) {
+  Curve curve{name};
+  double needed = NAN;
+  for (std::size_t i = 1; i < errors.size(); ++i) {
+    const double count = first + static_cast<double>(i) - 1;
+    curve.add(count, -std::log2(errors[i]));
+    if (std::isnan(needed) && errors[i] <= wanted) needed = count;
+  }
+  outcome.figure.curves.push_back(curve);
+  return needed;
 }
 
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const auto ranges = s.integers("range");
   const int most = static_cast<int>(s.integer("slices"));
-  run.announce(ranges.size());
+  const int moduli = static_cast<int>(s.integer("moduli"));
+  run.announce(2 * ranges.size());
   Outcome outcome;
-  outcome.figure = {"E19: FP64 products from INT8 slices", "slices of 7 bits",
+  outcome.figure = {"E19: FP64 products from INT8 products", "slices of 7 bits, or moduli",
                     "accuracy (bits: -log2 of the largest |error| / (|A||B|))"};
   double before = 0, shrinks = 0;
+  const auto reaches = [](const char* source) {
+    return Reference{.value = 1,
+                     .source = source,
+                     .certainty = Certainty::read,
+                     .relation = Reference::Relation::at_most};
+  };
   for (const std::int64_t range : ranges) {
     const std::string key = "exponents within " + std::to_string(range);
-    const auto& errors = run.point(
-        key, [&] { return errors_at(run, s.integer("MN"), s.integer("K"), range, most); });
-    Curve curve{key};
-    double needed = NAN;
-    for (std::size_t count = 1; count < errors.size(); ++count) {
-      curve.add(static_cast<double>(count), -std::log2(errors[count]));
-      if (std::isnan(needed) && errors[count] <= errors[0]) needed = static_cast<double>(count);
-    }
-    outcome.figure.curves.push_back(curve);
-    outcome.findings.push_back({key + ": FP64 multiply-adds", "bits", -std::log2(errors[0])});
-    outcome.findings.push_back({key + ": " + std::to_string(most) + " slices over FP64, error", "",
-                                errors.back() / errors[0],
-                                Reference{.value = 1,
-                                          .source = "arXiv 2306.11975, abstract: FP64 accuracy",
-                                          .certainty = Certainty::read,
-                                          .relation = Reference::Relation::at_most}});
-    outcome.findings.push_back({key + ": slices needed for that", "", needed});
-    if (needed < before) ++shrinks;
-    before = needed;
+    std::optional<Problem> problem;
+    const auto operands = [&]() -> const Problem& {
+      if (!problem) problem = problem_of(run, range);
+      return *problem;
+    };
+    const auto& errors = run.point(key, [&] { return slice_errors(run, operands(), most); });
+    const auto& residues =
+        run.point(key + ", residues", [&] { return residue_errors(run, operands(), moduli); });
+    const double slices = add_curve(outcome, key, errors, 1, errors[0]);
+    const double needed = add_curve(outcome, key + ", residues", residues, 2, errors[0]);
+    outcome.findings.insert(
+        outcome.findings.end(),
+        {{key + ": FP64 multiply-adds", "bits", -std::log2(errors[0])},
+         {key + ": " + std::to_string(most) + " slices over FP64, error", "",
+          errors.back() / errors[0], reaches("arXiv 2306.11975, abstract: FP64 accuracy")},
+         {key + ": slices needed for that", "", slices},
+         {key + ": INT8 products of those slices", "", slices * (slices + 1) / 2},
+         {key + ": moduli needed for that, one INT8 product each", "", needed},
+         {key + ": sums that residues get wrong", "", residues[0],
+          Reference{.source = "Chinese remainder theorem: none below half the moduli's product"}}});
+    if (range == 0)
+      outcome.findings.push_back({key + ": " + std::to_string(moduli) + " moduli over FP64, error",
+                                  "", residues.back() / errors[0],
+                                  reaches("arXiv 2504.08009, abstract: FP64 accuracy")});
+    if (slices < before) ++shrinks;
+    before = slices;
   }
   outcome.findings.push_back({"wider ranges that need fewer slices", "", shrinks,
                               Reference{.source = "a row's small numbers lie in its last slices"}});
@@ -190,7 +202,9 @@ Experiment integer_slices() {
           "B, into slices of 7 bits (Ozaki's first scheme); slices are multiplied exactly by a "
           "Hopper "
           "tensor core in INT8, the products added in FP64; the largest error over |A||B|, beside "
-          "FP64 multiply-adds. The second scheme (CRT) is not built.",
+          "FP64 multiply-adds. In the second scheme rows and columns become integers, multiplied "
+          "modulo numbers up to 256; the remainder theorem gives their product, which is compared "
+          "with 128-bit sums.",
       .expected =
           "FP64 accuracy is reached, with more slices the wider the range (arXiv 2306.11975, "
           "abstract "
@@ -198,6 +212,7 @@ Experiment integer_slices() {
       .parameters = {{"range", "exponents are uniform within this of 0, ascending", "0:24:8",
                       "0:8:8", Kind::integer, true, 0, 100},
                      {"slices", "at most", "16", "10", Kind::integer, false, 2, 20},
+                     {"moduli", "at most", "18", "15", Kind::integer, false, 2, most_moduli},
                      {"K", "products in each sum", "256", "64", Kind::integer, false, 1, 65536},
                      {"MN", "rows of A and columns of B", "32", "16", Kind::integer, false, 1,
                       512}},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "emulator/gemm_scalar.hpp"
+#include "experiments/nvfp4_recipe.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/block_quantisation.hpp"
@@ -93,10 +94,99 @@ double largest_lost_block(bool torchao) {
   return low;
 }
 
+/// Of NVFP4 plain, after Hadamard, rounded stochastically, 4 over 6, 4 over 6 with scales to 256:
+/// the sum of squared errors over that of squares. Then: the sum of squares after Hadamard over
+/// before; its error over the plain one and the standard error of that; the error that stochastic
+/// rounding should make and its standard deviation; its mean error in standard errors.
+std::vector<double> recipe_shares(Run& run, std::int64_t blocks, const std::string& distribution) {
+  std::vector<float> numbers(static_cast<std::size_t>(blocks * 32));
+  run.draws("numbers").fill(distribution_of(distribution), numbers, run.threads());
+  run.uses(std::as_bytes(std::span<const float>(numbers)));
+  double squares = 0;
+  for (const float x : numbers) squares += static_cast<double>(x) * static_cast<double>(x);
+  const auto made = [&](const Nvfp4Recipe& recipe) {
+    return nvfp4_round_trip(numbers, recipe, run.draws("signs"), run.draws("rounding"));
+  };
+  const auto noise = [&](const Nvfp4Outcome& outcome) {
+    double sum = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double error = outcome.numbers[i] - static_cast<double>(numbers[i]);
+      sum += error * error;
+    }
+    return sum / squares;
+  };
+  const Nvfp4Outcome plain = made({}), hadamard = made({.hadamard = true}),
+                     stochastic = made({.stochastic = true});
+  // Variances of sums over blocks, from the blocks themselves.
+  const auto variance = [](const std::vector<double>& x) {
+    double mean = 0, sum = 0;
+    for (const double v : x) mean += v / static_cast<double>(x.size());
+    for (const double v : x) sum += (v - mean) * (v - mean);
+    return sum;
+  };
+  const double plain_noise = noise(plain);
+  return {plain_noise,
+          noise(hadamard),
+          noise(stochastic),
+          noise(made({.four_over_six = true})),
+          noise(made({.four_over_six = true, .largest_scale = 256})),
+          hadamard.transformed_squares / squares,
+          noise(hadamard) / plain_noise,
+          std::sqrt(variance(plain.block_noise) + variance(hadamard.block_noise)) / squares /
+              plain_noise,
+          stochastic.expected / squares,
+          std::sqrt(stochastic.expected_variance) / squares,
+          stochastic.signed_sum / std::sqrt(stochastic.signed_variance)};
+}
+
+void add_recipes(Run& run, Outcome& outcome, const std::string& distribution) {
+  const auto& x = run.point(distribution + " recipes", [&] {
+    return recipe_shares(run, run.settings().integer("blocks"), distribution);
+  });
+  const auto decibels = [](double share) { return -10 * std::log10(share); };
+  const std::string key = distribution + ", NVFP4";
+  constexpr double fp32_unit = 0x1p-24;
+  outcome.findings.insert(
+      outcome.findings.end(),
+      {{key + ": signal over error again", "dB", decibels(x[0])},
+       {key + " after a random Hadamard transform: signal over error", "dB", decibels(x[1])},
+       {key + " rounded stochastically: signal over error", "dB", decibels(x[2])},
+       {key + ", 4 over 6: signal over error", "dB", decibels(x[3])},
+       {key + ", 4 over 6, scales to 256: signal over error", "dB", decibels(x[4])},
+       {key + ", 4 over 6: squared error over that of 6 alone", "", x[3] / x[0],
+        Reference{.value = 1,
+                  .source = "of two ways each block takes the better one",
+                  .relation = Reference::Relation::at_most}},
+       {key + " after Hadamard: sum of squares over before", "", x[5],
+        Reference{.value = 1,
+                  .tolerance = 2 * fp32_unit + 0x1p-40,
+                  .tolerance_reason = "each number is rounded to FP32, which moves squares by two "
+                                      "units of 2^-24 at most; and FP64's own errors",
+                  .source = "the transform is orthogonal"}},
+       {key + " rounded stochastically: squared error over signal", "", x[2],
+        Reference{.value = x[8],
+                  .tolerance = 4 * x[9],
+                  .tolerance_reason = "four standard deviations of the sum, from each element's "
+                                      "probabilities",
+                  .source = "(x - low)(high - x) for neighbours low and high"}},
+       {key + " rounded stochastically: mean error", "standard errors", std::abs(x[10]),
+        Reference{.value = 4,
+                  .source = "each rounding keeps its mean, so 4 is exceeded once in 16000 runs",
+                  .relation = Reference::Relation::at_most}}});
+  Finding rotation{key + " after Hadamard: squared error over that without", "", x[6]};
+  if (distribution == "normal")
+    rotation.reference = Reference{
+        .value = 1,
+        .tolerance = 4 * x[7],
+        .tolerance_reason = "four standard errors of the difference, from the spread of the blocks",
+        .source = "normal numbers are normal again after a rotation"};
+  outcome.findings.push_back(rotation);
+}
+
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const auto& distributions = s.words("distribution");
-  run.announce(distributions.size() * methods.size() + 1);
+  run.announce(distributions.size() * (methods.size() + 1) + 1);
   Outcome outcome;
   for (const std::string& distribution : distributions) {
     std::array<double, methods.size()> decibels{};
@@ -116,6 +206,7 @@ Outcome run(Run& run) {
                                  .relation = Reference::Relation::at_least};
     }
     outcome.findings.push_back(gain);
+    add_recipes(run, outcome, distribution);
   }
   const auto& lost = run.point("lost blocks", [&] {
     return std::vector<double>{std::log2(largest_lost_block(false)),
@@ -138,8 +229,12 @@ Outcome run(Run& run) {
                                         .tolerance_reason = reason,
                                         .source = "elements round to zero up to 0.25 * 2^-6"}});
   outcome.notes.emplace_back(
-      "Random Hadamard transforms, stochastic rounding and four-over-six, which recipes add to "
-      "NVFP4, are not part of this.");
+      "Recipes scale as Transformer Engine does, blocks of 16 along the numbers. A Hadamard "
+      "transform "
+      "spreads an outlier over its block; stochastic rounding trades error for the absence of "
+      "bias; "
+      "4 over 6 lets a block's largest number be 4 where E2M1's gap between 4 and 6 would cost "
+      "more.");
   return outcome;
 }
 
@@ -153,15 +248,16 @@ Experiment fp4_formats() {
       .question = "Which FP4 block format keeps more of a tensor?",
       .method =
           "Random numbers are quantised to MXFP4 (blocks of 32, powers of two by either rule) and "
-          "NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again. Then the "
+          "NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again; NVFP4 also "
+          "after "
+          "a random Hadamard transform, rounded stochastically, and with 4 over 6. Then the "
           "largest "
           "block that NVFP4 loses altogether, by the two rules for its smallest scale.",
       .expected =
           "No published figure for these numbers: NVFP4 keeps more of numbers without outliers, "
           "and "
           "the borders follow from the formats.",
-      .parameters = {{"blocks", "of 32 numbers", "20000", "2000", Kind::integer, false, 1,
-                      10000000},
+      .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 1, 10000000},
                      {"distribution", "of the numbers", "normal,laplace,outliers,log_uniform", "",
                       Kind::word, true, 0, 0, distribution_names}},
       .run = run,

@@ -1,30 +1,13 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
+#include "experiments/integer_grid.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
-
-namespace scalar = emulator::scalar;
-
-/// x * (1 / s) in FP32, as PyTorch's kernels compute it.
-double scaled(double x, double scale) {
-  const double inverse = scalar::rounded(formats::fp32, 1 / scale);
-  return scalar::multiply(formats::fp32, scalar::rounded(formats::fp32, x), inverse);
-}
-
-/// Does the gradient pass? PyTorch: the rounded number plus the zero point is in range.
-bool passes_pytorch(double x, double scale, double zero, double low, double high) {
-  const double r = std::nearbyint(scaled(x, scale)) + zero;
-  return r >= low && r <= high;
-}
-
-/// ModelOpt: the number itself is in range.
-bool passes_modelopt(double x, double scale, double high) { return std::abs(x) <= high * scale; }
 
 struct Recorded {
   double x;
@@ -35,9 +18,11 @@ constexpr std::array recorded = {Recorded{12.74, true}, Recorded{12.75, false},
 
 Outcome run(Run& run) {
   const Settings& s = run.settings();
-  const double scale = scalar::rounded(formats::fp32, s.number("scale"));
+  const auto scale = static_cast<float>(s.number("scale"));
   const auto bits = static_cast<int>(s.integer("bits"));
-  const double low = -std::ldexp(1.0, bits - 1), high = -low - 1;
+  const IntegerGrid grid{IntegerArithmetic::pytorch, scale, 0, -(1 << (bits - 1)),
+                         (1 << (bits - 1)) - 1};
+  const float amax = static_cast<float>(grid.high) * scale;
   const bool usual = s.number("scale") == 0.1 && bits == 8;
   const auto probes = s.numbers("x");
   run.announce(probes.size() + 1);
@@ -46,8 +31,11 @@ Outcome run(Run& run) {
     const double x = probes[i];
     const std::string key = "x=" + s.words("x")[i];
     const auto& passes = run.point(key, [&] {
-      return std::vector<double>{passes_pytorch(x, scale, 0, low, high) ? 1.0 : 0,
-                                 passes_modelopt(x, scale, high) ? 1.0 : 0};
+      const auto passed = [&](StraightThrough variant) -> double {
+        return gradient_of(variant, grid, static_cast<float>(x), amax).x;
+      };
+      return std::vector<double>{passed(StraightThrough::pytorch),
+                                 passed(StraightThrough::modelopt)};
     });
     Finding pytorch{key + ": PyTorch passes the gradient", "", passes[0]};
     for (const Recorded& r : recorded) {
@@ -62,11 +50,11 @@ Outcome run(Run& run) {
   // Odd zero points move ties: nearbyint(x / s) + 1 and nearbyint(x / s + 1) differ there.
   const auto& disagree = run.point("zero point", [&] {
     double count = 0;
-    for (double k = low; k <= high; ++k) {
-      const double x = (k + 0.5) * scale;
-      const double apart = std::nearbyint(scaled(x, scale)) + 1;
-      const double together = std::nearbyint(scalar::add(formats::fp32, scaled(x, scale), 1));
-      if (apart != together) ++count;
+    IntegerGrid shifted = grid;
+    shifted.zero = 1;
+    for (int k = grid.low; k <= grid.high; ++k) {
+      const float x = (static_cast<float>(k) + 0.5F) * scale;
+      if (shifted.unclamped(x) != std::nearbyint(shifted.scaled(x) + 1)) ++count;
     }
     return std::vector<double>{count};
   });

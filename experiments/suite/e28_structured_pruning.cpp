@@ -1,10 +1,9 @@
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "emulator/gemm_scalar.hpp"
 #include "experiments/errors.hpp"
 #include "experiments/run.hpp"
+#include "experiments/structured_sparsity.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/parallel.hpp"
 
@@ -17,8 +16,8 @@ constexpr std::size_t batch = 5000;  ///< groups whose shares are one sample of 
 
 /// What the two largest magnitudes of each group keep: sums of |w| and w^2 kept and in all, groups
 /// in which a tie decides which are kept; batch after batch.
-std::vector<double> prune(Run& run, const formats::Format& format, std::int64_t groups,
-                          Distribution distribution) {
+std::vector<double> sums_of(Run& run, const formats::Format& format, std::int64_t groups,
+                            Distribution distribution) {
   const emulator::CodeMatrix w = run.draws("weights").matrix(
       format, groups, static_cast<std::int64_t>(group), distribution, run.threads());
   run.uses(w);
@@ -26,21 +25,18 @@ std::vector<double> prune(Run& run, const formats::Format& format, std::int64_t 
   const std::size_t batches = (count + batch - 1) / batch;
   std::vector<double> sums(5 * batches);
   formats::parallel_for(count, batch, run.threads(), [&](std::size_t begin, std::size_t end) {
-    double* const s = sums.data() + 5 * (begin / batch);
-    for (std::size_t g = begin; g < end; ++g) {
-      std::array<double, group> x{};
-      for (std::size_t i = 0; i < group; ++i)
-        x[i] = std::abs(
-            emulator::scalar::decoded(format, w[static_cast<std::int64_t>(g * group + i)]));
-      std::ranges::sort(x, std::greater<>());
-      s[0] += x[0] + x[1];
-      s[1] += x[0] * x[0] + x[1] * x[1];
-      for (const double y : x) {
-        s[2] += y;
-        s[3] += y * y;
-      }
-      if (x[1] == x[2]) ++s[4];
-    }
+    std::vector<float> weights;
+    weights.reserve(group * (end - begin));
+    for (std::size_t i = group * begin; i < group * end; ++i)
+      weights.push_back(
+          static_cast<float>(emulator::scalar::decoded(format, w[static_cast<std::int64_t>(i)])));
+    const PruningSummary s = prune(weights, {weights.size(), 1}, "weights");
+    double* const to = sums.data() + 5 * (begin / batch);
+    to[0] = s.kept;
+    to[1] = s.kept_squares;
+    to[2] = s.all;
+    to[3] = s.all_squares;
+    to[4] = static_cast<double>(s.ties);
   });
   return sums;
 }
@@ -77,7 +73,7 @@ Outcome run(Run& run) {
       key += ' ';
       key += name;
       const auto& sums = run.point(key, [&] {
-        return prune(run, format, s.integer("groups"), distribution_of(distribution));
+        return sums_of(run, format, s.integer("groups"), distribution_of(distribution));
       });
       const Share mass = share_of(sums, 0, 2), energy = share_of(sums, 1, 3);
       double ties = 0;

@@ -18,6 +18,7 @@ const Experiment& require_experiment(std::string_view name, std::string_view whe
 // One file each.
 Experiment fp16_underflow();
 Experiment sufficient_loss_scale();
+Experiment weight_gradients();
 Experiment lost_weight_updates();
 Experiment stale_weights();
 Experiment scaler_dynamics();
@@ -39,6 +40,7 @@ Experiment mx_scale_mode_clips();
 Experiment rceil_is_not_ceil();
 Experiment fp4_formats();
 Experiment tile_scales();
+Experiment calibrators();
 Experiment straight_through_borders();
 Experiment structured_pruning();
 Experiment fused_stores();

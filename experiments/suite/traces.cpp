@@ -44,8 +44,8 @@ std::vector<Parameter> trace_parameters() {
           {"step", "of the training", "200,599", "", Kind::integer, true, 0, 1e9}};
 }
 
-bool has_trace(const std::string& path, Outcome& outcome) {
-  if (path != own_trace || std::filesystem::exists(path)) return true;
+bool has_trace(const std::string& path, Outcome& outcome, std::string_view own) {
+  if (path != own || std::filesystem::exists(path)) return true;
   outcome.notes.push_back("Not there, so not asked: " + path + " (--set trace=FILE).");
   return false;
 }

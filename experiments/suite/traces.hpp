@@ -18,6 +18,11 @@ inline constexpr std::string_view own_trace = "tests/golden/traces/digits_mlp_gr
 inline constexpr std::string_view own_trace_source =
     "NumPy counts of the same trace (digits MLP, H200)";
 
+/// Evenly spaced samples of a transformer's gradients at steps 40 and 1199 of FP32 training, of
+/// weights, too (tests/golden/README.md).
+inline constexpr std::string_view transformer_trace =
+    "tests/golden/traces/transformer_fp32.safetensors";
+
 /// Numbers of the tensors of one step and role, tensor after tensor; those of FP64 as they are.
 struct StepGradients {
   std::vector<std::vector<double>> tensors;
@@ -31,6 +36,6 @@ std::vector<Parameter> trace_parameters();
 
 /// True where the trace can be asked; otherwise says so in the notes. The own trace may be absent
 /// (outside the repository), any other path must exist.
-bool has_trace(const std::string& path, Outcome& outcome);
+bool has_trace(const std::string& path, Outcome& outcome, std::string_view own = own_trace);
 
 }  // namespace guardbit::experiments

@@ -67,8 +67,8 @@ TEST_CASE("every experiment has a name, a file, a question and parameters that i
 }
 
 TEST_CASE("experiments that take no time say what they should") {
-  for (const char* const name : {"E01", "E04", "E05", "E20", "E23", "E25", "E27", "E28", "E30",
-                                 "E31", "E33", "E35", "E37", "E38"}) {
+  for (const char* const name :
+       {"E01", "E03", "E04", "E05", "E20", "E23", "E25", "E27", "E28", "E30", "E31"}) {
     const Experiment& x = experiments::require_experiment(name, "test");
     check_outcome(x, quick_run(x), Verdict::reproduced);
   }
@@ -110,7 +110,7 @@ TEST_CASE("the quick suite reproduces what it can", "[sweep]") {
 
 TEST_CASE("statistical tolerances hold for other seeds", "[sweep]") {
   for (const char* const name :
-       {"E05", "E08", "E09", "E28", "E33", "E34", "E35", "E36", "E37", "E38"}) {
+       {"E05", "E08", "E09", "E26", "E28", "E33", "E34", "E35", "E36", "E37", "E38"}) {
     const Experiment& x = experiments::require_experiment(name, "test");
     for (std::uint64_t seed = 2; seed < 6; ++seed)
       check_outcome(x, quick_run(x, seed), Verdict::reproduced);

@@ -169,6 +169,22 @@ TEST_CASE("trace: hostile files are one line each, or a stated skip with the res
   CHECK_FALSE(std::filesystem::exists(folder.path("owned")));
 }
 
+TEST_CASE("trace: an HDF5 file that crashes libhdf5 is one line", "[cpu]") {
+  if (!has_hdf5()) {
+    WARN("SKIPPED: no HDF5 here");
+    return;
+  }
+  const TemporaryFolder folder;
+  // With this the memory that libhdf5 1.10 reads before it was written holds no zeros.
+  const CommandResult result =
+      tests::run_shell(folder, "MALLOC_PERTURB_=65 guardbit trace '" GUARDBIT_SOURCE_DIR
+                               "/tests/golden/traces/crashing.h5'");
+  CAPTURE(result.error);
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(is_one_error_line(result.error));
+}
+
 /// The most private memory that commands may take, until it goes away.
 class MemoryLimit {
  public:
