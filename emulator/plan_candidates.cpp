@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "emulator/catalogue.hpp"
@@ -280,20 +281,42 @@ class DealtPlans {
     });
   }
 
-  /// Tiles of libraries' kernels, on as many blocks as the recording names or as machines have
-  /// multiprocessors; those that cut no tile in a new way left out.
-  std::vector<GemmPlan> stream_k() const;
+  /// Tiles of libraries' kernels, on as many blocks as the recording names, also with two or four
+  /// warps that share K; or as machines have multiprocessors. Those that cut no tile in a new way
+  /// are left out.
+  std::vector<GemmPlan> stream_k_as_recorded() const;
+  std::vector<GemmPlan> stream_k() const {
+    return stream_k_on(std::array{132, 108, 114, 148, 144, 142, 84});
+  }
 
   bool narrow() const { return narrow_; }
 
  private:
+  std::vector<GemmPlan> stream_k_on(std::span<const int> block_counts) const;
+
   const GemmCapture& capture_;
   std::int64_t k_;
   bool narrow_;
   std::array<int, 3> grid_;
 };
 
-std::vector<GemmPlan> DealtPlans::stream_k() const {
+std::vector<GemmPlan> DealtPlans::stream_k_as_recorded() const {
+  std::vector<GemmPlan> plans = stream_k_on(std::array{grid_[0] * grid_[1] * grid_[2]});
+  const std::size_t whole = plans.size();
+  for (std::size_t i = 0; i < whole; ++i) {
+    for (const int warps : {2, 4}) {
+      for (const std::int64_t tile : {16, 32, 8}) {
+        if (tile * warps > plans[i].stream_k.tile_k && tile != plans[i].stream_k.tile_k) continue;
+        GemmPlan plan = plans[i];
+        plan.lanes = {warps, tile, Division::round_robin, SumOrder::ascending, formats::fp32};
+        plans.push_back(std::move(plan));
+      }
+    }
+  }
+  return plans;
+}
+
+std::vector<GemmPlan> DealtPlans::stream_k_on(std::span<const int> block_counts) const {
   constexpr std::array sides = {128, 256, 64, 32, 16};
   const GemmProblem& x = capture_.problem;
   const std::int64_t m = capture_.d.rows, n = capture_.d.columns;
@@ -312,8 +335,7 @@ std::vector<GemmPlan> DealtPlans::stream_k() const {
     if (!divided || !seen.insert(std::move(cuts)).second) return;
     plans.emplace_back().stream_k = s;
   };
-  const int blocks_of_grid = grid_[0] * grid_[1] * grid_[2];
-  for (const int blocks : {blocks_of_grid, 132, 108, 114, 148, 144, 142, 84}) {
+  for (const int blocks : block_counts) {
     for (const int tile_m : sides) {
       for (const int tile_n : sides) {
         const std::int64_t all =
@@ -419,6 +441,7 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units
   add(units, deals, dealt.residue());
   add(units, deals, DealtPlans::loads());
   result.simple_stages = result.stages.size() - 1;
+  add(likely, deals, dealt.stream_k_as_recorded());
   add(likely, deals, dealt.split());
   add(likely, deals, dealt.split_residue());
   add(likely, deals, dealt.split_promoted());
