@@ -45,17 +45,29 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
         count = half;
       }
       break;
+    case SumOrder::in_place: break;  // in the epilogue
   }
   return std::move(parts.front());
 }
 
-CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sums) {
+namespace {
+
+/// What the epilogue adds to a sum.
+struct Addends {
+  const CodeMatrix& c;
+  const CodeMatrix& bias;
+  double beta;
+};
+
+CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& addends,
+                  const Sums& sums) {
   const std::int64_t m = problem.m(), n = problem.n();
   const Format f = e.compute;
   const bool initial = e.addition == Epilogue::Addition::initial;
-  const double alpha = initial ? 1 : scalar::rounded(f, e.alpha), beta = scalar::rounded(f, e.beta);
-  const bool has_c = !initial && !problem.c.empty() && e.beta != 0,
-             has_bias = !problem.bias.empty();
+  const double alpha = initial ? 1 : scalar::rounded(f, e.alpha),
+               beta = scalar::rounded(f, addends.beta);
+  const bool has_c = !initial && !addends.c.empty() && addends.beta != 0;
+  const bool has_bias = !addends.bias.empty();
   const bool scaled = problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty());
   const auto number = [&](const CodeMatrix& from, std::int64_t g, std::int64_t i, std::int64_t j) {
     return scalar::rounded(f, scalar::decoded(from.format, from(from.batch == 1 ? 0 : g, i, j)));
@@ -75,7 +87,7 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sum
       }
     }
     if (has_c || has_bias) {
-      const double c = has_c ? number(problem.c, g, i, j) : number(problem.bias, g, 0, j);
+      const double c = has_c ? number(addends.c, g, i, j) : number(addends.bias, g, 0, j);
       const double weight = has_c ? beta : 1;
       switch (e.addition) {
         case Epilogue::Addition::fma_product:
@@ -93,12 +105,26 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Sums& sum
           break;
         case Epilogue::Addition::initial: break;  // a bias beside it is added below
       }
-      if ((has_c || initial) && has_bias) x = scalar::add(f, x, number(problem.bias, g, 0, j));
+      if ((has_c || initial) && has_bias) x = scalar::add(f, x, number(addends.bias, g, 0, j));
     } else {
       x = scalar::multiply(f, factor, x);
     }
     d.set(at, scalar::encoded(e.output, x));
   }
+  return d;
+}
+
+}  // namespace
+
+CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts) {
+  const Epilogue& e = plan.epilogue;
+  if (plan.split.order != SumOrder::in_place || parts.size() <= 1)
+    return finish(e, problem, {problem.c, problem.bias, e.beta},
+                  add_up(plan.split, e.compute, std::move(parts)));
+  const CodeMatrix no_bias;
+  CodeMatrix d = finish(e, problem, {problem.c, no_bias, e.beta}, parts.front());
+  for (std::size_t p = 1; p < parts.size(); ++p)
+    d = finish(e, problem, {d, p + 1 == parts.size() ? problem.bias : no_bias, 1}, parts[p]);
   return d;
 }
 
@@ -117,9 +143,7 @@ CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, int threads
     const GemmProblem part = count == m ? GemmProblem{} : select(problem, block);
     const GemmProblem& x = count == m ? problem : part;
     const GemmOperands operands = prepare(plan, x, "plan");
-    const CodeMatrix result =
-        finish(plan.epilogue, x,
-               add_up(plan.split, plan.epilogue.compute, partial_sums(plan, operands, x, threads)));
+    const CodeMatrix result = finish(plan, x, partial_sums(plan, operands, x, threads));
     for (std::int64_t g = 0; g < result.batch; ++g)
       for (std::int64_t i = 0; i < count; ++i)
         for (std::int64_t j = 0; j < result.columns; ++j)

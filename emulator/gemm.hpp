@@ -57,7 +57,8 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& operand
 /// Partial sums stored and added as the partition says; additions in the format of the epilogue.
 Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums> parts);
 
-CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums);
+/// D of the parts' sums: added, and sent through the epilogue.
+CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts);
 
 /// D of the plan, on `threads` threads (0: all). The result does not depend on their number.
 /// `progress` is told now and then how many rows are done, and ends the work by answering false.

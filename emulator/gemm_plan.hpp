@@ -62,6 +62,8 @@ enum class SumOrder : std::uint8_t {
   descending,  ///< ((pn + pn-1) + ...) + p0
   adjacent,    ///< a tree: p0 + p1, p2 + p3, ... then again
   halves,      ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do
+  in_place,  ///< of a split: each part goes through the epilogue, the first one with beta * c, the
+             ///< others with what the one before left in D, rounded to D's format
 };
 
 /// K dealt to `parts` accumulators in tiles, whose sums are added afterwards.

@@ -23,10 +23,11 @@ constexpr Words<Rounding, 3> roundings = {{{Rounding::nearest_even, "rne"},
 constexpr Words<Division, 3> divisions = {{{Division::ceil, "ceil"},
                                            {Division::balanced, "balanced"},
                                            {Division::round_robin, "round_robin"}}};
-constexpr Words<SumOrder, 4> orders = {{{SumOrder::ascending, "ascending"},
+constexpr Words<SumOrder, 5> orders = {{{SumOrder::ascending, "ascending"},
                                         {SumOrder::descending, "descending"},
                                         {SumOrder::adjacent, "adjacent"},
-                                        {SumOrder::halves, "halves"}}};
+                                        {SumOrder::halves, "halves"},
+                                        {SumOrder::in_place, "in_place"}}};
 using Tiles = StreamK::Tiles;
 constexpr Words<Tiles, 3> tile_choices = {
     {{Tiles::all, "all"}, {Tiles::one_tile, "one_tile"}, {Tiles::two_tile, "two_tile"}}};
@@ -141,7 +142,11 @@ class PlanReader {
     if (key == "loads") return read_loads();
     if (key == "residue_first") return whole(value, plan_.residue_first);
     if (key == "promote") return read_promotion();
-    if (key == "lanes") return read_partition(plan_.lanes);
+    if (key == "lanes") {
+      read_partition(plan_.lanes);
+      if (plan_.lanes.order == SumOrder::in_place) refuse("in_place is an order of split alone");
+      return;
+    }
     if (key == "split") return read_partition(plan_.split);
     if (key == "stream_k") return read_stream_k();
     if (key == "add") return word(additions, value, plan_.epilogue.addition);
@@ -288,6 +293,7 @@ class PlanReader {
                choices(tile_orders) + ", ceil, balanced, " + choices(orders) + " or a format");
       x.sums = *sums;
     }
+    if (x.order == SumOrder::in_place) refuse("in_place is an order of split alone");
     if (x.division == Division::round_robin) refuse("ceil, balanced: shares are consecutive");
   }
 

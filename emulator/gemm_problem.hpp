@@ -62,7 +62,7 @@ struct GemmProblem {
   CodeMatrix a, b, c, bias, scale_a, scale_b;
   std::int64_t scale_k = 0;
   bool sparse_a = false;  ///< A holds at most two numbers that are not zero in each four of a row
-  std::optional<Origin> origin;  ///< of a selection
+  std::optional<Origin> origin = {};  ///< of a selection
 
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }

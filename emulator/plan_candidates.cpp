@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "emulator/catalogue.hpp"
@@ -135,11 +137,30 @@ std::vector<GemmPlan> plans_of(const Values& values, Set set) {
   return plans;
 }
 
+/// The first grid that a recording names, "5x1x1 of 128; ...": blocks in each direction; else
+/// zeros.
+std::array<int, 3> grid_of(const GemmCapture& capture) {
+  std::array<int, 3> grid{};
+  const auto grids = capture.metadata.find("grids");
+  if (grids == capture.metadata.end()) return grid;
+  const char* at = grids->second.data();
+  const char* const end = at + grids->second.size();
+  for (int& blocks : grid) {
+    const auto [next, error] = std::from_chars(at, end, blocks);
+    if (error != std::errc() || blocks < 1 || blocks > 1 << 16) return {};
+    at = next == end ? next : next + 1;
+  }
+  return grid;
+}
+
 /// The ways to deal K that the stages try, for one capture.
 class DealtPlans {
  public:
   DealtPlans(const GemmCapture& capture, std::int64_t k)
-      : capture_(capture), k_(k), narrow_(formats::bits(capture.problem.a.format) == 8) {}
+      : capture_(capture),
+        k_(k),
+        narrow_(formats::bits(capture.problem.a.format) == 8),
+        grid_(grid_of(capture)) {}
 
   static std::vector<GemmPlan> whole() { return std::vector<GemmPlan>(1); }
   std::vector<GemmPlan> promoted() const {
@@ -162,6 +183,18 @@ class DealtPlans {
     return plans_of(splits(k_), [](GemmPlan& plan, const Partition& p) {
       plan.split = p;
       return true;
+    });
+  }
+  /// As many slices as a recorded grid is deep, with incomplete tiles last or first.
+  std::vector<GemmPlan> split_as_recorded() const {
+    std::vector<std::pair<Partition, std::int64_t>> pairs;
+    for (const Partition& p : splits(k_))
+      for (const std::int64_t tile : {0, 16, 32, 64, 8, 128})
+        if (p.parts == grid_[2]) pairs.emplace_back(p, tile);
+    return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+      plan.split = pair.first;
+      plan.residue_first = pair.second;
+      return plan.residue_first == 0 || plan.split.division == Division::ceil;
     });
   }
   std::vector<GemmPlan> split_promoted() const {
@@ -248,37 +281,42 @@ class DealtPlans {
     });
   }
 
-  /// Tiles of libraries' kernels, on as many blocks as the recording names or as machines have
-  /// multiprocessors; those that cut no tile in a new way left out.
-  std::vector<GemmPlan> stream_k() const;
+  /// Tiles of libraries' kernels, on as many blocks as the recording names, also with two or four
+  /// warps that share K; or as machines have multiprocessors. Those that cut no tile in a new way
+  /// are left out.
+  std::vector<GemmPlan> stream_k_as_recorded() const;
+  std::vector<GemmPlan> stream_k() const {
+    return stream_k_on(std::array{132, 108, 114, 148, 144, 142, 84});
+  }
 
   bool narrow() const { return narrow_; }
 
  private:
+  std::vector<GemmPlan> stream_k_on(std::span<const int> block_counts) const;
+
   const GemmCapture& capture_;
   std::int64_t k_;
   bool narrow_;
+  std::array<int, 3> grid_;
 };
 
-/// The blocks of the first grid that a recording names, "5x1x1 of 128; ..."; 0: none.
-int blocks_of_grid(const GemmCapture& capture) {
-  const auto grids = capture.metadata.find("grids");
-  if (grids == capture.metadata.end()) return 0;
-  std::int64_t blocks = 1, number = 0;
-  for (const char c : grids->second) {
-    if (c >= '0' && c <= '9') {
-      number = number * 10 + (c - '0');
-    } else {
-      blocks *= number;
-      number = 0;
-      if (c != 'x') break;
+std::vector<GemmPlan> DealtPlans::stream_k_as_recorded() const {
+  std::vector<GemmPlan> plans = stream_k_on(std::array{grid_[0] * grid_[1] * grid_[2]});
+  const std::size_t whole = plans.size();
+  for (std::size_t i = 0; i < whole; ++i) {
+    for (const int warps : {2, 4}) {
+      for (const std::int64_t tile : {16, 32, 8}) {
+        if (tile * warps > plans[i].stream_k.tile_k && tile != plans[i].stream_k.tile_k) continue;
+        GemmPlan plan = plans[i];
+        plan.lanes = {warps, tile, Division::round_robin, SumOrder::ascending, formats::fp32};
+        plans.push_back(std::move(plan));
+      }
     }
-    if (number > 1 << 20 || blocks > 1 << 20) return 0;
   }
-  return static_cast<int>(blocks);
+  return plans;
 }
 
-std::vector<GemmPlan> DealtPlans::stream_k() const {
+std::vector<GemmPlan> DealtPlans::stream_k_on(std::span<const int> block_counts) const {
   constexpr std::array sides = {128, 256, 64, 32, 16};
   const GemmProblem& x = capture_.problem;
   const std::int64_t m = capture_.d.rows, n = capture_.d.columns;
@@ -297,7 +335,7 @@ std::vector<GemmPlan> DealtPlans::stream_k() const {
     if (!divided || !seen.insert(std::move(cuts)).second) return;
     plans.emplace_back().stream_k = s;
   };
-  for (const int blocks : {blocks_of_grid(capture_), 132, 108, 114, 148, 144, 142, 84}) {
+  for (const int blocks : block_counts) {
     for (const int tile_m : sides) {
       for (const int tile_n : sides) {
         const std::int64_t all =
@@ -397,11 +435,13 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units
     add(likely, deals, dealt.split());
     add(likely, deals, dealt.split_promoted());
   }
+  add(likely, deals, dealt.split_as_recorded());
   add(units, deals, DealtPlans::whole());
   add(units, deals, dealt.promoted());
   add(units, deals, dealt.residue());
   add(units, deals, DealtPlans::loads());
   result.simple_stages = result.stages.size() - 1;
+  add(likely, deals, dealt.stream_k_as_recorded());
   add(likely, deals, dealt.split());
   add(likely, deals, dealt.split_residue());
   add(likely, deals, dealt.split_promoted());
@@ -436,7 +476,8 @@ Candidates candidates_for(const GemmCapture& capture) {
     plan.input = choice.input;
   }
   result.walks = walks_for(capture);
-  result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent};
+  result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent,
+                   SumOrder::in_place};
   const Format d = capture.d.format;
   result.workspaces = {formats::fp32};
   if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);

@@ -25,7 +25,10 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
   GemmPlan x = plan;
   for (const Format& workspace : split ? candidates.workspaces : plain) {
     for (const SumOrder split_order : split ? candidates.orders : one) {
+      // In place, sums have D's format.
+      if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
       for (const SumOrder lane_order : lanes ? candidates.orders : one) {
+        if (lane_order == SumOrder::in_place) continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;
         x.lanes.order = lane_order;
@@ -90,8 +93,7 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;
       whole.epilogue = epilogue;
-      const Sums sums = add_up(whole.split, epilogue.compute, parts);
-      const CodeMatrix d = finish(epilogue, task.problem, sums);
+      const CodeMatrix d = finish(whole, task.problem, parts);
       results.push_back({whole, count_mismatches(task.d, d)});
     }
   });
@@ -210,9 +212,8 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
   for (std::size_t number = 1; number < task_count; ++number) {
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
-    const Sums sums = add_up(plan.split, plan.epilogue.compute,
-                             partial_sums(plan, *operands, task.problem, options_.threads));
-    const CodeMatrix d = finish(plan.epilogue, task.problem, sums);
+    const CodeMatrix d =
+        finish(plan, task.problem, partial_sums(plan, *operands, task.problem, options_.threads));
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
     if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);

@@ -12,6 +12,7 @@ std::string order_words(SumOrder order) {
     case SumOrder::descending: return "in descending order";
     case SumOrder::adjacent: return "as a tree of neighbours";
     case SumOrder::halves: return "as a tree of halves";
+    case SumOrder::in_place: return "in D, one after the other,";
   }
   return "";
 }

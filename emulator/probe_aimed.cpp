@@ -27,6 +27,7 @@ class Aimer {
     result_bits_ = {result_bits, box.d.fraction_bits};
     kept_ = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : result_bits + 1;
     tails_ = {kept_, result_bits};
+    length_ = static_cast<std::size_t>(spec.terms == 0 ? box.k : std::min(spec.terms, box.k));
     if (spec.summation == Summation::two_stage)
       tails_ = {kept_, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
     staged_ = spec.summation == Summation::two_stage;
@@ -42,7 +43,13 @@ class Aimer {
   Question draw() {
     q_ = zero_question(box_);
     scaled_.assign(static_cast<std::size_t>(box_.scale.count), false);
-    switch (draw_.below(6)) {
+    last_.reset();
+    // Half of the questions to one block of products, which is rounded once.
+    block_.reset();
+    if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
+    first_ = draw_.place() / length_ * length_;
+    switch (draw_.below(7)) {
+      case 6: beside_power(); break;
       case 0: below_large(); break;
       case 1: tie(large_exponent()); break;
       case 2: carry(); break;
@@ -77,6 +84,7 @@ class Aimer {
   /// A term; the first of a slot sets its scales so that it is reached.
   void term(int exponent, bool negative, bool exact) {
     std::size_t at = draw_.place();
+    if (block_) at = std::min(at % *block_ + first_, static_cast<std::size_t>(box_.k) - 1);
     if (!scaled_.empty() && last_ && draw_.coin()) {  // among those that share a scale
       const std::size_t each = static_cast<std::size_t>(box_.k) / scaled_.size();
       at = *last_ / each * each + draw_.below(each);
@@ -135,6 +143,19 @@ class Aimer {
       either(large - tail() - draw_.between(-2, 3), draw_.coin(), draw_.coin());
   }
 
+  /// A power of two to add, from which half an ulp of the binade below or above is taken or given,
+  /// and terms at the end of a tail.
+  void beside_power() {
+    const int large = std::min(large_exponent(), greatest_power(box_.c));
+    const bool negative = draw_.coin();
+    draw_.set_addend(q_, large, negative, true);
+    if (draw_.below(4) == 0) term(large - draw_.between(1, 10), draw_.coin(), true);
+    term(large - result_bits_[draw_.below(2)] - draw_.between(0, 2),
+         draw_.below(4) != 0 ? !negative : negative, true);
+    for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
+      term(large - tail() - draw_.between(-2, 2), draw_.coin(), true);
+  }
+
   /// Terms of one sign that carry, and small ones.
   void carry() {
     const int large = large_exponent();
@@ -185,8 +206,10 @@ class Aimer {
   const BlackBox& box_;
   OperandDraw draw_;
   Question q_;
-  std::vector<bool> scaled_;  ///< slots whose scales are set
-  std::optional<std::size_t> last_;
+  std::vector<bool> scaled_;          ///< slots whose scales are set
+  std::optional<std::size_t> last_;   ///< where the last term stands
+  std::optional<std::size_t> block_;  ///< length of the block to which terms are confined
+  std::size_t length_ = 1, first_ = 0;
   std::array<int, 2> result_bits_{};
   std::vector<int> tails_;  ///< bits below a large exponent where something is cut or rounded
   bool staged_ = false;

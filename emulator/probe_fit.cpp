@@ -51,22 +51,43 @@ const ProbedField& field_named(std::string_view name) {
                        [&](const ProbedField& f) { return f.name == name; });
 }
 
-void fit_pairs(MatrixInstruction& row, const Pools& pools) {
+/// Rows with other values of two fields that hide each other: for each value of one the best of the
+/// other; those that explain most first.
+std::vector<Fitted> paired_values(const MatrixInstruction& row, const Pools& pools) {
+  std::vector<Fitted> list;
   const Step* const step = first_of(row, Group::accumulations);
-  if (step == nullptr) return;
+  if (step == nullptr) return list;
   for (const auto& [first, second] : hidden_pairs()) {
     const std::vector<long> seconds = second->values(row, *step);
-    std::size_t best = mismatches_for(*first, row, pools);
     for (const long x : first->values(row, *step)) {
+      const MatrixInstruction other = with_value(row, Group::accumulations, *first, x);
+      Fitted best;
       for (const long y : seconds) {
-        const MatrixInstruction both = with_value(with_value(row, Group::accumulations, *first, x),
-                                                  Group::accumulations, *second, y);
-        const std::size_t count = mismatches_for(*first, both, pools, best);
-        if (count >= best) continue;
-        best = count;
-        row = both;
+        const MatrixInstruction both = with_value(other, Group::accumulations, *second, y);
+        const std::size_t count = mismatches_for(*first, both, pools, best.mismatches);
+        if (count < best.mismatches) best = {both, count};
       }
+      list.push_back(best);
     }
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Fitted& x, const Fitted& y) { return x.mismatches < y.mismatches; });
+  return list;
+}
+
+/// Other fields may have been fitted to the wrong pair: they are fitted again to each likely one.
+void fit_pairs(MatrixInstruction& row, const Pools& pools) {
+  constexpr std::size_t most_pairs = 8;
+  std::vector<Fitted> likely = paired_values(row, pools);
+  if (likely.size() > most_pairs) likely.resize(most_pairs);
+  std::size_t best = mismatches(row, pools);
+  for (Fitted& pair : likely) {
+    fit(pair.row, pools, Topic::raw);
+    const std::size_t count = mismatches(pair.row, pools);
+    if (count >= best) continue;
+    best = count;
+    row = pair.row;
+    if (best == 0) return;
   }
 }
 
@@ -116,10 +137,7 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& p
     if (grid >= 2 * best_grid + 10) continue;
     best_grid = std::min(grid, best_grid);
     fit(row, pools, Topic::raw);
-    if (mismatches(row, pools) != 0) {
-      fit_pairs(row, pools);
-      fit(row, pools, Topic::raw);
-    }
+    if (mismatches(row, pools) != 0) fit_pairs(row, pools);
     const std::size_t all = mismatches(row, pools);
     if (all < best.mismatches) best = {row, all};
     if (all == 0) break;

@@ -19,11 +19,17 @@ constexpr std::size_t sifted_count = 4000;
 constexpr std::size_t aimed_count = 16000;
 constexpr std::size_t telling_count = 3;
 
-/// Every word; of numbers those next to the row's own on either side, which are the hardest to see,
-/// and farther ones at doubling distances.
-bool is_looked_at(const ProbedField& field, long value, long now) {
-  const auto distance = static_cast<unsigned long>(std::abs(value - now));
-  return distance != 0 && (!field.words.empty() || std::has_single_bit(distance));
+/// Of a field's open values: every word; of numbers those next to the row's own on either side,
+/// which are the hardest to see, the farthest, and some between at doubling distances.
+std::vector<long> looked_at(const ProbedField& field, const std::vector<long>& open, long now) {
+  constexpr std::ptrdiff_t farthest = 4;
+  std::vector<long> list;
+  for (auto value = open.begin(); value != open.end(); ++value) {
+    const auto distance = static_cast<unsigned long>(std::abs(*value - now));
+    const bool at_end = value - open.begin() < farthest || open.end() - value <= farthest;
+    if (!field.words.empty() || at_end || std::has_single_bit(distance)) list.push_back(*value);
+  }
+  return list;
 }
 
 bool is_ruled_out(const MatrixInstruction& row, const Pools& pools, const Pools& fresh) {
@@ -32,23 +38,30 @@ bool is_ruled_out(const MatrixInstruction& row, const Pools& pools, const Pools&
          std::any_of(fresh.begin(), fresh.end(), refutes);
 }
 
-/// Rows with another value of one field.
-std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row) {
+/// Rows with another value of one field that no answer has ruled out.
+std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row, const Pools& pools,
+                                               const Pools& fresh) {
   std::vector<MatrixInstruction> list;
   for (const Group group : groups) {
     const Step* const step = first_of(row, group);
     if (step == nullptr) continue;
     for (const ProbedField& field : probed_fields()) {
       const long now = field.get(step->spec);
-      for (const long value : field.values(row, *step))
-        if (is_looked_at(field, value, now)) list.push_back(with_value(row, group, field, value));
+      std::vector<long> open = field.values(row, *step);
+      std::erase_if(open, [&](long value) {
+        return value == now || is_ruled_out(with_value(row, group, field, value), pools, fresh);
+      });
+      std::sort(open.begin(), open.end());
+      for (const long value : looked_at(field, open, now))
+        list.push_back(with_value(row, group, field, value));
     }
   }
   return list;
 }
 
-/// Rows with other values of two fields that hide each other.
-std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row) {
+/// Rows with other values of two fields that hide each other, which no answer has ruled out.
+std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row, const Pools& pools,
+                                                   const Pools& fresh) {
   constexpr long near = 2;
   std::vector<MatrixInstruction> list;
   const Step* const step = first_of(row, Group::accumulations);
@@ -59,21 +72,12 @@ std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row)
       if (x == now || std::abs(x - now) > near) continue;
       const MatrixInstruction other = with_value(row, Group::accumulations, *first, x);
       for (const long y : second->values(row, *step))
-        if (std::abs(y - x) <= near || is_looked_at(*second, y, second->get(step->spec)))
+        if (std::abs(y - x) <= near || y == second->get(step->spec))
           list.push_back(with_value(other, Group::accumulations, *second, y));
     }
   }
+  std::erase_if(list, [&](const MatrixInstruction& x) { return is_ruled_out(x, pools, fresh); });
   return list;
-}
-
-/// Alternatives that no answer has ruled out.
-std::vector<MatrixInstruction> open_alternatives(const MatrixInstruction& row, const Pools& pools,
-                                                 const Pools& fresh) {
-  std::vector<MatrixInstruction> open = alternatives_of(row);
-  const std::vector<MatrixInstruction> pairs = paired_alternatives(row);
-  open.insert(open.end(), pairs.begin(), pairs.end());
-  std::erase_if(open, [&](const MatrixInstruction& x) { return is_ruled_out(x, pools, fresh); });
-  return open;
 }
 
 /// Questions that the row and one of the alternatives answer differently, a few for each: what
@@ -107,8 +111,10 @@ std::vector<Question> telling_questions(const BlackBox& box, const MatrixInstruc
 
 bool ask_what_tells(const BlackBox& box, const MatrixInstruction& row, Pools& pools, Pools& fresh,
                     std::mt19937_64& random) {
-  std::vector<Question> list =
-      telling_questions(box, row, open_alternatives(row, pools, fresh), random);
+  std::vector<MatrixInstruction> open = alternatives_of(row, pools, fresh);
+  const std::vector<MatrixInstruction> pairs = paired_alternatives(row, pools, fresh);
+  open.insert(open.end(), pairs.begin(), pairs.end());
+  std::vector<Question> list = telling_questions(box, row, open, random);
   if (list.empty()) return false;
   bool refuted = false;
   for (Answered& x : asked(box, std::move(list))) {

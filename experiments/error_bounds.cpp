@@ -234,9 +234,11 @@ double reduction_depth(const Partition& partition, std::size_t parts) {
   return tree ? static_cast<double>(std::bit_width(parts - 1)) : static_cast<double>(parts - 1);
 }
 
-void reduce(Roundings& x, const Partition& partition, const Format& compute, std::size_t parts) {
+void reduce(Roundings& x, const Partition& partition, const Epilogue& epilogue, std::size_t parts) {
+  const Format &compute = epilogue.compute, &output = epilogue.output;
   if (parts <= 1) return;
   if (partition.sums != compute) x.add(unit(partition.sums));
+  if (partition.order == SumOrder::in_place) x.add(unit(output), static_cast<double>(parts));
   const double depth = reduction_depth(partition, parts);
   x.add(unit(compute), depth);
   x.absolute *= static_cast<double>(parts);
@@ -285,7 +287,6 @@ std::vector<std::vector<KRanges>> cuts_of(const GemmPlan& plan, const GemmProble
 Roundings accumulation(const GemmPlan& plan, const Unit& core, const GemmProblem& problem,
                        std::int64_t expansion) {
   Roundings most;
-  const Format& compute = plan.epilogue.compute;
   Partition reduction = plan.split;
   if (!plan.stream_k.none()) reduction.order = plan.stream_k.order;
   if (!plan.stream_k.none()) reduction.sums = plan.stream_k.sums;
@@ -298,10 +299,10 @@ Roundings accumulation(const GemmPlan& plan, const Unit& core, const GemmProblem
         const Roundings x = chain(plan, core, lane, expansion);
         if (x.logarithm >= of_slice.logarithm) of_slice = x;
       }
-      reduce(of_slice, plan.lanes, compute, lanes.size());
+      reduce(of_slice, plan.lanes, plan.epilogue, lanes.size());
       if (of_slice.logarithm >= worst.logarithm) worst = of_slice;
     }
-    reduce(worst, reduction, compute, slices.size());
+    reduce(worst, reduction, plan.epilogue, slices.size());
     if (worst.logarithm >= most.logarithm) most = worst;
   }
   return most;

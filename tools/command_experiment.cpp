@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -158,9 +159,15 @@ class RecordFile {
            const experiments::PointResult& point) {
     record_.points[key] = point;
     take_names(run);
-    if (path_.empty() || seconds_since(written_) < 1) return;
+    // As often as costs little, so that a killed run has little to compute again.
+    constexpr double seconds_between = 0.2, times_its_own = 20;
+    if (path_.empty() ||
+        seconds_since(written_) < std::max(seconds_between, times_its_own * seconds_to_write_))
+      return;
+    const Clock::time_point start = Clock::now();
     keep();
     written_ = Clock::now();
+    seconds_to_write_ = seconds_since(start);
   }
   void keep() const {
     if (!path_.empty()) write_record(path_, record_);
@@ -182,12 +189,15 @@ class RecordFile {
   std::string path_;
   ExperimentRecord record_;
   Clock::time_point written_ = Clock::now();
+  double seconds_to_write_ = 0;
 };
 
 /// Says how far an experiment is, and after some seconds how long it may still take.
 class Progress {
  public:
-  explicit Progress(std::string_view name) : name_(name) {}
+  /// `place`: which of several runs it is, or empty.
+  Progress(std::string_view name, const std::string& place)
+      : name_(std::string(name) + (place.empty() ? "" : " (" + place + ")")) {}
 
   void operator()(double share) {
     std::string label = name_;
@@ -216,8 +226,10 @@ class Session {
     const bool alone = runs.size() == 1;
     Table summary("lllr");
     summary.add({"name", "question", "verdict", "seconds"});
+    std::size_t begun = 0;
     for (const Planned& planned : runs) {
       const Experiment& x = *planned.experiment;
+      if (!alone) place_ = std::to_string(++begun) + " of " + std::to_string(runs.size());
       const auto start = Clock::now();
       ordered_json result;
       const experiments::Outcome outcome = execute(planned, result);
@@ -257,7 +269,7 @@ class Session {
     const Experiment& x = *planned.experiment;
     const RunIdentity identity = identity_of(x, planned.settings, planned.seed);
     RecordFile file(file_of(x, ".json"), identity, options_.fresh || planned.recorded != nullptr);
-    Progress progress(x.name);
+    Progress progress(x.name, place_);
     experiments::Run run(
         {.settings = planned.settings,
          .seed = planned.seed,
@@ -296,6 +308,7 @@ class Session {
 
   const Options& options_;
   Interruption interruption_;
+  std::string place_;  ///< of the run at hand among several
 };
 
 int run(const Options& options) {

@@ -17,6 +17,7 @@
 #include "emulator/kernels/byte_panels.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_row.hpp"
+#include "emulator/kernels/panel_memory.hpp"
 #include "emulator/kernels/portable.hpp"
 #include "emulator/kernels/sparse_specials.hpp"
 #include "emulator/mma.hpp"

@@ -284,7 +284,7 @@ struct Fp32Lanes {
           largest_offset(_mm512_set1_epi32(0x7F7FFFFF)),
           addend_bits(_mm512_set1_epi32(-(1 << (fraction_bits - 13)))),
           least_addend(_mm512_set1_ps(0x1p-14F)),
-          nudged_one(_mm512_set1_ps(nudge<float>)),
+          nudged_one(_mm512_set1_ps(1 + 0x1p-23F)),
           least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
   };
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 
+#include "emulator/kernels/panel_memory.hpp"
 #include "emulator/matrix_product.hpp"
 #include "formats/parallel.hpp"
 
@@ -16,21 +16,6 @@
 // every tile of D takes its `depth` products from one panel of each. An element of D sees its k's
 // in ascending order, whatever the blocks and the threads are.
 namespace guardbit::emulator {
-
-/// Memory for packed panels, aligned for vectors.
-class PanelMemory {
- public:
-  explicit PanelMemory(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}))) {}
-  PanelMemory(const PanelMemory&) = delete;
-  PanelMemory& operator=(const PanelMemory&) = delete;
-  ~PanelMemory() { ::operator delete (data_, std::align_val_t{64}); }
-
-  std::byte* data() const { return data_; }
-
- private:
-  std::byte* data_;
-};
 
 struct Blocking {
   std::int64_t rows = 0, columns = 0;  ///< of a tile
@@ -89,16 +74,18 @@ void multiply_in_blocks(const Kernel& kernel, const Blocking& x, std::int64_t m,
     return (size + width - 1) / width;
   };
   const std::int64_t most_columns = std::min(x.block_columns, round_up(n, x.columns));
-  const PanelMemory b(static_cast<std::size_t>(panels_of(most_columns, x.columns)) *
-                      x.b_panel_bytes);
-  const auto panel_at = [](const PanelMemory& memory, std::int64_t index, std::size_t bytes) {
+  static thread_local PanelMemory own_b;  // kept for the next product
+  PanelMemory& b = own_b;                 // the same on every thread
+  b.resize(static_cast<std::size_t>(panels_of(most_columns, x.columns)) * x.b_panel_bytes);
+  const auto panel_at = [](PanelMemory& memory, std::int64_t index, std::size_t bytes) {
     return memory.data() + static_cast<std::size_t>(index) * bytes;
   };
 
   const auto multiply_range = [&](const TileRange& r, std::int64_t first_column) {
     [[maybe_unused]] const typename Kernel::Environment environment(kernel);
-    const PanelMemory a(static_cast<std::size_t>(panels_of(r.row_end - r.row_begin, x.rows)) *
-                        x.a_panel_bytes);
+    static thread_local PanelMemory a;
+    a.resize(static_cast<std::size_t>(panels_of(r.row_end - r.row_begin, x.rows)) *
+             x.a_panel_bytes);
     for (std::int64_t i = r.row_begin; i < r.row_end; i += x.rows)
       kernel.pack_a(panel_at(a, (i - r.row_begin) / x.rows, x.a_panel_bytes), i, r.k, r.length);
     for (std::int64_t j = r.column_begin; j < r.column_end; j += x.columns) {

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "emulator/kernels/fused_row.hpp"
 #include "emulator/matrix_product.hpp"
@@ -41,25 +40,6 @@ template <class Vector>
   std::memcpy(&v, from, sizeof v);
   return v;
 }
-
-/// Memory aligned to cache lines.
-class Buffer {
- public:
-  /// What it held is lost. Memory never shrinks.
-  void resize(std::size_t bytes) {
-    const std::size_t lines = (bytes + sizeof(Line) - 1) / sizeof(Line);
-    if (lines > lines_.size()) lines_ = std::vector<Line>(lines);
-  }
-  std::byte* data() { return lines_.front().bytes.data(); }
-  const std::byte* data() const { return lines_.front().bytes.data(); }
-
- private:
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes;
-    Line() {}  // not cleared: packing writes all that is read
-  };
-  std::vector<Line> lines_;
-};
 
 /// What B's factors are multiplied by (fused_tile.hpp).
 template <class Value>

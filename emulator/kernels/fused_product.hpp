@@ -10,6 +10,7 @@
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_tile.hpp"
 #include "emulator/kernels/packed_operand.hpp"
+#include "emulator/kernels/panel_memory.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator::fused {
@@ -306,7 +307,7 @@ class Product {
   };
 
   void run(const Part& part, const Task& task) const {
-    static thread_local Buffer memory;
+    static thread_local PanelMemory memory;
     memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};

@@ -23,8 +23,14 @@
 // one unit too low for every nonzero negative one, and the accumulator starts at X plus their
 // number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
 // (positive a and negative b). Zeros are in neither set; their products are zeros, which change
-// nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative (S
-// is 24, or F + 1 where FP32's lanes cut c beforehand, which its own grid does anyway).
+// nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative. S
+// is 24 there, in FP32's lanes 22, and their eps for c is 2^-23.
+//
+//   Claim 3. Where results keep F bits of fraction (E8M13), a block may leave its sum to the next
+//   one as it is: cut to 2^(e-F), e its exponent, and then to that block's u, or to u alone, is the
+//   same. Proof. Cutting keeps a number's exponent, so u = 2^(E-F) with E >= e is the same, and a
+//   multiple of 2^(e-F). The last block's sum is cut. (Sums below 2^-126, where products are zero,
+//   are multiples of the first addend's last place and stay what they are.)
 //
 // E by bytes. A factor's code is 64 + (exponent - lowest of its unit), at most 127, and 0 for a
 // zero: sums of two real codes are 128 or more, with a zero 127 or less. So a maximum of sums
@@ -148,6 +154,7 @@ class Tile {
   static constexpr int lag = Lanes::lags && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
   static constexpr int groups = (BlockK + Lanes::sign_group - 1) / Lanes::sign_group;
   static constexpr bool composed = Blocks != Composition::chain;
+  static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
 
   /// Of half the rows, row by row.
   struct Accumulators {
@@ -265,10 +272,10 @@ class Tile {
     for (int i = first; i < last; ++i) {
       const int r = Row + i % half, v = i / half;
       Vector& accumulator = accumulators.of[i % half * vectors + v];
-      const Vector result = finish(block, r, v, accumulator);
       if constexpr (Starts) {
-        accumulator = start<Row>(block + 1, r, v, result);
+        accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
       } else {
+        const Vector result = finish<false>(block, r, v, accumulator);
         const Vector sum = composed ? total_[r][v] : result;
         std::memcpy(sum_at(r, v), &sum, sizeof sum);
       }
@@ -300,20 +307,22 @@ class Tile {
   /// so that all of a half share their count of negative products.
   template <int Row>
   [[gnu::always_inline]] Vector start(int block, int r, int v, const Vector& sum) {
+    const bool from_zero = Blocks == Composition::separate_halves || (composed && block % 2 == 0);
+    const Vector addend = composed && from_zero ? Lanes::zero() : sum;
     if (r == Row)
       negatives_ = Lanes::template negative_products<groups>(
           x_.a_signs + block * (groups * Lanes::a_sign_step),
           x_.b_signs + block * (groups * Lanes::b_sign_step), Row, v);
-    const bool from_zero = Blocks == Composition::separate_halves || (composed && block % 2 == 0);
     return Lanes::start(constants_, exponents_.of(constants_, v, r),
-                        Lanes::template low_bits<groups>(constants_, negatives_, r),
-                        composed && from_zero ? Lanes::zero() : sum);
+                        Lanes::template low_bits<groups>(constants_, negatives_, r), addend);
   }
 
-  /// The block's result.
+  /// The block's result. Exact: as it is before it is rounded.
+  template <bool Exact>
   [[gnu::always_inline]] Vector finish(int block, int r, int v, Vector accumulator) {
-    const Vector result =
-        Lanes::template round<Kind, Wide>(constants_, Lanes::exact(constants_, accumulator));
+    const Vector exact = Lanes::exact(constants_, accumulator);
+    if constexpr (Exact) return exact;
+    const Vector result = Lanes::template round<Kind, Wide>(constants_, exact);
     if constexpr (composed) {
       if (block % 2 == 1) {
         const Vector blocks = Blocks == Composition::chained_halves

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/kernels/fused_panels.hpp"
+#include "emulator/kernels/panel_memory.hpp"
 
 namespace guardbit::emulator::fused {
 
@@ -64,7 +65,7 @@ class PackedOperand {
   std::vector<UnitRange> ranges_;
   PanelLayout layout_;
   std::size_t strip_bytes_ = 0;
-  Buffer memory_;
+  PanelMemory memory_;
 };
 
 }  // namespace guardbit::emulator::fused

@@ -4,6 +4,7 @@
 #include "emulator/kernels/avx512.hpp"
 #include "emulator/kernels/chain_gemm.hpp"
 #include "emulator/kernels/group_gemm.hpp"
+#include "emulator/kernels/half_gemm.hpp"
 #include "emulator/kernels/integer_gemm.hpp"
 
 namespace guardbit::emulator::x86_engines {
@@ -33,12 +34,19 @@ bool is_grouped(const MatrixInstruction& row) {
   return bits == 512 && group_gemm::accepts(row);
 }
 
+/// Where AVX-512 has no kernel of its own.
+template <int bits>
+bool is_half(const MatrixInstruction& row) {
+  return bits == 256 && half_gemm::accepts(row);
+}
+
 }  // namespace
 
 template <int bits>
 bool Kernels<bits>::accepts(const MatrixInstruction& row) {
-  return has_registers<bits>() && (is_fused<bits>(row) || is_grouped<bits>(row) ||
-                                   is_integer<bits>(row) || chain_gemm::accepts(row, width<bits>));
+  return has_registers<bits>() &&
+         (is_fused<bits>(row) || is_grouped<bits>(row) || is_half<bits>(row) ||
+          is_integer<bits>(row) || chain_gemm::accepts(row, width<bits>));
 }
 
 template <int bits>
@@ -46,6 +54,7 @@ void Kernels<bits>::run(const MatrixInstruction& row, const MatrixBatch& batch, 
                         std::int64_t end) {
   if (is_fused<bits>(row)) return avx512::run(row, batch, begin, end);
   if (is_grouped<bits>(row)) return group_gemm::run(row, batch, begin, end);
+  if (is_half<bits>(row)) return half_gemm::run(row, batch, begin, end);
   if (is_integer<bits>(row)) return integer_gemm::run(row, batch, begin, end, width<bits>);
   chain_gemm::run(row, batch, begin, end, width<bits>);
 }
@@ -55,6 +64,7 @@ void Kernels<bits>::multiply(const MatrixInstruction& row, const MatrixProduct& 
                              int threads) {
   if (is_fused<bits>(row)) return avx512::multiply(row, product, threads);
   if (is_grouped<bits>(row)) return group_gemm::multiply(row, product, threads);
+  if (is_half<bits>(row)) return half_gemm::multiply(row, product, threads);
   if (is_integer<bits>(row)) return integer_gemm::multiply(row, product, threads, width<bits>);
   chain_gemm::multiply(row, product, threads, width<bits>);
 }

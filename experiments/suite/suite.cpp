@@ -39,6 +39,12 @@ const std::vector<Experiment>& suite() {
       fused_stores(),
       reductions(),
       roofline(),
+      tile_padding(),
+      error_by_architecture(),
+      order_sensitivity(),
+      units_of_a_machine(),
+      online_softmax(),
+      optimizer_updates(),
   };
   return experiments;
 }

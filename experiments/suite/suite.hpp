@@ -46,5 +46,11 @@ Experiment structured_pruning();
 Experiment fused_stores();
 Experiment reductions();
 Experiment roofline();
+Experiment tile_padding();
+Experiment error_by_architecture();
+Experiment order_sensitivity();
+Experiment units_of_a_machine();
+Experiment online_softmax();
+Experiment optimizer_updates();
 
 }  // namespace guardbit::experiments

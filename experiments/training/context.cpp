@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/random_numbers.hpp"
 #include "experiments/training/arithmetic.hpp"
 #include "formats/array_conversion.hpp"
 #include "formats/parallel.hpp"
@@ -111,7 +112,9 @@ Encoding Context::encoding_of(const std::string& name, Role role, const Tensor& 
   const float amax = amax_of(tensor.values.data(), tensor.values.size());
   if (e.scaling == OperandScaling::nvfp4) {
     e.tensor_amax = amax;
-    e.decode = 1.0F / Nvfp4Scales(Nvfp4Rule::transformer_engine, amax).tensor_scale();
+    e.square_blocks = role == Role::weight;
+    e.stochastic = role == Role::gradient;
+    e.random_seed = Draws(step_seed_, name).word(0);
     return e;
   }
   if (e.scaling == OperandScaling::current) {

@@ -57,6 +57,8 @@ class Context {
   /// Sums over the rows of [rows, columns], in runs (arithmetic.hpp), rounded into `format`.
   Tensor sum_of_rows(const Tensor& tensor, const Format& format, Role role);
 
+  /// What stochastic rounding draws its numbers from until the next step.
+  void begin_step(std::uint64_t seed) { step_seed_ = seed; }
   /// The end of a step: delayed scales move on. `StoreCounts` of the step are handed out.
   std::array<StoreCounts, 3> end_step();
   /// What was stored since the step's end does not count.
@@ -81,6 +83,7 @@ class Context {
   int threads_;
   std::array<Product, passes> products_;
   std::array<StoreCounts, 3> counts_{};
+  std::uint64_t step_seed_ = 0;
   std::map<std::string, DelayedScale> delayed_;
 };
 

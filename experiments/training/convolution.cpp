@@ -36,10 +36,10 @@ Tensor Convolution::backward(Context& context, const Tensor& gradient) {
   const Format format = gradient.format;
   const std::int64_t outputs = gradient.columns();
   const CodedMatrix g = context.encode(name_, Role::gradient, gradient, gradient.rows(), outputs);
-  filters_.gradient =
-      context.cast(context.multiply(Pass::weight_gradient, g.by_columns(), x_.by_columns(),
-                                    filters_.value.shape, format, Role::gradient),
-                   filters_.value.format, Role::gradient);
+  filters_.gradient = context.cast(
+      context.multiply(Pass::weight_gradient, g.for_weight_gradient(), x_.for_weight_gradient(),
+                       filters_.value.shape, format, Role::gradient),
+      filters_.value.format, Role::gradient);
   bias_.gradient = context.cast(context.sum_of_rows(gradient, format, Role::gradient),
                                 bias_.value.format, Role::gradient);
   if (!needs_input_gradient) return {};

@@ -34,7 +34,8 @@ constexpr std::array<std::array<std::string_view, 2>, 10> glyphs = {{
 double ink(std::string_view glyph, double row, double column) {
   const auto cell = [&](int i, int j) {
     if (i < 0 || i >= glyph_height || j < 0 || j >= glyph_width) return 0.0;
-    return glyph[static_cast<std::size_t>(i * glyph_width + j)] == '#' ? 1.0 : 0.0;
+    const int at = i * glyph_width + j;
+    return glyph[static_cast<std::size_t>(at)] == '#' ? 1.0 : 0.0;
   };
   const int i = static_cast<int>(row + 100.0) - 100, j = static_cast<int>(column + 100.0) - 100;
   const double y = row - i, x = column - j;
@@ -59,8 +60,8 @@ void draw(std::uint64_t seed, std::int64_t index, ByteImages& images) {
   const double middle_x = static_cast<double>(images.width - 1) / 2 + right;
   std::uint8_t* const to = images.pixels.data() + index * pixels;
   for (std::int64_t at = 0; at < pixels; ++at) {
-    const double y = static_cast<double>(at / images.width) - middle_y;
-    const double x = static_cast<double>(at % images.width) - middle_x;
+    const std::int64_t i = at / images.width, j = at % images.width;
+    const double y = static_cast<double>(i) - middle_y, x = static_cast<double>(j) - middle_x;
     const double row = (y + tilt * x) / height * glyph_height + (glyph_height - 1) / 2.0;
     const double column = (x + shear * y) / width * glyph_width + (glyph_width - 1) / 2.0;
     const double value =

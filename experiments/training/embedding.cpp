@@ -1,10 +1,8 @@
-#include <utility>
-
 #include "experiments/training/layers.hpp"
 
 namespace guardbit::experiments::training {
 
-Embedding::Embedding(std::string name, std::int64_t tokens, std::int64_t places,
+Embedding::Embedding(const std::string& name, std::int64_t tokens, std::int64_t places,
                      std::int64_t columns)
     : tokens_{name + ".tokens", zeros({tokens, columns}), {}},
       places_{name + ".places", zeros({places, columns}), {}} {}

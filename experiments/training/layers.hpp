@@ -100,7 +100,7 @@ class Flatten {
 /// x / sqrt(mean square + epsilon) * weight.
 class Normalisation {
  public:
-  Normalisation(std::string name, std::int64_t columns, bool centred);
+  Normalisation(const std::string& name, std::int64_t columns, bool centred);
 
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);
@@ -118,7 +118,8 @@ class Normalisation {
 /// tokens.
 class Embedding {
  public:
-  Embedding(std::string name, std::int64_t tokens, std::int64_t places, std::int64_t columns);
+  Embedding(const std::string& name, std::int64_t tokens, std::int64_t places,
+            std::int64_t columns);
 
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);

@@ -28,10 +28,10 @@ Tensor Linear::backward(Context& context, const Tensor& gradient) {
   const Format format = gradient.format;
   const CodedMatrix g =
       context.encode(name_, Role::gradient, gradient, gradient.rows(), gradient.columns());
-  weight_.gradient =
-      context.cast(context.multiply(Pass::weight_gradient, g.by_columns(), x_.by_columns(),
-                                    weight_.value.shape, format, Role::gradient),
-                   weight_.value.format, Role::gradient);
+  weight_.gradient = context.cast(
+      context.multiply(Pass::weight_gradient, g.for_weight_gradient(), x_.for_weight_gradient(),
+                       weight_.value.shape, format, Role::gradient),
+      weight_.value.format, Role::gradient);
   bias_.gradient = context.cast(context.sum_of_rows(gradient, format, Role::gradient),
                                 bias_.value.format, Role::gradient);
   if (!needs_input_gradient) return {};

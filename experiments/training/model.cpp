@@ -124,8 +124,8 @@ void initialise(Model& model, std::uint64_t seed, const Format& weights) {
     const bool is_normalisation = p->name.find("norm") != std::string::npos;
     const bool is_embedding = p->name.starts_with("embedding");
     const bool is_weight = ends_with(p->name, ".weight");
-    if (is_weight)
-      bound = 1.0 / std::sqrt(static_cast<double>(p->value.size() / p->value.shape[0]));
+    const std::int64_t inputs = p->value.size() / p->value.shape[0];
+    if (is_weight) bound = 1.0 / std::sqrt(static_cast<double>(inputs));
     for (std::int64_t i = 0; i < p->value.size(); ++i) {
       const auto at = static_cast<std::uint64_t>(i);
       double x = (2.0 * draws.uniform(at) - 1.0) * bound;

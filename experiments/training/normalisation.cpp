@@ -5,7 +5,7 @@
 
 namespace guardbit::experiments::training {
 
-Normalisation::Normalisation(std::string name, std::int64_t columns, bool centred)
+Normalisation::Normalisation(const std::string& name, std::int64_t columns, bool centred)
     : centred_(centred),
       weight_{name + ".weight", zeros({columns}), {}},
       bias_{name + ".bias", zeros({columns}), {}} {}

@@ -61,10 +61,11 @@ std::int64_t count_underflow(const Format& f, const float* values, const std::by
 
 CodedMatrix::CodedMatrix(const Encoding& encoding, const float* values, std::int64_t rows,
                          std::int64_t columns, int threads)
-    : encoding_(encoding), rows_(rows), columns_(columns) {
+    : encoding_(encoding), rows_(rows), columns_(columns), threads_(threads) {
   if (has_blocks()) {
     values_.assign(values, values + rows * columns);
-    encode_blocks(threads);
+    rows_lines_ = encode_blocks(false, false);
+    underflow_ = rows_lines_->underflow;
   } else {
     encode(values, threads);
   }
@@ -75,6 +76,7 @@ CodedMatrix CodedMatrix::same_encoding(std::int64_t rows, std::int64_t columns) 
   to.encoding_ = encoding_;
   to.rows_ = rows;
   to.columns_ = columns;
+  to.threads_ = threads_;
   const auto count = static_cast<std::size_t>(rows * columns);
   if (has_blocks()) {
     to.values_.assign(count, 0.0F);
@@ -109,32 +111,49 @@ void CodedMatrix::encode(const float* values, int threads) {
   underflow_ = lost;
 }
 
-void CodedMatrix::encode_blocks(int threads) {
-  underflow_ =
-      quantise_blocks(encoding_, values_.data(), rows_, columns_, codes_, scales_, threads);
-  Values turned(values_.size());
+CodedLines CodedMatrix::encode_blocks(bool turned, bool mixed) const {
+  const std::int64_t lines = turned ? columns_ : rows_, k = turned ? rows_ : columns_;
+  Encoding encoding = encoding_;
+  encoding.random_seed += turned ? 1 : 0;
+  if (!turned) return quantise_blocks(encoding, values_.data(), lines, k, threads_);
+  Values values(values_.size());
   for (std::int64_t i = 0; i < rows_; ++i)
     for (std::int64_t j = 0; j < columns_; ++j)
-      turned[static_cast<std::size_t>(j * rows_ + i)] =
+      values[static_cast<std::size_t>(j * rows_ + i)] =
           values_[static_cast<std::size_t>(i * columns_ + j)];
-  quantise_blocks(encoding_, turned.data(), columns_, rows_, turned_, turned_scales_, threads);
+  if (mixed) {
+    mix_along(values.data(), lines, k);
+    encoding.tensor_amax = amax_of(values.data(), values.size());
+  }
+  return quantise_blocks(encoding, values.data(), lines, k, threads_);
+}
+
+Operand CodedMatrix::of_lines(const CodedLines& x, bool turned) const {
+  const std::int64_t lines = turned ? columns_ : rows_, k = turned ? rows_ : columns_;
+  return {lines, k, matrix_of(encoding_.format, x.codes, k, 1),
+          matrix_of(scale_format(encoding_), x.scales, blocks_along(encoding_, k), 1), x.decode};
 }
 
 Operand CodedMatrix::by_rows() const {
-  Operand x{
-      rows_, columns_, matrix_of(encoding_.format, codes_, columns_, 1), {}, encoding_.decode};
-  if (has_blocks())
-    x.scales = matrix_of(scale_format(encoding_), scales_, blocks_along(encoding_, columns_), 1);
-  return x;
+  if (!has_blocks())
+    return {
+        rows_, columns_, matrix_of(encoding_.format, codes_, columns_, 1), {}, encoding_.decode};
+  if (!rows_lines_) rows_lines_ = encode_blocks(false, false);
+  return of_lines(*rows_lines_, false);
 }
 
 Operand CodedMatrix::by_columns() const {
   if (!has_blocks())
     return {
         columns_, rows_, matrix_of(encoding_.format, codes_, 1, columns_), {}, encoding_.decode};
-  return {columns_, rows_, matrix_of(encoding_.format, turned_, rows_, 1),
-          matrix_of(scale_format(encoding_), turned_scales_, blocks_along(encoding_, rows_), 1),
-          encoding_.decode};
+  if (!column_lines_) column_lines_ = encode_blocks(true, false);
+  return of_lines(*column_lines_, true);
+}
+
+Operand CodedMatrix::for_weight_gradient() const {
+  if (encoding_.scaling != OperandScaling::nvfp4) return by_columns();
+  if (!mixed_lines_) mixed_lines_ = encode_blocks(true, true);
+  return of_lines(*mixed_lines_, true);
 }
 
 CodedMatrix CodedMatrix::gathered(const Windows& w, int threads) const {
@@ -167,7 +186,6 @@ CodedMatrix CodedMatrix::gathered(const Windows& w, int threads) const {
       }
     }
   });
-  if (has_blocks()) to.encode_blocks(threads);
   return to;
 }
 
@@ -187,7 +205,6 @@ CodedMatrix CodedMatrix::rearranged(
       }
     }
   }
-  if (has_blocks()) to.encode_blocks(0);
   return to;
 }
 

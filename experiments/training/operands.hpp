@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "emulator/matrix_product.hpp"
@@ -26,6 +27,17 @@ struct Encoding {
   OperandScaling scaling = OperandScaling::none;
   float encode = 1, decode = 1;  ///< of the tensor; Transformer Engine's scale and scale_inv
   float tensor_amax = 0;         ///< OperandScaling::nvfp4
+  // NVFP4's recipe (arXiv 2509.25149): weights share scales in squares, gradients are rounded
+  // stochastically, both operands of weights' gradients are mixed along K.
+  bool square_blocks = false, stochastic = false;
+  std::uint64_t random_seed = 0;
+};
+
+/// Lines with scales for their blocks, and the tensor's.
+struct CodedLines {
+  std::vector<std::byte> codes, scales;
+  float decode = 1;
+  std::int64_t underflow = 0;
 };
 
 /// A matrix in the format of a unit's operands. Where blocks along K have scales, rows and columns
@@ -41,6 +53,8 @@ class CodedMatrix {
   std::int64_t columns() const { return columns_; }
   Operand by_rows() const;
   Operand by_columns() const;
+  /// by_columns, mixed along K where the recipe says so: both operands of a weight's gradient.
+  Operand for_weight_gradient() const;
   /// The matrix of a convolution's windows over this one, which holds images: [pixels, channels].
   CodedMatrix gathered(const Windows& windows, int threads) const;
   /// The matrix whose element (i, j) is element source(i, j) of this one.
@@ -56,14 +70,16 @@ class CodedMatrix {
   }
   CodedMatrix same_encoding(std::int64_t rows, std::int64_t columns) const;
   void encode(const float* values, int threads);
-  void encode_blocks(int threads);
+  CodedLines encode_blocks(bool turned, bool mixed) const;
+  Operand of_lines(const CodedLines& lines, bool turned) const;
 
   Encoding encoding_;
   std::int64_t rows_ = 0, columns_ = 0, underflow_ = 0;
-  std::vector<std::byte> codes_;                   ///< row-major
-  std::vector<std::byte> scales_;                  ///< [rows, blocks]
-  std::vector<std::byte> turned_, turned_scales_;  ///< the same of the transposed matrix, by blocks
-  Values values_;                                  ///< the source, by blocks
+  int threads_ = 1;
+  std::vector<std::byte> codes_;  ///< row-major; without blocks
+  Values values_;                 ///< the source, where there are blocks
+  /// By rows, by columns and mixed, each made when it is first asked for.
+  mutable std::optional<CodedLines> rows_lines_, column_lines_, mixed_lines_;
 };
 
 }  // namespace guardbit::experiments::training

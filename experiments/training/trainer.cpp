@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/random_numbers.hpp"
 #include "experiments/training/arithmetic.hpp"
 #include "formats/parallel.hpp"
 
@@ -50,6 +51,7 @@ bool Trainer::found_overflow() {
 
 StepRecord Trainer::step() {
   const Examples batch = batches_.at(step_);
+  context_.begin_step(Draws(rules_.seed, "step").word(static_cast<std::uint64_t>(step_)));
   StepRecord record;
   record.step = step_ + 1;
   record.scale = scaler_ ? scaler_->scale() : 1.0;

@@ -12,6 +12,7 @@
 #include "emulator/engine.hpp"
 #include "emulator/kernels/avx512.hpp"
 #include "emulator/kernels/fused_row.hpp"
+#include "emulator/kernels/half_gemm.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/input_codes.hpp"
@@ -70,9 +71,13 @@ std::int64_t mismatches(const MatrixInstruction& row, int a_exponent, int b_expo
   auto got = expected;
   emulator::multiply(emulator::require_engine("reference", row), row,
                      product_of(row, m, n, k, a, b, c, expected), 1);
-  emulator::avx512::multiply(row, product_of(row, m, n, k, a, b, c, got), 1);
   std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
+  const auto judge = [&](const auto& multiply) {
+    multiply(row, product_of(row, m, n, k, a, b, c, got), 1);
+    for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
+  };
+  judge(emulator::avx512::multiply);
+  if (emulator::half_gemm::accepts(row)) judge(emulator::half_gemm::multiply);
   return wrong;
 }
 

@@ -55,6 +55,37 @@ TEST_CASE("FP32 lanes: a nudged product is floored as itself and never on the gr
   CHECK(wrong == 0);
 }
 
+TEST_CASE("FP32 lanes: the sum of a block is floored as itself by the next") {
+  int wrong = 0;
+  const auto check = [&](std::uint64_t sum) {
+    for (const int kept : {13, 14, 15, 16}) wrong += harmless_at_all_places(sum, kept, 23) ? 0 : 1;
+  };
+  for (std::uint64_t low = 1; low < 1U << 10; ++low) {
+    check(low);
+    check((1U << 22) - low);
+    for (int shift = 1; shift < 12; ++shift) check((low << shift) + 1);
+  }
+  CHECK(wrong == 0);
+  CHECK_FALSE(harmless_at_all_places((1U << 22) - 1, 13, 21));
+}
+
+TEST_CASE(
+    "a sum cut at its own exponent's grid and then at a block's is cut at the block's alone") {
+  constexpr int kept = 13;
+  const auto cut = [](std::uint64_t x, int place) { return x >> place << place; };
+  int wrong = 0, too_fine = 0;
+  for (std::uint64_t sum = 1; sum < 1U << 22; sum += sum < 1U << 16 ? 1 : 37) {
+    const int own = std::max(0, formats::leading_bit(sum) - kept);
+    wrong += formats::leading_bit(cut(sum, own)) == formats::leading_bit(sum) ? 0 : 1;
+    for (int place = own; place < 24; ++place)
+      wrong += cut(cut(sum, own), place) == cut(sum, place) ? 0 : 1;
+    // A grid finer than its own is no block's, and would show what was cut.
+    too_fine += own > 0 && cut(cut(sum, own), own - 1) != cut(sum, own - 1) ? 1 : 0;
+  }
+  CHECK(wrong == 0);
+  CHECK(too_fine > 0);
+}
+
 TEST_CASE("FP64 lanes: a nudged product is floored as itself and never on the grid") {
   int wrong = 0;
   for (const int kept : {13, 23, 24, 25, 26}) {

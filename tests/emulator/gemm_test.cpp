@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,10 +76,11 @@ class Judge {
       for (const auto& [lane, own] : lanes) lane_sums.push_back(promoted(g, i, j, own));
       sums.push_back(added(plan_.lanes, lane_sums));
     }
+    if (plan_.split.order == SumOrder::in_place) return in_place(g, i, j, sums);
     emulator::Partition split = plan_.split;
     if (!plan_.stream_k.none()) split.order = plan_.stream_k.order;
     if (!plan_.stream_k.none()) split.sums = plan_.stream_k.sums;
-    return ended(g, i, j, added(split, sums));
+    return ended(added(split, sums), addend(g, i, j), plan_.epilogue.beta);
   }
 
  private:
@@ -185,17 +187,31 @@ class Judge {
     return sums[0];
   }
 
-  std::uint64_t ended(std::int64_t g, std::int64_t i, std::int64_t j, std::uint64_t sum) const {
+  /// C's code in FP32; nothing where none is added.
+  std::optional<std::uint64_t> addend(std::int64_t g, std::int64_t i, std::int64_t j) const {
+    if (x_.c.empty() || plan_.epilogue.beta == 0) return {};
+    return formats::convert(x_.c.format, x_.c(g, i, j), fp32);
+  }
+
+  std::uint64_t in_place(std::int64_t g, std::int64_t i, std::int64_t j,
+                         const std::vector<std::uint64_t>& sums) const {
+    std::uint64_t d = ended(sums[0], addend(g, i, j), plan_.epilogue.beta);
+    for (std::size_t s = 1; s < sums.size(); ++s)
+      d = ended(sums[s], formats::convert(plan_.epilogue.output, d, fp32), 1);
+    return d;
+  }
+
+  std::uint64_t ended(std::uint64_t sum, std::optional<std::uint64_t> added, double weight) const {
     const emulator::Epilogue& e = plan_.epilogue;
     const auto code = [](double x) {
       return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(x), fp32);
     };
     std::uint64_t result = 0;
-    const std::uint64_t alpha = code(e.alpha), beta = code(e.beta);
-    if (x_.c.empty() || e.beta == 0) {
+    const std::uint64_t alpha = code(e.alpha), beta = code(weight);
+    if (!added) {
       result = rounded_product(fp32, alpha, sum);
     } else {
-      const std::uint64_t c = formats::convert(x_.c.format, x_.c(g, i, j), fp32);
+      const std::uint64_t c = *added;
       const std::uint64_t product = rounded_product(fp32, alpha, sum);
       const std::uint64_t addend = rounded_product(fp32, beta, c);
       switch (e.addition) {

@@ -83,6 +83,18 @@ std::set<std::string_view> check_recordings(std::size_t stride) {
   return seen;
 }
 
+TEST_CASE("a recorded kernel of known plan is what its plan gives, and is found") {
+  const GemmCapture capture =
+      emulator::read_gemm_capture("tests/golden/gemm/own_f16_64x48x256_blocks5.safetensors");
+  const GemmPlan plan = emulator::parse_plan(capture.metadata.at("plan"), "metadata");
+  CHECK(mismatches(capture, execute(plan, capture.problem)).empty());
+  emulator::SearchOptions options;
+  options.most_plans = 1;
+  const SearchResult result = search_plans(capture, options);
+  REQUIRE(result.explained());
+  CHECK(result.plans.front().plan == plan);
+}
+
 TEST_CASE("every third recorded library result is explained as the table says") {
   CHECK(check_recordings(3).size() > 8);
 }
@@ -125,6 +137,9 @@ void check_random_plans(std::uint64_t seed, int rounds) {
                                          "split=4x32:balanced:descending",
                                          "lanes=4x16:round_robin",
                                          "split=8x8:ceil:halves",
+                                         "split=3x32:ceil:in_place",
+                                         "stream_k=3x16x16x32",
+                                         "stream_k=5x32x16x16:balanced:along_m",
                                          "lanes=2x32:ceil:adjacent",
                                          "residue_first=32"};
   const std::vector<std::string> ends = {"", "alpha=1.7 beta=0.3",
@@ -146,6 +161,8 @@ void check_random_plans(std::uint64_t seed, int rounds) {
     if (plan.epilogue.beta != 0) x.c = random_matrix(plan.epilogue.output, 1, 24, 24, random, 2, 5);
     GemmCapture capture = recording_of(plan, x);
     capture.tf32 = unit.find("tf32") != std::string::npos;
+    if (!plan.stream_k.none())
+      capture.metadata["grids"] = std::to_string(plan.stream_k.blocks) + "x1x1 of 128";
     INFO(to_text(plan) << " K = " << k);
     check_explained(capture, search(capture));
   }

@@ -23,6 +23,7 @@ using tests::Random;
 const std::string f16 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16";
 const std::string bf16 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16";
 const std::string tf32 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32";
+const std::string int8 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8";
 const std::string e4m3 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3";
 
 struct Tried {
@@ -41,6 +42,11 @@ const std::vector<Tried> plans = {
     {bf16 + " input=rz d=bf16", formats::fp32},
     {tf32 + " input=rz residue_first=16 d=fp32", formats::fp32},
     {tf32 + " input=rne:2x3 d=fp32", formats::fp32},
+    {f16 + " input=rne:2x2:scaled11 promote=16 d=fp32", formats::fp32},
+    {f16 + " stream_k=3x2x2x32:balanced:bf16 d=fp32", formats::fp16},
+    {f16 + " split=3x32:ceil:in_place d=fp16", formats::fp16},
+    {int8 + " input=rz:4x4:slices compute=fp64 d=fp64", formats::fp64},
+    {int8 + " input=rz:3x4:grouped_slices compute=fp64 d=fp32", formats::fp32},
     {e4m3 + " d=fp32", formats::e4m3},
     {e4m3 + " promote=128 d=bf16", formats::e4m3},
     {"sm_90/mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 d=fp32", formats::e4m3},
@@ -121,15 +127,10 @@ TEST_CASE("the probabilistic bound holds where errors have mean zero, and is sma
       CHECK(found.probabilistic->largest_part > found.deterministic->largest_part);
     }
   }
-  CHECK_FALSE(error_bound(emulator::parse_plan(f16 + " d=fp32", "test"),
-                          GemmProblem{tests::random_matrix(formats::fp16, 1, 2, 8, random),
-                                      tests::random_matrix(formats::fp16, 1, 8, 2, random),
-                                      {},
-                                      {},
-                                      {},
-                                      {}},
-                          "test")
-                  .mean_zero);
+  GemmProblem small;
+  small.a = tests::random_matrix(formats::fp16, 1, 2, 8, random);
+  small.b = tests::random_matrix(formats::fp16, 1, 8, 2, random);
+  CHECK_FALSE(error_bound(emulator::parse_plan(f16 + " d=fp32", "test"), small, "test").mean_zero);
 }
 
 TEST_CASE("leading terms are those of the block fused multiply-add analysis") {

@@ -78,6 +78,29 @@ TEST_CASE("experiments that take no time say what they should") {
   }
 }
 
+TEST_CASE("experiments on units say what they should of small matrices") {
+  using Set = std::vector<std::pair<std::string_view, std::string_view>>;
+  const std::vector<std::pair<std::string_view, Set>> runs = {
+      {"E33", {{"K", "50,64"}, {"MN", "8"}, {"tile", "32"}}},
+      {"E34", {{"K", "64"}, {"MN", "4"}}},
+      {"E35", {{"K", "128"}, {"MN", "4"}, {"orders", "3"}, {"parts", "1,2"}}},
+      {"E36", {{"K", "64"}, {"MN", "8"}, {"arch", "sm_80,sm_90"}}},
+      {"E37", {{"keys", "64"}, {"queries", "4"}, {"depth", "16"}, {"block", "32"}}},
+      {"E38", {{"trials", "20"}, {"iterations", "10"}}}};
+  for (const auto& [name, set] : runs) {
+    const Experiment& x = experiments::require_experiment(name, "test");
+    Run::Options options;
+    options.settings = experiments::usual_settings(x.parameters, true);
+    options.threads = 1;
+    for (const auto& [key, values] : set) {
+      for (const Parameter& p : x.parameters)
+        if (p.name == key) options.settings.set(key, experiments::parse_values(p, values, key));
+    }
+    Run run(options);
+    check_outcome(x, x.run(run), Verdict::reproduced);
+  }
+}
+
 TEST_CASE("the quick suite reproduces what it can", "[sweep]") {
   for (const Experiment& x : experiments::suite()) {
     const bool undecidable = x.relations_only || x.name == "E16";
@@ -86,7 +109,8 @@ TEST_CASE("the quick suite reproduces what it can", "[sweep]") {
 }
 
 TEST_CASE("statistical tolerances hold for other seeds", "[sweep]") {
-  for (const char* const name : {"E05", "E08", "E09", "E26", "E28"}) {
+  for (const char* const name :
+       {"E05", "E08", "E09", "E26", "E28", "E33", "E34", "E35", "E36", "E37", "E38"}) {
     const Experiment& x = experiments::require_experiment(name, "test");
     for (std::uint64_t seed = 2; seed < 6; ++seed)
       check_outcome(x, quick_run(x, seed), Verdict::reproduced);

@@ -115,6 +115,39 @@ TEST_CASE(
   CHECK(other["normal K=64 repeat 0"]["inputs"] != points["normal K=64 repeat 0"]["inputs"]);
 }
 
+TEST_CASE("a run that is killed goes on to the same bytes", "[sweep]") {
+  const TemporaryFolder folder;
+  const std::string words = "experiment run E08 --set K=64:512:x2 --set MN=96 --set repeats=3";
+  const CommandResult killed = run_shell(
+      folder,
+      "guardbit " + words +
+          " -o $folder/whole >$folder/log || exit 3\n"
+          "for round in 1 2 3 4; do\n"
+          "  timeout -s KILL 0.${round}5 $command " +
+          words +
+          " -o $folder/cut >$folder/log\n"
+          "  [ ! -e $folder/cut/E08.json ] || grep -q '\"result\"' $folder/cut/E08.json || exit 4\n"
+          "done\n"
+          "guardbit " +
+          words +
+          " -o $folder/cut >$folder/log || exit 5\n"
+          "cmp $folder/whole/E08.json $folder/cut/E08.json");
+  INFO(killed.out << killed.error);
+  CHECK(killed.status == 0);
+}
+
+TEST_CASE("a full disk leaves no part of a record") {
+  const TemporaryFolder folder;
+  // A limit on the size of files fails a write as a full disk does.
+  const CommandResult full = run_shell(folder,
+                                       "trap '' XFSZ; ulimit -f 2\n"
+                                       "guardbit experiment run E20 E31 -o $folder/full");
+  CHECK(full.status == 2);
+  holds(full.error, "cannot be written");
+  CHECK(is_one_error_line(full.error));
+  CHECK(run_shell(folder, "ls -A $folder/full").out.empty());
+}
+
 TEST_CASE("a record runs again to the same bits, on any number of threads") {
   const TemporaryFolder folder;
   const std::string out = folder.path("out");

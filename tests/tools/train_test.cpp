@@ -128,7 +128,7 @@ TEST_CASE("Configurations that cannot be are refused in one line that names the 
                 {"e4m3", "list --arch sm_80"}));
   CHECK(refuses(folder, "[optimizer]\nfirst = \"bf17\"\n", {"line 2", "bf16"}));
   CHECK(refuses(folder, "[scaler]\npreset = \"megatron\"\n", {"line 2", "pytorch"}));
-  CHECK(refuses(folder, "[data]\ntraining = 10\n", {"batch of 64"}));
+  CHECK(refuses(folder, "[data]\ntraining = 10\ntest = 5\n", {"batch of 64"}));
   CHECK(
       refuses(folder, "[data]\nkind = \"idx\"\npath = \"/nowhere\"\n", {"/nowhere/train-images"}));
   CHECK(run_command({"train"}).status == 2);

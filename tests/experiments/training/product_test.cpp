@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "emulator/gemm.hpp"
 #include "experiments/random_numbers.hpp"
@@ -115,6 +116,40 @@ TEST_CASE("Products with scales are near the products of what was quantised") {
       REQUIRE(std::abs(static_cast<double>(turned[i * 70 + i]) - sum) <= 2 * of.tolerance * sum);
     }
   }
+}
+
+TEST_CASE("NVFP4's recipe mixes both operands of a weight's gradient, and draws for gradients") {
+  Context context(require_recipe("nvfp4", "", "test"), 2, "test");
+  constexpr std::int64_t k = 72;                   // four groups of 16, and 8 that stay as they are
+  const Tensor from_a = random_tensor(k, 3, "a");  // beside itself, whose norms tell wrong mixing
+  const auto coded = [&](Role role, const Tensor& x, std::uint64_t step) {
+    context.begin_step(step);
+    return context.encode("x", role, x, k, x.columns());
+  };
+  const CodedMatrix a = coded(Role::activation, from_a, 1), b = coded(Role::activation, from_a, 1);
+  const Tensor d = context.multiply(Pass::weight_gradient, a.for_weight_gradient(),
+                                    b.for_weight_gradient(), {3, 3}, formats::fp32, Role::gradient);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < 3; ++j) {
+      double sum = 0, a_square = 0, b_square = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const double x = from_a[l * 3 + i], y = from_a[l * 3 + j];
+        sum += x * y;
+        a_square += x * x;
+        b_square += y * y;
+      }
+      // Elements err by a sixth of their size at most, which the transform leaves in the norm.
+      REQUIRE(std::abs(static_cast<double>(d[i * 3 + j]) - sum) <=
+              0.4 * std::sqrt(a_square * b_square));
+    }
+  }
+  const auto bytes = [](const CodedMatrix& x) {
+    const Operand o = x.by_rows();
+    return std::vector<std::byte>(o.codes.codes.data, o.codes.codes.data + o.lines * o.k);
+  };
+  CHECK(bytes(a) == bytes(coded(Role::activation, from_a, 2)));
+  CHECK(bytes(coded(Role::gradient, from_a, 1)) == bytes(coded(Role::gradient, from_a, 1)));
+  CHECK(bytes(coded(Role::gradient, from_a, 1)) != bytes(coded(Role::gradient, from_a, 2)));
 }
 
 TEST_CASE("Windows and turned filters are gathered as the layout says") {
