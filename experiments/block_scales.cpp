@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "experiments/element_grid.hpp"
 #include "formats/catalogue.hpp"
@@ -140,6 +142,12 @@ GroupScale DelayedScale::group() const {
 }
 
 void DelayedScale::observe(float amax) { history_[0] = std::fmax(history_[0], amax); }
+
+void DelayedScale::restore(std::vector<float> history, float scale) {
+  assert(history.size() == history_.size());
+  history_ = std::move(history);
+  scale_ = scale;
+}
 
 void DelayedScale::update(float reduced) {
   const float last = reduced != 0 ? reduced : history_[0];

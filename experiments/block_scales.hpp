@@ -98,6 +98,8 @@ class DelayedScale {
   /// The end of a step. `reduced` is the largest amax of all ranks, where ranks share it.
   void update(float reduced = 0);
   const std::vector<float>& history() const { return history_; }
+  /// Puts back what history() and scale() gave; the history's length stays.
+  void restore(std::vector<float> history, float scale);
 
  private:
   DelayedRules rules_;

@@ -5,6 +5,6 @@ set -euo pipefail
 variant=$1
 shift
 if nm --demangle --defined-only "$@" | grep -E ' [TWVu] ' |
-  grep -vE "Eigen_$variant|guardbit::tools::eigen_$variant::|DW\.ref\.__gxx_personality_v0$"; then
+  grep -vE "Eigen_$variant|guardbit::experiments::eigen_$variant::|DW\.ref\.__gxx_personality_v0$"; then
   exit 1
 fi

@@ -3,15 +3,20 @@
 #include <array>
 #include <cstring>
 
-#include "tools/benchmarks/eigen_product.hpp"
+#include "experiments/training/eigen_product.hpp"
 
 namespace guardbit::tools {
 
 namespace {
 
+namespace eigen_baseline = experiments::eigen_baseline;
+
 constexpr ProductYardstick baseline = {"baseline", eigen_baseline::sgemm, eigen_baseline::dgemm};
 
 #if defined(__x86_64__)
+namespace eigen_avx512 = experiments::eigen_avx512;
+namespace eigen_avx2 = experiments::eigen_avx2;
+
 constexpr ProductYardstick avx512 = {"avx512", eigen_avx512::sgemm, eigen_avx512::dgemm};
 constexpr ProductYardstick avx2 = {"avx2", eigen_avx2::sgemm, eigen_avx2::dgemm};
 

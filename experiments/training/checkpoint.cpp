@@ -1,0 +1,137 @@
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/training/trainer.hpp"
+#include "formats/error.hpp"
+#include "formats/files/printable.hpp"
+
+// A checkpoint's tensors: the parameters by their names, `first.NAME` and `second.NAME` of the
+// optimizer, `history.NAME` of delayed scales. All in FP32, which holds every format here.
+namespace guardbit::experiments::training {
+
+namespace {
+
+formats::Tensor tensor_of(std::string name, const Dimensions& shape, const Values& values) {
+  const auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
+  std::memcpy(bytes->data(), values.data(), bytes->size());
+  formats::Tensor t;
+  t.name = std::move(name);
+  t.format = formats::fp32;
+  t.shape = shape;
+  t.bytes = *bytes;
+  t.owner = bytes;
+  return t;
+}
+
+Values values_of(const formats::Tensor& tensor) {
+  Values values(tensor.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+std::string text_of(double x) {
+  return std::to_string(std::bit_cast<std::uint64_t>(x));  // all bits, in decimal
+}
+
+std::uint64_t number_of(const formats::TensorFile& file, const std::string& key,
+                        const std::string& where) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end() || found->second.empty() || found->second.size() > 20 ||
+      found->second.find_first_not_of("0123456789") != std::string::npos)
+    throw formats::Error(where, "is no checkpoint: its '" + key + "' is missing or no number");
+  return std::stoull(found->second);
+}
+
+const formats::Tensor& require_tensor(const formats::TensorFile& file, const std::string& name,
+                                      const Dimensions& shape, const std::string& where) {
+  const formats::Tensor* const tensor = file.find(name);
+  if (tensor == nullptr || tensor->format != formats::fp32 || tensor->shape != shape)
+    throw formats::Error(where, "is of another model: its tensor '" + formats::printable(name) +
+                                    "' is missing or of another shape");
+  return *tensor;
+}
+
+}  // namespace
+
+formats::TensorFile Trainer::checkpoint() {
+  formats::TensorFile file;
+  file.metadata["step"] = std::to_string(step_);
+  file.metadata["optimizer_steps"] = std::to_string(optimizer_.steps());
+  file.metadata["weights_hash"] = std::to_string(weights_hash());
+  if (scaler_) {
+    file.metadata["scale"] = text_of(scaler_->scale());
+    file.metadata["scaler_run"] = std::to_string(scaler_->run());
+  }
+  for (const Parameter* p : model_.parameters())
+    file.tensors.push_back(tensor_of(p->name, p->value.shape, p->value.values));
+  for (const auto& [name, state] : optimizer_.first())
+    file.tensors.push_back(tensor_of("first." + name, state.shape, state.values));
+  for (const auto& [name, state] : optimizer_.second())
+    file.tensors.push_back(tensor_of("second." + name, state.shape, state.values));
+  for (const auto& [name, scale] : context_.delayed_scales()) {
+    Values numbers = scale.history();
+    numbers.push_back(scale.scale());
+    file.tensors.push_back(
+        tensor_of("history." + name, {static_cast<std::int64_t>(numbers.size())}, numbers));
+  }
+  return file;
+}
+
+void Trainer::restore(const formats::TensorFile& file, const std::string& where) {
+  for (Parameter* p : model_.parameters()) {
+    p->value.values = values_of(require_tensor(file, p->name, p->value.shape, where));
+    const auto restore = [&](const std::string& prefix, const Format& format,
+                             std::map<std::string, Tensor>& states) {
+      if (file.find(prefix + p->name) == nullptr) return;
+      Tensor state{p->value.shape, format, {}};
+      state.values = values_of(require_tensor(file, prefix + p->name, state.shape, where));
+      states.insert_or_assign(p->name, std::move(state));
+    };
+    restore("first.", rules_.optimizer.first, optimizer_.first());
+    restore("second.", rules_.optimizer.second, optimizer_.second());
+  }
+  for (const formats::Tensor& tensor : file.tensors) {
+    constexpr std::string_view prefix = "history.";
+    if (!tensor.name.starts_with(prefix) || tensor.format != formats::fp32) continue;
+    Values numbers = values_of(tensor);
+    if (numbers.size() != rules_.recipe.delayed.history + 1)
+      throw formats::Error(where, "holds histories of another length");
+    const float scale = numbers.back();
+    numbers.pop_back();
+    context_.restore_delayed(tensor.name.substr(prefix.size()), std::move(numbers), scale);
+  }
+  step_ = static_cast<std::int64_t>(number_of(file, "step", where));
+  optimizer_.set_steps(static_cast<std::int64_t>(number_of(file, "optimizer_steps", where)));
+  if (scaler_) {
+    scaler_->set_scale(std::bit_cast<double>(number_of(file, "scale", where)));
+    scaler_->set_run(static_cast<std::int64_t>(number_of(file, "scaler_run", where)));
+  }
+  if (number_of(file, "weights_hash", where) != weights_hash())
+    throw formats::Error(where, "is damaged: its weights are not those of its hash");
+}
+
+std::optional<double> distance_of_weights(const formats::TensorFile& a,
+                                          const formats::TensorFile& b) {
+  double difference = 0, size = 0;
+  for (const formats::Tensor& tensor : b.tensors) {
+    if (!tensor.name.ends_with(".weight") && !tensor.name.ends_with(".bias") &&
+        !tensor.name.starts_with("embedding."))
+      continue;
+    if (tensor.name.starts_with("first.") || tensor.name.starts_with("second.")) continue;
+    const formats::Tensor* const other = a.find(tensor.name);
+    if (other == nullptr || other->shape != tensor.shape) return std::nullopt;
+    const Values x = values_of(*other), y = values_of(tensor);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double d = static_cast<double>(x[i]) - static_cast<double>(y[i]);
+      difference += d * d;
+      size += static_cast<double>(y[i]) * static_cast<double>(y[i]);
+    }
+  }
+  return std::sqrt(difference / size);
+}
+
+}  // namespace guardbit::experiments::training

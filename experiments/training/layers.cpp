@@ -1,0 +1,51 @@
+#include "experiments/training/layers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace guardbit::experiments::training {
+
+Residual::Residual(std::vector<Layer> body) : body_(std::move(body)) {}
+
+Tensor Residual::forward(Context& context, const Tensor& x) {
+  Tensor y = x;
+  for (Layer& layer : body_) y = training::forward(layer, context, y);
+  x_format_ = x.format;
+  y_format_ = y.format;
+  Tensor sum = zeros(x.shape, context.format_for(Operation::add, x.format, y.format));
+  sum.matrix() = x.matrix() + y.matrix();
+  context.store(sum, Role::activation);
+  return sum;
+}
+
+Tensor Residual::backward(Context& context, const Tensor& gradient) {
+  Tensor g = context.cast(gradient, y_format_, Role::gradient);
+  for (auto layer = body_.rbegin(); layer != body_.rend(); ++layer)
+    g = training::backward(*layer, context, g);
+  Tensor dx = context.cast(gradient, x_format_, Role::gradient);
+  dx.matrix() += g.matrix();
+  context.store(dx, Role::gradient);
+  return dx;
+}
+
+void Residual::visit(const ParameterVisitor& f) {
+  for (Layer& layer : body_) visit_parameters(layer, f);
+}
+
+Tensor forward(Layer& layer, Context& context, const Tensor& x) {
+  return std::visit([&](auto& kind) { return kind.forward(context, x); }, layer.kind);
+}
+
+Tensor backward(Layer& layer, Context& context, const Tensor& gradient) {
+  return std::visit([&](auto& kind) { return kind.backward(context, gradient); }, layer.kind);
+}
+
+void visit_parameters(Layer& layer, const ParameterVisitor& f) {
+  std::visit(
+      [&](auto& kind) {
+        if constexpr (requires { kind.visit(f); }) kind.visit(f);
+      },
+      layer.kind);
+}
+
+}  // namespace guardbit::experiments::training

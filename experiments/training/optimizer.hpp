@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/training/context.hpp"
+#include "experiments/training/tensor.hpp"
+#include "formats/rounding.hpp"
+
+namespace guardbit::experiments::training {
+
+/// How weights move, and in which formats what they move by is kept.
+struct OptimizerRules {
+  enum class Kind : std::uint8_t { sgd, adam, adamw };
+  Kind kind = Kind::sgd;
+  float learning_rate = 0.01F, momentum = 0.0F, weight_decay = 0.0F;
+  float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
+  Format first = formats::fp32;   ///< momentum, Adam's first moment
+  Format second = formats::fp32;  ///< Adam's second moment
+  formats::Rounding state_rounding = formats::Rounding::nearest_even;   ///< or stochastic
+  formats::Rounding weight_rounding = formats::Rounding::nearest_even;  ///< or stochastic
+};
+
+/// The optimizer's state between steps: a momentum, or two moments, for each parameter.
+class Optimizer {
+ public:
+  Optimizer(const OptimizerRules& rules, std::uint64_t seed) : rules_(rules), seed_(seed) {}
+
+  const OptimizerRules& rules() const { return rules_; }
+  /// Moves the parameters by their gradients times `inverse_scale`. Arithmetic in FP32
+  /// (arithmetic.hpp); results are rounded once into their formats.
+  void step(const Context& context, const std::vector<Parameter*>& parameters, float inverse_scale);
+
+  std::int64_t steps() const { return steps_; }
+  /// `first` and `second` by the parameters' names, and the number of steps: for checkpoints.
+  std::map<std::string, Tensor>& first() { return first_; }
+  std::map<std::string, Tensor>& second() { return second_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  void move_by_sgd(const Context& context, Parameter& parameter, float inverse_scale);
+  void move_by_adam(const Context& context, Parameter& parameter, float inverse_scale);
+  Tensor& state_of(std::map<std::string, Tensor>& states, const Parameter& parameter,
+                   const Format& format) const;
+  void round(const Context& context, Tensor& tensor, formats::Rounding rounding,
+             const std::string& stream) const;
+
+  OptimizerRules rules_;
+  std::uint64_t seed_;
+  std::int64_t steps_ = 0;
+  std::map<std::string, Tensor> first_, second_;
+};
+
+}  // namespace guardbit::experiments::training

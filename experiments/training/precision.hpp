@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/gemm_plan.hpp"
+#include "experiments/block_scales.hpp"
+#include "experiments/loss_scaler.hpp"
+#include "formats/format.hpp"
+
+namespace guardbit::experiments::training {
+
+using formats::Format;
+
+/// The operations of layers, by the names that PyTorch has for them.
+enum class Operation : std::uint8_t {
+  linear,
+  conv2d,
+  matmul,
+  relu,
+  gelu,
+  max_pool2d,
+  layer_norm,
+  rms_norm,
+  softmax,
+  cross_entropy,
+  embedding,
+  add,
+};
+
+/// What autocast does to an operation's inputs.
+enum class Cast : std::uint8_t {
+  low_precision,  ///< to the format that autocast is asked for
+  fp32,
+  as_it_is,
+  widest,  ///< to the widest of the inputs' formats
+};
+
+/// PyTorch 2.11's policy on CUDA (aten/src/ATen/autocast_mode.cpp), for the operations here.
+struct CastRule {
+  Operation operation;
+  std::string_view name;
+  Cast cast;
+};
+std::span<const CastRule> autocast_policy();
+const CastRule& rule_of(Operation operation);
+
+/// The three products of a layer.
+enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
+inline constexpr std::size_t passes = 3;
+std::string_view name_of(Pass pass);
+
+/// How the operands of products get their scales.
+enum class OperandScaling : std::uint8_t {
+  none,
+  delayed,  ///< of the tensor, from the steps before (Transformer Engine)
+  current,  ///< of the tensor, from itself
+  mx,       ///< of blocks of 32 along K, E8M0
+  nvfp4,    ///< of blocks of 16 along K, E4M3, and of the tensor
+};
+
+/// What decides the bits of a training run beside the model, data and optimizer.
+struct PrecisionRecipe {
+  std::string name, title;
+  Format weights{};              ///< parameters, as the optimizer keeps them
+  bool autocast = false;         ///< the policy is in force, with this format:
+  Format low{};                  ///< of what runs in low precision
+  Format operand{}, gradient{};  ///< of products: activations and weights; gradients
+  OperandScaling scaling = OperandScaling::none;
+  DelayedRules delayed{};  ///< Scaling::delayed; `largest` follows from the format
+  std::array<emulator::GemmPlan, passes>
+      plans;           ///< of each product; what leaves it is rounded by the layer
+  bool eigen = false;  ///< products by Eigen instead: a yardstick, no model
+  std::optional<ScalerRules> scaler;
+};
+
+struct RecipeName {
+  std::string_view name, title;
+};
+/// The recipes, and on which units they run when nothing else is asked for.
+std::span<const RecipeName> recipe_names();
+
+/// A recipe on an architecture's matrix unit ("" for the recipe's usual one). formats::Error that
+/// begins with `where` for an unknown recipe or an architecture without such a unit.
+PrecisionRecipe require_recipe(std::string_view name, std::string_view arch,
+                               std::string_view where);
+
+}  // namespace guardbit::experiments::training

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/loss_scaler.hpp"
+#include "experiments/training/context.hpp"
+#include "experiments/training/data.hpp"
+#include "experiments/training/model.hpp"
+#include "experiments/training/optimizer.hpp"
+#include "formats/files/tensor_file.hpp"
+
+namespace guardbit::experiments::training {
+
+/// Everything that decides the bits of a run but its data.
+struct TrainingRules {
+  ModelShape model;
+  OptimizerRules optimizer;
+  PrecisionRecipe recipe;
+  std::int64_t batch = 64;
+  std::uint64_t seed = 1;
+};
+
+/// What a step did.
+struct StepRecord {
+  std::int64_t step = 0;  ///< counted from 1
+  float loss = 0;         ///< mean over the batch, before the loss scale
+  double scale = 1;       ///< the loss scale it was made with
+  bool skipped = false;   ///< an overflow was found, and the weights stayed
+  std::int64_t correct = 0, rows = 0;
+  std::array<StoreCounts, 3> stores{};  ///< by Role
+  friend bool operator==(const StepRecord& a, const StepRecord& b) {
+    return a.step == b.step && a.loss == b.loss && a.scale == b.scale && a.skipped == b.skipped;
+  }
+};
+
+struct Evaluation {
+  double loss = 0, accuracy = 0;
+};
+
+/// A training run. What it does depends on rules and data alone: not on threads, and not on where
+/// it was interrupted.
+class Trainer {
+ public:
+  /// `training` must stay where it is. formats::Error, beginning with `where`, for rules that
+  /// cannot be.
+  Trainer(const TrainingRules& rules, const Examples& training, int threads,
+          std::string_view where);
+
+  std::int64_t steps() const { return step_; }
+  std::int64_t steps_per_epoch() const { return batches_.per_epoch(); }
+  Context& context() { return context_; }
+  std::vector<Parameter*> parameters() { return model_.parameters(); }
+  std::optional<double> scale() const;
+
+  StepRecord step();
+  Evaluation evaluate(const Examples& test);
+  /// FNV-1a over the bits of all weights in FP32, in the parameters' order.
+  std::uint64_t weights_hash();
+
+  /// Weights, states of the optimizer, delayed scales, the loss scaler's state.
+  formats::TensorFile checkpoint();
+  /// Goes on from a checkpoint of the same rules. formats::Error, beginning with `where`, when it
+  /// is another one.
+  void restore(const formats::TensorFile& file, const std::string& where);
+
+ private:
+  bool found_overflow();
+
+  TrainingRules rules_;
+  Context context_;
+  Model model_;
+  Optimizer optimizer_;
+  std::optional<LossScaler> scaler_;
+  Batches batches_;
+  std::int64_t step_ = 0;
+};
+
+/// sqrt(sum (a - b)^2 / sum b^2) over all weights, in FP64; tensors by their names, of two
+/// checkpoints. Nothing where the names differ.
+std::optional<double> distance_of_weights(const formats::TensorFile& a,
+                                          const formats::TensorFile& b);
+
+}  // namespace guardbit::experiments::training

@@ -1,0 +1,244 @@
+#include "tools/train_run.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "formats/error.hpp"
+#include "formats/files/atomic_output.hpp"
+#include "formats/files/printable.hpp"
+#include "formats/files/safetensors.hpp"
+#include "tools/terminal.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+namespace training = experiments::training;
+using Clock = std::chrono::steady_clock;
+using formats::Error;
+using training::StepRecord;
+
+constexpr std::string_view log_head =
+    "step,loss,scale,skipped,correct,rows,gradients,underflow,overflow\n";
+
+std::string log_line(const StepRecord& r) {
+  const training::StoreCounts& g = r.stores.at(static_cast<std::size_t>(training::Role::gradient));
+  std::array<char, 240> text{};
+  std::snprintf(text.data(), text.size(), "%lld,%.9g,%.17g,%d,%lld,%lld,%lld,%lld,%lld\n",
+                static_cast<long long>(r.step), static_cast<double>(r.loss), r.scale,
+                r.skipped ? 1 : 0, static_cast<long long>(r.correct),
+                static_cast<long long>(r.rows), static_cast<long long>(g.numbers),
+                static_cast<long long>(g.underflow), static_cast<long long>(g.overflow));
+  return text.data();
+}
+
+/// The steps of a log up to and with `last`; Error when one is missing.
+std::vector<StepRecord> read_log(const std::string& path, std::int64_t last) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  std::vector<StepRecord> log;
+  while (std::ssize(log) < last && std::getline(file, line)) {
+    StepRecord r;
+    training::StoreCounts& g = r.stores.at(static_cast<std::size_t>(training::Role::gradient));
+    long long step = 0, correct = 0, rows = 0, numbers = 0, underflow = 0, overflow = 0;
+    int skipped = 0;
+    double loss = 0;
+    const int read =
+        std::sscanf(line.c_str(), "%lld,%lf,%lf,%d,%lld,%lld,%lld,%lld,%lld", &step, &loss,
+                    &r.scale, &skipped, &correct, &rows, &numbers, &underflow, &overflow);
+    if (read != 9 || step != std::ssize(log) + 1) break;
+    r.step = step;
+    r.loss = static_cast<float>(loss);
+    r.skipped = skipped != 0;
+    r.correct = correct;
+    r.rows = rows;
+    g = {numbers, underflow, overflow};
+    log.push_back(r);
+  }
+  if (std::ssize(log) != last)
+    throw Error(formats::printable(path), "does not hold the checkpoint's " + std::to_string(last) +
+                                              " steps; --fresh begins anew");
+  return log;
+}
+
+/// One recipe's folder.
+class Files {
+ public:
+  Files(std::string folder, std::string deciding)
+      : folder_(std::move(folder)), deciding_(std::move(deciding)) {
+    if (folder_.empty()) return;
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) throw Error(formats::printable(folder_), "cannot make this folder");
+  }
+
+  bool has_checkpoint() const { return !folder_.empty() && std::filesystem::exists(checkpoint()); }
+  std::vector<StepRecord> resume(training::Trainer& trainer) const {
+    const formats::TensorFile file = formats::read_safetensors(checkpoint());
+    const auto settings = file.metadata.find("settings");
+    if (settings == file.metadata.end() || settings->second != deciding_)
+      throw Error(formats::printable(checkpoint()),
+                  "was made with other settings; --fresh begins anew");
+    trainer.restore(file, formats::printable(checkpoint()));
+    return read_log(folder_ + "/log.csv", trainer.steps());
+  }
+
+  /// The log first: it may be ahead of the checkpoint, never behind.
+  void keep(training::Trainer& trainer, const std::vector<StepRecord>& log) const {
+    if (folder_.empty()) return;
+    formats::AtomicOutput out(folder_ + "/log.csv");
+    std::string text(log_head);
+    for (const StepRecord& record : log) text += log_line(record);
+    out.write(text);
+    out.commit();
+    formats::TensorFile file = trainer.checkpoint();
+    file.metadata["settings"] = deciding_;
+    formats::write_safetensors(checkpoint(), file.metadata, file.tensors);
+  }
+
+  bool exist() const { return !folder_.empty(); }
+  void write_trace(const StepRecord& record, const std::vector<formats::Tensor>& tensors) const {
+    std::error_code error;
+    std::filesystem::create_directories(folder_ + "/trace", error);
+    std::array<char, 40> name{};
+    std::snprintf(name.data(), name.size(), "/trace/step%08lld.safetensors",
+                  static_cast<long long>(record.step));
+    std::array<char, 40> scale{};
+    std::snprintf(scale.data(), scale.size(), "%.17g", record.scale);
+    formats::write_safetensors(
+        folder_ + name.data(),
+        {{"step", std::to_string(record.step)}, {"loss_scale", scale.data()}}, tensors);
+  }
+
+ private:
+  std::string checkpoint() const { return folder_ + "/checkpoint.safetensors"; }
+
+  std::string folder_, deciding_;
+};
+
+/// What the layers tell of a step, but activations.
+class TraceCollector {
+ public:
+  void begin(training::Context& context) {
+    context.trace = [this](const std::string& name, std::string_view role,
+                           const training::Tensor& tensor) {
+      if (role == "act") return;
+      const std::string full = name + "." + std::string(role);
+      for (const formats::Tensor& other : tensors_)
+        if (other.name == full) return;  // attention's heads: the first sequence's
+      const auto bytes =
+          std::make_shared<std::vector<std::byte>>(tensor.values.size() * sizeof(float));
+      std::memcpy(bytes->data(), tensor.values.data(), bytes->size());
+      formats::Tensor copy;
+      copy.name = full;
+      copy.format = formats::fp32;
+      copy.shape = tensor.shape;
+      copy.bytes = *bytes;
+      copy.owner = bytes;
+      tensors_.push_back(std::move(copy));
+    };
+  }
+  std::vector<formats::Tensor> end(training::Context& context) {
+    context.trace = {};
+    return std::exchange(tensors_, {});
+  }
+
+ private:
+  std::vector<formats::Tensor> tensors_;
+};
+
+/// Says how far a run is, ten times a second at most.
+class Progress {
+ public:
+  Progress(std::string recipe, std::int64_t first, std::int64_t total)
+      : recipe_(std::move(recipe)), first_(first), total_(total) {}
+
+  void show(const StepRecord& record, std::int64_t skips, bool has_scale) {
+    const auto now = Clock::now();
+    if (std::chrono::duration<double>(now - shown_).count() < 0.1) return;
+    shown_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double rate = static_cast<double>((record.step - first_) * record.rows) / seconds;
+    std::array<char, 200> text{};
+    std::snprintf(text.data(), text.size(), "%s  step %lld/%lld  loss %.4f", recipe_.c_str(),
+                  static_cast<long long>(record.step), static_cast<long long>(total_),
+                  static_cast<double>(record.loss));
+    std::string label = text.data();
+    if (has_scale) {
+      std::snprintf(text.data(), text.size(), "  scale %g  skipped %lld", record.scale,
+                    static_cast<long long>(skips));
+      label += text.data();
+    }
+    std::snprintf(text.data(), text.size(), "  %.0f/s", rate);
+    line_.emplace(label + text.data(), static_cast<std::size_t>(total_));
+    line_->update(static_cast<std::size_t>(record.step));
+  }
+
+ private:
+  std::string recipe_;
+  std::int64_t first_, total_;
+  Clock::time_point start_ = Clock::now(), shown_ = start_;
+  std::optional<ProgressLine> line_;
+};
+
+std::string unit_text(const training::PrecisionRecipe& recipe) {
+  if (recipe.eigen) return "Eigen";
+  return recipe.plans.front().unit.arch;
+}
+
+}  // namespace
+
+TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
+                       const training::PrecisionRecipe& recipe, const TrainOptions& options,
+                       const Interruption& interruption) {
+  training::TrainingRules rules{config.model, config.optimizer, recipe, config.batch, config.seed};
+  training::Trainer trainer(rules, data.training, options.threads,
+                            formats::printable(options.config));
+  TrainResult result;
+  result.recipe = recipe.name;
+  result.title = recipe.title;
+  result.unit = unit_text(recipe);
+  const Files files(options.folder.empty() ? "" : options.folder + "/" + recipe.name, config.text);
+  if (files.has_checkpoint() && !options.fresh) result.log = files.resume(trainer);
+  const std::int64_t total =
+      config.steps != 0 ? config.steps : config.epochs * trainer.steps_per_epoch();
+  const std::int64_t first = trainer.steps();
+  std::int64_t skips = 0;
+  for (const StepRecord& record : result.log) skips += record.skipped ? 1 : 0;
+  Progress progress(recipe.name, first, total);
+  TraceCollector collector;
+  const auto start = Clock::now();
+  const auto is_over = [&] {
+    const bool stops = options.stop_after != 0 && trainer.steps() - first >= options.stop_after;
+    return trainer.steps() >= total || stops || interruption.asked_for();
+  };
+  while (!is_over()) {
+    const bool traces =
+        files.exist() && config.trace_every != 0 && (trainer.steps() + 1) % config.trace_every == 0;
+    if (traces) collector.begin(trainer.context());
+    result.log.push_back(trainer.step());
+    const StepRecord& record = result.log.back();
+    if (traces) files.write_trace(record, collector.end(trainer.context()));
+    skips += record.skipped ? 1 : 0;
+    result.images += config.batch;
+    progress.show(record, skips, trainer.scale().has_value());
+    if (trainer.steps() % config.checkpoint_every == 0) files.keep(trainer, result.log);
+  }
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (trainer.steps() != first) files.keep(trainer, result.log);
+  result.complete = trainer.steps() >= total;
+  result.weights_hash = trainer.weights_hash();
+  result.weights = trainer.checkpoint();
+  if (result.complete) result.test = trainer.evaluate(data.test);
+  return result;
+}
+
+}  // namespace guardbit::tools
