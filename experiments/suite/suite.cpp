@@ -14,6 +14,7 @@ const std::vector<Experiment>& suite() {
       weight_gradients(),
       lost_weight_updates(),
       stale_weights(),
+      stochastic_weights(),
       scaler_dynamics(),
       fp8_accumulation_width(),
       promotion_interval(),
@@ -39,6 +40,7 @@ const std::vector<Experiment>& suite() {
       fused_stores(),
       reductions(),
       roofline(),
+      cnn_precisions(),
   };
   return experiments;
 }

@@ -21,6 +21,7 @@ Experiment sufficient_loss_scale();
 Experiment weight_gradients();
 Experiment lost_weight_updates();
 Experiment stale_weights();
+Experiment stochastic_weights();
 Experiment scaler_dynamics();
 Experiment fp8_accumulation_width();
 Experiment promotion_interval();
@@ -46,5 +47,6 @@ Experiment structured_pruning();
 Experiment fused_stores();
 Experiment reductions();
 Experiment roofline();
+Experiment cnn_precisions();
 
 }  // namespace guardbit::experiments
