@@ -3,28 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/gemm_chain.hpp"
 #include "emulator/gemm_scalar.hpp"
+#include "emulator/gemm_slice.hpp"
 
 namespace guardbit::emulator {
 
 std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
                                const GemmProblem& problem, int threads) {
-  GemmPlan scaled = plan;  // in elements of the expanded K
-  const std::int64_t e = x.expansion;
-  for (std::int64_t* length :
-       {&scaled.residue_first, &scaled.promotion.interval, &scaled.lanes.tile, &scaled.split.tile})
-    *length *= e;
-  const std::int64_t k = x.b.rows;  // filled up where pieces or loads ask for it
-  Chain chain(scaled, x, problem, threads);
+  const std::int64_t k = x.k();
+  if (!plan.stream_k.none()) return {stream_k_sums(plan, x, problem, threads)};
+  const SliceSum slice_sum(plan, x, problem, threads);
   std::vector<Sums> parts;
-  for (const KRanges& slice : divide(scaled.split, {{0, k}})) {
-    std::vector<Sums> lanes;
-    for (const KRanges& lane : divide(scaled.lanes, slice)) {
-      lanes.push_back(chain.run(lane, parts.empty() && lanes.empty()));
-    }
-    parts.push_back(add_up(plan.lanes, plan.epilogue.compute, std::move(lanes)));
-  }
+  for (const KRanges& slice : divide(plan.split, {{0, k}}))
+    parts.push_back(slice_sum(slice, parts.empty()));
   return parts;
 }
 

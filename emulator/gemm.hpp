@@ -15,6 +15,11 @@ namespace guardbit::emulator {
 /// `where`, for another one.
 Format scalar_format(const GemmUnit& unit, std::string_view where);
 
+inline constexpr int no_exponent = 1 << 20;
+
+/// Products of pieces that have a chain of their own, aside from the leading one's.
+struct PieceProducts;
+
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
   std::optional<MatrixInstruction> row;    ///< nothing for a CUDA core's multiply-add
@@ -23,6 +28,18 @@ struct GemmOperands {
   std::int64_t expansion = 1;              ///< products of pieces for each element of K
   CodeMatrix a, b, e, c;                   ///< c: where the chain begins with it
   std::vector<double> a_values, b_values;  ///< of a multiply-add instead
+  std::vector<PieceProducts> apart;        ///< in the order in which they are added
+  /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
+  /// infinity or a NaN.
+  std::vector<int> a_exponents, b_exponents;
+
+  /// Elements of K; filled up where pieces or loads ask for it.
+  std::int64_t k() const { return b.rows / expansion; }
+};
+
+struct PieceProducts {
+  GemmOperands operands;
+  int rank = 0;  ///< the total of the pieces' ranks
 };
 
 /// Converts A and B. formats::Error, beginning with `where`, for a unit that is not known or does
@@ -32,7 +49,8 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
 /// Values of the accumulators, batch after batch, row-major.
 using Sums = std::vector<double>;
 
-/// The sum of each part of `plan.split`, as it leaves the thread block.
+/// The sum of each part of `plan.split`, as it leaves the thread block; with stream-K one part, the
+/// sums of its blocks added.
 std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& operands,
                                const GemmProblem& problem, int threads);
 

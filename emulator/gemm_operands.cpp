@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -26,7 +27,8 @@ std::vector<double> values_of(const CodeMatrix& matrix, const Format& format, Ro
   return values;
 }
 
-/// The pieces of every element, the leading one first: each the rest rounded.
+/// The pieces of every element, the leading one first: each the rest rounded, scaled by 2^shift
+/// once more.
 std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format,
                                   const InputConversion& input) {
   std::vector<CodeMatrix> pieces(static_cast<std::size_t>(input.pieces),
@@ -41,9 +43,53 @@ std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format
       const formats::Unrounded difference = formats::subtract(
           formats::exactly(rest), formats::exactly(formats::decode(format, code)));
       rest = formats::decode(formats::fp64, formats::encode(formats::fp64, difference));
+      if (rest.kind == formats::Kind::finite) rest.exponent += input.shift;
     }
   }
   return pieces;
+}
+
+/// Integers of which  sum 2^(exponent - bits (s + 1)) * slice s  is nearly the line, whose numbers
+/// are below 2^exponent.
+struct Slices {
+  std::vector<CodeMatrix> matrices;
+  std::vector<int> exponents;
+};
+
+/// Slices of the rows of a matrix (of A), or of its columns.
+Slices slices_of(const CodeMatrix& matrix, const Format& format, int count, bool of_rows) {
+  Slices slices;
+  slices.matrices.assign(static_cast<std::size_t>(count),
+                         make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
+  const int slice_bits = formats::bits(format) - 1;
+  const std::int64_t lines = of_rows ? matrix.rows : matrix.columns;
+  const std::int64_t length = of_rows ? matrix.columns : matrix.rows;
+  for (std::int64_t line = 0; line < matrix.batch * lines; ++line) {
+    const auto at = [&](std::int64_t k) {
+      return of_rows ? matrix.index(line / lines, line % lines, k)
+                     : matrix.index(line / lines, k, line % lines);
+    };
+    double largest = 0;
+    for (std::int64_t k = 0; k < length; ++k) {
+      const double x = std::fabs(scalar::decoded(matrix.format, matrix[at(k)]));
+      largest = std::isfinite(x) ? std::max(largest, x) : INFINITY;
+      if (!std::isfinite(x)) break;
+    }
+    int exponent = 0;
+    std::frexp(std::isfinite(largest) ? largest : 0, &exponent);
+    slices.exponents.push_back(std::isfinite(largest) ? exponent : no_exponent);
+    for (std::int64_t k = 0; k < length && std::isfinite(largest); ++k) {
+      // Truncating keeps every rest exact and below one unit of the slice.
+      double rest = std::ldexp(scalar::decoded(matrix.format, matrix[at(k)]), -exponent);
+      for (CodeMatrix& slice : slices.matrices) {
+        rest = std::ldexp(rest, slice_bits);
+        const double integer = std::trunc(rest);
+        rest -= integer;
+        slice.set(at(k), scalar::encoded(format, integer));
+      }
+    }
+  }
+  return slices;
 }
 
 /// Ranks of the pieces of A and B that are multiplied, smaller products first.
@@ -122,6 +168,52 @@ CodeMatrix converted(const CodeMatrix& matrix, const Format& format, const Input
   return std::move(pieces_of(matrix, format, {input.rounding, 1, 1}).front());
 }
 
+/// A and B cut into pieces or slices, as chains take their products.
+void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands& x) {
+  const MatrixInstruction& row = *x.row;
+  std::vector<CodeMatrix> a, b;
+  if (input.has_slices()) {
+    Slices of_a = slices_of(problem.a, row.a, input.pieces, true);
+    Slices of_b = slices_of(problem.b, row.b, input.pieces, false);
+    a = std::move(of_a.matrices), b = std::move(of_b.matrices);
+    x.a_exponents = std::move(of_a.exponents), x.b_exponents = std::move(of_b.exponents);
+  } else {
+    a = pieces_of(problem.a, row.a, input), b = pieces_of(problem.b, row.b, input);
+  }
+  using Products = std::vector<std::pair<int, int>>;
+  std::vector<Products> chains;  // products that share one
+  for (const auto& product : piece_products(input)) {
+    const int rank = product.first + product.second;
+    const bool apart = chains.empty() || input.cut == InputConversion::Cut::slices ||
+                       (input.cut != InputConversion::Cut::rest &&
+                        chains.back().back().first + chains.back().back().second != rank);
+    if (apart) chains.emplace_back();
+    chains.back().push_back(product);
+  }
+  for (const Products& products : chains) {
+    std::vector<int> a_ranks, b_ranks;
+    for (const auto& [i, j] : products) a_ranks.push_back(i), b_ranks.push_back(j);
+    GemmOperands of_chain;
+    of_chain.row = x.row;
+    of_chain.sum = x.sum;
+    of_chain.unit_k = x.unit_k;
+    of_chain.expansion = std::ssize(products);
+    of_chain.a = expanded(a, a_ranks, x.unit_k, true);
+    of_chain.b = expanded(b, b_ranks, x.unit_k, false);
+    x.apart.push_back({std::move(of_chain), products.front().first + products.front().second});
+  }
+  // The leading chain is the plan's own; of slices, none leads.
+  GemmOperands& leading = x.apart.back().operands;
+  x.expansion = leading.expansion;
+  if (input.has_slices()) {
+    x.a = {row.a, problem.a.batch, problem.m(), leading.a.columns, {}};
+    x.b = {row.b, problem.b.batch, leading.b.rows, problem.n(), {}};
+    return;
+  }
+  x.a = std::move(leading.a), x.b = std::move(leading.b);
+  x.apart.pop_back();
+}
+
 /// A of a 2:4 product as stored values and positions: the nonzeros of each group, then zeros.
 void compress(const MatrixInstruction& row, GemmOperands& x, std::string_view where) {
   const Sparsity& s = row.sparsity;
@@ -175,6 +267,9 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
     return prepare(plain, loaded(problem, plan.loads), where);
   }
   GemmOperands x;
+  if (plan.unit.arch == "simt" && plan.input.has_slices())
+    throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
+                                        plan.unit.instruction);
   if (plan.unit.arch == "simt") {
     x.sum = scalar_format(plan.unit, where);
     x.a = CodeMatrix{problem.a.format, problem.a.batch, problem.m(), problem.k(), {}};
@@ -189,20 +284,20 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
   x.unit_k = x.row->shape.k;
   require_product(*x.row, problem.k(), where);
   for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
-    if (formats::is_integer(matrix->format) != formats::is_integer(format))
+    const bool integers = formats::is_integer(matrix->format);
+    if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
+      throw Error(std::string(where), "slices are floating numbers as integers of the unit, not " +
+                                          formats::name_of(matrix->format) + " as " +
+                                          formats::name_of(format));
+    if (!plan.input.has_slices() && integers != formats::is_integer(format))
       throw Error(std::string(where), std::string(std::string_view(x.row->name)) + " multiplies " +
                                           formats::name_of(format) + ", not " +
                                           formats::name_of(matrix->format));
   }
-  if (plan.input.pieces > 1) {
-    std::vector<int> a_ranks, b_ranks;
-    for (const auto& [a, b] : piece_products(plan.input)) {
-      a_ranks.push_back(a);
-      b_ranks.push_back(b);
-    }
-    x.expansion = std::ssize(a_ranks);
-    x.a = expanded(pieces_of(problem.a, x.row->a, plan.input), a_ranks, x.unit_k, true);
-    x.b = expanded(pieces_of(problem.b, x.row->b, plan.input), b_ranks, x.unit_k, false);
+  if (plan.input.pieces > 1 || plan.input.has_slices()) {
+    if (x.row->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
+      throw Error(std::string(where), "no cut of sparse products but into rests is known");
+    cut(plan.input, problem, x);
   } else {
     x.a = converted(problem.a, x.row->a, plan.input);
     x.b = converted(problem.b, x.row->b, plan.input);

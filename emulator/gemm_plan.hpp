@@ -23,12 +23,29 @@ struct GemmUnit {
 };
 
 /// How an operand becomes the unit's: rounded once, or cut into `pieces` numbers whose sum it is
-/// nearly (3xTF32, BF16x9). Of the pieces' products those are taken whose ranks, 0 for the leading
-/// piece, add up to less than `ranks`; smaller products first within each instruction.
+/// nearly. Of the pieces' products those are taken whose ranks, 0 for the leading piece, add up to
+/// less than `ranks`.
 struct InputConversion {
+  enum class Cut : std::uint8_t {
+    rest,  ///< each piece is what those before it left, rounded (3xTF32, BF16x9); one chain takes
+           ///< all products, smaller ones first within each instruction
+    scaled_rest,  ///< the same times 2^shift for each piece before it (Ootomo and Yokota, IJHPCA
+                  ///< 36, 2022): products of each total rank have a chain of their own; only the
+                  ///< leading chain is promoted. At its end, from the last rank on,
+                  ///< sum = fma(sum, 2^-shift, sum of the rank before) in FP32
+    slices,       ///< integers of the unit's bits below the leading bit of the row's (of B: the
+             ///< column's) greatest magnitude, truncated (Ozaki's scheme; Ootomo, Ozaki and Yokota,
+             ///< IJHPCA 38, 2024): each product has a chain of its own, which is exact; these are
+             ///< added in the epilogue's format, those of the last rank first
+    grouped_slices,  ///< the same, but products of one total rank share a chain
+  };
   Rounding rounding = Rounding::nearest_even;
   int pieces = 1;
   int ranks = 1;
+  Cut cut = Cut::rest;
+  int shift = 0;  ///< of scaled rests
+
+  bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;
 };
 
@@ -57,6 +74,27 @@ struct Partition {
 
   bool whole() const { return parts <= 1; }
   friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// Stream-K (Osama, Merrill, Cecka, Garland and Owens, PPoPP 2023): `blocks` thread blocks take
+/// equal, consecutive shares of the iterations (tiles of K) of one tile of D after the other, so
+/// that a tile's K is cut where a share ends. The sums of one tile are then added. 0 blocks: none.
+struct StreamK {
+  enum class Tiles : std::uint8_t {
+    all,
+    one_tile,  ///< only the first tiles % blocks; the others are whole
+    two_tile,  ///< the first blocks + tiles % blocks, where blocks do not divide the tiles
+  };
+  int blocks = 0;
+  std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
+  Tiles tiles = Tiles::all;
+  bool along_m = false;  ///< order of tiles: down the columns of D, not along its rows
+  Division division = Division::ceil;  ///< of the iterations over blocks: ceil or balanced
+  SumOrder order = SumOrder::ascending;
+  Format sums = formats::fp32;
+
+  bool none() const { return blocks == 0; }
+  friend bool operator==(const StreamK&, const StreamK&) = default;
 };
 
 /// A permutation of K inside each tile of `lanes * run` elements, which a lane's wide loads cause:
@@ -117,9 +155,9 @@ struct Epilogue {
 };
 
 /// Everything that decides the bits of a library's matrix product or convolution. K is cut by
-/// `split` (over thread blocks, sums in a workspace), each part of it by `lanes` (over warps,
-/// threads or registers); what is left is one chain of the unit, in ascending k, padded with zero
-/// products to whole instructions. Each batch entry is a product of its own.
+/// `split` or `stream_k` (over thread blocks, sums in a workspace), each part of it by `lanes`
+/// (over warps, threads or registers); what is left is one chain of the unit, in ascending k,
+/// padded with zero products to whole instructions. Each batch entry is a product of its own.
 struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
@@ -128,6 +166,7 @@ struct GemmPlan {
   std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
   Promotion promotion;
   Partition lanes, split;
+  StreamK stream_k;  ///< in place of a split
   Epilogue epilogue;
   friend bool operator==(const GemmPlan&, const GemmPlan&) = default;
 };

@@ -27,6 +27,10 @@ constexpr Words<SumOrder, 4> orders = {{{SumOrder::ascending, "ascending"},
                                         {SumOrder::descending, "descending"},
                                         {SumOrder::adjacent, "adjacent"},
                                         {SumOrder::halves, "halves"}}};
+using Tiles = StreamK::Tiles;
+constexpr Words<Tiles, 3> tile_choices = {
+    {{Tiles::all, "all"}, {Tiles::one_tile, "one_tile"}, {Tiles::two_tile, "two_tile"}}};
+constexpr Words<bool, 2> tile_orders = {{{false, "along_n"}, {true, "along_m"}}};
 using Adder = Promotion::Adder;
 constexpr Words<Adder, 5> adders = {{{Adder::add, "add"},
                                      {Adder::scaled_fma, "scaled_fma"},
@@ -83,6 +87,30 @@ std::string partition_text(const Partition& p) {
   return text;
 }
 
+std::string stream_k_text(const StreamK& x) {
+  std::string text = std::to_string(x.blocks) + "x" + std::to_string(x.tile_m) + "x" +
+                     std::to_string(x.tile_n) + "x" + std::to_string(x.tile_k);
+  if (x.tiles != Tiles::all) text += ":" + word_of(tile_choices, x.tiles);
+  if (x.along_m) text += ":" + word_of(tile_orders, x.along_m);
+  if (x.division != Division::ceil) text += ":" + word_of(divisions, x.division);
+  if (x.order != SumOrder::ascending) text += ":" + word_of(orders, x.order);
+  if (x.sums != formats::fp32) text += ":" + formats::name_of(x.sums);
+  return text;
+}
+
+std::string input_text(const InputConversion& x) {
+  std::string text = word_of(roundings, x.rounding);
+  if (x.pieces == 1 && !x.has_slices()) return text;
+  text += ":" + std::to_string(x.pieces) + "x" + std::to_string(x.ranks);
+  switch (x.cut) {
+    case InputConversion::Cut::rest: break;
+    case InputConversion::Cut::scaled_rest: text += ":scaled" + std::to_string(x.shift); break;
+    case InputConversion::Cut::slices: text += ":slices"; break;
+    case InputConversion::Cut::grouped_slices: text += ":grouped_slices"; break;
+  }
+  return text;
+}
+
 std::string convolution_text(const ConvolutionOrder& order) {
   std::string text = word_of(walks, order.walk);
   if (order.channel_block != 0) text += ":block" + std::to_string(order.channel_block);
@@ -115,6 +143,7 @@ class PlanReader {
     if (key == "promote") return read_promotion();
     if (key == "lanes") return read_partition(plan_.lanes);
     if (key == "split") return read_partition(plan_.split);
+    if (key == "stream_k") return read_stream_k();
     if (key == "add") return word(additions, value, plan_.epilogue.addition);
     if (key == "scales") return word(scale_orders, value, plan_.epilogue.scales);
     if (key == "compute") return format(value, plan_.epilogue.compute);
@@ -123,8 +152,8 @@ class PlanReader {
     if (key == "beta") return real(value, plan_.epilogue.beta);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
-        "input, conv, loads, residue_first, promote, lanes, split, add, scales, compute, d, "
-        "alpha, beta");
+        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, "
+        "d, alpha, beta");
   }
 
  private:
@@ -165,11 +194,32 @@ class PlanReader {
 
   void read_input() {
     const auto parts = split_at(value_, ':');
-    word(roundings, parts[0], plan_.input.rounding);
-    if (parts.size() > 2) refuse("ROUNDING or ROUNDING:PIECESxRANKS");
-    if (parts.size() == 2) product(parts[1], plan_.input.pieces, plan_.input.ranks);
-    if (plan_.input.pieces > 3 || plan_.input.ranks > 2 * plan_.input.pieces - 1)
-      refuse("up to 3 pieces, and ranks up to 2 * pieces - 1");
+    InputConversion& x = plan_.input;
+    word(roundings, parts[0], x.rounding);
+    if (parts.size() > 3) refuse("ROUNDING or ROUNDING:PIECESxRANKS[:CUT]");
+    if (parts.size() == 1) return;
+    product(parts[1], x.pieces, x.ranks);
+    if (parts.size() == 3) read_cut(parts[2]);
+    const int most = x.has_slices() ? 20 : 3;
+    if (x.pieces > most || x.ranks > 2 * x.pieces - 1)
+      refuse("up to " + std::to_string(most) + " pieces, and ranks up to 2 * pieces - 1");
+    if (x.has_slices() && x.rounding != Rounding::toward_zero) refuse("rz: slices are truncated");
+  }
+
+  void read_cut(std::string_view cut) {
+    InputConversion& x = plan_.input;
+    using Cut = InputConversion::Cut;
+    if (cut == "slices") {
+      x.cut = Cut::slices;
+    } else if (cut == "grouped_slices") {
+      x.cut = Cut::grouped_slices;
+    } else if (cut.starts_with("scaled") && x.pieces > 1) {
+      x.cut = Cut::scaled_rest;
+      whole(cut.substr(6), x.shift);
+      if (x.shift < 1 || x.shift > 60) refuse("a shift of 1 to 60");
+    } else {
+      refuse("scaledSHIFT of 2 or 3 pieces, slices, grouped_slices");
+    }
   }
 
   void read_convolution() {
@@ -216,6 +266,31 @@ class PlanReader {
     }
   }
 
+  void read_stream_k() {
+    const auto parts = split_at(value_, ':');
+    StreamK& x = plan_.stream_k;
+    const auto sizes = split_at(parts[0], 'x');
+    if (sizes.size() != 4) refuse("BLOCKSxTILE_MxTILE_NxTILE_K");
+    whole(sizes[0], x.blocks);
+    for (const auto& [text, size] :
+         {std::pair{sizes[1], &x.tile_m}, {sizes[2], &x.tile_n}, {sizes[3], &x.tile_k}})
+      whole(text, *size);
+    if (x.blocks < 1 || x.tile_m < 1 || x.tile_n < 1 || x.tile_k < 1)
+      refuse("numbers of at least 1");
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (read_word(tile_choices, parts[i], x.tiles) ||
+          read_word(tile_orders, parts[i], x.along_m) ||
+          read_word(divisions, parts[i], x.division) || read_word(orders, parts[i], x.order))
+        continue;
+      const auto sums = formats::find_format(parts[i]);
+      if (!sums)
+        refuse("BLOCKSxTILE_MxTILE_NxTILE_K, then " + choices(tile_choices) + ", " +
+               choices(tile_orders) + ", ceil, balanced, " + choices(orders) + " or a format");
+      x.sums = *sums;
+    }
+    if (x.division == Division::round_robin) refuse("ceil, balanced: shares are consecutive");
+  }
+
   GemmPlan& plan_;
   std::string_view where_, key_, value_;
 };
@@ -228,10 +303,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   const auto add = [&](bool is_default, const char* key, const std::string& value) {
     if (!is_default) fields.push_back({key, value});
   };
-  std::string input = word_of(roundings, plan.input.rounding);
-  if (plan.input.pieces > 1)
-    input += ":" + std::to_string(plan.input.pieces) + "x" + std::to_string(plan.input.ranks);
-  add(plan.input == standard.input, "input", input);
+  add(plan.input == standard.input, "input", input_text(plan.input));
   add(plan.convolution == standard.convolution, "conv", convolution_text(plan.convolution));
   const LoadOrder& l = plan.loads;
   add(l == standard.loads, "loads",
@@ -242,6 +314,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
       std::to_string(p.interval) + (p.adder == Adder::add ? "" : ":" + word_of(adders, p.adder)));
   add(plan.lanes == standard.lanes, "lanes", partition_text(plan.lanes));
   add(plan.split == standard.split, "split", partition_text(plan.split));
+  add(plan.stream_k.none(), "stream_k", stream_k_text(plan.stream_k));
   const Epilogue& e = plan.epilogue;
   add(e.addition == standard.epilogue.addition, "add", word_of(additions, e.addition));
   add(e.scales == standard.epilogue.scales, "scales", word_of(scale_orders, e.scales));
@@ -277,6 +350,8 @@ GemmPlan parse_plan(std::string_view text, std::string_view where) {
     has_unit = true;
   }
   if (!has_unit) throw Error(std::string(where), "the plan names no unit", "ARCH/INSTRUCTION");
+  if (!plan.stream_k.none() && !plan.split.whole())
+    throw Error(std::string(where), "the plan has both split and stream_k", "one of them");
   return plan;
 }
 

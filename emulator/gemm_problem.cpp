@@ -15,13 +15,6 @@ std::size_t width_of(const Format& format) {
   return static_cast<std::size_t>(formats::container_bits(format) / 8);
 }
 
-/// Copies the container of one element.
-void copy_element(const CodeMatrix& from, std::int64_t source, CodeMatrix& to, std::int64_t place) {
-  const std::size_t width = width_of(from.format);
-  std::memcpy(to.bytes.data() + static_cast<std::size_t>(place) * width,
-              from.bytes.data() + static_cast<std::size_t>(source) * width, width);
-}
-
 std::vector<std::int64_t> all_of(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
   std::iota(indices.begin(), indices.end(), 0);
@@ -89,6 +82,12 @@ std::vector<Tap> taps(const Convolution& x, const ConvolutionOrder& order) {
 
 }  // namespace
 
+void copy_element(const CodeMatrix& from, std::int64_t source, CodeMatrix& to, std::int64_t place) {
+  const std::size_t width = width_of(from.format);
+  std::memcpy(to.bytes.data() + static_cast<std::size_t>(place) * width,
+              from.bytes.data() + static_cast<std::size_t>(source) * width, width);
+}
+
 void CodeMatrix::set(std::int64_t at, std::uint64_t code) {
   codes_of(format, bytes.data()).set(at, code << formats::container_shift(format));
 }
@@ -126,6 +125,18 @@ double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::i
                          scales(scales.batch == 1 ? 0 : g, i / per_row, j / per_column));
 }
 
+Origin GemmProblem::whole() const {
+  if (origin) return {origin->batch, origin->m, origin->n, {}, {}, {}};
+  return {a.batch, m(), n(), {}, {}, {}};
+}
+
+Output GemmProblem::place(std::int64_t g, std::int64_t i, std::int64_t j) const {
+  if (!origin) return {g, i, j};
+  if (!origin->outputs.empty()) return origin->outputs[static_cast<std::size_t>(g)];
+  return {g, origin->rows[static_cast<std::size_t>(i)],
+          origin->columns[static_cast<std::size_t>(j)]};
+}
+
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   const std::vector<std::int64_t> rows =
       selection.rows.empty() ? all_of(problem.m()) : selection.rows;
@@ -139,6 +150,13 @@ GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   GemmProblem x;
   x.a = gather(problem.a, rows, ks);
   x.b = gather(problem.b, ks, columns);
+  x.origin = problem.whole();
+  if (problem.origin && !problem.origin->outputs.empty()) {
+    x.origin->outputs = problem.origin->outputs;
+  } else {
+    for (const std::int64_t i : rows) x.origin->rows.push_back(problem.place(0, i, 0).row);
+    for (const std::int64_t j : columns) x.origin->columns.push_back(problem.place(0, 0, j).column);
+  }
   x.c = part(problem.c, rows, columns);
   x.bias = part(problem.bias, {0}, columns);
   x.scale_k = problem.scale_k;
@@ -174,6 +192,9 @@ GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs) 
   x.sparse_a = problem.sparse_a;
   x.a = make_matrix(problem.a.format, count, 1, k);
   x.b = make_matrix(problem.b.format, count, k, 1);
+  x.origin = problem.whole();
+  for (const Output& o : outputs)
+    x.origin->outputs.push_back(problem.place(o.batch, o.row, o.column));
   if (!problem.c.empty()) x.c = select(problem.c, outputs);
   std::vector<Output> columns(outputs.begin(), outputs.end());
   for (Output& o : columns) o.row = 0;

@@ -37,8 +37,22 @@ struct CodeMatrix {
 /// Zeros of that shape.
 CodeMatrix make_matrix(const Format& format, std::int64_t batch, std::int64_t rows,
                        std::int64_t columns);
+/// Copies the container of one element; both matrices have one format.
+void copy_element(const CodeMatrix& from, std::int64_t source, CodeMatrix& to, std::int64_t place);
 /// A tensor of two or three dimensions.
 CodeMatrix matrix_of(const formats::Tensor& tensor);
+
+/// One output of a problem.
+struct Output {
+  std::int64_t batch = 0, row = 0, column = 0;
+};
+
+/// Where the outputs of a selection lie in the product that they were selected from.
+struct Origin {
+  std::int64_t batch = 1, m = 0, n = 0;     ///< of that product
+  std::vector<std::int64_t> rows, columns;  ///< selected ones
+  std::vector<Output> outputs;              ///< or scattered ones, one for each batch entry
+};
 
 /// D = epilogue(A * B) for every batch entry: what was asked of a library. `c`, `bias` [1, n],
 /// `scale_a` [m or 1, blocks of K or 1] and `scale_b` [blocks of K or 1, n or blocks of n or 1] may
@@ -48,10 +62,15 @@ struct GemmProblem {
   CodeMatrix a, b, c, bias, scale_a, scale_b;
   std::int64_t scale_k = 0;
   bool sparse_a = false;  ///< A holds at most two numbers that are not zero in each four of a row
+  std::optional<Origin> origin;  ///< of a selection
 
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }
   std::int64_t k() const { return a.columns; }
+  /// The product that this is a selection of, or all of; `rows` and others empty.
+  Origin whole() const;
+  /// Where an output lies in it.
+  Output place(std::int64_t g, std::int64_t i, std::int64_t j) const;
 };
 
 /// Cross-correlation: a [N, C, H, W], b [O, C / groups, R, S], d [N, O, P, Q].
@@ -74,11 +93,6 @@ struct Selection2d {
 /// The problem whose outputs are those of a selection.
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection);
 CodeMatrix select(const CodeMatrix& d, const Selection2d& selection);
-
-/// One output of a problem.
-struct Output {
-  std::int64_t batch = 0, row = 0, column = 0;
-};
 
 /// Scattered outputs as a batch of dot products.
 GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs);

@@ -7,6 +7,7 @@
 
 #include "emulator/catalogue.hpp"
 #include "emulator/plan_units.hpp"
+#include "emulator/stream_k.hpp"
 
 namespace guardbit::emulator {
 
@@ -33,6 +34,7 @@ class Deals {
     key += "l" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" +
            std::to_string(plan.loads.take);
     key += "r" + std::to_string(plan.residue_first);
+    if (!plan.stream_k.none()) key += to_text(plan);  // cuts depend on the tile
     return seen_.insert(std::move(key)).second;
   }
 
@@ -101,22 +103,15 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
-    for (const MatrixInstruction* row :
-         rows_for(page, x.a.format, x.b.format, false, &capture.d.format))
-      stage.push_back(
-          {{page, std::string(std::string_view(row->name))}, {}, {}, {}, 0, {}, {}, {}, {}});
-    if (x.a.format != formats::fp32) continue;
-    for (const MatrixInstruction* row :
-         rows_for(page, formats::tf32, formats::tf32, false, &capture.d.format))
-      stage.push_back({{page, std::string(std::string_view(row->name))},
-                       {Rounding::toward_zero, 1, 1},
-                       {},
-                       {},
-                       0,
-                       {},
-                       {},
-                       {},
-                       {}});
+    const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
+      for (const MatrixInstruction* row : rows_for(page, a, b, false, &capture.d.format)) {
+        GemmPlan& plan = stage.emplace_back();
+        plan.unit = {page, std::string(std::string_view(row->name))};
+        plan.input.rounding = rounding;
+      }
+    };
+    add_rows(x.a.format, x.b.format, Rounding::nearest_even);
+    if (x.a.format == formats::fp32) add_rows(formats::tf32, formats::tf32, Rounding::toward_zero);
   }
   result.stages.push_back(std::move(stage));
   result.walks = {{}};
@@ -233,6 +228,30 @@ class DealtPlans {
     });
   }
 
+  /// More slices, and the lanes of warps, or of the threads of a warp.
+  std::vector<GemmPlan> split_many_lanes() const {
+    std::vector<std::pair<Partition, Partition>> pairs;
+    for (const Partition& split : splits(k_)) {
+      const bool usual = split.tile >= 16 && split.tile <= 128 && split.tile != 96;
+      if (split.parts > 16 || !usual || split.division == Division::round_robin) continue;
+      for (const Partition& lanes : lane_partitions(k_ / split.parts)) {
+        const bool warps = lanes.parts <= 16 && lanes.tile >= 8;
+        const bool threads = lanes.parts == 32 && lanes.tile <= 4;
+        if ((warps || threads) && lanes.division != Division::balanced)
+          pairs.emplace_back(split, lanes);
+      }
+    }
+    return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+      plan.split = pair.first;
+      plan.lanes = pair.second;
+      return true;
+    });
+  }
+
+  /// Tiles of libraries' kernels, on as many blocks as the recording names or as machines have
+  /// multiprocessors; those that cut no tile in a new way left out.
+  std::vector<GemmPlan> stream_k() const;
+
   bool narrow() const { return narrow_; }
 
  private:
@@ -240,6 +259,69 @@ class DealtPlans {
   std::int64_t k_;
   bool narrow_;
 };
+
+/// The blocks of the first grid that a recording names, "5x1x1 of 128; ..."; 0: none.
+int blocks_of_grid(const GemmCapture& capture) {
+  const auto grids = capture.metadata.find("grids");
+  if (grids == capture.metadata.end()) return 0;
+  std::int64_t blocks = 1, number = 0;
+  for (const char c : grids->second) {
+    if (c >= '0' && c <= '9') {
+      number = number * 10 + (c - '0');
+    } else {
+      blocks *= number;
+      number = 0;
+      if (c != 'x') break;
+    }
+    if (number > 1 << 20 || blocks > 1 << 20) return 0;
+  }
+  return static_cast<int>(blocks);
+}
+
+std::vector<GemmPlan> DealtPlans::stream_k() const {
+  constexpr std::array sides = {128, 256, 64, 32, 16};
+  const GemmProblem& x = capture_.problem;
+  const std::int64_t m = capture_.d.rows, n = capture_.d.columns;
+  std::vector<GemmPlan> plans;
+  std::set<std::vector<std::int64_t>> seen;
+  StreamK s;
+  const auto add = [&] {
+    const TileOrder order(s, capture_.d.batch, m, n);
+    std::vector<std::int64_t> cuts = {s.tile_m, s.tile_n, s.along_m ? 1 : 0};
+    bool divided = false;
+    for (std::int64_t tile = 0; tile < order.count(); ++tile) {
+      const std::vector<KRange> of_tile = stream_k_cuts(s, order.count(), tile, k_);
+      divided = divided || of_tile.size() > 1;
+      for (const KRange& range : of_tile) cuts.push_back(range.end);
+    }
+    if (!divided || !seen.insert(std::move(cuts)).second) return;
+    plans.emplace_back().stream_k = s;
+  };
+  for (const int blocks : {blocks_of_grid(capture_), 132, 108, 114, 148, 144, 142, 84}) {
+    for (const int tile_m : sides) {
+      for (const int tile_n : sides) {
+        const std::int64_t all =
+            ((m + tile_m - 1) / tile_m) * ((n + tile_n - 1) / tile_n) * x.a.batch;
+        if (blocks < 2 || all > 4096) continue;
+        for (const int tile_k : {32, 64, 16, 128}) {
+          s = {blocks, tile_m, tile_n, tile_k, {}, {}, {}, {}, formats::fp32};
+          for (const Division division : {Division::balanced, Division::ceil}) {
+            for (const auto which :
+                 {StreamK::Tiles::two_tile, StreamK::Tiles::all, StreamK::Tiles::one_tile}) {
+              for (const bool along_m : {false, true}) {
+                s.division = division;
+                s.tiles = which;
+                s.along_m = along_m;
+                add();
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return plans;
+}
 
 std::vector<ConvolutionOrder> walks_for(const GemmCapture& capture) {
   if (!capture.convolution) return {{}};
@@ -331,7 +413,9 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units
     add(others, again, dealt.split());
     add(others, again, dealt.lanes());
   }
+  add(likely, deals, dealt.stream_k());
   add(likely, deals, dealt.split_lanes());
+  add(likely, deals, dealt.split_many_lanes());
 }
 
 }  // namespace

@@ -75,7 +75,9 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
 /// The problem with A and B as the plan's unit takes them, where it converts them once.
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
   GemmProblem x = problem;
-  if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1) return x;
+  if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1 ||
+      plan.input.has_slices())
+    return x;
   GemmPlan unit;
   unit.unit = plan.unit;
   unit.input = plan.input;
@@ -120,12 +122,13 @@ std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& comp
 
 std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   const std::scoped_lock lock(mutex_);
-  const std::string key = plan.unit.arch + plan.unit.instruction +
-                          std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
-                          std::to_string(plan.input.pieces) + "/" +
-                          std::to_string(plan.input.ranks) + "/" +
-                          std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) +
-                          "/" + std::to_string(plan.loads.take);
+  const std::string key =
+      plan.unit.arch + plan.unit.instruction +
+      std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
+      std::to_string(plan.input.pieces) + "/" + std::to_string(plan.input.ranks) + "/" +
+      std::to_string(static_cast<int>(plan.input.cut)) + "/" + std::to_string(plan.input.shift) +
+      "/" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" +
+      std::to_string(plan.loads.take);
   auto [entry, is_new] = prepared_.try_emplace(key);
   if (is_new) {
     try {

@@ -300,8 +300,8 @@ std::string telling_operands(const std::vector<PlanResult>& plans) {
     units = units || x.unit != y.unit;
     inputs = inputs || x.input != y.input;
     walks = walks || x.convolution != y.convolution || x.loads != y.loads;
-    cuts = cuts || x.split != y.split || x.lanes != y.lanes || x.promotion != y.promotion ||
-           x.residue_first != y.residue_first;
+    cuts = cuts || x.split != y.split || x.stream_k != y.stream_k || x.lanes != y.lanes ||
+           x.promotion != y.promotion || x.residue_first != y.residue_first;
     endings = endings || x.epilogue != y.epilogue;
   }
   std::string text = "Operands that would:";

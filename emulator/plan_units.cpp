@@ -97,7 +97,14 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     }
   };
   const UnitChoice fma = {{"simt", "fma.fp32"}, {}};
-  if (a == formats::fp64) return {{{"simt", "fma.fp64"}, {}}};
+  using Cut = InputConversion::Cut;
+  if (a == formats::fp64) {
+    units.push_back({{"simt", "fma.fp64"}, {}});
+    for (const Cut cut : {Cut::slices, Cut::grouped_slices})
+      for (const int slices : {8, 7, 9, 6, 10, 5, 11, 12})
+        add_rows(formats::int8, formats::int8, {Rounding::toward_zero, slices, slices, cut});
+    return units;
+  }
   if (formats::is_integer(a)) {
     add_rows(a, b, {});
     if (units.empty()) units.push_back({{"simt", "mad.int32"}, {}});
@@ -114,6 +121,8 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
       add_rows(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
     add_rows(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
+    for (const Rounding rounding : {Rounding::nearest_even, Rounding::nearest_away})
+      add_rows(formats::fp16, formats::fp16, {rounding, 2, 2, Cut::scaled_rest, 11});
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });

@@ -6,6 +6,16 @@ namespace guardbit::emulator {
 
 namespace {
 
+std::string order_words(SumOrder order) {
+  switch (order) {
+    case SumOrder::ascending: return "in ascending order";
+    case SumOrder::descending: return "in descending order";
+    case SumOrder::adjacent: return "as a tree of neighbours";
+    case SumOrder::halves: return "as a tree of halves";
+  }
+  return "";
+}
+
 std::string partition_words(const Partition& p, const std::string& owner) {
   std::string text =
       std::to_string(p.parts) + " " + owner + " of K in tiles of " + std::to_string(p.tile);
@@ -14,13 +24,20 @@ std::string partition_words(const Partition& p, const std::string& owner) {
     case Division::balanced: text += ", evenly"; break;
     case Division::round_robin: text += ", dealt in turn"; break;
   }
-  switch (p.order) {
-    case SumOrder::ascending: text += ", added in ascending order"; break;
-    case SumOrder::descending: text += ", added in descending order"; break;
-    case SumOrder::adjacent: text += ", added as a tree of neighbours"; break;
-    case SumOrder::halves: text += ", added as a tree of halves"; break;
+  return text + ", added " + order_words(p.order) + " in " + formats::name_of(p.sums);
+}
+
+std::string stream_k_words(const StreamK& x) {
+  std::string text = "stream-K: " + std::to_string(x.blocks) + " blocks share tiles of " +
+                     std::to_string(x.tile_m) + " x " + std::to_string(x.tile_n) + " x " +
+                     std::to_string(x.tile_k) + (x.along_m ? " in columns" : " in rows");
+  if (x.division == Division::balanced) text += ", evenly";
+  switch (x.tiles) {
+    case StreamK::Tiles::all: break;
+    case StreamK::Tiles::one_tile: text += ", of the incomplete wave"; break;
+    case StreamK::Tiles::two_tile: text += ", of the last two waves"; break;
   }
-  return text + " in " + formats::name_of(p.sums);
+  return text + ", added " + order_words(x.order) + " in " + formats::name_of(x.sums);
 }
 
 std::string input_words(const InputConversion& input) {
@@ -30,7 +47,10 @@ std::string input_words(const InputConversion& input) {
     case Rounding::toward_zero: text = "inputs truncated"; break;
     default: text = "inputs rounded to nearest even"; break;
   }
-  if (input.pieces > 1) text += " in " + std::to_string(input.pieces) + " pieces";
+  if (input.pieces > 1 || input.has_slices())
+    text += " in " + std::to_string(input.pieces) + (input.has_slices() ? " slices" : " pieces");
+  if (input.cut == InputConversion::Cut::scaled_rest)
+    text += ", each scaled by 2^" + std::to_string(input.shift) + " more";
   return text;
 }
 
@@ -68,6 +88,7 @@ std::string describe(const GemmPlan& plan) {
     add("added to an FP32 sum every " + std::to_string(plan.promotion.interval));
   if (!plan.lanes.whole()) add(partition_words(plan.lanes, "lanes"));
   if (!plan.split.whole()) add(partition_words(plan.split, "slices"));
+  if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k));
   add(addition_words(plan.epilogue.addition));
   return text + "; result in " + formats::name_of(plan.epilogue.output);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/probe_draw.hpp"
 #include "formats/codec.hpp"
 
 namespace guardbit::emulator {
@@ -50,77 +51,37 @@ namespace {
 /// Draws questions of one box.
 class Drawer {
  public:
-  Drawer(const BlackBox& box, std::mt19937_64& random) : box_(box), random_(random) {}
+  Drawer(const BlackBox& box, std::mt19937_64& random)
+      : box_(box), random_(random), draw_(box, random) {}
 
   Question draw(Topic topic) {
     if (formats::is_integer(box_.d)) return integers(topic);
     switch (topic) {
       case Topic::grid:
-        switch (below(5)) {
+        switch (draw_.below(5)) {
           case 0: return ladder();
           case 1: return tie();
           case 2: return narrow();
           case 3: return crowd();
           default: return ladder();
         }
-      case Topic::tiny: return below(4) == 0 ? tiny_crowd() : tiny();
-      case Topic::specials: return below(2) == 0 ? special() : overflowing();
+      case Topic::tiny: return draw_.below(4) == 0 ? tiny_crowd() : tiny();
+      case Topic::specials: return draw_.below(2) == 0 ? special() : overflowing();
       case Topic::raw: break;
     }
     return raw();
   }
 
  private:
-  std::uint64_t below(std::uint64_t n) { return random_() % n; }
-  int between(int low, int high) {
-    return low >= high ? low
-                       : low + static_cast<int>(below(static_cast<std::uint64_t>(high - low) + 1));
-  }
-  bool coin() { return (random_() & 1U) != 0; }
-  std::size_t place() { return below(static_cast<std::uint64_t>(box_.k)); }
-
   int least_product() const { return least_power(box_.a) + least_power(box_.b); }
   int greatest_product() const { return greatest_power(box_.a) + greatest_power(box_.b); }
 
-  /// A random number of the given leading exponent.
-  std::uint64_t number(const Format& f, int exponent, bool negative) {
-    const int width = f.fraction_bits;
-    std::uint64_t significand = std::uint64_t{1} << width;
-    // Full, sparse and dense significands.
-    switch (below(4)) {
-      case 0: break;
-      case 1: significand |= random_() & formats::low_bits(width); break;
-      case 2: significand |= random_() & random_() & random_() & formats::low_bits(width); break;
-      default: significand |= (random_() | random_()) & formats::low_bits(width); break;
-    }
-    return number_code(f, negative && f.has_sign, exponent - width, significand);
-  }
-
-  /// Product of about 2^exponent; a power of two, or with random significands.
-  void set_product(Question& q, std::size_t at, int exponent, bool negative, bool exact) {
-    const int low = std::max(least_power(box_.a), exponent - greatest_power(box_.b));
-    const int high = std::min(greatest_power(box_.a), exponent - least_power(box_.b));
-    if (low > high) return;
-    const int normal_low = std::max(formats::min_exponent(box_.a), low);
-    const int normal_high = std::min(high, exponent - formats::min_exponent(box_.b));
-    const int x = normal_low <= normal_high && below(4) != 0 ? between(normal_low, normal_high)
-                                                             : between(low, high);
-    const bool a_negative = coin();
-    q.a[at] = exact ? number_code(box_.a, a_negative, x) : number(box_.a, x, a_negative);
-    const bool b_negative = a_negative != negative;
-    q.b[at] = exact ? number_code(box_.b, b_negative, exponent - x)
-                    : number(box_.b, exponent - x, b_negative);
-  }
-  void set_addend(Question& q, int exponent, bool negative, bool exact) {
-    if (!box_.has_addend || exponent > greatest_power(box_.c)) return;
-    q.c = exact ? number_code(box_.c, negative, exponent) : number(box_.c, exponent, negative);
-  }
-  int scale_spread() { return std::array{0, 3, 9, 22}[below(4)]; }
+  int scale_spread() { return std::array{0, 3, 9, 22}[draw_.below(4)]; }
   void scales(Question& q, int spread) {
     if (box_.scale.count == 0) return;
     for (std::vector<std::uint64_t>* list : {&q.a_scale, &q.b_scale}) {
       for (std::uint64_t& s : *list) {
-        s = number(box_.scale.format, between(-spread, spread), false);
+        s = draw_.number(box_.scale.format, draw_.between(-spread, spread), false);
       }
     }
   }
@@ -131,35 +92,36 @@ class Drawer {
                               formats::min_exponent(box_.c), formats::min_exponent(box_.d)});
     const int high =
         std::min({greatest_product() - 1, greatest_power(box_.c) - 4, greatest_power(box_.d) - 4});
-    return between(std::min(low + 12, high), high);
+    return draw_.between(std::min(low + 12, high), high);
   }
 
   /// One or two large terms, which may cancel, and small ones near what is still kept below them.
   Question ladder() {
     Question q = zero_question(box_);
-    const bool by_addend = box_.has_addend && below(2) == 0;
+    const bool by_addend = box_.has_addend && draw_.below(2) == 0;
     int top = ordinary_exponent();
     const int highest = std::min(greatest_power(box_.c), greatest_power(box_.d)) - 4;
-    if (by_addend && greatest_product() < highest && coin())
-      top = between(greatest_product(), highest);
-    const bool negative = coin();
-    const int distance = between(3, 2 + formats::precision(box_.d) + 14);
-    const auto small = 1 + below(6);
+    if (by_addend && greatest_product() < highest && draw_.coin())
+      top = draw_.between(greatest_product(), highest);
+    const bool negative = draw_.coin();
+    const int distance = draw_.between(3, 2 + formats::precision(box_.d) + 14);
+    const auto small = 1 + draw_.below(6);
     for (std::uint64_t i = 0; i < small; ++i) {
-      set_product(q, place(), top - distance + between(-3, 3), coin(), coin());
+      draw_.set_product(q, draw_.place(), top - distance + draw_.between(-3, 3), draw_.coin(),
+                        draw_.coin());
     }
-    if (box_.has_addend && !by_addend && coin())
-      set_addend(q, top - distance + between(-3, 3), coin(), coin());
-    const std::size_t first = place();
-    const bool exact = below(4) != 0;
+    if (box_.has_addend && !by_addend && draw_.coin())
+      draw_.set_addend(q, top - distance + draw_.between(-3, 3), draw_.coin(), draw_.coin());
+    const std::size_t first = draw_.place();
+    const bool exact = draw_.below(4) != 0;
     if (by_addend) {
-      set_addend(q, top, negative, exact);
+      draw_.set_addend(q, top, negative, exact);
     } else {
-      set_product(q, first, top, negative, exact);
+      draw_.set_product(q, first, top, negative, exact);
     }
-    const std::size_t second = place();
-    if (below(3) != 0 && (by_addend || second != first)) {
-      set_product(q, second, top, !negative, exact);
+    const std::size_t second = draw_.place();
+    if (draw_.below(3) != 0 && (by_addend || second != first)) {
+      draw_.set_product(q, second, top, !negative, exact);
     }
     scales(q, scale_spread());
     return q;
@@ -169,16 +131,17 @@ class Drawer {
   Question tie() {
     Question q = zero_question(box_);
     const int top = ordinary_exponent();
-    const bool negative = coin();
-    if (box_.has_addend && coin()) {
-      set_addend(q, top, negative, coin());
+    const bool negative = draw_.coin();
+    if (box_.has_addend && draw_.coin()) {
+      draw_.set_addend(q, top, negative, draw_.coin());
     } else {
-      set_product(q, place(), top, negative, coin());
+      draw_.set_product(q, draw_.place(), top, negative, draw_.coin());
     }
-    const int bits = coin() ? box_.d.fraction_bits : std::min(box_.d.fraction_bits, 13);
-    const auto small = 1 + below(3);
+    const int bits = draw_.coin() ? box_.d.fraction_bits : std::min(box_.d.fraction_bits, 13);
+    const auto small = 1 + draw_.below(3);
     for (std::uint64_t i = 0; i < small; ++i) {
-      set_product(q, place(), top - bits - between(-1, 4), coin(), below(3) != 0);
+      draw_.set_product(q, draw_.place(), top - bits - draw_.between(-1, 4), draw_.coin(),
+                        draw_.below(3) != 0);
     }
     scales(q, scale_spread());
     return q;
@@ -187,12 +150,13 @@ class Drawer {
   /// Every term within a few binades, the addend near or far.
   Question narrow() {
     Question q = zero_question(box_);
-    const int span = std::array{1, 4, 8, 14}[below(4)];
+    const int span = std::array{1, 4, 8, 14}[draw_.below(4)];
     const int top = ordinary_exponent();
     for (std::size_t i = 0; i < q.a.size(); ++i) {
-      set_product(q, i, top - between(0, span), coin(), false);
+      draw_.set_product(q, i, top - draw_.between(0, span), draw_.coin(), false);
     }
-    if (below(3) != 0) set_addend(q, top + between(-span, 3), coin(), false);
+    if (draw_.below(3) != 0)
+      draw_.set_addend(q, top + draw_.between(-span, 3), draw_.coin(), false);
     scales(q, scale_spread());
     return q;
   }
@@ -201,12 +165,12 @@ class Drawer {
   Question crowd() {
     Question q = zero_question(box_);
     const int top = ordinary_exponent();
-    const bool negative = coin();
+    const bool negative = draw_.coin();
     for (std::size_t i = 0; i < q.a.size(); ++i) {
-      if (below(3) != 0) set_product(q, i, top - between(0, 1), negative, false);
+      if (draw_.below(3) != 0) draw_.set_product(q, i, top - draw_.between(0, 1), negative, false);
     }
-    set_product(q, place(), top - between(8, 30), coin(), false);
-    if (coin()) set_addend(q, top + between(-2, 4), negative, false);
+    draw_.set_product(q, draw_.place(), top - draw_.between(8, 30), draw_.coin(), false);
+    if (draw_.coin()) draw_.set_addend(q, top + draw_.between(-2, 4), negative, false);
     return q;
   }
 
@@ -217,39 +181,43 @@ class Drawer {
     Question q = zero_question(box_);
     const int base = std::max(least_product(), smallest_result() - 14);
     const int reach = std::min(greatest_product(), formats::min_exponent(box_.d) + 4);
-    const auto count = 1 + below(4);
-    const int around = between(base, std::max(base, reach));
-    const bool negative = coin();
+    const auto count = 1 + draw_.below(4);
+    const int around = draw_.between(base, std::max(base, reach));
+    const bool negative = draw_.coin();
     for (std::uint64_t i = 0; i < count; ++i) {
-      const int e = coin() ? around + between(-2, 2) : between(base, std::max(base, reach));
-      set_product(q, place(), e, below(3) == 0 ? !negative : negative, coin());
+      const int e =
+          draw_.coin() ? around + draw_.between(-2, 2) : draw_.between(base, std::max(base, reach));
+      draw_.set_product(q, draw_.place(), e, draw_.below(3) == 0 ? !negative : negative,
+                        draw_.coin());
     }
     if (box_.has_addend) {
-      switch (below(5)) {
+      switch (draw_.below(5)) {
         case 0:
-          set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 2), coin(),
-                     coin());
+          draw_.set_addend(q, draw_.between(least_power(box_.c), formats::min_exponent(box_.c) + 2),
+                           draw_.coin(), draw_.coin());
           break;
         case 1: q.c = formats::sign_mask(box_.c); break;
         default: break;
       }
     }
-    if (below(8) == 0) {  // zeros of the other sign wherever nothing stands
+    if (draw_.below(8) == 0) {  // zeros of the other sign wherever nothing stands
       for (std::size_t i = 0; i < q.a.size(); ++i) {
         if (q.a[i] == 0 && formats::has_negative_zero(box_.a)) q.a[i] = formats::sign_mask(box_.a);
       }
     }
-    if (below(4) == 0) {  // one subnormal factor
-      const std::size_t at = place();
+    if (draw_.below(4) == 0) {  // one subnormal factor
+      const std::size_t at = draw_.place();
       q.a[at] = random_() & formats::fraction_mask(box_.a);
       q.b[at] =
-          number(box_.b, between(formats::min_exponent(box_.b), greatest_power(box_.b)), coin());
-      if (coin() && box_.a == box_.b) std::swap(q.a[at], q.b[at]);
+          draw_.number(box_.b, draw_.between(formats::min_exponent(box_.b), greatest_power(box_.b)),
+                       draw_.coin());
+      if (draw_.coin() && box_.a == box_.b) std::swap(q.a[at], q.b[at]);
     }
     if (box_.scale.count != 0) {
       const int low = std::max(least_power(box_.scale.format), smallest_result() / 2 - 12);
       for (std::vector<std::uint64_t>* list : {&q.a_scale, &q.b_scale}) {
-        for (std::uint64_t& s : *list) s = number(box_.scale.format, between(low, low + 24), false);
+        for (std::uint64_t& s : *list)
+          s = draw_.number(box_.scale.format, draw_.between(low, low + 24), false);
       }
     }
     return q;
@@ -259,62 +227,64 @@ class Drawer {
   Question tiny_crowd() {
     Question q = zero_question(box_);
     const int base = std::max(least_product(), smallest_result() - 14);
-    const int top = std::min(greatest_product(), base + between(4, 30));
+    const int top = std::min(greatest_product(), base + draw_.between(4, 30));
     for (std::size_t i = 0; i < q.a.size(); ++i)
-      set_product(q, i, between(base, std::max(base, top)), coin(), coin());
-    if (below(3) == 0)
-      set_addend(q, between(least_power(box_.c), formats::min_exponent(box_.c) + 4), coin(),
-                 coin());
+      draw_.set_product(q, i, draw_.between(base, std::max(base, top)), draw_.coin(), draw_.coin());
+    if (draw_.below(3) == 0)
+      draw_.set_addend(q, draw_.between(least_power(box_.c), formats::min_exponent(box_.c) + 4),
+                       draw_.coin(), draw_.coin());
     return q;
   }
 
   std::uint64_t special_code(const Format& f) {
-    switch (below(9)) {
+    switch (draw_.below(9)) {
       case 0: return 0;
       case 1: return formats::sign_mask(f);
-      case 2: return number_code(f, coin(), 0);
-      case 3: return formats::max_finite_code(f) | (coin() ? formats::sign_mask(f) : 0);
+      case 2: return number_code(f, draw_.coin(), 0);
+      case 3: return formats::max_finite_code(f) | (draw_.coin() ? formats::sign_mask(f) : 0);
       case 4: return 1;
       case 5:
       case 6:
         if (!formats::has_infinity(f)) return formats::max_finite_code(f);
-        return formats::infinity_code(f) | (coin() ? formats::sign_mask(f) : 0);
+        return formats::infinity_code(f) | (draw_.coin() ? formats::sign_mask(f) : 0);
       default: break;
     }
     if (!formats::has_nan(f)) return random_() & formats::code_mask(f);
     if (f.specials != formats::Specials::ieee) return formats::quiet_nan_code(f);
     const std::uint64_t payload = random_() & formats::fraction_mask(f);
     return formats::infinity_code(f) | (payload == 0 ? 1U : payload) |
-           (coin() ? formats::sign_mask(f) : 0);
+           (draw_.coin() ? formats::sign_mask(f) : 0);
   }
   Question special() {
-    Question q = below(3) == 0 ? narrow() : zero_question(box_);
-    const auto count = 1 + below(3);
+    Question q = draw_.below(3) == 0 ? narrow() : zero_question(box_);
+    const auto count = 1 + draw_.below(3);
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::size_t at = place();
+      const std::size_t at = draw_.place();
       q.a[at] = special_code(box_.a) & formats::code_mask(box_.a);
       q.b[at] = special_code(box_.b) & formats::code_mask(box_.b);
     }
-    if (box_.has_addend && coin()) q.c = special_code(box_.c) & formats::code_mask(box_.c);
-    if (box_.scale.count != 0 && below(8) == 0) q.a_scale[0] = special_code(box_.scale.format);
+    if (box_.has_addend && draw_.coin()) q.c = special_code(box_.c) & formats::code_mask(box_.c);
+    if (box_.scale.count != 0 && draw_.below(8) == 0)
+      q.a_scale[0] = special_code(box_.scale.format);
     return q;
   }
   /// Terms around the largest result.
   Question overflowing() {
     Question q = zero_question(box_);
     const int top = std::min(greatest_product(), greatest_power(box_.d) + 3);
-    const auto count = 1 + below(5);
+    const auto count = 1 + draw_.below(5);
     for (std::uint64_t i = 0; i < count; ++i)
-      set_product(q, place(), top - between(0, 5), coin(), coin());
-    if (below(3) != 0)
-      set_addend(q, std::min(greatest_power(box_.c), top - between(0, 3)), coin(), coin());
+      draw_.set_product(q, draw_.place(), top - draw_.between(0, 5), draw_.coin(), draw_.coin());
+    if (draw_.below(3) != 0)
+      draw_.set_addend(q, std::min(greatest_power(box_.c), top - draw_.between(0, 3)), draw_.coin(),
+                       draw_.coin());
     return q;
   }
   Question raw() {
     Question q = zero_question(box_);
     for (std::uint64_t& x : q.a) x = random_() & formats::code_mask(box_.a);
     for (std::uint64_t& x : q.b) x = random_() & formats::code_mask(box_.b);
-    if (box_.has_addend && below(4) != 0) q.c = random_() & formats::code_mask(box_.c);
+    if (box_.has_addend && draw_.below(4) != 0) q.c = random_() & formats::code_mask(box_.c);
     for (std::vector<std::uint64_t>* list : {&q.a_scale, &q.b_scale}) {
       for (std::uint64_t& s : *list) s = random_() & formats::code_mask(box_.scale.format);
     }
@@ -326,16 +296,18 @@ class Drawer {
     const bool extremes = topic == Topic::specials || topic == Topic::tiny;
     const auto extreme = [&](const Format& f) {
       const std::uint64_t top = f.has_sign ? formats::sign_mask(f) : formats::code_mask(f);
-      return coin() ? top : formats::magnitude_mask(f);
+      return draw_.coin() ? top : formats::magnitude_mask(f);
     };
     for (std::size_t i = 0; i < q.a.size(); ++i) {
-      q.a[i] = (extremes && coin() ? extreme(box_.a) : random_()) & formats::code_mask(box_.a);
-      q.b[i] = (extremes && coin() ? extreme(box_.b) : random_()) & formats::code_mask(box_.b);
+      q.a[i] =
+          (extremes && draw_.coin() ? extreme(box_.a) : random_()) & formats::code_mask(box_.a);
+      q.b[i] =
+          (extremes && draw_.coin() ? extreme(box_.b) : random_()) & formats::code_mask(box_.b);
     }
     if (box_.has_addend) {
       q.c = topic == Topic::grid
                 ? random_() & formats::low_bits(12)
-                : extreme(box_.c) - (coin() ? random_() & formats::low_bits(16) : 0);
+                : extreme(box_.c) - (draw_.coin() ? random_() & formats::low_bits(16) : 0);
       q.c &= formats::code_mask(box_.c);
     }
     return q;
@@ -343,6 +315,7 @@ class Drawer {
 
   const BlackBox& box_;
   std::mt19937_64& random_;
+  OperandDraw draw_;
 };
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "emulator/catalogue.hpp"
 #include "emulator/gemm.hpp"
+#include "emulator/stream_k.hpp"
 #include "formats/codec.hpp"
+#include "formats/error.hpp"
 
 // Derivation. A fused block cuts each of its L products and the addend to multiples of 2^(E - F),
 // losing less than 2^(E - F) each, and E is the exponent of one of them: 2^E is at most the largest
@@ -201,6 +204,7 @@ struct Conversions {
 
 Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {
   Conversions x;
+  if (plan.input.has_slices()) return x;  // their error is absolute
   const int pieces = plan.input.pieces;
   const double a = conversion(problem.a.format, core.a, plan.input.rounding);
   const double b = conversion(problem.b.format, core.b, plan.input.rounding);
@@ -219,7 +223,8 @@ Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const 
       (i + j < plan.input.ranks ? x.magnitude : omitted) += std::pow(u, i + j) * (1 + u) * (1 + u);
   x.error.add(std::pow(u, pieces), 2);
   x.error.add(omitted);
-  x.least_growth = std::pow(1 / std::max(u, 1e-300), pieces - 1);
+  x.least_growth =
+      std::max(1.0, std::pow(std::ldexp(1 / std::max(u, 1e-300), -plan.input.shift), pieces - 1));
   return x;
 }
 
@@ -261,24 +266,45 @@ Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
   return x;
 }
 
-/// The accumulator that loses most.
-Roundings accumulation(const GemmPlan& plan, const Unit& core, std::int64_t k,
-                       std::int64_t expansion) {
-  Roundings worst;
-  const Format& compute = plan.epilogue.compute;
-  const auto slices = emulator::divide(plan.split, {{0, k}});
-  for (const KRanges& slice : slices) {
-    const auto lanes = emulator::divide(plan.lanes, slice);
-    Roundings of_slice;
-    for (const KRanges& lane : lanes) {
-      const Roundings x = chain(plan, core, lane, expansion);
-      if (x.logarithm >= of_slice.logarithm) of_slice = x;
-    }
-    reduce(of_slice, plan.lanes, compute, lanes.size());
-    if (of_slice.logarithm >= worst.logarithm) worst = of_slice;
+/// The ways in which K is cut: of stream-K, every tile's.
+std::vector<std::vector<KRanges>> cuts_of(const GemmPlan& plan, const GemmProblem& problem) {
+  const std::int64_t k = problem.k();
+  if (plan.stream_k.none()) return {emulator::divide(plan.split, {{0, k}})};
+  const emulator::TileOrder order(plan.stream_k, problem.a.batch, problem.m(), problem.n());
+  std::vector<std::vector<KRanges>> list;
+  for (std::int64_t tile = 0; tile < order.count(); ++tile) {
+    std::vector<KRanges> cuts;
+    for (const KRange& range : emulator::stream_k_cuts(plan.stream_k, order.count(), tile, k))
+      cuts.push_back({range});
+    if (std::find(list.begin(), list.end(), cuts) == list.end()) list.push_back(std::move(cuts));
   }
-  reduce(worst, plan.split, compute, slices.size());
-  return worst;
+  return list;
+}
+
+/// The accumulator that loses most.
+Roundings accumulation(const GemmPlan& plan, const Unit& core, const GemmProblem& problem,
+                       std::int64_t expansion) {
+  Roundings most;
+  const Format& compute = plan.epilogue.compute;
+  Partition reduction = plan.split;
+  if (!plan.stream_k.none()) reduction.order = plan.stream_k.order;
+  if (!plan.stream_k.none()) reduction.sums = plan.stream_k.sums;
+  for (const std::vector<KRanges>& slices : cuts_of(plan, problem)) {
+    Roundings worst;
+    for (const KRanges& slice : slices) {
+      const auto lanes = emulator::divide(plan.lanes, slice);
+      Roundings of_slice;
+      for (const KRanges& lane : lanes) {
+        const Roundings x = chain(plan, core, lane, expansion);
+        if (x.logarithm >= of_slice.logarithm) of_slice = x;
+      }
+      reduce(of_slice, plan.lanes, compute, lanes.size());
+      if (of_slice.logarithm >= worst.logarithm) worst = of_slice;
+    }
+    reduce(worst, reduction, compute, slices.size());
+    if (worst.logarithm >= most.logarithm) most = worst;
+  }
+  return most;
 }
 
 void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem) {
@@ -302,7 +328,7 @@ bool holds_subnormals(const emulator::CodeMatrix& x) {
 }
 
 double largest_magnitude(const emulator::CodeMatrix& scales) {
-  double largest = scales.empty() ? 1 : 0;
+  double largest = scales.empty() ? 1 : 0;  // of factors that are not there
   for (std::int64_t i = 0; i < scales.size(); ++i) {
     const formats::Value v = formats::decode(scales.format, scales[i]);
     if (v.kind == formats::Kind::finite)
@@ -311,15 +337,74 @@ double largest_magnitude(const emulator::CodeMatrix& scales) {
   return largest;
 }
 
+/// Products of pieces of each total rank below `ranks`.
+std::vector<int> products_of_ranks(const emulator::InputConversion& input) {
+  std::vector<int> counts(static_cast<std::size_t>(input.ranks));
+  for (int i = 0; i < input.pieces; ++i)
+    for (int j = 0; j < input.pieces; ++j)
+      if (i + j < input.ranks) ++counts[static_cast<std::size_t>(i + j)];
+  return counts;
+}
+
+/// Pieces with chains of their own: what those of the lesser ranks lose, and their additions.
+void add_scaled_pieces(Roundings& x, const GemmPlan& plan, const Unit& core,
+                       const GemmProblem& problem, double piece) {
+  GemmPlan unpromoted = plan;
+  unpromoted.promotion = {};
+  const std::vector<int> counts = products_of_ranks(plan.input);
+  double share = 1;
+  for (std::size_t rank = 1; rank < counts.size(); ++rank) {
+    share *= piece;
+    const Roundings apart = accumulation(unpromoted, core, problem, counts[rank]);
+    x.add(counts[rank] * share * apart.worst());
+    x.absolute += apart.absolute;
+    x.add(unit(formats::fp32));
+  }
+}
+
+/// Slices: with lines below 2^E, slice s of `bits` bits is below w^s 2^E, w = 2^-bits, and what the
+/// last of p leaves below w^p 2^E. So products of slices of total rank t are below w^t K 2^(Ea+Eb);
+/// those from rank r on are left out, and the additions of the others round sums of less than
+/// (1 + 2 w + 3 w^2 + ...) K 2^(Ea+Eb). Chains are exact where INT32 holds them.
+double slices_error(const GemmPlan& plan, const Unit& core, const GemmProblem& problem,
+                    Roundings& x, std::string_view where) {
+  const int bits = formats::bits(core.a) - 1;
+  const double w = std::ldexp(1.0, -bits), k = static_cast<double>(problem.k());
+  const std::vector<int> counts = products_of_ranks(plan.input);
+  const bool grouped = plan.input.cut == emulator::InputConversion::Cut::grouped_slices;
+  const int most = grouped ? *std::max_element(counts.begin(), counts.end()) : 1;
+  if (std::ldexp(k * most, 2 * bits) >= std::ldexp(1.0, 31))
+    throw formats::Error(std::string(where), "no bound: INT32 sums of this K may wrap");
+  double kept = 0,
+         left_out = 2 * std::pow(w, plan.input.pieces) + std::pow(w, 2 * plan.input.pieces);
+  double additions = 1;
+  for (std::size_t t = 0; t < counts.size(); ++t) {
+    kept += counts[t] * std::pow(w, t);
+    additions += grouped ? 1 : counts[t];
+  }
+  for (int t = plan.input.ranks; t <= 2 * plan.input.pieces - 2; ++t)
+    left_out += (2 * plan.input.pieces - 1 - t) * std::pow(w, t);
+  x.add(unit(plan.epilogue.compute), additions);
+  return k * 4 * largest_magnitude(problem.a) * largest_magnitude(problem.b) *
+         (left_out * (1 + x.worst()) + kept * x.worst());
+}
+
 }  // namespace
 
 ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
   const Unit core = unit_of(plan, problem, where);
   const Conversions input = conversions(plan, problem, core);
-  std::int64_t expansion = 0;
-  for (int i = 0; i < plan.input.pieces; ++i)
-    for (int j = 0; j < plan.input.pieces; ++j) expansion += i + j < plan.input.ranks ? 1 : 0;
-  Roundings x = accumulation(plan, core, problem.k(), std::max<std::int64_t>(1, expansion));
+  const std::vector<int> counts = products_of_ranks(plan.input);
+  const bool one_chain = plan.input.cut == emulator::InputConversion::Cut::rest;
+  Roundings x = accumulation(plan, core, problem,
+                             one_chain ? std::accumulate(counts.begin(), counts.end(), 0) : 1);
+  if (plan.input.has_slices()) {
+    x.absolute += slices_error(plan, core, problem, x, where);
+  } else if (!one_chain) {
+    add_scaled_pieces(x, plan, core, problem,
+                      std::max(conversion(problem.a.format, core.a, plan.input.rounding),
+                               conversion(problem.b.format, core.b, plan.input.rounding)));
+  }
   finish(x, plan.epilogue, problem);
 
   ErrorBound bound;

@@ -10,26 +10,28 @@
 
 namespace guardbit::experiments {
 
-GradientExtremes gradient_extremes(const formats::Tensor& tensor) {
-  const formats::Format& format = tensor.format;
-  const auto count = static_cast<std::uint64_t>(formats::element_count(tensor.shape));
+GradientExtremes gradient_extremes(const formats::StreamedTensor& stream) {
+  const formats::Format& format = stream.tensor.format;
   // Magnitudes ascend with their codes, infinities and NaNs last.
   const std::uint64_t finite = max_finite_code(format);
   GradientExtremes extremes;
   std::uint64_t largest = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t code =
-        formats::load_code(tensor.bytes, format, tensor.packing, static_cast<std::size_t>(i));
-    const std::uint64_t magnitude = code & magnitude_mask(format);
-    const bool is_nan = format.specials == formats::Specials::nan_negative_zero &&
-                        code == formats::sign_mask(format);
-    if (magnitude > finite || is_nan) {
-      if (!extremes.first_nonfinite) extremes.first_nonfinite = i;
-    } else if (magnitude > largest) {
-      largest = magnitude;
-      extremes.largest_index = i;
+  stream.read([&](std::span<const std::byte> bytes, std::size_t first) {
+    const formats::Tensor window = formats::window_of(stream.tensor, bytes, first);
+    const auto count = static_cast<std::size_t>(window.shape[0]);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t code = formats::load_code(bytes, format, window.packing, i);
+      const std::uint64_t magnitude = code & magnitude_mask(format);
+      const bool is_nan = format.specials == formats::Specials::nan_negative_zero &&
+                          code == formats::sign_mask(format);
+      if (magnitude > finite || is_nan) {
+        if (!extremes.first_nonfinite) extremes.first_nonfinite = first + i;
+      } else if (magnitude > largest) {
+        largest = magnitude;
+        extremes.largest_index = first + i;
+      }
     }
-  }
+  });
   extremes.largest = formats::decode(format, largest);
   return extremes;
 }

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "formats/files/tensor_stream.hpp"
 #include "formats/format.hpp"
-#include "formats/tensor.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::experiments {
@@ -17,8 +17,8 @@ struct GradientExtremes {
   std::optional<std::uint64_t> first_nonfinite;  ///< index
 };
 
-/// Of a tensor of a floating-point format with a sign.
-GradientExtremes gradient_extremes(const formats::Tensor& tensor);
+/// Of a tensor of a floating-point format with a sign, read a window at a time.
+GradientExtremes gradient_extremes(const formats::StreamedTensor& stream);
 
 /// Which element is not finite once the gradient is multiplied by `ratio` (rounded to FP32, as
 /// PyTorch's autocast rounds it) and then stored in `to`, if any; the first one that is not finite

@@ -1,9 +1,6 @@
 #include "experiments/recipes.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 
 #include "experiments/element_grid.hpp"
 #include "formats/catalogue.hpp"
@@ -11,145 +8,6 @@
 namespace guardbit::experiments {
 
 namespace {
-
-/// Squares of doubles, exactly: integers of 106 bits, added up by their exponents.
-class Squares {
- public:
-  /// x is zero or normal: numbers of FP32 and differences of such with what comes back are.
-  void add(double x) {
-    const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
-    const std::uint64_t exponent = (bits >> 52) & 0x7FFU;
-    if (exponent == 0) return;
-    const std::uint64_t one = std::uint64_t{1} << 52;
-    const std::uint64_t significand = (bits & (one - 1)) | one;
-    by_exponent_[exponent].add(formats::uint128{significand} * significand);
-  }
-
-  void add_to(ExactSum& sum) const {
-    for (std::size_t exponent = 0; exponent < by_exponent_.size(); ++exponent) {
-      if (by_exponent_[exponent] != Sum192{})
-        sum.add(by_exponent_[exponent], 2 * (static_cast<int>(exponent) - 1075));
-    }
-  }
-
- private:
-  std::vector<Sum192> by_exponent_ = std::vector<Sum192>(2048);
-};
-
-/// Codes back to back, and the scales.
-std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
-  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
-  // Eight elements take `width` whole bytes.
-  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
-         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
-         static_cast<std::uint64_t>(recipe.tensor_bytes);
-}
-
-class Pass {
- public:
-  Pass(const Recipe& recipe, const TensorValues& tensor)
-      : recipe_(recipe), tensor_(tensor), grid_(recipe.element) {}
-
-  RecipeOutcome outcome;
-  std::uint64_t groups = 0;
-
-  /// Elements [begin, end) with one scale.
-  void store(std::size_t begin, std::size_t end, const GroupScale& scale) {
-    for (std::size_t i = begin; i < end; ++i) store(tensor_.values[i], scale);
-  }
-
-  /// After the last element.
-  void finish() {
-    noise_.add_to(outcome.noise);
-    outcome.bytes = stored_bytes(recipe_, tensor_.values.size(), groups);
-  }
-
-  float amax(std::size_t begin, std::size_t end) const {
-    return amax_of(tensor_.values.data() + begin, end - begin);
-  }
-
- private:
-  void store(float x, const GroupScale& scale) {
-    if (!std::isfinite(x)) return;
-    const double y = static_cast<double>(scale.divides ? x / scale.encode : x * scale.encode);
-    bool is_past = false;
-    double stored = y;
-    if (std::isfinite(y)) {
-      const ElementGrid::Rounded rounded = grid_.nearest(y);
-      stored = rounded.value;
-      is_past = rounded.is_past_largest;
-    } else if (std::isinf(y)) {
-      stored = std::copysign(grid_.largest(), y);
-      is_past = true;
-    }
-    const double back = stored * scale.decode;
-    // What a scale of zero takes away was not clamped, though its code is the largest.
-    const bool is_lost = x != 0 && back == 0;
-    if (is_past && !is_lost) ++outcome.saturated;
-    if ((is_past && !recipe_.saturates) || !std::isfinite(back)) {
-      ++outcome.nonfinite;
-      return;
-    }
-    if (is_lost) ++outcome.underflow;
-    noise_.add(static_cast<double>(x) - back);
-  }
-
-  const Recipe& recipe_;
-  const TensorValues& tensor_;
-  ElementGrid grid_;
-  Squares noise_;
-};
-
-/// Calls body(begin, end) for each run of `length` elements.
-void for_runs(const TensorValues& tensor, std::size_t length, Layout layout,
-              const std::function<void(std::size_t, std::size_t)>& body) {
-  const std::size_t count = tensor.values.size();
-  const std::size_t row = layout == Layout::flat ? count : tensor.columns;
-  for (std::size_t start = 0; start < count; start += row) {
-    for (std::size_t begin = start; begin < start + row; begin += length)
-      body(begin, std::min(begin + length, start + row));
-  }
-}
-
-GroupScale run_scale(const Recipe& recipe, const Nvfp4Scales& nvfp4, float amax) {
-  const auto largest = static_cast<float>(ElementGrid(recipe.element).largest());
-  switch (recipe.scaling) {
-    case Scaling::fixed:
-      return {std::ldexp(1.0F, recipe.exponent), std::ldexp(1.0, -recipe.exponent), false};
-    case Scaling::te_current: return te_current_scale(amax, largest, false);
-    case Scaling::te_current_power: return te_current_scale(amax, largest, true);
-    case Scaling::torchao: return torchao_scale(amax, largest, false);
-    case Scaling::torchao_power: return torchao_scale(amax, largest, true);
-    case Scaling::te_delayed: break;  // does not depend on this step's amax
-    case Scaling::mx: return mx_scale(recipe.mx_mode, recipe.element, amax);
-    case Scaling::nvfp4: return nvfp4.block(amax);
-    case Scaling::deepgemm: return deepgemm_scale(amax, largest, recipe.floor, false);
-    case Scaling::deepgemm_power: return deepgemm_scale(amax, largest, recipe.floor, true);
-  }
-  return {};
-}
-
-/// Tiles of several rows: the tensor as a matrix of its last dimension.
-void store_tiles(Pass& pass, const Recipe& recipe, const TensorValues& tensor) {
-  const Nvfp4Scales none(recipe.nvfp4_rule, 1);
-  const std::size_t columns = tensor.columns;
-  const std::size_t rows = columns == 0 ? 0 : tensor.values.size() / columns;
-  const auto tile_rows = static_cast<std::size_t>(recipe.grouping.rows);
-  const auto tile_columns = static_cast<std::size_t>(recipe.grouping.columns);
-  for (std::size_t r = 0; r < rows; r += tile_rows) {
-    for (std::size_t c = 0; c < columns; c += tile_columns) {
-      const std::size_t below = std::min(r + tile_rows, rows);
-      const std::size_t after = std::min(c + tile_columns, columns);
-      std::vector<float> amaxes;
-      for (std::size_t row = r; row < below; ++row)
-        amaxes.push_back(pass.amax(row * columns + c, row * columns + after));
-      const GroupScale scale = run_scale(recipe, none, amax_of(amaxes.data(), amaxes.size()));
-      for (std::size_t row = r; row < below; ++row)
-        pass.store(row * columns + c, row * columns + after, scale);
-      ++pass.groups;
-    }
-  }
-}
 
 std::string with_exponent(const std::string& name, int exponent) {
   return exponent == 0 ? name : name + "@2^" + std::to_string(exponent);
@@ -263,41 +121,21 @@ void RecipeOutcome::add(const RecipeOutcome& other) {
   underflow += other.underflow;
   saturated += other.saturated;
   nonfinite += other.nonfinite;
+  groups += other.groups;
   bytes += other.bytes;
   noise.add(other.noise);
 }
 
-DelayedScale& RecipeState::delayed(const Recipe& recipe) {
-  return delayed_.try_emplace(recipe.name, recipe.delayed).first->second;
+std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups) {
+  const auto width = static_cast<std::uint64_t>(bits(recipe.element));
+  // Eight elements take `width` whole bytes.
+  return elements / 8 * width + (elements % 8 * width + 7) / 8 +
+         groups * static_cast<std::uint64_t>(recipe.scale_bytes) +
+         static_cast<std::uint64_t>(recipe.tensor_bytes);
 }
 
-RecipeOutcome apply(const Recipe& recipe, const TensorValues& tensor, Layout layout,
-                    RecipeState& state) {
-  Pass pass(recipe, tensor);
-  const std::size_t count = tensor.values.size();
-  if (count == 0) return pass.outcome;
-  const float amax = pass.amax(0, count);
-  const Nvfp4Scales nvfp4(recipe.nvfp4_rule, amax);
-  if (recipe.scaling == Scaling::te_delayed) {
-    DelayedScale& delayed = state.delayed(recipe);
-    pass.store(0, count, delayed.group());
-    ++pass.groups;
-    delayed.observe(amax);
-    delayed.update();
-  } else if (recipe.grouping.columns == 0) {
-    pass.store(0, count, run_scale(recipe, nvfp4, amax));
-    ++pass.groups;
-  } else if (recipe.grouping.rows > 1) {
-    store_tiles(pass, recipe, tensor);
-  } else {
-    for_runs(tensor, static_cast<std::size_t>(recipe.grouping.columns), layout,
-             [&](std::size_t begin, std::size_t end) {
-               pass.store(begin, end, run_scale(recipe, nvfp4, pass.amax(begin, end)));
-               ++pass.groups;
-             });
-  }
-  pass.finish();
-  return pass.outcome;
+DelayedScale& RecipeState::delayed(const Recipe& recipe) {
+  return delayed_.try_emplace(recipe.name, recipe.delayed).first->second;
 }
 
 void Signal::add(const Signal& other) {
@@ -305,20 +143,6 @@ void Signal::add(const Signal& other) {
   finite += other.finite;
   nonzero += other.nonzero;
   squares.add(other.squares);
-}
-
-Signal signal_of(std::span<const float> values) {
-  Signal signal;
-  Squares squares;
-  signal.elements = values.size();
-  for (const float x : values) {
-    if (!std::isfinite(x)) continue;
-    ++signal.finite;
-    signal.nonzero += x != 0 ? 1 : 0;
-    squares.add(static_cast<double>(x));
-  }
-  squares.add_to(signal.squares);
-  return signal;
 }
 
 std::optional<double> sqnr_db(const Signal& signal, const RecipeOutcome& outcome) {

@@ -77,12 +77,16 @@ struct RecipeOutcome {
   std::uint64_t underflow = 0;    ///< numbers other than zero that come back as zero
   std::uint64_t saturated = 0;    ///< past the largest number after scaling
   std::uint64_t nonfinite = 0;    ///< come back as infinity or NaN
+  std::uint64_t groups = 0;       ///< that have a scale
   std::uint64_t bytes = 0;        ///< that what is stored takes, scales included
   ExactSum noise{lowest_square};  ///< of (x - what comes back)^2, the difference rounded to FP64
 
   void add(const RecipeOutcome& other);
   friend bool operator==(const RecipeOutcome&, const RecipeOutcome&) = default;
 };
+
+/// What a tensor of that many elements takes: codes back to back, and the scales of its groups.
+std::uint64_t stored_bytes(const Recipe& recipe, std::uint64_t elements, std::uint64_t groups);
 
 /// Scales that recipes keep of each tensor from step to step.
 class RecipeState {
@@ -103,6 +107,7 @@ struct Signal {
   ExactSum squares{lowest_square};
 
   void add(const Signal& other);
+  friend bool operator==(const Signal&, const Signal&) = default;
 };
 Signal signal_of(std::span<const float> values);
 

@@ -38,6 +38,7 @@ void TraceStatistics::add(const TraceStatistics& other) {
   for (const auto& [binade, count] : other.binades) binades[binade] += count;
   outcomes.resize(std::max(outcomes.size(), other.outcomes.size()));
   for (std::size_t i = 0; i < other.outcomes.size(); ++i) outcomes[i].add(other.outcomes[i]);
+  recipes.add(other.recipes);
 }
 
 std::optional<int> TraceStatistics::percentile(double fraction) const {

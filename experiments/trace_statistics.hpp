@@ -9,6 +9,7 @@
 
 #include "experiments/exact_sum.hpp"
 #include "experiments/magnitude_counts.hpp"
+#include "experiments/recipe_statistics.hpp"
 
 namespace guardbit::experiments {
 
@@ -31,6 +32,7 @@ struct TraceStatistics {
   ExactSum sum{lowest_magnitude}, squares{lowest_square};  ///< of the finite numbers
   std::map<int, std::uint64_t> binades;  ///< floor(log2 |x|) of finite numbers other than zero
   std::vector<StoringOutcome> outcomes;  ///< of each Storing
+  RecipeStatistics recipes;
 
   std::uint64_t nonzero() const { return elements - zeros - infinities - nans; }
   void add(const TraceStatistics& other);

@@ -15,9 +15,11 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("N,...")
       ->check(CLI::Range(1, 65536));
   list("--engine", options.engines, "Only these engines")->type_name("NAME,...");
-  list("--data", options.data, "Operands: normal, wide, cancelling, specials, zeros or all")
+  list("--data", options.data,
+       "Operands: normal, wide, cancelling, specials, zeros, subnormals or all")
       ->type_name("FAMILY,...")
-      ->check(CLI::IsMember({"normal", "wide", "cancelling", "specials", "zeros", "all"}));
+      ->check(CLI::IsMember(
+          {"normal", "wide", "cancelling", "specials", "zeros", "subnormals", "all"}));
   list("--threads", options.threads, "Threads of the emulated products; Eigen has one")
       ->type_name("N,...")
       ->check(CLI::Range(1, 1024));

@@ -1,5 +1,3 @@
-#include <fnmatch.h>
-
 #include <iostream>
 #include <memory>
 #include <string>
@@ -7,16 +5,15 @@
 
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
-#include "formats/nearest.hpp"
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
+#include "tools/recipe_choice.hpp"
 #include "tools/recipe_identify.hpp"
 #include "tools/recipe_results.hpp"
 #include "tools/trace_options.hpp"
 
 namespace guardbit::tools {
 
-using experiments::Recipe;
 using experiments::RecipeVariants;
 using nlohmann::ordered_json;
 
@@ -36,37 +33,6 @@ struct CompareOptions {
 
 struct Interrupted {};
 
-/// The known recipes that a comma-separated list of names or patterns chooses, in their own order.
-std::vector<Recipe> chosen_recipes(const std::string& list, const RecipeVariants& variants) {
-  const std::vector<Recipe> known = experiments::known_recipes(variants);
-  std::vector<bool> wanted(known.size());
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string pattern = formats::lower_case(list.substr(begin, end - begin));
-    bool found = false;
-    for (std::size_t r = 0; r < known.size(); ++r) {
-      if (fnmatch(pattern.c_str(), known[r].name.c_str(), 0) != 0) continue;
-      wanted[r] = true;
-      found = true;
-    }
-    if (!found) {
-      std::vector<std::string_view> names;
-      std::string all;
-      for (const Recipe& recipe : known) {
-        names.push_back(recipe.name);
-        all += (all.empty() ? "" : ", ") + recipe.name;
-      }
-      throw formats::Error("--recipes", formats::unknown_name("recipe", pattern, names), all);
-    }
-    begin = end + 1;
-  }
-  std::vector<Recipe> recipes;
-  for (std::size_t r = 0; r < known.size(); ++r) {
-    if (wanted[r]) recipes.push_back(known[r]);
-  }
-  return recipes;
-}
-
 int run_compare(const CompareOptions& options) {
   std::vector<std::string> words = options.words;
   words.insert(words.end(), options.trace.begin(), options.trace.end());
@@ -82,9 +48,7 @@ int run_compare(const CompareOptions& options) {
   variants.histories = options.histories;
   variants.margin = options.margin;
   results.recipes = chosen_recipes(options.recipes, variants);
-  if (options.layout != "flat" && options.layout != "rows")
-    throw formats::Error("--layout", formats::in_quotes(options.layout) + " is none", "flat, rows");
-  results.layout = options.layout == "flat" ? experiments::Layout::flat : experiments::Layout::rows;
+  results.layout = layout_of(options.layout);
   if (!options.role.empty() && !experiments::role_of(options.role))
     throw formats::Error("--role", formats::in_quotes(options.role) + " is none",
                          "wgrad, grad_out, grad_in, act, weight, update");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/magnitude_counts.hpp"
+#include "experiments/recipe_pass.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/error.hpp"
@@ -26,9 +27,10 @@ namespace {
 
 struct Options {
   std::vector<std::string> words;
-  std::string formats = "fp16,bf16,e4m3,e5m2";
+  std::string formats = default_trace_formats;
   std::string scales = "0:32:4";
   std::string policy = "pytorch";
+  std::string layout = "flat";
   std::string from;
   std::string report;
   double tolerance = 1e-3;
@@ -76,7 +78,8 @@ class Pass {
     std::size_t total = 0;
     for (const formats::StreamedTensor& stream : content.tensors)
       total += static_cast<std::size_t>(formats::element_count(stream.tensor.shape));
-    ProgressLine progress(formats::printable(file), total);
+    const bool has_recipes = !results_.questions.recipes.empty();
+    ProgressLine progress(formats::printable(file), has_recipes ? 2 * total : total);
     const Sidecar sidecar(file, content.metadata);
     const std::size_t first_traced = results_.tensors.size();
     std::vector<const formats::StreamedTensor*> counted;
@@ -99,7 +102,8 @@ class Pass {
           results_.skipped.emplace_back(file + ": " + tensor.name, error.what());
         }
       }
-      before += static_cast<std::size_t>(formats::element_count(tensor.shape));
+      before +=
+          static_cast<std::size_t>(formats::element_count(tensor.shape)) * (has_recipes ? 2 : 1);
     }
     if (results_.sums) note_updates(formats::printable(file), first_traced, counted);
   }
@@ -183,7 +187,24 @@ class Pass {
     traced.statistics =
         experiments::statistics_of(cells, counts, results_.questions.storings.size());
     traced.first_nonfinite = counts.first_nonfinite;
+    traced.columns = tensor.shape.size() < 2 ? 0 : static_cast<std::uint64_t>(tensor.shape.back());
+    if (!results_.questions.recipes.empty())
+      traced.statistics.recipes = stored(stream, [&](std::size_t done) {
+        progress(static_cast<std::size_t>(traced.statistics.elements) + done);
+      });
     results_.tensors.push_back(std::move(traced));
+  }
+
+  experiments::RecipeStatistics stored(const formats::StreamedTensor& stream,
+                                       const std::function<void(std::size_t)>& progress) const {
+    std::vector<experiments::RecipeState> none;  // no recipe here remembers anything
+    experiments::StoredTensor stored =
+        experiments::store_tensor(results_.questions.recipes, stream, results_.questions.layout,
+                                  none, options_.threads, progress);
+    experiments::RecipeStatistics statistics{std::move(stored.signal), {}};
+    for (experiments::RecipeOutcome& outcome : stored.outcomes)
+      statistics.outcomes.emplace_back(std::move(outcome));
+    return statistics;
   }
 
   const Options& options_;
@@ -202,6 +223,7 @@ int run(const Options& options) {
   if (!options.histogram) {
     results.questions =
         trace_questions(options.formats, options.scales, options.policy, options.exact_product);
+    results.questions.layout = layout_of(options.layout);
   }
   results.sums = !options.histogram;
   results.policy = options.policy;
@@ -257,8 +279,15 @@ void add_trace(CLI::App& app, int& status) {
       ->required();
   command
       ->add_option("--formats", options->formats,
-                   "What to store numbers as (default fp16,bf16,e4m3,e5m2)")
+                   "What to store numbers as (default fp16,bf16,e4m3,e5m2); formats with scales of "
+                   "their own too: mxfp8_e4m3, nvfp4, e4m3_tensor, e4m3_1x128, 'mxfp*' …, as in "
+                   "'guardbit recipe'")
       ->type_name("FORMAT,…");
+  command
+      ->add_option("--layout", options->layout,
+                   "Blocks and tiles of one row along the flattened tensor, or along its last "
+                   "dimension (default flat)")
+      ->type_name("{flat,rows}");
   command
       ->add_option("--scales", options->scales,
                    "Exponents of the loss scales 2^k: FIRST:LAST:STEP or a list (default 0:32:4)")

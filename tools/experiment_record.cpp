@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 
 using experiments::Finding;
 using experiments::Reference;
+using experiments::word_of;
 using nlohmann::ordered_json;
 
 constexpr const char* kind_of_file = "guardbit experiment record";
@@ -35,6 +37,7 @@ ordered_json value_to_json(double x) {
 
 double value_of(const ordered_json& j) {
   if (j.is_number()) return j.get<double>();
+  if (j.is_null()) return std::numeric_limits<double>::quiet_NaN();  // of a curve
   const std::string word = j.get<std::string>();
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (word == "inf" || word == "-inf") return word == "inf" ? infinity : -infinity;
@@ -50,15 +53,57 @@ std::string_view word_of(Reference::Relation relation) {
   return "at least";
 }
 
+/// The enumerator among `all` that this word names.
+template <class Enumerator>
+Enumerator named(const ordered_json& word, std::initializer_list<Enumerator> all) {
+  for (const Enumerator e : all)
+    if (word.get<std::string>() == word_of(e)) return e;
+  throw formats::Error("result", formats::in_quotes(word.get<std::string>()) + " is not known");
+}
+
+Finding finding_of(const ordered_json& j) {
+  using experiments::Certainty;
+  using Relation = Reference::Relation;
+  Finding f{j.at("key").get<std::string>(), j.at("unit").get<std::string>(),
+            value_of(j.at("measured"))};
+  if (!j.contains("reference")) return f;
+  f.reference =
+      Reference{.value = value_of(j.at("reference")),
+                .tolerance = value_of(j.at("tolerance")),
+                .tolerance_reason = j.at("tolerance_reason").get<std::string>(),
+                .source = j.at("source").get<std::string>(),
+                .certainty = named(j.at("certainty"), {Certainty::measured, Certainty::read,
+                                                       Certainty::recalled, Certainty::derived}),
+                .relation = named(j.at("relation"),
+                                  {Relation::equals, Relation::at_most, Relation::at_least}),
+                .undecidable = j.value("undecidable", std::string())};
+  return f;
+}
+
+experiments::Figure figure_of(const ordered_json& j) {
+  experiments::Figure figure{j.at("title").get<std::string>(), j.at("x_label").get<std::string>(),
+                             j.at("y_label").get<std::string>(), j.at("log_x").get<bool>(),
+                             j.at("log_y").get<bool>()};
+  for (const ordered_json& c : j.at("curves")) {
+    experiments::Curve curve{
+        c.at("name").get<std::string>(), {}, {}, c.at("points_only").get<bool>()};
+    const ordered_json &x = c.at("x"), &y = c.at("y");
+    if (x.size() != y.size()) throw formats::Error("result", "a curve's x and y differ in number");
+    for (std::size_t i = 0; i < x.size(); ++i) curve.add(value_of(x[i]), value_of(y[i]));
+    figure.curves.push_back(std::move(curve));
+  }
+  return figure;
+}
+
 ordered_json to_json(const Finding& f) {
   ordered_json j = {{"key", f.key},
                     {"unit", f.unit},
                     {"measured", value_to_json(f.measured)},
                     {"verdict", word_of(f.verdict())}};
   if (!f.reference) return j;
-  j["reference"] = f.reference->value;
+  j["reference"] = value_to_json(f.reference->value);
   j["relation"] = word_of(f.reference->relation);
-  j["tolerance"] = f.reference->tolerance;
+  j["tolerance"] = value_to_json(f.reference->tolerance);
   j["tolerance_reason"] = f.reference->tolerance_reason;
   j["source"] = f.reference->source;
   j["certainty"] = word_of(f.reference->certainty);
@@ -165,6 +210,14 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
   j["figure"] = {{"title", figure.title}, {"x_label", figure.x_label}, {"y_label", figure.y_label},
                  {"log_x", figure.log_x}, {"log_y", figure.log_y},     {"curves", curves}};
   return j;
+}
+
+experiments::Outcome outcome_of(const ordered_json& result) {
+  experiments::Outcome outcome;
+  for (const ordered_json& f : result.at("findings")) outcome.findings.push_back(finding_of(f));
+  outcome.notes = result.at("notes").get<std::vector<std::string>>();
+  if (result.contains("figure")) outcome.figure = figure_of(result["figure"]);
+  return outcome;
 }
 
 }  // namespace guardbit::tools

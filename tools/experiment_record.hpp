@@ -41,4 +41,7 @@ ExperimentRecord read_record(const std::string& path);
 nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
                                const experiments::Outcome& outcome);
 
+/// What that says. nlohmann::json::exception or formats::Error where it says nothing of the kind.
+experiments::Outcome outcome_of(const nlohmann::ordered_json& result);
+
 }  // namespace guardbit::tools

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "experiments/suite/suite.hpp"
+#include "tools/experiment_record.hpp"
 #include "tools/plot.hpp"
 #include "tools/terminal.hpp"
 
@@ -31,24 +32,6 @@ std::string number(double x) {
   return text.data();
 }
 
-std::string expectation(std::string_view relation, double value, double tolerance) {
-  std::string text;
-  if (relation == "at most") text = "<= ";
-  if (relation == "at least") text = ">= ";
-  text += number(value);
-  if (tolerance != 0) text += " +- " + number(tolerance);
-  return text;
-}
-
-std::string_view word_of(Reference::Relation relation) {
-  switch (relation) {
-    case Reference::Relation::at_most: return "at most";
-    case Reference::Relation::at_least: return "at least";
-    case Reference::Relation::equals: break;
-  }
-  return "equals";
-}
-
 Colour colour_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::reproduced: return Colour::green;
@@ -61,13 +44,6 @@ Colour colour_of(Verdict verdict) {
 void print_wrapped(std::ostream& out, std::string_view text, std::string_view indent) {
   for (const std::string& line : wrapped(text, line_width - indent.size()))
     out << indent << line << '\n';
-}
-
-std::string range_of(const Parameter& p) {
-  using Kind = Parameter::Kind;
-  if (p.kind == Kind::word) return std::string(p.choices);
-  if (p.kind == Kind::path) return "a path";
-  return number(p.least) + " to " + number(p.most) + (p.many ? ", lists and ranges" : "");
 }
 
 void print_section(std::ostream& out, const Experiment& x, const ordered_json* result) {
@@ -86,56 +62,73 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
     out << "\nNo result is recorded.\n";
     return;
   }
-  out << "\nVerdict: **" << result->at("verdict").get<std::string>() << "**\n\n";
+  const experiments::Outcome outcome = outcome_of(*result);
+  out << "\nVerdict: **" << experiments::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
   Table table("lrrlll");
   table.add({"what", "measured", "expected", "how we know", "why the tolerance", "verdict"});
   std::size_t others = 0;
-  for (const ordered_json& f : result->at("findings")) {
-    if (!f.contains("reference")) {
+  for (const Finding& f : outcome.findings) {
+    if (!f.reference) {
       ++others;
       continue;
     }
-    const std::string unit = f.at("unit").get<std::string>();
-    const ordered_json& measured = f.at("measured");
-    const std::string shown =
-        measured.is_number() ? number(measured.get<double>()) : measured.get<std::string>();
-    table.add(
-        {f.at("key").get<std::string>(),
-         unit.empty() ? shown : std::string(shown).append(" ").append(unit),
-         expectation(f.at("relation").get<std::string>(), f.at("reference").get<double>(),
-                     f.at("tolerance").get<double>()),
-         f.at("source").get<std::string>() + " (" + f.at("certainty").get<std::string>() + ")",
-         f.value("undecidable", f.at("tolerance_reason").get<std::string>()),
-         f.at("verdict").get<std::string>()});
+    table.add({f.key, measured_text(f), expected_text(*f.reference), source_text(*f.reference),
+               reason_of(*f.reference), std::string(experiments::word_of(f.verdict()))});
   }
   table.print_markdown(out);
   if (others != 0) out << "\nNumbers without a reference: " << others << ".\n";
-  for (const ordered_json& note : result->at("notes"))
-    out << '\n' << note.get<std::string>() << '\n';
+  for (const std::string& note : outcome.notes) out << '\n' << note << '\n';
 }
 
 }  // namespace
 
+std::string measured_text(const Finding& f) {
+  return number(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
+}
+
+std::string expected_text(const Reference& r) {
+  std::string text;
+  if (r.relation == Reference::Relation::at_most) text = "<= ";
+  if (r.relation == Reference::Relation::at_least) text = ">= ";
+  text += number(r.value);
+  if (r.tolerance != 0) text += " +- " + number(r.tolerance);
+  return text;
+}
+
+std::string source_text(const Reference& r) {
+  return r.source + " (" + std::string(experiments::word_of(r.certainty)) + ")";
+}
+
+const std::string& reason_of(const Reference& r) {
+  return r.undecidable.empty() ? r.tolerance_reason : r.undecidable;
+}
+
+std::string range_of(const Parameter& p) {
+  using Kind = Parameter::Kind;
+  if (p.kind == Kind::word) return std::string(p.choices);
+  if (p.kind == Kind::path) return "a path";
+  return number(p.least) + " to " + number(p.most) + (p.many ? ", lists and ranges" : "");
+}
+
 void print_outcome(std::ostream& out, const Experiment& x, const experiments::Outcome& outcome,
-                   double seconds) {
+                   std::optional<double> seconds) {
   const Verdict verdict = outcome.verdict(x.relations_only);
   out << paint(std::string(x.name) + " " + std::string(x.slug), Colour::bold) << ": "
-      << paint(experiments::word_of(verdict), colour_of(verdict)) << ", " << number(seconds)
-      << " s\n";
+      << paint(experiments::word_of(verdict), colour_of(verdict));
+  if (seconds) out << ", " << number(*seconds) << " s";
+  out << '\n';
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
   out << '\n';
   Table table("lrlll");
   table.add({"what", "measured", "expected", "how we know", "verdict"});
   for (const Finding& f : outcome.findings) {
-    const std::string measured = number(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
     if (!f.reference) {
-      table.add({f.key, measured});
+      table.add({f.key, measured_text(f)});
       continue;
     }
     const Reference& r = *f.reference;
-    table.add({f.key, measured, expectation(word_of(r.relation), r.value, r.tolerance),
-               r.source + " (" + std::string(experiments::word_of(r.certainty)) + ")",
+    table.add({f.key, measured_text(f), expected_text(r), source_text(r),
                paint(experiments::word_of(f.verdict()), colour_of(f.verdict()))});
   }
   table.print(out);
@@ -143,8 +136,7 @@ void print_outcome(std::ostream& out, const Experiment& x, const experiments::Ou
   std::string last;
   for (const Finding& f : outcome.findings) {
     if (!f.reference) continue;
-    const std::string& reason =
-        f.reference->undecidable.empty() ? f.reference->tolerance_reason : f.reference->undecidable;
+    const std::string& reason = reason_of(*f.reference);
     if (reason.empty() || reason == last) continue;
     print_wrapped(out, f.key + ": " + reason, "  ");
     last = reason;

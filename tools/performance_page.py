@@ -26,6 +26,7 @@ FAMILIES = {
     "cancelling": "neighbouring products cancel, all but the last bits of a tenth",
     "specials": "1 % infinities and NaNs",
     "zeros": "97 % zeros",
+    "subnormals": "half of A's numbers subnormal",
 }
 
 AXES = {
@@ -35,6 +36,7 @@ AXES = {
     "k": "K (M = N = 256)",
     "threads": "threads",
     "binades": "binades that the exponents are spread over",
+    "scales": "binades that block scales are spread over",
     "specials": "share of infinities and NaNs",
     "zeros": "share of zeros",
 }
@@ -150,6 +152,17 @@ def conversions(results):
         "ratio counts memcpy's\nbytes both ways, the second once.\n")
 
 
+def traces(results):
+    """The pass of `guardbit trace` beside a plain read of the same numbers."""
+    names = {"read": "plain read", "histogram": "binades alone",
+             "4_formats_33_scales": "four formats, 33 scales, exact sums"}
+    rows = [[names[r["subject"]], str(r["threads"]), number(r["rate"]), ratio(r["ratio"]) if "ratio" in r else "",
+             str(r["goal"]) if "goal" in r else ""] for r in results if r["kind"] == "trace"]
+    size = max((r["rate"] * r["seconds"] for r in results if r["kind"] == "trace"), default=0) * 1e9
+    return rows and table(["pass over FP32 gradients", "threads", "GB/s", "of the read", "goal"], rows) + (
+        f"\n{size / 2**20:.0f} MiB of numbers.\n")
+
+
 def memory(results):
     rows = [[r["subject"], number(r["rate"])] for r in results if r["kind"] == "memory" and r["name"].startswith("memory/")]
     return rows and table(["memory", "GB/s"], rows)
@@ -242,6 +255,7 @@ def page(runs, results):
         ("How time grows", curve_text and "Rates over Eigen's for the same M, N and K on one thread.\n" + curve_text),
         ("Replay of instructions", replays(results)),
         ("Conversions", conversions(results)),
+        ("Gradient traces", traces(results)),
         ("Memory, one thread", memory(results)),
     ]
     text = INTRODUCTION + "\n" + machines(runs)

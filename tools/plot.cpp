@@ -1,6 +1,7 @@
 #include "tools/plot.hpp"
 
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,14 +9,13 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <vector>
 
 #include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
+#include "formats/files/printable.hpp"
 
 namespace guardbit::tools {
 
@@ -27,14 +27,15 @@ using formats::Error;
 
 constexpr const char* program = "gnuplot";
 
-/// Text of a title or label as gnuplot reads it between double quotes.
+/// Text of a title or label as gnuplot reads it between single quotes, where nothing else has a
+/// meaning: between double ones it would run what stands between backquotes.
 std::string quoted(const std::string& text) {
-  std::string result = "\"";
+  std::string result = "'";
   for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
+    if (c == '\'') result += '\'';
     result += c == '\n' ? ' ' : c;
   }
-  return result + '"';
+  return result + '\'';
 }
 
 bool drawable(const Figure& figure, double x, double y) {
@@ -42,13 +43,29 @@ bool drawable(const Figure& figure, double x, double y) {
          !(figure.log_y && y <= 0);
 }
 
-std::string script_of(const std::string& output, const Figure& figure) {
+/// gnuplot widens an axis whose numbers are all the same, but says so on standard error.
+void set_range(std::ostream& out, const char* axis, const std::vector<double>& numbers,
+               bool logarithmic) {
+  const auto [least, most] = std::ranges::minmax(numbers);
+  if (least != most) return;
+  const double margin = least == 0 ? 1 : std::abs(least) / 100;
+  out << "set " << axis << "range [";
+  if (logarithmic) {
+    out << least / 2 << ':' << most * 2;
+  } else {
+    out << least - margin << ':' << most + margin;
+  }
+  out << "]\n";
+}
+
+/// Of a figure with something to draw.
+std::string script_of(const Figure& figure, const SvgSize& size) {
   std::ostringstream s;
   s.precision(std::numeric_limits<double>::max_digits10);
-  s << "set terminal svg size 800,520 dynamic noenhanced font \"sans-serif,13\" linewidth 1.5 "
-       "background \"white\"\n"
-    << "set output " << quoted(output) << "\nset title " << quoted(figure.title) << "\nset xlabel "
-    << quoted(figure.x_label) << "\nset ylabel " << quoted(figure.y_label)
+  s << "set terminal svg size " << size.width << ',' << size.height
+    << " dynamic noenhanced font \"sans-serif,13\" linewidth 1.5 background \"white\"\n"
+    << "set title " << quoted(figure.title) << "\nset xlabel " << quoted(figure.x_label)
+    << " offset 0,0.5\nset ylabel " << quoted(figure.y_label)
     << "\nset key outside bottom center horizontal\nset grid linecolor \"#dddddd\"\n"
     << "set border 3\nset tics nomirror\nset format \"%g\"\n";
   // Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -56,19 +73,33 @@ std::string script_of(const std::string& output, const Figure& figure) {
                               "#E69F00", "#56B4E9", "#000000", "#999933"};
   if (figure.log_x) s << "set logscale x\n";
   if (figure.log_y) s << "set logscale y\n";
+  std::vector<double> xs, ys;
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     s << "$c" << i << " << END_OF_CURVE\n";
     const Curve& c = figure.curves[i];
-    for (std::size_t k = 0; k < c.x.size(); ++k)
-      if (drawable(figure, c.x[k], c.y[k])) s << c.x[k] << ' ' << c.y[k] << '\n';
+    for (std::size_t k = 0; k < c.x.size(); ++k) {
+      if (!drawable(figure, c.x[k], c.y[k])) continue;
+      s << c.x[k] << ' ' << c.y[k] << '\n';
+      xs.push_back(c.x[k]);
+      ys.push_back(c.y[k]);
+    }
     s << "END_OF_CURVE\n";
   }
+  set_range(s, "x", xs, figure.log_x);
+  set_range(s, "y", ys, figure.log_y);
   s << "plot ";
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const Curve& c = figure.curves[i];
-    s << (i == 0 ? "" : ", ") << "$c" << i << " using 1:2 with "
-      << (c.points ? "points pointtype 6 pointsize 1.4" : "linespoints pointtype 7 pointsize 0.6")
-      << " linecolor rgb \"" << colours[i % colours.size()] << "\" title " << quoted(c.name);
+    // Dots, squares, triangles and diamonds; dashes from the second round of colours on.
+    constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12};
+    const std::size_t kind = i % filled.size(), round = i / colours.size();
+    s << (i == 0 ? "" : ", ") << "$c" << i << " using 1:2 with ";
+    if (c.points) {
+      s << "points pointtype " << hollow[kind] << " pointsize 1.4";
+    } else {
+      s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype " << round + 1;
+    }
+    s << " linecolor rgb \"" << colours[i % colours.size()] << "\" title " << quoted(c.name);
   }
   s << '\n';
   return s.str();
@@ -84,6 +115,37 @@ Figure without_empty_curves(const Figure& figure) {
   });
   return result;
 }
+
+/// A file in memory, which ends with its owner.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(memfd_create("plot", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) throw Error(program, "no memory for a plot");
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+  /// From the beginning, where the next reader begins too.
+  void write(std::string_view text) const {
+    if (pwrite(descriptor_, text.data(), text.size(), 0) != std::ssize(text))
+      throw Error(program, "no memory for a plot");
+  }
+  std::string content() const {
+    std::string text;
+    std::array<char, 65536> part{};
+    for (;;) {
+      const ssize_t size =
+          pread(descriptor_, part.data(), part.size(), static_cast<off_t>(text.size()));
+      if (size <= 0) return text;
+      text.append(part.data(), static_cast<std::size_t>(size));
+    }
+  }
+
+ private:
+  int descriptor_;
+};
 
 struct Axis {
   bool logarithmic = false;
@@ -129,21 +191,34 @@ void require_gnuplot(const std::string& where) {
     throw Error(where, "needs gnuplot, which is not installed (Debian, Ubuntu: gnuplot-nox)");
 }
 
-void write_svg(const std::string& path, const Figure& figure) {
-  formats::AtomicOutput output(path);
-  std::string script = output.temporary_path() + ".gnuplot";
-  std::ofstream(script, std::ios::binary)
-      << script_of(output.temporary_path(), without_empty_curves(figure));
+std::optional<std::string> svg_of(const Figure& whole, const SvgSize& size) {
+  const Figure figure = without_empty_curves(whole);
+  if (figure.curves.empty()) return std::nullopt;
+  // Script and drawing are files without a name: nothing is left over, however this ends.
+  const MemoryFile script, drawing, complaints;
+  script.write(script_of(figure, size));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, script.descriptor(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, drawing.descriptor(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, complaints.descriptor(), STDERR_FILENO);
   std::string name = program;
-  const std::array<char*, 3> words = {name.data(), script.data(), nullptr};
+  const std::array<char*, 2> words = {name.data(), nullptr};
   pid_t child = 0;
   int status = 0;
-  const bool drawn = posix_spawnp(&child, program, nullptr, nullptr, words.data(), environ) == 0 &&
+  const bool drawn = posix_spawnp(&child, program, &actions, nullptr, words.data(), environ) == 0 &&
                      waitpid(child, &status, 0) == child && WIFEXITED(status) &&
                      WEXITSTATUS(status) == 0;
-  std::error_code ignored;
-  std::filesystem::remove(script, ignored);
-  if (!drawn) throw Error(path, "gnuplot did not draw it");
+  posix_spawn_file_actions_destroy(&actions);
+  if (!drawn) throw Error("gnuplot", "did not draw " + formats::in_quotes(figure.title));
+  return drawing.content();
+}
+
+void write_svg(const std::string& path, const Figure& figure) {
+  const std::optional<std::string> drawing = svg_of(figure);
+  if (!drawing) return;
+  formats::AtomicOutput output(path);
+  output.write(*drawing);
   output.commit();
 }
 

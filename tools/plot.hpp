@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "experiments/experiment.hpp"
@@ -10,7 +11,14 @@ namespace guardbit::tools {
 void require_gnuplot(const std::string& where);
 bool has_gnuplot();
 
-/// The figure as SVG, drawn by gnuplot. formats::Error when it fails.
+struct SvgSize {
+  int width = 800, height = 520;
+};
+
+/// The figure as SVG, drawn by gnuplot; nothing where it has no point that can be drawn.
+/// formats::Error when that fails.
+std::optional<std::string> svg_of(const experiments::Figure& figure, const SvgSize& size = {});
+/// The same as a file.
 void write_svg(const std::string& path, const experiments::Figure& figure);
 
 /// The same in characters, `width` columns wide.

@@ -24,18 +24,10 @@ using experiments::Recipe;
 using experiments::RecipeOutcome;
 using experiments::RecipeState;
 using experiments::Signal;
+using experiments::StoredTensor;
 using nlohmann::ordered_json;
 
 namespace {
-
-std::vector<float> floats_of(const formats::Tensor& tensor) {
-  const auto count = static_cast<std::size_t>(formats::element_count(tensor.shape));
-  std::vector<float> values(count);
-  formats::convert_array(tensor.format, tensor.packing, tensor.bytes, formats::fp32,
-                         formats::Packing::container, std::as_writable_bytes(std::span(values)),
-                         count);
-  return values;
-}
 
 /// A tensor of a file, and what is known of it.
 struct Place {
@@ -43,12 +35,12 @@ struct Place {
   experiments::TraceName meaning;
 };
 
-std::vector<Place> places_of(const std::string& file, const formats::TensorFile& content,
+std::vector<Place> places_of(const std::string& file, const formats::TensorStreams& content,
                              const std::string& role) {
   const Sidecar sidecar(file, content.metadata);
   std::vector<Place> places;
   for (std::size_t i = 0; i < content.tensors.size(); ++i) {
-    const formats::Tensor& tensor = content.tensors[i];
+    const formats::Tensor& tensor = content.tensors[i].tensor;
     if (tensor.format.encoding != formats::Encoding::floating) continue;
     Place place = {i, meaning_of(file, tensor.name)};
     std::optional<double> loss_scale;
@@ -68,7 +60,7 @@ std::vector<std::string> files_by_step(const std::vector<std::string>& words,
   if (files.size() < 2) return files;
   std::vector<std::pair<std::uint64_t, std::string>> ordered;
   for (const std::string& file : files) {
-    const auto places = places_of(file, formats::read_tensors(file), role);
+    const auto places = places_of(file, formats::open_tensors(file), role);
     ordered.emplace_back(places.empty() ? 0 : places.front().meaning.step.value_or(0), file);
   }
   std::stable_sort(ordered.begin(), ordered.end(),
@@ -98,18 +90,10 @@ std::string decibels(const std::optional<double>& value) {
   return text.data();
 }
 
-ordered_json to_json(const std::vector<Recipe>& recipes, const ComparedTensors& compared) {
+ordered_json to_json(const std::vector<Recipe>& recipes, const StoredTensor& compared) {
   ordered_json object = ordered_json::object();
-  for (std::size_t r = 0; r < recipes.size(); ++r) {
-    const RecipeOutcome& outcome = compared.outcomes[r];
-    const auto sqnr = experiments::sqnr_db(compared.signal, outcome);
-    object[recipes[r].name] = {{"underflow", outcome.underflow},
-                               {"saturated", outcome.saturated},
-                               {"nonfinite", outcome.nonfinite},
-                               {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
-                               {"noise", outcome.noise.nearest()},
-                               {"bytes", outcome.bytes}};
-  }
+  for (std::size_t r = 0; r < recipes.size(); ++r)
+    object[recipes[r].name] = outcome_to_json(compared.signal, compared.outcomes[r]);
   return object;
 }
 
@@ -122,21 +106,26 @@ void add_numbers(ordered_json& object, const Signal& signal) {
 
 }  // namespace
 
-void ComparedTensors::add(const ComparedTensors& other) {
-  signal.add(other.signal);
-  outcomes.resize(std::max(outcomes.size(), other.outcomes.size()));
-  for (std::size_t i = 0; i < other.outcomes.size(); ++i) outcomes[i].add(other.outcomes[i]);
+ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome) {
+  const auto sqnr = experiments::sqnr_db(signal, outcome);
+  return {{"underflow", outcome.underflow},
+          {"saturated", outcome.saturated},
+          {"nonfinite", outcome.nonfinite},
+          {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
+          {"noise", outcome.noise.nearest()},
+          {"groups", outcome.groups},
+          {"bytes", outcome.bytes}};
 }
 
-ComparedTensors RecipeResults::total() const {
-  ComparedTensors all;
+StoredTensor RecipeResults::total() const {
+  StoredTensor all;
   all.outcomes.resize(recipes.size());
   for (const ComparedTensor& tensor : tensors) all.add(tensor.compared);
   return all;
 }
 
-std::map<std::uint64_t, ComparedTensors> RecipeResults::by_step() const {
-  std::map<std::uint64_t, ComparedTensors> steps;
+std::map<std::uint64_t, StoredTensor> RecipeResults::by_step() const {
+  std::map<std::uint64_t, StoredTensor> steps;
   for (const ComparedTensor& tensor : tensors) {
     if (tensor.meaning.step) steps[*tensor.meaning.step].add(tensor.compared);
   }
@@ -147,33 +136,24 @@ void compare_recipes(RecipeResults& results, const std::vector<std::string>& wor
                      const std::string& role, int threads, const std::function<void()>& pause) {
   std::map<std::string, Memory> memories;
   for (const std::string& file : files_by_step(words, role)) {
-    const formats::TensorFile content = formats::read_tensors(file);
+    const formats::TensorStreams content = formats::open_tensors(file);
     for (const Place& place : places_of(file, content, role)) {
       pause();
-      const formats::Tensor& tensor = content.tensors[place.index];
-      const std::vector<float> values = floats_of(tensor);
-      const experiments::TensorValues view = {
-          values, tensor.shape.empty() ? 1 : static_cast<std::size_t>(tensor.shape.back())};
+      const formats::StreamedTensor& stream = content.tensors[place.index];
+      const formats::Tensor& tensor = stream.tensor;
       const std::string rank =
           place.meaning.rank ? "#" + std::to_string(*place.meaning.rank) : std::string();
       Memory& memory = memories[place.meaning.tensor + "." + place.meaning.role + rank];
-      memory.states.resize(results.recipes.size());
       if (place.meaning.step && memory.step && *place.meaning.step <= *memory.step)
         results.remarks.push_back(formats::printable(tensor.name) + " of step " +
                                   std::to_string(*place.meaning.step) + " comes after step " +
                                   std::to_string(*memory.step) +
                                   ": delayed scaling saw them in this order");
       memory.step = place.meaning.step;
-      ComparedTensor result = {file, tensor.name, place.meaning, {}};
-      result.compared.signal = experiments::signal_of(values);
-      result.compared.outcomes.resize(results.recipes.size());
-      formats::parallel_for(
-          results.recipes.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t r = begin; r < end; ++r)
-              result.compared.outcomes[r] =
-                  experiments::apply(results.recipes[r], view, results.layout, memory.states[r]);
-          });
-      results.tensors.push_back(std::move(result));
+      results.tensors.push_back(
+          {file, tensor.name, place.meaning,
+           experiments::store_tensor(results.recipes, stream, results.layout, memory.states,
+                                     threads, [&](std::size_t) { pause(); })});
     }
   }
 }
@@ -198,7 +178,7 @@ ordered_json to_json(const RecipeResults& results) {
     object["recipes"] = to_json(results.recipes, compared);
     document["steps"].push_back(std::move(object));
   }
-  const ComparedTensors total = results.total();
+  const StoredTensor total = results.total();
   add_numbers(document["total"], total.signal);
   document["total"]["recipes"] = to_json(results.recipes, total);
   document["remarks"] = results.remarks;
@@ -207,7 +187,7 @@ ordered_json to_json(const RecipeResults& results) {
 
 void print_recipes(std::ostream& out, const RecipeResults& results) {
   constexpr std::size_t most_steps = 6;
-  const ComparedTensors total = results.total();
+  const StoredTensor total = results.total();
   const auto steps = results.by_step();
   const bool with_steps = steps.size() > 1 && steps.size() <= most_steps;
   std::vector<std::string> head = {"recipe", "SQNR dB", "saturated %", "bits/element",

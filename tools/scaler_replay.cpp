@@ -64,9 +64,10 @@ bool is_gradient(const std::string& role) {
 std::vector<TracedStep> traced_steps(const std::vector<std::string>& words) {
   std::map<std::uint64_t, TracedStep> steps;
   for (const std::string& file : trace_files(words)) {
-    const formats::TensorFile content = formats::read_tensors(file);
+    const formats::TensorStreams content = formats::open_tensors(file);
     const Sidecar sidecar(file, content.metadata);
-    for (const formats::Tensor& tensor : content.tensors) {
+    for (const formats::StreamedTensor& stream : content.tensors) {
+      const formats::Tensor& tensor = stream.tensor;
       if (tensor.format.encoding != formats::Encoding::floating) continue;
       experiments::TraceName meaning = meaning_of(file, tensor.name);
       std::optional<double> loss_scale;
@@ -81,7 +82,7 @@ std::vector<TracedStep> traced_steps(const std::vector<std::string>& words) {
       TracedStep& step = steps[*meaning.step];
       step.step = *meaning.step;
       step.gradients.push_back(
-          {tensor.name, experiments::gradient_extremes(tensor), loss_scale.value_or(1)});
+          {tensor.name, experiments::gradient_extremes(stream), loss_scale.value_or(1)});
     }
   }
   if (steps.empty()) throw formats::Error("scaler replay", "the trace holds no gradients");

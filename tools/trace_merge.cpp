@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <fstream>
+#include <limits>
+#include <numeric>
 
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
@@ -22,6 +24,29 @@ template <class T>
 std::optional<T> optional_of(const json& value) {
   if (value.is_null()) return std::nullopt;
   return value.get<T>();
+}
+
+experiments::RecipeStatistics recipes_of(const json& object,
+                                         const std::vector<experiments::Recipe>& recipes) {
+  experiments::RecipeStatistics all;
+  const json& input = object.at("recipe_input");
+  all.signal.elements = object.at("elements");
+  all.signal.finite = input.at("finite");
+  all.signal.nonzero = input.at("nonzero");
+  read_sum(all.signal.squares, input.at("exact_sum_squares"));
+  for (const experiments::Recipe& recipe : recipes) {
+    const json& one = object.at("recipes").at(recipe.name);
+    std::optional<experiments::RecipeOutcome>& outcome = all.outcomes.emplace_back();
+    if (one.is_null()) continue;
+    outcome.emplace();
+    outcome->underflow = one.at("underflow");
+    outcome->saturated = one.at("saturated");
+    outcome->nonfinite = one.at("nonfinite");
+    outcome->groups = one.at("groups");
+    outcome->bytes = one.at("bytes");
+    read_sum(outcome->noise, one.at("exact_noise"));
+  }
+  return all;
 }
 
 TraceStatistics statistics_of(const json& object, const TraceQuestions& questions) {
@@ -52,6 +77,7 @@ TraceStatistics statistics_of(const json& object, const TraceQuestions& question
       s.outcomes.push_back(std::move(outcome));
     }
   }
+  if (!questions.recipes.empty()) s.recipes = recipes_of(object, questions.recipes);
   return s;
 }
 
@@ -69,6 +95,7 @@ TracedTensor tensor_of(const json& object, const TraceQuestions& questions) {
   tensor.first_nonfinite = optional_of<std::uint64_t>(object.at("first_nonfinite"));
   tensor.first_is_nan = object.at("first_nonfinite_is") == "nan";
   tensor.statistics = statistics_of(object, questions);
+  if (!questions.recipes.empty()) tensor.columns = object.at("columns");
   return tensor;
 }
 
@@ -79,9 +106,13 @@ std::string scales_text(const std::vector<int>& scales) {
   return text;
 }
 
-std::string formats_text(const std::vector<std::string>& names) {
+/// The formats and the recipes, likewise.
+std::string formats_text(const json& document) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  for (const char* const key : {"formats", "recipes"}) {
+    for (const json& name : document.value(key, json::array()))
+      text.append(text.empty() ? "" : ",").append(name.get<std::string>());
+  }
   return text;
 }
 
@@ -104,9 +135,9 @@ TraceResults results_of(const json& document) {
   results.tolerance = document.at("tolerance");
   results.sums = !document.at("formats").empty();
   if (results.sums) {
-    results.questions =
-        trace_questions(formats_text(document.at("formats")), scales_text(document.at("scales")),
-                        results.policy, results.exact_product);
+    results.questions = trace_questions(formats_text(document), scales_text(document.at("scales")),
+                                        results.policy, results.exact_product);
+    results.questions.layout = layout_of(document.value("layout", "flat"));
   }
   for (const json& tensor : document.at("tensors"))
     results.tensors.push_back(tensor_of(tensor, results.questions));
@@ -140,6 +171,32 @@ void add(TracedTensor& whole, const TracedTensor& part) {
   if (whole.format != part.format) whole.format.clear();
   if (whole.meaning.rank != part.meaning.rank) whole.meaning.rank.reset();
   if (whole.loss_scale != part.loss_scale) whole.loss_scale.reset();
+  // Stands for both: runs whose length divides it lie in one part.
+  whole.columns = std::gcd(whole.columns, part.columns);
+}
+
+experiments::TensorPart part_of(const TracedTensor& tensor) {
+  const TraceStatistics& s = tensor.statistics;
+  float amax = static_cast<float>(s.amax.value_or(0));
+  if (s.infinities != 0) amax = std::numeric_limits<float>::infinity();
+  if (s.nans != 0) amax = std::numeric_limits<float>::quiet_NaN();
+  return {s.elements, tensor.columns, amax};
+}
+
+/// Leaves out what the parts cannot say of the whole.
+void judge_recipes(TraceResults& merged, TracedTensor& whole,
+                   const std::vector<experiments::TensorPart>& parts) {
+  for (std::size_t r = 0; r < merged.questions.recipes.size(); ++r) {
+    const experiments::Recipe& recipe = merged.questions.recipes[r];
+    const auto why = experiments::why_not_additive(recipe, merged.questions.layout, parts);
+    auto& outcome = whole.statistics.recipes.outcomes[r];
+    if (!why) {
+      if (outcome) settle(*outcome, recipe, whole.statistics.elements);
+      continue;
+    }
+    outcome.reset();
+    merged.skipped.emplace_back(whole.name + ": " + recipe.name, "not merged: " + *why);
+  }
 }
 
 void add(TracedUpdate& whole, const TracedUpdate& part) {
@@ -155,6 +212,7 @@ TraceResults merged_results(const std::vector<std::string>& files) {
   TraceResults merged;
   using Key = std::pair<std::optional<std::uint64_t>, std::string>;
   std::map<Key, TracedTensor> by_name;
+  std::map<Key, std::vector<experiments::TensorPart>> parts_of;
   std::map<Key, TracedUpdate> updates;
   bool first = true;
   for (const std::string& file : files) {
@@ -166,13 +224,18 @@ TraceResults merged_results(const std::vector<std::string>& files) {
       merged.skipped.clear();
     } else if (part.questions.formats != merged.questions.formats ||
                part.questions.storings != merged.questions.storings ||
+               part.questions.layout != merged.questions.layout ||
+               !std::ranges::equal(part.questions.recipes, merged.questions.recipes, {},
+                                   &experiments::Recipe::name, &experiments::Recipe::name) ||
                part.policy != merged.policy || part.tolerance != merged.tolerance) {
       throw formats::Error(formats::printable(file),
-                           "its formats, scales, policy or tolerance are not those of " +
+                           "its formats, scales, layout, policy or tolerance are not those of " +
                                formats::printable(files.front()));
     }
     first = false;
     for (TracedTensor& tensor : part.tensors) {
+      if (tensor.statistics.elements != 0)
+        parts_of[{tensor.meaning.step, tensor.name}].push_back(part_of(tensor));
       const auto [at, is_new] = by_name.try_emplace({tensor.meaning.step, tensor.name}, tensor);
       if (!is_new) add(at->second, tensor);
     }
@@ -182,7 +245,10 @@ TraceResults merged_results(const std::vector<std::string>& files) {
     }
     merged.skipped.insert(merged.skipped.end(), part.skipped.begin(), part.skipped.end());
   }
-  for (auto& [key, tensor] : by_name) merged.tensors.push_back(std::move(tensor));
+  for (auto& [key, tensor] : by_name) {
+    judge_recipes(merged, tensor, parts_of[key]);
+    merged.tensors.push_back(std::move(tensor));
+  }
   for (auto& [key, update] : updates) merged.updates.push_back(std::move(update));
   std::sort(merged.skipped.begin(), merged.skipped.end());
   return merged;

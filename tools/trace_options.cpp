@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "formats/block.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/converters.hpp"
 #include "formats/error.hpp"
@@ -15,6 +16,7 @@
 #include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
 #include "tools/format_facts.hpp"
+#include "tools/recipe_choice.hpp"
 
 namespace guardbit::tools {
 
@@ -82,7 +84,39 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return files;
 }
 
+/// Whether the word names recipes; they are added unless they are there.
+bool add_recipes(std::vector<experiments::Recipe>& recipes, const std::string& word) {
+  if (formats::find_format(word)) return false;
+  const auto named = recipes_of_word(word);
+  if (!named) return false;
+  for (const experiments::Recipe& recipe : *named) {
+    const auto is_it = [&](const experiments::Recipe& r) { return r.name == recipe.name; };
+    if (std::none_of(recipes.begin(), recipes.end(), is_it)) recipes.push_back(recipe);
+  }
+  return true;
+}
+
+formats::Format trace_format(const std::string& name) {
+  if (formats::find_format(name) || formats::find_block_format(name))
+    return require_element_format(name, "--formats");
+  std::vector<std::string_view> names;
+  for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
+  const std::vector<experiments::Recipe> recipes = self_scaled_recipes();
+  std::string list = formats::format_names() + ", e<E>m<F>";
+  for (const experiments::Recipe& recipe : recipes) {
+    names.push_back(recipe.name);
+    list.append(", ").append(recipe.name);
+  }
+  throw formats::Error("--formats", formats::unknown_name("format", name, names), list);
+}
+
 }  // namespace
+
+experiments::Layout layout_of(const std::string& word) {
+  if (word == "flat") return experiments::Layout::flat;
+  if (word == "rows") return experiments::Layout::rows;
+  throw formats::Error("--layout", formats::in_quotes(word) + " is none", "flat, rows");
+}
 
 std::vector<int> parse_scales(const std::string& text) {
   std::vector<int> scales;
@@ -109,7 +143,8 @@ TraceQuestions trace_questions(const std::string& formats, const std::string& sc
   TraceQuestions questions;
   questions.scales = parse_scales(scales);
   for (const std::string& name : split(formats, ',')) {
-    const formats::Format to = require_element_format(name, "--formats");
+    if (add_recipes(questions.recipes, name)) continue;
+    const formats::Format to = trace_format(name);
     if (to.encoding != formats::Encoding::floating || !to.has_sign)
       throw formats::Error(
           "--formats", formats::in_quotes(name) + " is not a floating-point format with a sign");
@@ -120,6 +155,11 @@ TraceQuestions trace_questions(const std::string& formats, const std::string& sc
     questions.formats.push_back(name);
     for (const int scale : questions.scales)
       questions.storings.push_back({to, scale, overflow, exact_product});
+  }
+  if (questions.formats.empty()) {
+    std::vector<experiments::Recipe> recipes = std::move(questions.recipes);
+    questions = trace_questions(default_trace_formats, scales, policy, exact_product);
+    questions.recipes = std::move(recipes);
   }
   return questions;
 }

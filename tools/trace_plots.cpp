@@ -1,38 +1,17 @@
 #include "tools/trace_plots.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <sstream>
 
 #include "formats/format.hpp"
+#include "tools/page.hpp"
 
 namespace guardbit::tools {
 
 using experiments::StoringOutcome;
 using experiments::TraceStatistics;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string number(double value, const char* form) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), form, value);
-  return text.data();
-}
 
 double percent_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
@@ -133,6 +112,64 @@ class Plot {
   std::ostringstream out_;
 };
 
+/// A line of dots for each name, which stands above its line.
+class RowPlot {
+ public:
+  RowPlot(const std::string& title, Range x, std::size_t rows) : x_(x), rows_(rows) {
+    if (x_.last <= x_.first) x_.last = x_.first + 1;
+    out_ << "<svg viewBox=\"0 0 " << Plot::width << ' ' << foot() + 48
+         << "\" role=\"img\" aria-label=\"" << escaped(title) << "\">";
+  }
+
+  void axis(const std::string& label) {
+    const double step = std::max(1.0, round_step(x_.last - x_.first, 10));
+    for (double v = std::ceil(x_.first / step) * step; v <= x_.last; v += step) {
+      out_ << "<line x1=\"" << x(v) << "\" y1=\"0\" x2=\"" << x(v) << "\" y2=\"" << foot()
+           << "\" stroke=\"var(--line)\"/>";
+      text(x(v), foot() + 20, number(v, "%.0f"), "middle", "var(--text)");
+    }
+    text(Plot::width / 2, foot() + 42, label, "middle", "var(--quiet)");
+  }
+  void row(std::size_t at, const std::string& name) {
+    // Covers the lines of the axis behind the name.
+    out_ << "<rect x=\"0\" y=\"" << y(at) - 27 << "\" width=\"" << 8 + 11 * name.size()
+         << "\" height=\"21\" fill=\"var(--back)\"/>";
+    text(4, y(at) - 11, name, "start", "var(--text)");
+  }
+  void dot(std::size_t at, double value, const std::string& title) {
+    out_ << "<circle cx=\"" << x(value) << "\" cy=\"" << y(at)
+         << "\" r=\"4\" fill=\"var(--bar)\" opacity=\"0.6\"><title>" << escaped(title)
+         << "</title></circle>";
+  }
+  void mark(std::size_t at, double value, const std::string& title) {
+    out_ << "<rect x=\"" << x(value) - 2 << "\" y=\"" << y(at) - 7
+         << "\" width=\"4\" height=\"14\" rx=\"1\" fill=\"var(--c0)\"><title>" << escaped(title)
+         << "</title></rect>";
+  }
+  std::string finish() {
+    out_ << "</svg>";
+    return out_.str();
+  }
+
+ private:
+  static constexpr double row_height = 40, side = 14;
+
+  double x(double value) const {
+    return side + (value - x_.first) / (x_.last - x_.first) * (Plot::width - 2 * side);
+  }
+  static double y(std::size_t row) { return row_height * (static_cast<double>(row) + 0.8); }
+  double foot() const { return row_height * static_cast<double>(rows_) + 4; }
+  void text(double at_x, double at_y, const std::string& words, const char* anchor,
+            const char* fill) {
+    out_ << "<text x=\"" << at_x << "\" y=\"" << at_y << "\" text-anchor=\"" << anchor
+         << "\" style=\"fill:" << fill << "\">" << escaped(words) << "</text>";
+  }
+
+  Range x_;
+  std::size_t rows_;
+  std::ostringstream out_;
+};
+
 std::string at_scale(const std::string& format, int scale) {
   return format + " at scale 2^" + std::to_string(scale);
 }
@@ -202,6 +239,37 @@ std::string loss_plot(const TraceResults& results, const TraceStatistics& statis
       plot.point(scale, share, colour(f),
                  at_scale(questions.formats[f], static_cast<int>(scale)) + ": " + number(share) +
                      "% underflow");
+  }
+  return plot.finish();
+}
+
+constexpr std::size_t most_dots = 200;
+
+std::string sqnr_plot(const TraceResults& results, const experiments::RecipeStatistics& total) {
+  const std::vector<experiments::Recipe>& recipes = results.questions.recipes;
+  const auto sqnr_of = [](const experiments::RecipeStatistics& s,
+                          std::size_t r) -> std::optional<double> {
+    return s.outcomes[r] ? experiments::sqnr_db(s.signal, *s.outcomes[r]) : std::nullopt;
+  };
+  Range range = {0, 0};
+  for (const TracedTensor& tensor : results.tensors) {
+    for (std::size_t r = 0; r < recipes.size(); ++r) {
+      const double sqnr = sqnr_of(tensor.statistics.recipes, r).value_or(0);
+      range = {std::min(range.first, std::floor(sqnr)), std::max(range.last, std::ceil(sqnr))};
+    }
+  }
+  RowPlot plot("signal to quantisation noise by format", range, recipes.size());
+  plot.axis("SQNR in decibels");
+  const std::size_t step = 1 + results.tensors.size() / most_dots;
+  for (std::size_t r = 0; r < recipes.size(); ++r) {
+    plot.row(r, recipes[r].name);
+    for (std::size_t i = 0; i < results.tensors.size(); i += step) {
+      const TracedTensor& tensor = results.tensors[i];
+      if (const auto sqnr = sqnr_of(tensor.statistics.recipes, r))
+        plot.dot(r, *sqnr, tensor.name + ", " + recipes[r].name + ": " + number(*sqnr) + " dB");
+    }
+    if (const auto sqnr = sqnr_of(total, r))
+      plot.mark(r, *sqnr, "all, " + recipes[r].name + ": " + number(*sqnr) + " dB");
   }
   return plot.finish();
 }

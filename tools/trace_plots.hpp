@@ -8,10 +8,6 @@
 
 namespace guardbit::tools {
 
-/// Text for HTML.
-std::string escaped(const std::string& text);
-/// printf of a double.
-std::string number(double value, const char* form = "%.4g");
 double percent_of(std::uint64_t part, std::uint64_t whole);
 
 /// A drawing (inline SVG) of the shares of the numbers by binade; below it what each format holds
@@ -21,6 +17,9 @@ std::string histogram_plot(const TraceResults& results, const std::string& name,
 
 /// Underflow and overflow of each format by the scale.
 std::string loss_plot(const TraceResults& results, const experiments::TraceStatistics& statistics);
+
+/// SQNR by recipe: a dot for each tensor (of many, some), a bar across for all of them.
+std::string sqnr_plot(const TraceResults& results, const experiments::RecipeStatistics& total);
 
 /// A curve of log2 of the largest magnitude by step, for each role that has two steps; empty when
 /// none has.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/page.hpp"
 #include "tools/trace_plots.hpp"
 #include "tools/trace_results.hpp"
 
@@ -10,17 +11,6 @@ using experiments::StoringOutcome;
 using experiments::TraceStatistics;
 
 namespace {
-
-constexpr const char* style = R"(
-:root{--back:#fff;--text:#1b1f24;--quiet:#667;--line:#d4d8de;--bar:#8a96a3;--c0:#0b62c4;--c1:#c2410c;--c2:#15803d;--c3:#9333ea;--c4:#b8860b;--c5:#be185d;--hot:200,40,20}
-@media(prefers-color-scheme:dark){:root{--back:#14171b;--text:#e6e9ee;--quiet:#9aa3ae;--line:#343a42;--bar:#7d8894;--c0:#6cb0ff;--c1:#ff9b6a;--c2:#5fd38d;--c3:#c99bff;--c4:#e6c35c;--c5:#ff8dbd;--hot:255,110,80}}
-*{box-sizing:border-box}body{margin:0 auto;padding:1.5rem;max-width:75rem;background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}p{max-width:48rem}.quiet{color:var(--quiet)}
-svg{width:100%;height:auto;max-width:56rem;display:block}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:0 1.5rem}h3{font-size:1rem;margin:1.2rem 0 .2rem}svg text{fill:var(--text);font:14px system-ui,sans-serif}@media(max-width:600px){svg text{font-size:20px}}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{position:sticky;top:0;background:var(--back)}summary{cursor:pointer}
-@media print{:root{--back:#fff;--text:#000;--line:#999}body{max-width:none;padding:0}details,svg,tr{break-inside:avoid}.scroll{overflow:visible}svg text{font-size:14px}.plots{grid-template-columns:1fr 1fr}section{break-inside:avoid}h2,h3,p.quiet{break-after:avoid}table{font-size:8px}th{position:static}th,td{padding:.1rem .3rem;white-space:normal}td:first-child{white-space:nowrap}}
-)";
 
 std::string power(int exponent) { return "2<sup>" + std::to_string(exponent) + "</sup>"; }
 
@@ -79,6 +69,45 @@ std::string heat_map(const TraceResults& results) {
   return html + "</table></div>";
 }
 
+std::string decibels(const std::optional<double>& sqnr) {
+  return sqnr ? number(*sqnr, "%.2f") : "–";
+}
+
+/// Cells of what a recipe did: underflow, saturation, SQNR, bits.
+std::string recipe_cells(const experiments::RecipeStatistics& s, std::size_t recipe) {
+  const auto& outcome = s.outcomes[recipe];
+  if (!outcome) return "<td>–</td><td>–</td><td>–</td><td>–</td>";
+  return shaded(percent_of(outcome->underflow, s.signal.nonzero)) +
+         shaded(percent_of(outcome->saturated, s.signal.finite)) + "<td>" +
+         decibels(experiments::sqnr_db(s.signal, *outcome)) + "</td><td>" +
+         (s.signal.elements == 0 ? "–" : number(bits_per_element(s.signal, *outcome), "%.2f")) +
+         "</td>";
+}
+
+constexpr const char* recipe_head =
+    "<th>underflow</th><th>saturated</th><th>SQNR dB</th><th>bits</th>";
+
+/// Formats whose scales follow from the numbers: of the whole trace.
+std::string recipes(const TraceResults& results, const TraceStatistics& total) {
+  const std::vector<experiments::Recipe>& all = results.questions.recipes;
+  if (all.empty()) return {};
+  const bool is_flat = results.questions.layout == experiments::Layout::flat;
+  std::string html = "<h2>Formats with scales of their own</h2><p class=\"quiet\">Blocks along " +
+                     std::string(is_flat ? "the flattened tensor" : "the last dimension") +
+                     ". SQNR: signal to quantisation noise; a dot for each tensor, the bar for "
+                     "all.</p>" +
+                     sqnr_plot(results, total.recipes) +
+                     "<div class=\"scroll\"><table><tr><th>format</th>" + recipe_head +
+                     "<th>lowest SQNR</th></tr>";
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const auto worst = lowest_sqnr(results, r);
+    html += "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total.recipes, r) + "<td>" +
+            (worst ? number(worst->second, "%.2f") + ", " + escaped(worst->first->name) : "–") +
+            "</td></tr>";
+  }
+  return html + "</table></div>";
+}
+
 /// Everything about a tensor or a group of them, folded.
 std::string details(const TraceResults& results, const std::string& name,
                     const TraceStatistics& s) {
@@ -98,6 +127,12 @@ std::string details(const TraceResults& results, const std::string& name,
               number(mass) + "%</td></tr>";
     }
   }
+  const std::vector<experiments::Recipe>& recipes = questions.recipes;
+  if (!recipes.empty())
+    html += std::string("</table></div><div class=\"scroll\"><table><tr><th>format</th>") +
+            recipe_head + "</tr>";
+  for (std::size_t r = 0; r < recipes.size(); ++r)
+    html += "<tr><td>" + escaped(recipes[r].name) + "</td>" + recipe_cells(s.recipes, r) + "</tr>";
   html += "</table></div><div class=\"scroll\"><table><tr><th>binade</th><th>numbers</th></tr>";
   for (const auto& [binade, count] : s.binades)
     html += "<tr><td>" + power(binade) + "</td><td>" + std::to_string(count) + "</td></tr>";
@@ -203,10 +238,7 @@ std::string trace_report(const TraceResults& results) {
                    [&](const TracedTensor* a, const TracedTensor* b) { return loss(a) > loss(b); });
 
   std::string html =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
-      "dark\"><title>Gradient trace</title><style>" +
-      std::string(style) + "</style></head><body><h1>Gradient trace</h1><p>" +
+      page_head("Gradient trace") + "<h1>Gradient trace</h1><p>" +
       std::to_string(results.tensors.size()) + " tensors, " + std::to_string(total.elements) +
       " elements, " + number(percent_of(total.zeros, total.elements)) + "% zeros, " +
       std::to_string(total.infinities) + " infinities, " + std::to_string(total.nans) +
@@ -233,7 +265,7 @@ std::string trace_report(const TraceResults& results) {
           (trends.empty() ? "" : "<h2>Largest magnitude by step</h2>" + trends) +
           "<h2>Safe scales</h2><p class=\"quiet\">Nothing overflows and at most " +
           number(100 * results.tolerance) + "% of the numbers other than zero underflow.</p>" +
-          windows(results, groups) + heat_map(results) +
+          windows(results, groups) + recipes(results, total) + heat_map(results) +
           (results.updates.empty()
                ? ""
                : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; "
@@ -250,7 +282,7 @@ std::string trace_report(const TraceResults& results) {
     html += details(results, tensor->name, tensor->statistics);
   for (const auto& [what, why] : results.skipped)
     html += "<p>Skipped " + escaped(what) + ": " + escaped(why) + "</p>";
-  return html + "</body></html>\n";
+  return html + std::string(page_end);
 }
 
 }  // namespace guardbit::tools

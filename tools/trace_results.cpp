@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "formats/catalogue.hpp"
+#include "tools/recipe_results.hpp"
 
 namespace guardbit::tools {
 
@@ -64,6 +65,25 @@ ordered_json formats_to_json(const TraceResults& results, const TraceStatistics&
   return all;
 }
 
+/// The formats whose scales follow from the numbers: for each one what happens, null where that is
+/// not known.
+void add_recipes(ordered_json& object, const std::vector<experiments::Recipe>& recipes,
+                 const experiments::RecipeStatistics& statistics) {
+  ordered_json all = ordered_json::object();
+  for (std::size_t r = 0; r < recipes.size(); ++r) {
+    const auto& outcome = statistics.outcomes[r];
+    ordered_json& one = all[recipes[r].name];
+    if (!outcome) continue;
+    one = outcome_to_json(statistics.signal, *outcome);
+    one["exact_noise"] = outcome->noise.text();
+  }
+  object["recipes"] = std::move(all);
+  object["recipe_input"] = {{"finite", statistics.signal.finite},
+                            {"nonzero", statistics.signal.nonzero},
+                            {"sum_squares", statistics.signal.squares.nearest()},
+                            {"exact_sum_squares", statistics.signal.squares.text()}};
+}
+
 void add_statistics(ordered_json& object, const TraceResults& results,
                     const TraceStatistics& statistics) {
   object["elements"] = statistics.elements;
@@ -92,6 +112,8 @@ void add_statistics(ordered_json& object, const TraceResults& results,
   const auto format = recommended_format(results, statistics);
   object["recommended_format"] =
       format ? ordered_json(results.questions.formats[*format]) : ordered_json(nullptr);
+  if (!results.questions.recipes.empty())
+    add_recipes(object, results.questions.recipes, statistics.recipes);
 }
 
 ordered_json to_json(const TraceResults& results, const TracedTensor& tensor) {
@@ -100,6 +122,7 @@ ordered_json to_json(const TraceResults& results, const TracedTensor& tensor) {
   object["file"] = tensor.file;
   object["format"] = tensor.format;
   object["shape"] = tensor.shape;
+  if (!results.questions.recipes.empty()) object["columns"] = tensor.columns;
   object["tensor"] = tensor.meaning.tensor;
   object["step"] = or_null(tensor.meaning.step);
   object["rank"] = or_null(tensor.meaning.rank);
@@ -186,6 +209,7 @@ std::optional<std::size_t> recommended_format(const TraceResults& results,
 TraceStatistics total_of(const TraceResults& results) {
   TraceStatistics total;
   total.outcomes.resize(results.questions.storings.size());
+  total.recipes.outcomes.resize(results.questions.recipes.size(), experiments::RecipeOutcome());
   for (const TracedTensor& tensor : results.tensors) total.add(tensor.statistics);
   return total;
 }
@@ -225,6 +249,23 @@ const TracedTensor* first_nonfinite(const TraceResults& results) {
   return first;
 }
 
+std::optional<std::pair<const TracedTensor*, double>> lowest_sqnr(const TraceResults& results,
+                                                                  std::size_t recipe) {
+  std::optional<std::pair<const TracedTensor*, double>> lowest;
+  for (const TracedTensor& tensor : results.tensors) {
+    const experiments::RecipeStatistics& s = tensor.statistics.recipes;
+    if (!s.outcomes[recipe]) continue;
+    const auto sqnr = experiments::sqnr_db(s.signal, *s.outcomes[recipe]);
+    if (sqnr && (!lowest || *sqnr < lowest->second)) lowest = {&tensor, *sqnr};
+  }
+  return lowest;
+}
+
+double bits_per_element(const experiments::Signal& signal,
+                        const experiments::RecipeOutcome& outcome) {
+  return 8 * static_cast<double>(outcome.bytes) / static_cast<double>(signal.elements);
+}
+
 ordered_json to_json(const TraceResults& results) {
   ordered_json document = {{"trace", 1},
                            {"policy", results.policy},
@@ -232,6 +273,10 @@ ordered_json to_json(const TraceResults& results) {
                            {"tolerance", results.tolerance},
                            {"formats", results.questions.formats},
                            {"scales", results.questions.scales}};
+  document["recipes"] = ordered_json::array();
+  for (const experiments::Recipe& recipe : results.questions.recipes)
+    document["recipes"].push_back(recipe.name);
+  document["layout"] = results.questions.layout == experiments::Layout::flat ? "flat" : "rows";
   document["tensors"] = ordered_json::array();
   for (const TracedTensor& tensor : results.tensors)
     document["tensors"].push_back(to_json(results, tensor));
@@ -259,7 +304,7 @@ ordered_json to_json(const TraceResults& results) {
 void print_csv(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
   out << "file,name,step,role,elements,zeros,subnormals,infs,nans,amax,amin_nonzero,format,"
-         "scale_log2,underflow,overflow,subnormal,lost_mass\n";
+         "scale_log2,underflow,overflow,subnormal,lost_mass,saturated,nonfinite,sqnr_db,bytes\n";
   const auto text = [](const auto& value) { return value ? ordered_json(*value).dump() : ""; };
   for (const TracedTensor& tensor : results.tensors) {
     const TraceStatistics& s = tensor.statistics;
@@ -274,8 +319,16 @@ void print_csv(std::ostream& out, const TraceResults& results) {
         const StoringOutcome& outcome = s.outcomes[questions.storing(f, k)];
         out << start << questions.formats[f] << ',' << questions.scales[k] << ','
             << outcome.underflow << ',' << outcome.overflow << ',' << outcome.subnormal << ','
-            << ordered_json(share(outcome.lost, s.sum)).dump() << '\n';
+            << ordered_json(share(outcome.lost, s.sum)).dump() << ",,,,\n";
       }
+    }
+    for (std::size_t r = 0; r < questions.recipes.size(); ++r) {
+      const auto& outcome = s.recipes.outcomes[r];
+      if (!outcome) continue;
+      out << start << questions.recipes[r].name << ",," << outcome->underflow << ",,,,"
+          << outcome->saturated << ',' << outcome->nonfinite << ','
+          << text(experiments::sqnr_db(s.recipes.signal, *outcome)) << ',' << outcome->bytes
+          << '\n';
     }
   }
 }

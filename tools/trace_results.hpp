@@ -20,6 +20,7 @@ struct TracedTensor {
   std::string file, name;
   std::string format;
   std::vector<std::int64_t> shape;
+  std::uint64_t columns = 0;  ///< as in experiments::TensorPart
   experiments::TraceName meaning;
   std::optional<double> loss_scale;
   experiments::TraceStatistics statistics;
@@ -67,6 +68,13 @@ std::map<std::string, std::map<std::uint64_t, experiments::TraceStatistics>> by_
 
 /// The first tensor with a NaN or an infinity by step, then by order of the files; null for none.
 const TracedTensor* first_nonfinite(const TraceResults& results);
+
+/// The tensor of which the recipe keeps least, and the decibels; nothing where none has an SQNR.
+std::optional<std::pair<const TracedTensor*, double>> lowest_sqnr(const TraceResults& results,
+                                                                  std::size_t recipe);
+/// Scales included.
+double bits_per_element(const experiments::Signal& signal,
+                        const experiments::RecipeOutcome& outcome);
 
 nlohmann::ordered_json to_json(const TraceResults& results);
 /// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and

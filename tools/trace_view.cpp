@@ -162,6 +162,39 @@ void print_trends(std::ostream& out, const TraceResults& results) {
   table.print(out);
 }
 
+/// What formats with scales of their own lose of the whole trace, and of the tensor that each of
+/// them serves worst.
+void print_recipes(std::ostream& out, const TraceResults& results, const TraceStatistics& total) {
+  const std::vector<experiments::Recipe>& recipes = results.questions.recipes;
+  if (recipes.empty()) return;
+  out << "\nformats with scales of their own, blocks along "
+      << (results.questions.layout == experiments::Layout::flat ? "the flattened tensor"
+                                                                : "the last dimension")
+      << '\n';
+  Table table("lrrrrl");
+  table.add({"", "underflow", "saturated", "SQNR dB", "bits", "lowest SQNR"});
+  const auto text = [](double value, const char* form) {
+    std::array<char, 32> digits{};
+    std::snprintf(digits.data(), digits.size(), form, value);
+    return std::string(digits.data());
+  };
+  for (std::size_t r = 0; r < recipes.size(); ++r) {
+    const auto& outcome = total.recipes.outcomes[r];
+    if (!outcome) {
+      table.add({paint(recipes[r].name, Colour::bold), "-", "-", "-", "-", "not of all tensors"});
+      continue;
+    }
+    const experiments::Signal& signal = total.recipes.signal;
+    const auto sqnr = experiments::sqnr_db(signal, *outcome);
+    const auto worst = lowest_sqnr(results, r);
+    table.add({paint(recipes[r].name, Colour::bold), percent(outcome->underflow, signal.nonzero),
+               percent(outcome->saturated, signal.finite), sqnr ? text(*sqnr, "%.2f") : "-",
+               signal.elements == 0 ? "-" : text(bits_per_element(signal, *outcome), "%.2f"),
+               worst ? text(worst->second, "%.2f  ") + worst->first->name : "-"});
+  }
+  table.print(out);
+}
+
 void print_updates(std::ostream& out, const TraceResults& results) {
   if (results.updates.empty()) return;
   out << "\nupdates: root mean square over that of the weights; share that leaves the weight as it "
@@ -226,6 +259,7 @@ void print_trace(std::ostream& out, const TraceResults& results) {
 
   if (!questions.formats.empty()) {
     print_windows(out, results, roles, total);
+    print_recipes(out, results, total);
     print_trends(out, results);
     print_updates(out, results);
   }

@@ -305,14 +305,15 @@ experiments::training::Dataset load_data(TrainConfig& config) {
   namespace training = experiments::training;
   const TrainConfig::Data& data = config.data;
   training::Dataset result;
-  result.classes = data.classes;
   const std::uint64_t seed = config.seed;
   if (data.kind == "text") {
     result = training::read_text(data.path, config.model.time);
   } else if (data.kind == "spiral") {
+    result.classes = data.classes;
     result.training = training::draw_spiral(data.training, data.classes, seed, false);
     result.test = training::draw_spiral(data.test, data.classes, seed, true);
   } else if (data.kind == "teacher") {
+    result.classes = data.classes;
     result.training = training::draw_teacher(data.training, data.inputs, data.classes, seed, false);
     result.test = training::draw_teacher(data.test, data.inputs, data.classes, seed, true);
   } else {
@@ -326,12 +327,9 @@ experiments::training::Dataset load_data(TrainConfig& config) {
     };
     result.training = images("train", data.training, 2 * seed);
     result.test = images("t10k", data.test, 2 * seed + 1);
-    result.classes =
-        1 + *std::max_element(result.training.labels.begin(), result.training.labels.end());
-    for (const std::int32_t label : result.test.labels)
-      if (label >= result.classes)
-        throw Error(formats::printable(data.path),
-                    "the test's labels are not all among the training's");
+    for (const training::Examples* x : {&result.training, &result.test})
+      for (const std::int32_t label : x->labels)
+        result.classes = std::max<std::int64_t>(result.classes, label + 1);
   }
   const bool wants_text = config.model.kind == ModelShape::Kind::gpt;
   if (wants_text != (data.kind == "text"))

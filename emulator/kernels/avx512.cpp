@@ -14,9 +14,11 @@
 
 #include "emulator/cpu.hpp"
 #include "emulator/engine.hpp"
+#include "emulator/kernels/byte_panels.hpp"
 #include "emulator/kernels/default_environment.hpp"
 #include "emulator/kernels/fused_row.hpp"
 #include "emulator/kernels/portable.hpp"
+#include "emulator/kernels/sparse_specials.hpp"
 #include "emulator/mma.hpp"
 #include "formats/parallel.hpp"
 
@@ -73,15 +75,20 @@ void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t be
 
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
   const fused::FusedRow fused = *fused::fused_row(row);
-  if (!fused::can_spread(fused, product)) {
-    const Engine by_executions{"", "", nullptr, row_runner(row)};
+  const auto by_tiles = [&](const MatrixProduct& x) {
+    if (fused.lane == fused::LaneType::fp32) {
+      fused::multiply<Fp32>(fused, x, threads);
+    } else {
+      fused::multiply<Fp64>(fused, x, threads);
+    }
+  };
+  if (fused::can_spread(fused, product)) return by_tiles(product);
+  const Engine by_executions{"", "", nullptr, row_runner(row)};
+  if (has_shared_places(row, product))
     return emulator::multiply(by_executions, row, product, threads);
-  }
-  if (fused.lane == fused::LaneType::fp32) {
-    fused::multiply<Fp32>(fused, product, threads);
-  } else {
-    fused::multiply<Fp64>(fused, product, threads);
-  }
+  sparse_specials::multiply(row, product, threads, by_tiles, [&](const MatrixProduct& x) {
+    emulator::multiply(by_executions, row, x, 1);
+  });
 }
 
 #else

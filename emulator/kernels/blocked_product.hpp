@@ -43,7 +43,7 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
 
-/// One execution of a batch as a product; the row has no scales.
+/// One execution of a batch as a product.
 inline MatrixProduct product_of(const MatrixInstruction& row, const MatrixBatch& batch,
                                 std::int64_t execution) {
   const Shape& s = batch.shape;
@@ -61,6 +61,8 @@ inline MatrixProduct product_of(const MatrixInstruction& row, const MatrixBatch&
   x.c = matrix(batch.c, s.m, s.n);
   x.d = Matrix{batch.d, s.n}.from(std::int64_t{execution} * s.m, 0);
   x.e = matrix(batch.e, s.m, stored);
+  x.a_scale = matrix(batch.a_scale, s.m, row.scale.count);
+  x.b_scale = matrix(batch.b_scale, row.scale.count, s.n);
   x.modifiers = batch.modifiers;
   return x;
 }

@@ -9,6 +9,7 @@
 
 #include "emulator/engine.hpp"
 #include "emulator/kernels/blocked_product.hpp"
+#include "emulator/kernels/byte_panels.hpp"
 #include "emulator/kernels/integer_tiles.hpp"
 #include "emulator/kernels/portable.hpp"
 #include "emulator/kernels/portable_integer.hpp"
@@ -76,99 +77,6 @@ Form form_of(const MatrixInstruction& row, const Modifiers& modifiers, bool in_w
   form.b = byte_of_code(row.b, b_offset, modifiers.negate_b);
   form.b.is_sign_of_bit = is_xor;
   return form;
-}
-
-/// Rows of A or columns of B in memory.
-struct Lines {
-  const std::byte* data = nullptr;
-  std::int64_t line_stride = 0, k_stride = 0;
-  std::int64_t lines = 0, length = 0;  ///< that are there
-
-  std::uint8_t code(std::int64_t line, std::int64_t k) const {
-    return std::to_integer<std::uint8_t>(data[line * line_stride + k * k_stride]);
-  }
-};
-
-constexpr std::int64_t lane_bytes = 4;
-
-using Bytes16 [[gnu::vector_size(16)]] = std::uint8_t;
-
-/// 16 neighbouring lines of 4 k's, as groups.
-void interleave_16(const std::byte* from, std::int64_t k_stride, std::byte* to) {
-  std::array<Bytes16, 4> k;
-  for (std::size_t i = 0; i < 4; ++i)
-    std::memcpy(&k[i], from + static_cast<std::int64_t>(i) * k_stride, 16);
-  const auto low = [](Bytes16 x, Bytes16 y) {
-    return __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  };
-  const auto high = [](Bytes16 x, Bytes16 y) {
-    return __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
-                                   31);
-  };
-  const auto low_pairs = [](Bytes16 x, Bytes16 y) {
-    return __builtin_shufflevector(x, y, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
-  };
-  const auto high_pairs = [](Bytes16 x, Bytes16 y) {
-    return __builtin_shufflevector(x, y, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30,
-                                   31);
-  };
-  const Bytes16 first_low = low(k[0], k[1]), second_low = low(k[2], k[3]);
-  const Bytes16 first_high = high(k[0], k[1]), second_high = high(k[2], k[3]);
-  const std::array<Bytes16, 4> groups = {
-      low_pairs(first_low, second_low), high_pairs(first_low, second_low),
-      low_pairs(first_high, second_high), high_pairs(first_high, second_high)};
-  std::memcpy(to, groups.data(), 64);
-}
-
-using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
-
-/// 4 lines of 16 neighbouring k's, as 4 groups that are `group_bytes` apart.
-void transpose_4(const std::byte* from, std::int64_t line_stride, std::byte* to,
-                 std::int64_t group_bytes) {
-  std::array<Words4, 4> line;
-  for (std::size_t i = 0; i < 4; ++i)
-    std::memcpy(&line[i], from + static_cast<std::int64_t>(i) * line_stride, 16);
-  const Words4 low_01 = __builtin_shufflevector(line[0], line[1], 0, 4, 1, 5);
-  const Words4 high_01 = __builtin_shufflevector(line[0], line[1], 2, 6, 3, 7);
-  const Words4 low_23 = __builtin_shufflevector(line[2], line[3], 0, 4, 1, 5);
-  const Words4 high_23 = __builtin_shufflevector(line[2], line[3], 2, 6, 3, 7);
-  const std::array<Words4, 4> groups = {__builtin_shufflevector(low_01, low_23, 0, 1, 4, 5),
-                                        __builtin_shufflevector(low_01, low_23, 2, 3, 6, 7),
-                                        __builtin_shufflevector(high_01, high_23, 0, 1, 4, 5),
-                                        __builtin_shufflevector(high_01, high_23, 2, 3, 6, 7)};
-  for (std::size_t g = 0; g < 4; ++g)
-    std::memcpy(to + static_cast<std::int64_t>(g) * group_bytes, &groups[g], 16);
-}
-
-/// The groups that `transpose_4` can make of whole lines; returns how many.
-std::int64_t gather_by_lines(const Lines& x, std::int64_t width, std::byte* to) {
-  if (x.k_stride != 1 || x.lines != width || width % 4 != 0) return 0;
-  const std::int64_t groups = x.length / 16 * 4;
-  for (std::int64_t g = 0; g < groups; g += 4) {
-    for (std::int64_t line = 0; line < width; line += 4)
-      transpose_4(x.data + line * x.line_stride + g * 4, x.line_stride,
-                  to + (g * width + line) * lane_bytes, width * lane_bytes);
-  }
-  return groups;
-}
-
-/// Group g of every line, 4 codes each; zeros where there are none.
-void gather_group(const Lines& x, std::int64_t g, std::int64_t width, std::byte* to) {
-  const std::int64_t k = g * 4;
-  std::int64_t line = 0;
-  if (k + 4 <= x.length && x.k_stride == 1) {
-    for (; line < x.lines; ++line)
-      std::memcpy(to + line * lane_bytes, x.data + line * x.line_stride + k, 4);
-  } else if (k + 4 <= x.length && x.line_stride == 1) {
-    for (; line + 16 <= x.lines; line += 16)
-      interleave_16(x.data + line + k * x.k_stride, x.k_stride, to + line * lane_bytes);
-  }
-  for (; line < width; ++line) {
-    for (std::int64_t i = 0; i < 4; ++i) {
-      const bool there = line < x.lines && k + i < x.length;
-      to[line * lane_bytes + i] = static_cast<std::byte>(there ? x.code(line, k + i) : 0);
-    }
-  }
 }
 
 /// Every byte of a panel through the formula; panels are whole vectors of 16 bytes.
@@ -251,7 +159,7 @@ class Kernel {
                 std::min<std::int64_t>(tiles_.rows, product_.m - i), length};
     std::vector<std::byte> dense;
     if (row_.sparsity.group_elements != 0) {
-      dense = dense_rows(i, lines.lines, k, length);
+      dense = dense_rows(row_, product_, i, lines.lines, k, length);
       lines.data = dense.data();
       lines.line_stride = length;
       lines.k_stride = 1;
@@ -325,23 +233,6 @@ class Kernel {
     return high > limit || low < -limit;
   }
 
-  /// Rows of a sparse A with zeros between, as codes.
-  std::vector<std::byte> dense_rows(std::int64_t i, std::int64_t rows, std::int64_t k,
-                                    std::int64_t length) const {
-    std::vector<std::byte> dense(static_cast<std::size_t>(rows * length));
-    const std::int64_t first = stored_k(row_, static_cast<int>(k));
-    const std::int64_t count = stored_k(row_, static_cast<int>(length));
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t s = 0; s < count; ++s) {
-        const auto e = static_cast<int>(product_.e(i + r, first + s));
-        dense[static_cast<std::size_t>(r * length +
-                                       dense_k(row_.sparsity, static_cast<int>(s), e))] =
-            static_cast<std::byte>(product_.a(i + r, first + s));
-      }
-    }
-    return dense;
-  }
-
   void pack(const Lines& lines, const ByteOfCode& byte_of, bool has_sign, Lack lack,
             std::int64_t width, std::byte* to) const {
     const std::int64_t groups = groups_of(lines.length);
@@ -393,24 +284,6 @@ class Kernel {
 const IntegerTiles* tiles_for(Width width) {
   if (width == Width::widest && integer_tiles_avx512() != nullptr) return integer_tiles_avx512();
   return integer_tiles_avxvnni() != nullptr ? integer_tiles_avxvnni() : integer_tiles_avx2();
-}
-
-/// Two stored values of a sparse row at one place count both, which rows of bytes cannot hold.
-bool has_shared_places(const MatrixInstruction& row, const MatrixProduct& x) {
-  const Sparsity& sparsity = row.sparsity;
-  if (sparsity.group_elements == 0) return false;
-  const std::int64_t count = stored_k(row, static_cast<int>(x.k));
-  for (std::int64_t i = 0; i < x.m; ++i) {
-    for (std::int64_t s = 0; s < count; s += sparsity.stored_per_group) {
-      std::uint64_t seen = 0;
-      for (int c = 0; c < sparsity.stored_per_group; ++c) {
-        const int place = dense_k(sparsity, c, static_cast<int>(x.e(i, s + c)));
-        if ((seen >> place & 1) != 0) return true;
-        seen |= std::uint64_t{1} << place;
-      }
-    }
-  }
-  return false;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "emulator/cpu.hpp"
 #include "emulator/kernels/avx512.hpp"
 #include "emulator/kernels/chain_gemm.hpp"
+#include "emulator/kernels/group_gemm.hpp"
 #include "emulator/kernels/integer_gemm.hpp"
 
 namespace guardbit::emulator::x86_engines {
@@ -27,18 +28,24 @@ bool is_integer(const MatrixInstruction& row) {
   return integer_gemm::accepts(row, width<bits>);
 }
 
+template <int bits>
+bool is_grouped(const MatrixInstruction& row) {
+  return bits == 512 && group_gemm::accepts(row);
+}
+
 }  // namespace
 
 template <int bits>
 bool Kernels<bits>::accepts(const MatrixInstruction& row) {
-  return has_registers<bits>() &&
-         (is_fused<bits>(row) || is_integer<bits>(row) || chain_gemm::accepts(row, width<bits>));
+  return has_registers<bits>() && (is_fused<bits>(row) || is_grouped<bits>(row) ||
+                                   is_integer<bits>(row) || chain_gemm::accepts(row, width<bits>));
 }
 
 template <int bits>
 void Kernels<bits>::run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
                         std::int64_t end) {
   if (is_fused<bits>(row)) return avx512::run(row, batch, begin, end);
+  if (is_grouped<bits>(row)) return group_gemm::run(row, batch, begin, end);
   if (is_integer<bits>(row)) return integer_gemm::run(row, batch, begin, end, width<bits>);
   chain_gemm::run(row, batch, begin, end, width<bits>);
 }
@@ -47,6 +54,7 @@ template <int bits>
 void Kernels<bits>::multiply(const MatrixInstruction& row, const MatrixProduct& product,
                              int threads) {
   if (is_fused<bits>(row)) return avx512::multiply(row, product, threads);
+  if (is_grouped<bits>(row)) return group_gemm::multiply(row, product, threads);
   if (is_integer<bits>(row)) return integer_gemm::multiply(row, product, threads, width<bits>);
   chain_gemm::multiply(row, product, threads, width<bits>);
 }

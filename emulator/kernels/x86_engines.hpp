@@ -5,7 +5,8 @@
 #include "emulator/matrix_product.hpp"
 
 // The engines that use the wide registers of x86: for each row the kernel that takes it, fused sums
-// (avx512.hpp), integer sums (integer_gemm.hpp) or chains of multiply-adds (chain_gemm.hpp).
+// (avx512.hpp), sums of exact groups (group_gemm.hpp), integer sums (integer_gemm.hpp) or chains of
+// multiply-adds (chain_gemm.hpp).
 namespace guardbit::emulator::x86_engines {
 
 /// What an Engine needs, with the registers of one width.

@@ -1,9 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <vector>
 
-#include "emulator/gemm_scalar.hpp"
 #include "experiments/errors.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/residue_products.hpp"
@@ -12,8 +12,6 @@
 namespace guardbit::experiments {
 
 namespace {
-
-constexpr int slice_bits = 7;
 
 using Numbers = NumberRows;
 
@@ -31,60 +29,14 @@ Numbers draw(const Draws& draws, const Draws& exponents, std::int64_t rows, std:
   return x;
 }
 
-/// Slice s of every row: the integers of 7 bits and a sign of which  sum 2^(unit - 7 s) * slice  is
-/// the row, the largest number of which is below 2^unit.
-struct Slices {
-  std::vector<emulator::CodeMatrix> matrices;
-  std::vector<int> units;
-};
-
-Slices slices_of(const Numbers& x, int count, bool transposed) {
-  Slices result;
-  for (int s = 0; s < count; ++s)
-    result.matrices.push_back(transposed ? emulator::make_matrix(formats::int8, 1, x.k, x.rows)
-                                         : emulator::make_matrix(formats::int8, 1, x.rows, x.k));
-  for (std::int64_t i = 0; i < x.rows; ++i) {
-    double largest = 0;
-    for (std::int64_t j = 0; j < x.k; ++j) largest = std::max(largest, std::abs(x.at(i, j)));
-    int unit = 0;
-    std::frexp(largest, &unit);
-    result.units.push_back(unit);
-    for (std::int64_t j = 0; j < x.k; ++j) {
-      // Truncating keeps every rest exact and below one unit of the slice.
-      double rest = std::ldexp(x.at(i, j), -unit);
-      for (int s = 0; s < count; ++s) {
-        rest = std::ldexp(rest, slice_bits);
-        const double slice = std::trunc(rest);
-        rest -= slice;
-        emulator::CodeMatrix& matrix = result.matrices[static_cast<std::size_t>(s)];
-        matrix.set(transposed ? matrix.index(0, j, i) : matrix.index(0, i, j),
-                   emulator::scalar::encoded(formats::int8, slice));
-      }
-    }
-  }
-  return result;
-}
-
-/// Products of slices whose places add up to less than `count`, exact in INT32, added in FP64 from
-/// the smallest on.
-std::vector<double> sliced_product(Run& run, const Slices& a, const Slices& b, int count) {
+/// The product by INT8 slices of 7 bits, added in FP64 from the smallest on.
+std::vector<double> sliced_product(Run& run, const emulator::GemmProblem& problem, int slices) {
   emulator::GemmPlan plan;
   plan.unit = {"sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8"};
-  plan.epilogue.compute = plan.epilogue.output = formats::int32;
-  std::vector<double> sum(a.units.size() * b.units.size());
-  for (int place = count - 1; place >= 0; --place) {
-    for (int s = 0; s <= place; ++s) {
-      emulator::GemmProblem part;
-      part.a = a.matrices[static_cast<std::size_t>(s)];
-      part.b = b.matrices[static_cast<std::size_t>(place - s)];
-      const auto product = values_of(run.multiply(plan, part));
-      for (std::size_t i = 0; i < sum.size(); ++i) {
-        const int unit = a.units[i / b.units.size()] + b.units[i % b.units.size()];
-        sum[i] += std::ldexp(product[i], unit - slice_bits * (place + 2));
-      }
-    }
-  }
-  return sum;
+  plan.input = {formats::Rounding::toward_zero, slices, slices,
+                emulator::InputConversion::Cut::slices};
+  plan.epilogue.compute = plan.epilogue.output = formats::fp64;
+  return values_of(run.multiply(plan, problem));
 }
 
 /// a . b to about 2^-100: products and sums as unevaluated pairs of FP64 numbers.
@@ -137,12 +89,26 @@ Problem problem_of(Run& run, std::int64_t range) {
   return x;
 }
 
+emulator::GemmProblem matrices_of(const Problem& x) {
+  const std::int64_t size = x.a.rows, k = x.a.k;
+  emulator::GemmProblem problem;
+  problem.a = emulator::make_matrix(formats::fp64, 1, size, k);
+  problem.b = emulator::make_matrix(formats::fp64, 1, k, size);
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t n = 0; n < k; ++n) {
+      problem.a.set(problem.a.index(0, i, n), std::bit_cast<std::uint64_t>(x.a.at(i, n)));
+      problem.b.set(problem.b.index(0, n, i), std::bit_cast<std::uint64_t>(x.b.at(i, n)));
+    }
+  }
+  return problem;
+}
+
 /// Largest error over |A||B|: of FP64 multiply-adds, then of 1, 2, ... slices.
 std::vector<double> slice_errors(Run& run, const Problem& x, int most_slices) {
-  const Slices a = slices_of(x.a, most_slices, false), b = slices_of(x.b, most_slices, true);
+  const emulator::GemmProblem problem = matrices_of(x);
   std::vector<double> result = {x.error(x.fma)};
   for (int count = 1; count <= most_slices; ++count)
-    result.push_back(x.error(sliced_product(run, a, b, count)));
+    result.push_back(x.error(sliced_product(run, problem, count)));
   return result;
 }
 

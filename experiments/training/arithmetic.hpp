@@ -79,7 +79,7 @@ constexpr double hyperbolic_tangent(double x) {
 }
 
 /// Square root as IEEE 754 has it.
-inline float square_root(float x) { return std::sqrt(x); }
+constexpr float square_root(float x) { return std::sqrt(x); }
 
 /// Sums are cut into runs of this many elements, each added in ascending order to zero; the runs'
 /// sums are then added likewise.
@@ -100,8 +100,8 @@ constexpr float run_sum(std::int64_t count, At at) {
 
 /// What leaves a product: the unit's sum times the operands' scales (1 where they have none), and
 /// a bias where the layer has one. With both, one fused multiply-add, as libraries' epilogues do.
-inline float product_result(float sum, float scale) { return scale == 1.0F ? sum : sum * scale; }
-inline float product_result(float sum, float scale, float bias) {
+constexpr float product_result(float sum, float scale) { return scale == 1.0F ? sum : sum * scale; }
+constexpr float product_result(float sum, float scale, float bias) {
   return scale == 1.0F ? sum + bias : std::fma(scale, sum, bias);
 }
 
@@ -157,7 +157,7 @@ constexpr float softmax_gradient(float y, float gradient, float weighted_sum) {
 
 /// Normalisation of a row of n numbers: d = x - run_sum(x) / n (or x itself), then d times this of
 /// run_sum(d d) / n.
-inline float inverse_deviation(float mean_square) {
+constexpr float inverse_deviation(float mean_square) {
   return 1.0F / square_root(mean_square + 1e-5F);
 }
 /// Gradient by x, from the normalised x, its row's inverse deviation, g = gradient * weight and the
@@ -205,7 +205,7 @@ struct AdamStep {
   struct Result {
     float weight, first, second;
   };
-  Result operator()(float weight, float gradient, float first, float second) const {
+  constexpr Result operator()(float weight, float gradient, float first, float second) const {
     if (weight_decay != 0.0F) {
       if (decoupled) {
         weight = weight * (1.0F - learning_rate * weight_decay);

@@ -10,6 +10,29 @@
 
 namespace guardbit::experiments::training {
 
+SgdStep sgd_step(const OptimizerRules& rules, bool first) {
+  return {rules.learning_rate, rules.momentum, rules.weight_decay, first};
+}
+
+AdamStep adam_step(const OptimizerRules& rules, std::int64_t steps) {
+  AdamStep step;
+  step.learning_rate = rules.learning_rate;
+  step.beta1 = rules.beta1;
+  step.beta2 = rules.beta2;
+  step.epsilon = rules.epsilon;
+  step.weight_decay = rules.weight_decay;
+  step.decoupled = rules.kind == OptimizerRules::Kind::adamw;
+  // Powers by multiplication, so that every machine has the same.
+  double power1 = 1.0, power2 = 1.0;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    power1 *= static_cast<double>(rules.beta1);
+    power2 *= static_cast<double>(rules.beta2);
+  }
+  step.step_size = static_cast<float>(static_cast<double>(rules.learning_rate) / (1.0 - power1));
+  step.root_correction = static_cast<float>(std::sqrt(1.0 - power2));
+  return step;
+}
+
 void Optimizer::step(const Context& context, const std::vector<Parameter*>& parameters,
                      float inverse_scale) {
   ++steps_;
@@ -31,8 +54,7 @@ Tensor& Optimizer::state_of(std::map<std::string, Tensor>& states, const Paramet
 }
 
 void Optimizer::move_by_sgd(const Context& context, Parameter& p, float inverse_scale) {
-  const SgdStep step{rules_.learning_rate, rules_.momentum, rules_.weight_decay,
-                     !first_.contains(p.name)};
+  const SgdStep step = sgd_step(rules_, !first_.contains(p.name));
   Tensor none;
   const bool has_state = rules_.momentum != 0.0F;
   Tensor& velocity = has_state ? state_of(first_, p, rules_.first) : none;
@@ -48,21 +70,7 @@ void Optimizer::move_by_sgd(const Context& context, Parameter& p, float inverse_
 }
 
 void Optimizer::move_by_adam(const Context& context, Parameter& p, float inverse_scale) {
-  AdamStep step;
-  step.learning_rate = rules_.learning_rate;
-  step.beta1 = rules_.beta1;
-  step.beta2 = rules_.beta2;
-  step.epsilon = rules_.epsilon;
-  step.weight_decay = rules_.weight_decay;
-  step.decoupled = rules_.kind == OptimizerRules::Kind::adamw;
-  // Powers by multiplication, so that every machine has the same.
-  double power1 = 1.0, power2 = 1.0;
-  for (std::int64_t i = 0; i < steps_; ++i) {
-    power1 *= static_cast<double>(rules_.beta1);
-    power2 *= static_cast<double>(rules_.beta2);
-  }
-  step.step_size = static_cast<float>(static_cast<double>(rules_.learning_rate) / (1.0 - power1));
-  step.root_correction = static_cast<float>(std::sqrt(1.0 - power2));
+  const AdamStep step = adam_step(rules_, steps_);
   Tensor& first = state_of(first_, p, rules_.first);
   Tensor& second = state_of(second_, p, rules_.second);
   context.for_ranges(p.value.size(), [&](std::int64_t begin, std::int64_t end) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/training/arithmetic.hpp"
 #include "experiments/training/context.hpp"
 #include "experiments/training/tensor.hpp"
 #include "formats/rounding.hpp"
@@ -22,6 +23,11 @@ struct OptimizerRules {
   formats::Rounding state_rounding = formats::Rounding::nearest_even;   ///< or stochastic
   formats::Rounding weight_rounding = formats::Rounding::nearest_even;  ///< or stochastic
 };
+
+/// What the rules do to an element: in the first step that moves the weights or a later one, and
+/// in step `steps`, counted from 1.
+SgdStep sgd_step(const OptimizerRules& rules, bool first);
+AdamStep adam_step(const OptimizerRules& rules, std::int64_t steps);
 
 /// The optimizer's state between steps: a momentum, or two moments, for each parameter.
 class Optimizer {

@@ -54,6 +54,14 @@ TEST_CASE("a plan that says nothing is refused with its place and the choices") 
   CHECK(error_of("simt/fma.fp32 split=3x8:sideways").find("round_robin") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=up").find("rne, rna, rz") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rne:2x4").find("ranks") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rne:2x2:slices").find("truncated") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rz:21x21:slices").find("20 pieces") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rne:2x2:scaled0").find("a shift") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 stream_k=4x8x8").find("TILE_K") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 stream_k=4x8x8x8:round_robin").find("balanced") !=
+        std::string::npos);
+  CHECK(error_of("simt/fma.fp32 stream_k=4x8x8x8 split=2x8:ceil").find("both") !=
+        std::string::npos);
   CHECK(error_of("simt/fma.fp32 d=fp17").find("fp17") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 alpha=one").find("a number") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 promote=64:twice").find("scaled_fma") != std::string::npos);

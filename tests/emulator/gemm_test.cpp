@@ -1,11 +1,13 @@
 #include "emulator/gemm.hpp"
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "emulator/catalogue.hpp"
 #include "emulator/dot.hpp"
+#include "emulator/stream_k.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/error.hpp"
 #include "tests/catch.hpp"
@@ -61,7 +63,9 @@ class Judge {
 
   std::uint64_t output(std::int64_t g, std::int64_t i, std::int64_t j) const {
     std::map<std::int64_t, std::vector<std::int64_t>> slices;
-    for (std::int64_t k = 0; k < x_.k(); ++k) slices[owner(plan_.split, k, x_.k())].push_back(k);
+    for (std::int64_t k = 0; k < x_.k(); ++k)
+      slices[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
+          k);
     std::vector<std::uint64_t> sums;
     for (const auto& [slice, ks] : slices) {
       std::map<std::int64_t, std::vector<std::int64_t>> lanes;
@@ -71,10 +75,41 @@ class Judge {
       for (const auto& [lane, own] : lanes) lane_sums.push_back(promoted(g, i, j, own));
       sums.push_back(added(plan_.lanes, lane_sums));
     }
-    return ended(g, i, j, added(plan_.split, sums));
+    emulator::Partition split = plan_.split;
+    if (!plan_.stream_k.none()) split.order = plan_.stream_k.order;
+    if (!plan_.stream_k.none()) split.sums = plan_.stream_k.sums;
+    return ended(g, i, j, added(split, sums));
   }
 
  private:
+  /// The block that takes k of an output's tile: iterations are counted out to blocks one by one.
+  std::int64_t worker(std::int64_t g, std::int64_t i, std::int64_t j, std::int64_t k) const {
+    const emulator::StreamK& s = plan_.stream_k;
+    const std::int64_t down = (x_.m() + s.tile_m - 1) / s.tile_m;
+    const std::int64_t across = (x_.n() + s.tile_n - 1) / s.tile_n;
+    const std::int64_t steps = (x_.k() + s.tile_k - 1) / s.tile_k,
+                       tiles = x_.a.batch * down * across;
+    const std::int64_t row = i / s.tile_m, column = j / s.tile_n;
+    const std::int64_t tile =
+        g * down * across + (s.along_m ? column * down + row : row * across + column);
+    std::int64_t shared = tiles;
+    if (s.tiles == emulator::StreamK::Tiles::one_tile) shared = tiles - tiles / s.blocks * s.blocks;
+    if (s.tiles == emulator::StreamK::Tiles::two_tile) {
+      const std::int64_t waves = tiles / s.blocks;
+      shared =
+          tiles == waves * s.blocks ? 0 : tiles - std::max<std::int64_t>(0, waves - 1) * s.blocks;
+    }
+    if (tile >= shared) return 0;
+    const std::int64_t wanted = tile * steps + k / s.tile_k;
+    const std::int64_t all = shared * steps;
+    std::int64_t at = 0;
+    for (std::int64_t block = 0;; ++block) {
+      at += s.division == Division::ceil ? (all + s.blocks - 1) / s.blocks
+                                         : all / s.blocks + (block < all % s.blocks ? 1 : 0);
+      if (wanted < at) return block;
+    }
+  }
+
   using Ks = std::vector<std::int64_t>;
 
   std::uint64_t operand(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
@@ -212,7 +247,7 @@ TEST_CASE("plans are executed as they are written") {
     const auto& [unit, format] = units[random.below(units.size())];
     GemmPlan plan = random_plan(random);
     plan.unit = unit;
-    plan.input.pieces = plan.input.ranks = 1;
+    plan.input = {plan.input.rounding};
     plan.convolution = {};
     plan.loads = {};
     plan.promotion.adder = emulator::Promotion::Adder::add;
@@ -252,6 +287,96 @@ TEST_CASE("a small product of each special ingredient") {
     };
     CHECK(error("rne:2x2") < error("rne") / 100);
     CHECK(error("rz") > error("rne"));
+  }
+  SECTION("scaled rests have a chain of their own") {
+    // In FP16 the unscaled rest of a number near 2^-14 is lost; scaled by 2^11 it is not.
+    const auto value = [](const CodeMatrix& m, std::int64_t at) {
+      return value_of(m.format, m[at]);
+    };
+    const auto pieces = [&](const CodeMatrix& m) {
+      std::array<CodeMatrix, 2> result = {
+          emulator::make_matrix(formats::fp16, 1, m.rows, m.columns),
+          emulator::make_matrix(formats::fp16, 1, m.rows, m.columns)};
+      for (std::int64_t at = 0; at < m.size(); ++at) {
+        result[0].set(at, formats::convert(fp32, m[at], formats::fp16));
+        const double rest = (value(m, at) - value(result[0], at)) * 2048;
+        result[1].set(
+            at, formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(rest), formats::fp16));
+      }
+      return result;
+    };
+    const auto a = pieces(x.a), b = pieces(x.b);
+    const std::string unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16";
+    const CodeMatrix d = execute(words(unit + " input=rne:2x2:scaled11 promote=16"), x);
+    const emulator::MatrixInstruction row = emulator::require_instruction(
+        "sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16", "test");
+    for (std::int64_t i = 0; i < 3; ++i) {
+      for (std::int64_t j = 0; j < 2; ++j) {
+        std::uint64_t leading = 0, rest = 0;
+        for (std::int64_t begin = 0; begin < 40; begin += 16) {
+          const auto dot = [&](const CodeMatrix& p, const CodeMatrix& q, std::uint64_t sum) {
+            std::vector<std::uint64_t> of_a, of_b;
+            for (std::int64_t k = begin; k < std::min<std::int64_t>(40, begin + 16); ++k) {
+              of_a.push_back(p(0, i, k));
+              of_b.push_back(q(0, k, j));
+            }
+            return emulator::dot(row, {of_a, of_b, sum, {}, {}});
+          };
+          leading = rounded_sum(fp32, leading, dot(a[0], b[0], 0));
+          rest = dot(a[0], b[1], dot(a[1], b[0], rest));
+        }
+        CHECK(d(0, i, j) == rounded_fma(fp32, rest, 0x3A000000, leading));  // 2^-11
+      }
+    }
+  }
+  SECTION("slices are integers below the line's greatest number") {
+    x.a = random_matrix(formats::fp64, 1, 3, 40, random, -9, 2);
+    x.b = random_matrix(formats::fp64, 1, 40, 2, random, -9, 2);
+    const std::string unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8";
+    for (const bool grouped : {false, true}) {
+      const int slices = 4;
+      const CodeMatrix d = execute(words(unit + " input=rz:4x4:" + (grouped ? "grouped_" : "") +
+                                         "slices compute=fp64 d=fp64"),
+                                   x);
+      for (std::int64_t i = 0; i < 3; ++i) {
+        for (std::int64_t j = 0; j < 2; ++j) {
+          int ea = -99, eb = -99;
+          const auto of_a = [&](std::int64_t k) { return value_of(formats::fp64, x.a(0, i, k)); };
+          const auto of_b = [&](std::int64_t k) { return value_of(formats::fp64, x.b(0, k, j)); };
+          for (std::int64_t k = 0; k < 40; ++k) {
+            ea = std::max(ea, std::ilogb(of_a(k)) + 1);
+            eb = std::max(eb, std::ilogb(of_b(k)) + 1);
+          }
+          const auto slice = [&](double number, int exponent, int s) {
+            const auto all = static_cast<std::int64_t>(
+                std::ldexp(std::fabs(number), 7 * slices - exponent));  // truncated
+            const std::int64_t part = (all >> (7 * (slices - 1 - s))) & 127;
+            return number < 0 ? -part : part;
+          };
+          double sum = 0;
+          for (int rank = slices - 1; rank >= 0; --rank) {
+            std::int64_t group = 0;
+            for (int s = rank; s >= 0; --s) {
+              std::int64_t product = 0;
+              for (std::int64_t k = 0; k < 40; ++k)
+                product += slice(of_a(k), ea, s) * slice(of_b(k), eb, rank - s);
+              group += product;
+              if (!grouped)
+                sum += std::ldexp(static_cast<double>(product), ea + eb - 7 * (rank + 2));
+            }
+            if (grouped) sum += std::ldexp(static_cast<double>(group), ea + eb - 7 * (rank + 2));
+          }
+          CHECK(value_of(formats::fp64, d(0, i, j)) == sum);
+        }
+      }
+    }
+    x.a.set(40, 0x7ff0000000000000);  // an infinity: nothing of its row
+    const CodeMatrix d = execute(words(unit + " input=rz:4x4:slices compute=fp64 d=fp64"), x);
+    for (std::int64_t j = 0; j < 2; ++j) {
+      CHECK(std::isnan(value_of(formats::fp64, d(0, 1, j))));
+      CHECK(std::isfinite(value_of(formats::fp64, d(0, 2, j))));
+    }
+    CHECK_THROWS_AS(execute(words("simt/fma.fp32 input=rz:2x2:slices"), x), formats::Error);
   }
   SECTION("loads permute K") {
     // The permutation by hand: tile 2 x 4, one element of each lane to each instruction.
@@ -387,6 +512,42 @@ TEST_CASE("the number of threads and the blocks of rows do not matter") {
   CHECK(select(one, {rows, columns}).bytes == execute(plan, select(x, {rows, columns}), 1).bytes);
   const std::vector<emulator::Output> outputs = {{1, 3, 4}, {0, 89, 69}, {1, 0, 0}};
   CHECK(select(one, outputs).bytes == execute(plan, select(x, outputs), 1).bytes);
+  // A selection knows the tiles of the product that it was taken from, also taken twice.
+  const GemmPlan stream = emulator::parse_plan(
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 stream_k=7x32x16x16 d=fp32", "test");
+  const CodeMatrix all = execute(stream, x, 2);
+  CHECK(select(all, {rows, columns}).bytes == execute(stream, select(x, {rows, columns}), 1).bytes);
+  CHECK(select(all, outputs).bytes == execute(stream, select(x, outputs), 1).bytes);
+  const std::vector<emulator::Output> first = {{1, 1, 1}};
+  CHECK(select(all, std::vector<emulator::Output>{{1, 5, 1}}).bytes ==
+        execute(stream, select(select(x, {rows, columns}), first), 1).bytes);
+}
+
+TEST_CASE("stream-K cuts the tiles where shares end") {
+  using emulator::KRange;
+  using emulator::StreamK;
+  const auto cuts = [](StreamK x, std::int64_t tiles, std::int64_t tile) {
+    return emulator::stream_k_cuts(x, tiles, tile, 100);
+  };
+  // 3 tiles of 7 iterations of 16: 21 iterations over 4 blocks, in shares of 6 and at last 3.
+  StreamK x;
+  x.blocks = 4, x.tile_k = 16;
+  CHECK(cuts(x, 3, 0) == std::vector<KRange>{{0, 96}, {96, 100}});
+  CHECK(cuts(x, 3, 1) == std::vector<KRange>{{0, 80}, {80, 100}});
+  CHECK(cuts(x, 3, 2) == std::vector<KRange>{{0, 64}, {64, 100}});
+  // Evenly: 6, 5, 5, 5.
+  x.division = Division::balanced;
+  CHECK(cuts(x, 3, 1) == std::vector<KRange>{{0, 64}, {64, 100}});
+  CHECK(cuts(x, 3, 2) == std::vector<KRange>{{0, 32}, {32, 100}});
+  // 9 tiles on 4 blocks: the last wave of 1, or the last two of 5, are shared.
+  x.tiles = StreamK::Tiles::one_tile;
+  CHECK(cuts(x, 9, 0).size() == 4);
+  CHECK(cuts(x, 9, 1) == std::vector<KRange>{{0, 100}});
+  x.tiles = StreamK::Tiles::two_tile;
+  CHECK(cuts(x, 9, 0) == std::vector<KRange>{{0, 100}});
+  CHECK(cuts(x, 9, 1) == std::vector<KRange>{{0, 32}, {32, 100}});
+  CHECK(cuts(x, 9, 5) == std::vector<KRange>{{0, 100}});
+  CHECK(cuts(x, 8, 7) == std::vector<KRange>{{0, 100}});
 }
 
 }  // namespace

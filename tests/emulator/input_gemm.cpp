@@ -36,6 +36,20 @@ emulator::Partition random_partition(Random& random) {
   return p;
 }
 
+emulator::StreamK random_stream_k(Random& random) {
+  emulator::StreamK x;
+  x.blocks = random.between(1, 20);
+  x.tile_m = random.between(1, 3);
+  x.tile_n = random.between(1, 4);
+  x.tile_k = one_of(std::array{1, 8, 16, 64}, random);
+  x.tiles = static_cast<emulator::StreamK::Tiles>(random.below(3));
+  x.along_m = random.one_in(2);
+  x.division = random.one_in(2) ? emulator::Division::ceil : emulator::Division::balanced;
+  x.order = static_cast<emulator::SumOrder>(random.below(4));
+  x.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
+  return x;
+}
+
 }  // namespace
 
 GemmPlan random_plan(Random& random) {
@@ -47,6 +61,14 @@ GemmPlan random_plan(Random& random) {
   if (random.one_in(3)) {
     plan.input.pieces = random.between(2, 3);
     plan.input.ranks = random.between(1, 2 * plan.input.pieces - 1);
+    using Cut = emulator::InputConversion::Cut;
+    if (random.one_in(3)) {
+      plan.input.cut = Cut::scaled_rest;
+      plan.input.shift = random.between(1, 24);
+    } else if (random.one_in(3)) {
+      plan.input.rounding = Rounding::toward_zero;
+      plan.input.cut = random.one_in(2) ? Cut::slices : Cut::grouped_slices;
+    }
   }
   plan.convolution = {static_cast<emulator::ConvolutionOrder::Walk>(random.below(3)),
                       random.one_in(2) ? 0 : 32, random.one_in(2) ? 1 : 8};
@@ -56,6 +78,10 @@ GemmPlan random_plan(Random& random) {
     plan.promotion = {128, static_cast<emulator::Promotion::Adder>(random.below(5))};
   plan.lanes = random_partition(random);
   plan.split = random_partition(random);
+  if (random.one_in(3)) {
+    plan.split = {};
+    plan.stream_k = random_stream_k(random);
+  }
   plan.epilogue.addition = static_cast<emulator::Epilogue::Addition>(random.below(5));
   plan.epilogue.scales = static_cast<emulator::Epilogue::Scales>(random.below(3));
   plan.epilogue.output = one_of(std::array{formats::fp32, formats::fp16, formats::e4m3}, random);

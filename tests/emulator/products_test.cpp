@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -238,8 +240,12 @@ TEST_CASE("products do not depend on the number of threads, and D may be C") {
   }
 }
 
+// Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see different inputs;
+// what a stopped one has compared is what it has printed.
 TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
   const std::vector<const MatrixInstruction*> rows = product_rows();
+  const char* const named = std::getenv("GUARDBIT_SWEEP_SEED");
+  const std::uint64_t first = (named == nullptr ? 0 : std::strtoull(named, nullptr, 10)) << 32;
   std::uint64_t turn = 0;
   for (std::int64_t outputs = 0; outputs < 1'000'000'000;) {
     for (const MatrixInstruction* row : rows) {
@@ -247,11 +253,14 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
         const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
         const int blocks = 1 + static_cast<int>(turn % 3);
         const int k = whole_groups(*row, blocks * row->shape.k - static_cast<int>(turn % 4));
-        compare(*row, family, turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));
+        compare(*row, family, first + turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));
         outputs += std::int64_t{m} * n;
         ++turn;
       }
     }
+    std::printf("seed %s: %lld outputs of %zu arithmetics\n", named == nullptr ? "0" : named,
+                static_cast<long long>(outputs), rows.size());
+    std::fflush(stdout);
   }
 }
 

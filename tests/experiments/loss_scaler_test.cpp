@@ -440,7 +440,7 @@ TEST_CASE("gradient extremes: the largest magnitude decides, to the bit") {
                                               std::bit_cast<std::uint32_t>(-x), 0x80000000U};
     const auto tensor =
         formats::tensor_of_codes("g", formats::fp32, formats::Packing::container, {4}, codes);
-    return overflowing_element(gradient_extremes(tensor), ratio, to);
+    return overflowing_element(gradient_extremes(formats::streamed(tensor)), ratio, to);
   };
   CHECK_FALSE(overflows(65519.0F, 1, formats::fp16));
   CHECK(overflows(65520.0F, 1, formats::fp16) == 2U);
@@ -453,10 +453,12 @@ TEST_CASE("gradient extremes: the largest magnitude decides, to the bit") {
   CHECK_FALSE(overflows(0x1.ffdffep15F, 1, formats::fp16));
   const auto nan = formats::tensor_of_codes("g", formats::fp32, formats::Packing::container, {2},
                                             std::vector<std::uint64_t>{0, 0x7FC00000});
-  CHECK(overflowing_element(gradient_extremes(nan), 0x1p-100, formats::fp16) == 1U);
+  CHECK(overflowing_element(gradient_extremes(formats::streamed(nan)), 0x1p-100, formats::fp16) ==
+        1U);
   const auto empty = formats::tensor_of_codes("g", formats::fp32, formats::Packing::container, {0},
                                               std::vector<std::uint64_t>{});
-  CHECK_FALSE(overflowing_element(gradient_extremes(empty), 0x1p100, formats::fp16));
+  CHECK_FALSE(
+      overflowing_element(gradient_extremes(formats::streamed(empty)), 0x1p100, formats::fp16));
 }
 
 }  // namespace guardbit::experiments

@@ -1,5 +1,7 @@
-// A recorded transformer: what PyTorch's casts made of its gradients, and what FP16 training did.
+// A recorded transformer: what PyTorch's casts made of its gradients, and what FP16 training
+// stored.
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,11 +16,11 @@ using nlohmann::json;
 
 const std::string folder = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
 
-json trace_of(const std::string& file) {
+json trace_of(const std::string& file, const std::string& formats, const std::string& scales) {
   const tests::CommandResult result = tests::run_command(
-      {"trace", folder + file, "--json", "--formats", "fp16,bf16,e4m3,e5m2", "--scales", "0:32:4"});
+      {"trace", folder + file, "--json", "--formats", formats, "--scales", scales});
   REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return json::parse(result.out)["tensors"];
 }
 
 json counts() { return json::parse(tests::read_text(folder + "transformer_counts.json")); }
@@ -26,7 +28,7 @@ json counts() { return json::parse(tests::read_text(folder + "transformer_counts
 TEST_CASE("trace: a transformer's gradients fare as PyTorch's casts on the GPU say") {
   const json recorded = counts()["tensors"];
   int compared = 0;
-  const json whole = trace_of("transformer_fp32.safetensors")["tensors"];
+  const json whole = trace_of("transformer_fp32.safetensors", "fp16,bf16,e4m3,e5m2", "0:32:4");
   for (const json& tensor : whole) {
     const std::string name = tensor["name"];
     if (!recorded.contains(name)) continue;  // weights and updates
@@ -41,45 +43,49 @@ TEST_CASE("trace: a transformer's gradients fare as PyTorch's casts on the GPU s
   CHECK(compared == 54 * 4);
 }
 
-/// Zeros of the FP16 gradients under a scale, and what the FP32 gradients promise, of one element.
-struct Shares {
-  double seen, promised;
-};
+const json& named(const json& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const json& tensor) { return tensor["name"] == name; });
+  INFO(name);
+  REQUIRE(found != tensors.end());
+  return *found;
+}
 
-TEST_CASE("trace: FP16 training under a scaler lost what the FP32 gradients promise") {
-  const json half = trace_of("transformer_fp16.safetensors")["tensors"];
-  const json whole = trace_of("transformer_fp32.safetensors")["tensors"];
-  const auto zeros_of = [&](const std::string& name) {
-    for (const json& tensor : half) {
-      if (tensor["name"] == name) return tensor["zeros"].get<double>();
-    }
-    FAIL(name);
-    return 0.0;
-  };
-  int compared = 0;
-  double largest = 0;
-  for (const json& tensor : whole) {
+TEST_CASE("trace: every FP16 store of a gradient loses what the numbers that it rounds promise") {
+  const json stored = trace_of("transformer_fp16.safetensors", "fp16", "0");
+  const json rounded = trace_of("transformer_stores.safetensors", "fp16", "0,8,20");
+  std::uint64_t underflows = 0;
+  for (const json& tensor : rounded) {
     const std::string name = tensor["name"];
-    if (tensor["role"] != "grad_out") continue;
-    const Shares shares = {zeros_of("scale_0/" + name) / tensor["elements"].get<double>(),
-                           (tensor["zeros"].get<double>() +
-                            tensor["formats"]["fp16"]["underflow"]["0"].get<double>()) /
-                               tensor["elements"].get<double>()};
-    CAPTURE(name, shares.seen, shares.promised);
-    ++compared;
-    largest = std::max(largest, shares.promised);
-    // Attention's backward pass holds FP16 numbers of its own, which underflow first.
-    const bool behind_attention = name.find("qkv") != std::string::npos;
-    if (behind_attention) {
-      CHECK(shares.seen >= shares.promised - 0.01);
-    } else {
-      CHECK(std::abs(shares.seen - shares.promised) < 0.015);
-    }
-    // Under the scaler's own scale next to nothing is lost.
-    CHECK(zeros_of("scale_scaler/" + name) / tensor["elements"].get<double>() < 0.01);
+    const json& seen = named(stored, name);
+    const json& promised = tensor["formats"]["fp16"];
+    CAPTURE(name);
+    CHECK(seen["elements"] == tensor["elements"]);
+    CHECK(seen["zeros"].get<std::uint64_t>() ==
+          tensor["zeros"].get<std::uint64_t>() + promised["underflow"]["0"].get<std::uint64_t>());
+    CHECK(seen["subnormals"] == promised["subnormal"]["0"]);
+    CHECK(seen["infs"] == promised["overflow"]["0"]);
+    CHECK(seen["nans"] == tensor["nans"]);
+    underflows += promised["underflow"]["0"].get<std::uint64_t>();
   }
-  CHECK(compared == 26);
-  CHECK(largest > 0.9);
+  // 13 layers, their outputs, inputs, weights and biases, under three scales.
+  CHECK(rounded.size() == 13 * 4 * 3);
+  CHECK(stored.size() == rounded.size());
+  CHECK(underflows > 3000);
+
+  // The backward pass's first store loses under any scale what the unscaled gradient says.
+  const json& unscaled = named(rounded, "scale_0/step1199.head.gout");
+  const double scaler = counts()["log"]["rows"].back()[2];
+  REQUIRE(scaler == std::exp2(20));
+  for (const auto& [key, power] :
+       {std::pair("0", "0"), std::pair("8", "8"), std::pair("scaler", "20")}) {
+    const json& seen = named(stored, "scale_" + std::string(key) + "/step1199.head.gout");
+    CAPTURE(key);
+    CHECK(seen["zeros"].get<std::uint64_t>() ==
+          unscaled["zeros"].get<std::uint64_t>() +
+              unscaled["formats"]["fp16"]["underflow"][power].get<std::uint64_t>());
+    CHECK(seen["infs"] == unscaled["formats"]["fp16"]["overflow"][power]);
+  }
 }
 
 }  // namespace

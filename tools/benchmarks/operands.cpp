@@ -60,6 +60,10 @@ std::uint64_t random_code(const Format& f, const Format& d, const DataFamily& da
     const bool infinity = formats::has_infinity(f) && (random() >> 63) != 0;
     return infinity ? formats::infinity_code(f) : formats::quiet_nan_code(f);
   }
+  if (f.has_subnormals && chance(data.subnormals)) {
+    const std::uint64_t code = random() & (formats::sign_mask(f) | formats::fraction_mask(f));
+    return code | 1;
+  }
   if (data.wide) {
     const auto [lowest, highest] = wide_range(f, d);
     return spread_code(f, lowest, highest, random);
@@ -69,6 +73,15 @@ std::uint64_t random_code(const Format& f, const Format& d, const DataFamily& da
     return spread_code(f, lowest, 0, random);
   }
   return encoded(f, std::normal_distribution()(random));
+}
+
+/// Of the block scales beside elements of a family.
+DataFamily family_of_scales(const DataFamily& data) {
+  DataFamily scales;
+  scales.specials = data.specials;
+  scales.binades = data.scale_binades;
+  scales.wide = data.wide;
+  return scales;
 }
 
 /// A matrix of codes in containers, row by row.
@@ -127,16 +140,19 @@ const std::vector<DataFamily>& data_families() {
                                                    {.name = "wide", .wide = true},
                                                    {.name = "cancelling", .cancelling = true},
                                                    {.name = "specials", .specials = 0.01},
-                                                   {.name = "zeros", .zeros = 0.97}};
+                                                   {.name = "zeros", .zeros = 0.97},
+                                                   {.name = "subnormals", .subnormals = 0.5}};
   return families;
 }
 
 ProductOperands::ProductOperands(const emulator::MatrixInstruction& row, const DataFamily& data,
                                  std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::int64_t stored = emulator::stored_k(row, static_cast<int>(k));
-  const DataFamily normal;
+  const DataFamily normal, of_scales = family_of_scales(data);
+  DataFamily of_b = data;
+  of_b.subnormals = 0;
   a_ = random_matrix(row.a, row.d, data, m * stored, 1);
-  b_ = random_matrix(row.b, row.d, data, k * n, 2);
+  b_ = random_matrix(row.b, row.d, of_b, k * n, 2);
   c_ = random_matrix(row.c, row.d, normal, m * n, 3);
   d_.resize(static_cast<std::size_t>(m * n * formats::container_bits(row.d) / 8));
   product_.m = m;
@@ -153,8 +169,8 @@ ProductOperands::ProductOperands(const emulator::MatrixInstruction& row, const D
   }
   if (row.scale.count != 0) {
     const std::int64_t scales = emulator::scales_along(row, k);
-    a_scale_ = random_matrix(row.scale.format, row.d, normal, m * scales, 4);
-    b_scale_ = random_matrix(row.scale.format, row.d, normal, n * scales, 5);
+    a_scale_ = random_matrix(row.scale.format, row.d, of_scales, m * scales, 4);
+    b_scale_ = random_matrix(row.scale.format, row.d, of_scales, n * scales, 5);
     product_.a_scale = {view(row.scale.format, a_scale_), scales};
     product_.b_scale = {view(row.scale.format, b_scale_), n};
   }

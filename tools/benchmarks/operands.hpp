@@ -17,13 +17,15 @@ struct DataFamily {
   std::string name = "normal";  ///< of a benchmark
   double specials = 0;          ///< share of infinities and NaNs, where the format has them
   double zeros = 0;             ///< share of zeros
+  double subnormals = 0;        ///< share of A's numbers that are subnormal, where it has them
   int binades =
       0;  ///< exponents uniform over that many, from 1 downwards; 0: a normal distribution
+  int scale_binades = 0;    ///< the same of block scales, around 1
   bool wide = false;        ///< exponents uniform over all that neither over- nor underflow in D
   bool cancelling = false;  ///< products at neighbouring k cancel, all but the last bits of a tenth
 };
 
-/// normal, wide, cancelling, specials (1 %), zeros (97 %).
+/// normal, wide, cancelling, specials (1 %), zeros (97 %), subnormals (half).
 const std::vector<DataFamily>& data_families();
 
 /// A product of a row with operands in memory of its own: A, B and C row by row.

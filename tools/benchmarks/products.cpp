@@ -294,6 +294,9 @@ std::vector<Point> curve_points(bool full) {
   for (const int binades : {1, 2, 4, 6, 8, 12, 16, 20, 24, 28}) {
     points.push_back({"binades", static_cast<double>(binades), middle, 1, {.binades = binades}});
   }
+  for (const int binades : {1, 2, 4, 8, 12, 16, 24, 32, 64, 128})
+    points.push_back(
+        {"scales", static_cast<double>(binades), middle, 1, {.scale_binades = binades}});
   for (const double share : {0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0})
     points.push_back({"specials", share, middle, 1, {.specials = share}});
   for (const double share : {0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1.0})
@@ -332,6 +335,7 @@ Group curve_group(const BenchOptions& options, const Row& of, const Point& point
 bool has_axis(const MatrixInstruction& row, const std::string& axis) {
   if (axis == "specials") return formats::has_nan(row.a);
   if (axis == "binades") return !formats::is_integer(row.a);
+  if (axis == "scales") return row.scale.count != 0;
   return true;
 }
 
@@ -351,8 +355,8 @@ void plan_products(const BenchOptions& options, std::vector<Group>& groups) {
 void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
   for (const Row& of : chosen_rows(options)) {
     const bool by_default = of.of.name == "hopper_f16" || of.of.name == "hopper_fp8" ||
-                            of.of.name == "ampere_f16" || of.of.name == "int8" ||
-                            of.of.name == "fp64" || of.of.name == "row";
+                            of.of.name == "ampere_f16" || of.of.name == "nvfp4" ||
+                            of.of.name == "int8" || of.of.name == "fp64" || of.of.name == "row";
     if (!by_default && !options.full) continue;
     for (const Point& point : curve_points(options.full)) {
       if (!has_axis(of.row, point.axis)) continue;

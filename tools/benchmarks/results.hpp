@@ -17,7 +17,7 @@ struct Result {
   std::string subject, arch, instruction, engine, data;
   std::int64_t m = 0, n = 0, k = 0;  ///< of a product; executions and shape of a replay
   int threads = 1;
-  std::string axis;  ///< of a curve: m, n, k, size, threads, binades, specials, zeros
+  std::string axis;  ///< of a curve: m, n, k, size, threads, binades, scales, specials, zeros
   double x = 0;      ///< the place on it
 
   double work = 0;  ///< of one run, in `unit` seconds

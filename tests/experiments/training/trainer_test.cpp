@@ -21,7 +21,7 @@ TrainingRules rules_of(const std::string& recipe) {
   rules.recipe = require_recipe(recipe, "", "test");
   rules.recipe.delayed.history = 4;
   if (rules.recipe.scaler) {
-    rules.recipe.scaler->initial = 0x1p24;  // too much at first
+    rules.recipe.scaler->initial = 0x1p20;  // too much at first
     rules.recipe.scaler->interval = 3;
   }
   return rules;
@@ -91,7 +91,7 @@ TEST_CASE("A step that overflows is skipped and halves the scale") {
   const std::uint64_t before = trainer.weights_hash();
   const StepRecord first = trainer.step();
   CHECK(first.skipped);
-  CHECK(first.scale == 0x1p24);
+  CHECK(first.scale == 0x1p20);
   CHECK(trainer.weights_hash() == before);
   StepRecord record = first;
   while (record.skipped) {

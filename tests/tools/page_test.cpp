@@ -1,4 +1,4 @@
-// The report in a real browser, without network: at two widths, light and dark, and on paper.
+// The pages in a real browser, without network: at two widths, light and dark, and on paper.
 
 #include <array>
 #include <cstdlib>
@@ -30,7 +30,8 @@ constexpr const char* measuring = R"(<script>addEventListener("load", () => {
   }
   console.log("MEASURED " + JSON.stringify({smallest, overlaps, outside, width: innerWidth,
     wide: document.documentElement.scrollWidth, drawings: document.querySelectorAll("svg").length,
-    rows: document.querySelectorAll("tr").length, background: getComputedStyle(document.body).backgroundColor}));
+    rows: document.querySelectorAll("tr").length,
+    unseen: [...document.images].filter(i => !i.complete || i.naturalWidth < 100 || !i.alt).length, background: getComputedStyle(document.body).backgroundColor}));
 });</script>)";
 
 std::string browser() {
@@ -69,15 +70,14 @@ std::array<unsigned, 2> size_of_png(const std::string& bytes) {
   return {number(16), number(20)};
 }
 
-TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and dark, printed",
-          "[cpu]") {
-  if (browser().empty()) {
-    WARN("SKIPPED: no chromium here");
-    return;
-  }
+struct Expected {
+  int drawings = 0;  ///< in the page itself, not as pictures
+  int rows = 0;      ///< at least
+};
+
+/// Opens the page at two widths, light and dark, and prints it.
+void check_page(const std::string& page, const Expected& expected) {
   const tests::TemporaryFolder folder;
-  const std::string page = folder.path("report.html");
-  REQUIRE(tests::run_command({"trace", trace, "--report", page}).status == 0);
   tests::write_text(folder.path("measured.html"), tests::read_text(page) + measuring);
   for (const unsigned width : {1280U, 500U}) {
     for (const bool dark : {false, true}) {
@@ -91,11 +91,12 @@ TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and
       CAPTURE(width, dark, found.dump());
       CHECK(found["width"] == width);
       CHECK(found["wide"] == width);  // only tables scroll sideways
-      CHECK(found["drawings"] == 6);
-      CHECK(found["rows"] > 100);
+      CHECK(found["drawings"] == expected.drawings);
+      CHECK(found["rows"] > expected.rows);
       CHECK(found["smallest"] >= 9);
       CHECK(found["overlaps"] == 0);
       CHECK(found["outside"] == 0);
+      CHECK(found["unseen"] == 0);
       CHECK(found["background"] == (dark ? "rgb(20, 23, 27)" : "rgb(255, 255, 255)"));
       const std::string bytes = tests::read_text(picture);
       CHECK(size_of_png(bytes) == std::array{width, 1600U});
@@ -105,6 +106,33 @@ TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and
   const std::string paper = folder.path("report.pdf");
   REQUIRE(run_browser("--print-to-pdf='" + paper + "' 'file://" + page + "'", folder.path("log")));
   CHECK(tests::read_text(paper).compare(0, 5, "%PDF-") == 0);
+}
+
+TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and dark, printed",
+          "[cpu]") {
+  if (browser().empty()) {
+    WARN("SKIPPED: no chromium here");
+    return;
+  }
+  const tests::TemporaryFolder folder;
+  const std::string page = folder.path("report.html");
+  REQUIRE(tests::run_command({"trace", trace, "--formats", "fp16,bf16,e4m3,e5m2,e4m3_1x128,mxfp4",
+                              "--report", page})
+              .status == 0);
+  check_page(page, {7, 100});
+}
+
+TEST_CASE("report: the page of the suite reads well in a browser", "[sweep]") {
+  if (browser().empty()) {
+    WARN("SKIPPED: no chromium here");
+    return;
+  }
+  const tests::TemporaryFolder folder;
+  const std::string page = folder.path("report.html");
+  REQUIRE(tests::run_command({"experiment", "run", "--all", "--quick", "-o", folder.path("all")})
+              .status == 0);
+  REQUIRE(tests::run_command({"report", folder.path("all"), "-o", page}).status == 0);
+  check_page(page, {0, 200});
 }
 
 }  // namespace

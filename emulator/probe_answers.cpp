@@ -1,0 +1,81 @@
+#include "emulator/probe_answers.hpp"
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "emulator/dot.hpp"
+#include "formats/error.hpp"
+
+namespace guardbit::emulator {
+
+std::uint64_t model(const MatrixInstruction& row, const Question& q) {
+  const DotOperands operands{q.a, q.b, q.c, q.a_scale, q.b_scale};
+  if (q.a.size() <= 16) return dot<16>(row, operands);
+  if (q.a.size() <= 64) return dot<64>(row, operands);
+  return dot<max_k>(row, operands);
+}
+
+std::size_t mismatches(const MatrixInstruction& row, const Pool& pool, std::size_t limit) {
+  std::size_t count = 0;
+  for (const Answered& x : pool) {
+    if (model(row, x.question) != x.d && ++count >= limit) break;
+  }
+  return count;
+}
+
+std::size_t mismatches(const MatrixInstruction& row, const Pools& pools) {
+  std::size_t count = 0;
+  for (const Pool& pool : pools) count += mismatches(row, pool);
+  return count;
+}
+
+std::optional<std::size_t> refutation(const MatrixInstruction& row, const Pool& answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (model(row, answers[i].question) != answers[i].d) return i;
+  }
+  return {};
+}
+
+Pool asked(const BlackBox& box, std::vector<Question> list) {
+  const std::vector<std::uint64_t> d = box.answer(list);
+  if (d.size() != list.size()) {
+    throw formats::Error("probe", "the unit gave " + std::to_string(d.size()) + " answers to " +
+                                      std::to_string(list.size()) + " questions");
+  }
+  Pool pool;
+  for (std::size_t i = 0; i < list.size(); ++i) pool.push_back({std::move(list[i]), d[i]});
+  return pool;
+}
+
+Pools asked_of_each_topic(const BlackBox& box, const std::array<std::size_t, topics.size()>& counts,
+                          std::mt19937_64& random) {
+  std::vector<Question> all;
+  for (std::size_t t = 0; t < topics.size(); ++t) {
+    std::vector<Question> list = questions(box, topics[t], counts[t], random);
+    std::move(list.begin(), list.end(), std::back_inserter(all));
+  }
+  Pool answers = asked(box, std::move(all));
+  Pools pools;
+  std::size_t next = 0;
+  for (std::size_t t = 0; t < topics.size(); ++t) {
+    for (std::size_t i = 0; i < counts[t]; ++i) pools[t].push_back(std::move(answers[next++]));
+  }
+  return pools;
+}
+
+std::uint64_t plain_nan(const Format& f, std::uint64_t code) {
+  return formats::decode(f, code).kind == formats::Kind::nan ? formats::all_ones_nan_code(f) : code;
+}
+
+BlackBox with_plain_nans(const BlackBox& box) {
+  BlackBox plain = box;
+  plain.answer = [answer = box.answer, d = box.d](std::span<const Question> list) {
+    std::vector<std::uint64_t> codes = answer(list);
+    for (std::uint64_t& code : codes) code = plain_nan(d, code);
+    return codes;
+  };
+  return plain;
+}
+
+}  // namespace guardbit::emulator

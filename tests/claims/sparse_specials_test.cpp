@@ -1,0 +1,106 @@
+// What emulator/kernels/sparse_specials.hpp claims: every mixture of infinities, NaNs, zeros and
+// numbers next to overflow in A, B and C of sparse products, also where D is C.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "emulator/catalogue.hpp"
+#include "emulator/engine.hpp"
+#include "emulator/kernels/avx512.hpp"
+#include "tests/catch.hpp"
+#include "tests/claims/matrices.hpp"
+#include "tests/emulator/input_codes.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::MatrixInstruction;
+using formats::Format;
+
+/// How often a matrix holds what.
+struct Mixture {
+  int special = 0, zero = 0, largest = 0;  ///< one in so many; 0: none
+};
+
+std::uint64_t code(const Format& f, const Mixture& x, Random& random) {
+  const std::uint64_t sign = random.one_in(2) ? formats::sign_mask(f) : 0;
+  if (x.special != 0 && random.one_in(x.special)) {
+    if (!formats::has_nan(f)) return sign;
+    return random.one_in(4) || !formats::has_infinity(f) ? formats::quiet_nan_code(f) | sign
+                                                         : formats::infinity_code(f) | sign;
+  }
+  if (x.zero != 0 && random.one_in(x.zero)) return sign;
+  if (x.largest != 0 && random.one_in(x.largest)) return formats::max_finite_code(f) | sign;
+  return code_between(f, -2, 2, random);
+}
+
+std::int64_t mismatches(const MatrixInstruction& row, const Mixture& of_a, const Mixture& of_b,
+                        const Mixture& of_c, bool d_is_c, Random& random) {
+  constexpr std::int64_t m = 11, n = 20;
+  const std::int64_t k = 3 * row.shape.k, stored = emulator::stored_k(row, static_cast<int>(k));
+  const auto draw = [&](const Format& f, const Mixture& x) {
+    return [&random, &f, x](std::int64_t, std::int64_t) { return code(f, x, random); };
+  };
+  const auto a = matrix(row.a, m, stored, draw(row.a, of_a));
+  const auto b = matrix(row.b, k, n, draw(row.b, of_b));
+  const auto c = matrix(row.c, m, n, draw(row.c, of_c));
+  const int places = emulator::positions(row.sparsity), chunk = row.sparsity.chunk;
+  std::uint64_t first = 0;
+  const auto e = matrix(formats::uint8, m, stored, [&](std::int64_t, std::int64_t s) {
+    const std::int64_t within = s % row.sparsity.stored_per_group / chunk;
+    if (s % row.sparsity.stored_per_group == 0) first = random.below(2);
+    return first + static_cast<std::uint64_t>(within) * static_cast<std::uint64_t>(places - 1) / 2 %
+                       static_cast<std::uint64_t>(places);
+  });
+  auto expected = c, got = c;
+  const emulator::ConstMatrix places_of_a{{e.data(), 1, 0}, stored};
+  for (auto* const d : {&expected, &got}) {
+    emulator::MatrixProduct x = product_of(row, m, n, k, a, b, d_is_c ? *d : c, *d);
+    x.a.row_stride = stored;
+    x.e = places_of_a;
+    if (d == &got) {
+      emulator::avx512::multiply(row, x, 2);
+    } else {
+      emulator::multiply(emulator::require_engine("reference", row), row, x, 1);
+    }
+  }
+  const std::size_t bytes = expected.size() / static_cast<std::size_t>(m * n);
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); i += bytes)
+    wrong += std::memcmp(got.data() + i, expected.data() + i, bytes) == 0 ? 0 : 1;
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("sparse products: specials of B meet what A stores, and nothing else") {
+  constexpr std::array rows = {
+      "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+      "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
+      "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+      "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+      "wgmma.mma_async.sp.sync.aligned.m64nNk64.f16.e5m2.e4m3"};
+  constexpr Mixture none{}, few{100, 10, 0}, many{4, 4, 0}, large{0, 0, 3},
+      few_and_large{150, 10, 3};
+  Random random(31);
+  for (const char* const name : rows) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    if (!emulator::avx512::accepts(row)) {
+      WARN("SKIPPED: no AVX-512 here");
+      return;
+    }
+    INFO(name);
+    for (const bool d_is_c : {false, true}) {
+      CHECK(mismatches(row, none, few, none, d_is_c, random) == 0);
+      CHECK(mismatches(row, few, few, few, d_is_c, random) == 0);
+      CHECK(mismatches(row, many, many, many, d_is_c, random) == 0);
+      // Sums that overflow before and after an infinity of B, to either side.
+      CHECK(mismatches(row, large, few_and_large, large, d_is_c, random) == 0);
+      CHECK(mismatches(row, few_and_large, few_and_large, few_and_large, d_is_c, random) == 0);
+    }
+  }
+}
+
+}  // namespace guardbit::tests

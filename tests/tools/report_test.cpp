@@ -1,0 +1,107 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/tools/shell.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using nlohmann::json;
+
+/// A folder of records: E20 and E23 complete, E27 as an interrupt leaves it.
+void make_records(const std::string& folder) {
+  REQUIRE(run_command({"experiment", "run", "E20", "E23", "E27", "--seed", "7", "--set",
+                       "amax=150,200", "-o", folder})
+              .status == 0);
+  json record = json::parse(read_text(folder + "/E27.json"));
+  record["complete"] = false;
+  record["result"] = nullptr;
+  write_text(folder + "/E27.json", record.dump());
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++n;
+  return n;
+}
+
+TEST_CASE("report writes one page that needs nothing else, verdicts first") {
+  const TemporaryFolder folder;
+  const std::string records = folder.path("records"), page = folder.path("page.html");
+  make_records(records);
+  const CommandResult result = run_command({"report", records, "-o", page});
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  CHECK(result.out.empty());
+  const std::string html = read_text(page);
+  for (const char* const part :
+       {"2 <span class=\"verdict reproduced\">", "1 <span class=\"verdict incomplete\">",
+        "Do the two MX scale rules that round up give the same scale?", "(read)</em>",
+        "guardbit experiment run E23 --set amax=150,200 --seed 7", "<code>amax</code>",
+        "goes on from"})
+    holds(html, part);
+  CHECK(html.find("href=\"#run-3\"") < html.find("<section"));
+  CHECK(count(html, "<section") == 3);
+  // No address but anchors of the page and drawings within it.
+  CHECK(count(html, "href=\"") == count(html, "href=\"#"));
+  CHECK(count(html, "src") == count(html, "src=\"data:image") + count(html, "srcset=\"data:image"));
+  // Drawings, where there is gnuplot, say in words what they show.
+  CHECK(count(html, "<img ") == count(html, " alt=\"E"));
+}
+
+TEST_CASE("report prints the same on a terminal, with plots in characters") {
+  const TemporaryFolder folder;
+  const std::string records = folder.path("records");
+  make_records(records);
+  const CommandResult text = run_command({"report", records});
+  CHECK(text.status == 0);
+  for (const char* const part : {"E23.json  Do the two MX", "E23 rceil_is_not_ceil: reproduced",
+                                 "E8M0 code (exponent + 127)", "E27: interrupted after",
+                                 "guardbit experiment run E20 --seed 7"})
+    holds(text.out, part);
+  const json all = json::parse(run_command({"report", records, "--json"}).out);
+  REQUIRE(all["runs"].size() == 3);
+  CHECK(all["runs"][1]["verdict"] == "reproduced");
+  CHECK(all["runs"][1]["result"]["measured"]["amax=150: rceil"] == 126);
+  CHECK(all["runs"][2]["verdict"] == "incomplete");
+  CHECK(all["left_out"].empty());
+}
+
+TEST_CASE("report names what is no record, and leaves it out when asked to") {
+  const TemporaryFolder folder;
+  const std::string records = folder.path("records"), page = folder.path("page.html");
+  make_records(records);
+  json record = json::parse(read_text(records + "/E23.json"));
+  // What a record says never becomes markup, nor a command of gnuplot's.
+  record["result"]["figure"]["title"] = "<script>`touch " + folder.path("run") + "`'\"";
+  std::filesystem::create_directories(records + "/more");
+  write_text(records + "/more/E23.json", record.dump());
+  REQUIRE(run_command({"report", records, "-o", page}).status == 0);
+  CHECK(read_text(page).find("<script>") == std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path("run")));
+  holds(read_text(page), "more/E23.json");
+
+  const std::string before = read_text(page);
+  record["result"]["findings"][0]["relation"] = "about";
+  write_text(records + "/more/E23.json", record.dump());
+  const CommandResult refused = run_command({"report", records, "-o", page});
+  CHECK(refused.status == 2);
+  CHECK(is_one_error_line(refused.error));
+  holds(refused.error, "more/E23.json: its result is not an experiment's");
+  CHECK(read_text(page) == before);
+  const CommandResult rest = run_command({"report", records, "-o", page, "--keep-going"});
+  CHECK(rest.status == 0);
+  holds(rest.error, "left out: ");
+  holds(read_text(page), "Left out</strong> more/E23.json");
+
+  const CommandResult empty = run_command({"report", folder.path("records/none")});
+  CHECK(empty.status == 2);
+  CHECK(is_one_error_line(empty.error));
+  holds(run_command({"report", "tests/golden"}).error, "is not an experiment's record");
+}
+
+}  // namespace
+}  // namespace guardbit::tests
