@@ -76,6 +76,7 @@ class Run {
   /// The tensors of a file, whose bytes go into the record.
   formats::TensorFile read(const std::string& path);
   void uses(const emulator::CodeMatrix& matrix);
+  void uses(const emulator::GemmPlan& plan) { plans_.insert(emulator::to_text(plan)); }
   void uses(std::span<const std::byte> bytes) { inputs_.add(bytes); }
   /// Throws Stopped where a long computation was asked to end.
   void check_stop() const;

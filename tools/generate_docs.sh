@@ -35,7 +35,6 @@ trap 'rm -rf "$scratch"' EXIT
   printf 'hardware, by this project), *read* (in the source named), *recalled* (from it, not read again), *derived* (from the\n'
   printf 'definitions). `guardbit experiment run NAME --set KEY=VALUES` repeats any of them with other parameters; with\n'
   printf '`-o DIR` it keeps a record that `--record FILE` runs again, and a plot.\n\n'
-  printf 'Not built: E06 and E32 (training).\n\n'
   "$guardbit" experiment list --markdown --results docs/experiments/results.json
 } >"$scratch/EXPERIMENTS.md"
 
