@@ -147,8 +147,8 @@ Experiment roofline() {
                       1000000},
                      {"format", "of all numbers; the first is drawn", "bf16,e4m3,fp32", "bf16",
                       Kind::word, true, 0, 0, "bf16,fp16,e4m3,e5m2,tf32,fp32"},
-                     {"device", "", device_names, "h200_measured,h200_datasheet,a100_datasheet",
-                      Kind::word, true, 0, 0, device_names}},
+                     {"device", "", "h200_measured,h200_datasheet,a100_datasheet,b200_datasheet",
+                      "h200_measured,h200_datasheet", Kind::word, true, 0, 0, device_names}},
       .run = run,
   };
 }

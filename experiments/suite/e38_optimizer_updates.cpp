@@ -243,15 +243,20 @@ void add_training(Run& run, Outcome& outcome) {
   using formats::fp32;
   for (const std::string& optimizer : s.words("optimizer")) {
     train({optimizer, fp32, fp32, Keeping::nearest}, optimizer + ", all FP32");
-    for (const std::string& weight : s.words("weight"))
-      for (const auto& [word, keeping] : keepings)
-        train({optimizer, formats::require_format(weight, "weight"), fp32, keeping},
-              optimizer + ", " + weight + " weights " + std::string(word));
+    for (const std::string& weight : s.words("weight")) {
+      const Format format = formats::require_format(weight, "weight");
+      for (const auto& [word, keeping] : keepings) {
+        std::string key = optimizer;
+        key.append(", ").append(weight).append(" weights ").append(word);
+        train({optimizer, format, fp32, keeping}, key);
+      }
+    }
     if (optimizer == "sgd") continue;
     for (const std::string& state : s.words("state")) {
       if (state == "fp32") continue;
-      train({optimizer, fp32, formats::require_format(state, "state"), Keeping::nearest},
-            optimizer + ", states in " + state);
+      std::string key = optimizer;
+      key.append(", states in ").append(state);
+      train({optimizer, fp32, formats::require_format(state, "state"), Keeping::nearest}, key);
     }
   }
 }
