@@ -341,9 +341,12 @@ double largest_magnitude(const emulator::CodeMatrix& scales) {
 /// Products of pieces of each total rank below `ranks`.
 std::vector<int> products_of_ranks(const emulator::InputConversion& input) {
   std::vector<int> counts(static_cast<std::size_t>(input.ranks));
-  for (int i = 0; i < input.pieces; ++i)
-    for (int j = 0; j < input.pieces; ++j)
-      if (i + j < input.ranks) ++counts[static_cast<std::size_t>(i + j)];
+  for (int i = 0; i < input.pieces; ++i) {
+    for (int j = 0; j < input.pieces; ++j) {
+      const int rank = i + j;
+      if (rank < input.ranks) ++counts[static_cast<std::size_t>(rank)];
+    }
+  }
   return counts;
 }
 
