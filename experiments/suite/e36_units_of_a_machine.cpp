@@ -10,7 +10,6 @@ namespace guardbit::experiments {
 
 namespace {
 
-using emulator::Family;
 using emulator::MatrixInstruction;
 
 /// Rows of a machine that multiply this format into FP32, one for each family and K.
@@ -61,7 +60,9 @@ Outcome run(Run& run) {
       const formats::Format format = formats::require_format(name, "format");
       const std::vector<MatrixInstruction> rows = rows_of(arch, format);
       if (rows.size() < 2) continue;
-      const std::string where = arch + " " + name;
+      std::string where = arch;
+      where += ' ';
+      where += name;
       const auto& found = run.point(where, [&] {
         const auto problem = random_problem(run, format, size, size, k, Distribution::normal);
         const auto exact = values_of(run.multiply(exact_plan(), problem));
