@@ -441,7 +441,7 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& units
   add(units, deals, dealt.residue());
   add(units, deals, DealtPlans::loads());
   result.simple_stages = result.stages.size() - 1;
-  add(likely, deals, dealt.stream_k_as_recorded());
+  add(units, deals, dealt.stream_k_as_recorded());
   add(likely, deals, dealt.split());
   add(likely, deals, dealt.split_residue());
   add(likely, deals, dealt.split_promoted());
