@@ -48,7 +48,8 @@ std::vector<float> numbers(std::size_t count) {
 void write(const std::string& path, const std::vector<float>& values, std::size_t begin,
            std::size_t end, std::vector<std::int64_t> shape) {
   std::vector<std::byte> bytes(4 * (end - begin));
-  std::memcpy(bytes.data(), values.data() + begin, bytes.size());
+  std::copy_n(reinterpret_cast<const std::byte*>(values.data() + begin), bytes.size(),
+              bytes.begin());
   formats::write_tensors(
       path, {},
       std::vector{formats::owning_tensor("g.grad", formats::fp32, formats::Packing::container,
