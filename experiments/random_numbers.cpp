@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "experiments/fingerprint.hpp"
 #include "formats/array_conversion.hpp"
 #include "formats/error.hpp"
 #include "formats/parallel.hpp"
@@ -17,9 +18,9 @@ namespace {
 constexpr std::array distributions = {"normal", "uniform", "laplace", "outliers", "log_uniform"};
 
 std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
+  Fingerprint fingerprint;
+  fingerprint.add(std::as_bytes(std::span(text)));
+  return fingerprint.value();
 }
 
 double fraction_of(std::uint64_t word) { return std::ldexp(static_cast<double>(word >> 11), -53); }

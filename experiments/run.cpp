@@ -9,11 +9,6 @@
 
 namespace guardbit::experiments {
 
-void Fingerprint::add(std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes)
-    value_ = (value_ ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3U;
-}
-
 const std::vector<double>& Run::point(const std::string& key,
                                       const std::function<std::vector<double>()>& compute) {
   const auto known = options_.known.find(key);

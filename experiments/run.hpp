@@ -12,20 +12,11 @@
 #include "emulator/gemm_plan.hpp"
 #include "emulator/gemm_problem.hpp"
 #include "experiments/experiment.hpp"
+#include "experiments/fingerprint.hpp"
 #include "experiments/random_numbers.hpp"
 #include "formats/files/tensor_file.hpp"
 
 namespace guardbit::experiments {
-
-/// FNV-1a of 64 bits (Fowler, Noll, Vo): tells whether inputs changed, no more.
-class Fingerprint {
- public:
-  void add(std::span<const std::byte> bytes);
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
 
 /// What one point of a sweep gave, and the fingerprint of what went into it.
 struct PointResult {

@@ -23,12 +23,6 @@ using nlohmann::ordered_json;
 
 constexpr const char* kind_of_file = "guardbit experiment record";
 
-std::string hex(std::uint64_t x) {
-  std::string text(16, '0');
-  for (std::size_t i = 16; i-- > 0; x >>= 4) text[i] = "0123456789abcdef"[x & 0xFU];
-  return text;
-}
-
 /// JSON has no infinity and no NaN.
 ordered_json value_to_json(double x) {
   if (std::isfinite(x)) return x;
@@ -118,7 +112,7 @@ RunIdentity identity_of(const experiments::Experiment& experiment,
   static const std::string program = [] {
     experiments::Fingerprint fingerprint;
     fingerprint.add(formats::map_file("/proc/self/exe").bytes);
-    return hex(fingerprint.value());
+    return experiments::fingerprint_text(fingerprint.value());
   }();
   return {std::string(experiment.name), GUARDBIT_VERSION, program, seed, settings};
 }
@@ -138,7 +132,8 @@ void write_record(const std::string& path, const ExperimentRecord& record) {
   for (const auto& [key, point] : record.points) {
     ordered_json values = ordered_json::array();
     for (const double x : point.values) values.push_back(value_to_json(x));
-    j["points"][key] = {{"inputs", hex(point.inputs)}, {"values", values}};
+    j["points"][key] = {{"inputs", experiments::fingerprint_text(point.inputs)},
+                        {"values", values}};
   }
   j["result"] = record.result;
   formats::AtomicOutput file(path);

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "experiments/fingerprint.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -123,10 +124,7 @@ nlohmann::ordered_json to_json(const std::vector<TrainResult>& results) {
         {"distance_from_fp32", number(row.distance)},
         {"images_per_second", number(row.rate)},
         {"ratio_to_eigen", number(row.ratio)}};
-    std::array<char, 20> hash{};
-    std::snprintf(hash.data(), hash.size(), "%016llx",
-                  static_cast<unsigned long long>(r.weights_hash));
-    j["weights_hash"] = hash.data();
+    j["weights_hash"] = experiments::fingerprint_text(r.weights_hash);
     all.push_back(std::move(j));
   }
   return {{"training", all}};

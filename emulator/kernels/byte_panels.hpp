@@ -124,6 +124,38 @@ inline std::vector<std::byte> dense_rows(const MatrixInstruction& row, const Mat
   return dense;
 }
 
+/// Rows of A for a tile, from row i and place k on: where they lie, or made dense.
+class RowsOfA {
+ public:
+  RowsOfA(const MatrixInstruction& row, const MatrixProduct& x, std::int64_t tile_rows,
+          std::int64_t i, std::int64_t k, std::int64_t length)
+      : lines_{nullptr, x.a.row_stride, x.a.column_stride, std::min(tile_rows, x.m - i), length} {
+    if (row.sparsity.group_elements == 0) {
+      lines_.data = x.a.from(i, k).codes.data;
+      return;
+    }
+    dense_ = dense_rows(row, x, i, lines_.lines, k, length);
+    lines_.data = dense_.data();
+    lines_.line_stride = length;
+    lines_.k_stride = 1;
+  }
+  RowsOfA(const RowsOfA&) = delete;
+  RowsOfA& operator=(const RowsOfA&) = delete;
+
+  const Lines& lines() const { return lines_; }
+
+ private:
+  std::vector<std::byte> dense_;
+  Lines lines_;
+};
+
+/// Columns of B for a tile, from column j and place k on.
+inline Lines columns_of_b(const MatrixProduct& x, std::int64_t tile_columns, std::int64_t j,
+                          std::int64_t k, std::int64_t length) {
+  return {x.b.from(k, j).codes.data, x.b.column_stride, x.b.row_stride,
+          std::min(tile_columns, x.n - j), length};
+}
+
 /// Two stored values of a sparse row at one place count both, which dense rows cannot hold.
 inline bool has_shared_places(const MatrixInstruction& row, const MatrixProduct& x) {
   const Sparsity& sparsity = row.sparsity;

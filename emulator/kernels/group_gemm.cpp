@@ -133,26 +133,13 @@ class Kernel {
   }
 
   void pack_a(std::byte* to, std::int64_t i, std::int64_t k, std::int64_t length) const {
-    const ConstMatrix& a = product_.a;
-    Lines lines{nullptr, a.row_stride, a.column_stride,
-                std::min<std::int64_t>(tile_rows, product_.m - i), length};
-    std::vector<std::byte> dense;
-    if (row_.sparsity.group_elements != 0) {
-      dense = dense_rows(row_, product_, i, lines.lines, k, length);
-      lines.data = dense.data();
-      lines.line_stride = length;
-      lines.k_stride = 1;
-    } else {
-      lines.data = a.from(i, k).codes.data;
-    }
-    pack(lines, a_, i, k, to);
+    const RowsOfA rows(row_, product_, tile_rows, i, k, length);
+    pack(rows.lines(), a_, i, k, to);
   }
 
   void pack_b(std::byte* to, std::int64_t j, std::int64_t k, std::int64_t length) const {
-    const ConstMatrix& b = product_.b;
-    const Lines lines{b.from(k, j).codes.data, b.column_stride, b.row_stride,
-                      std::min<std::int64_t>(tile_columns, product_.n - j), length};
-    pack(lines, b_, j, k, to);
+    const Lines columns = columns_of_b(product_, tile_columns, j, k, length);
+    pack(columns, b_, j, k, to);
   }
 
   void tile(const std::byte* a, const std::byte* b, std::int64_t i, std::int64_t j, std::int64_t k,

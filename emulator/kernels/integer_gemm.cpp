@@ -154,26 +154,13 @@ class Kernel {
   }
 
   void pack_a(std::byte* to, std::int64_t i, std::int64_t k, std::int64_t length) const {
-    const ConstMatrix& a = product_.a;
-    Lines lines{nullptr, a.row_stride, a.column_stride,
-                std::min<std::int64_t>(tiles_.rows, product_.m - i), length};
-    std::vector<std::byte> dense;
-    if (row_.sparsity.group_elements != 0) {
-      dense = dense_rows(row_, product_, i, lines.lines, k, length);
-      lines.data = dense.data();
-      lines.line_stride = length;
-      lines.k_stride = 1;
-    } else {
-      lines.data = a.from(i, k).codes.data;
-    }
-    pack(lines, form_.a, row_.a.has_sign, form_.a_lack, tiles_.rows, to);
+    const RowsOfA rows(row_, product_, tiles_.rows, i, k, length);
+    pack(rows.lines(), form_.a, row_.a.has_sign, form_.a_lack, tiles_.rows, to);
   }
 
   void pack_b(std::byte* to, std::int64_t j, std::int64_t k, std::int64_t length) const {
-    const ConstMatrix& b = product_.b;
-    const Lines lines{b.from(k, j).codes.data, b.column_stride, b.row_stride,
-                      std::min<std::int64_t>(tiles_.columns, product_.n - j), length};
-    pack(lines, form_.b, row_.b.has_sign || form_.b.is_sign_of_bit, form_.b_lack, tiles_.columns,
+    const Lines columns = columns_of_b(product_, tiles_.columns, j, k, length);
+    pack(columns, form_.b, row_.b.has_sign || form_.b.is_sign_of_bit, form_.b_lack, tiles_.columns,
          to);
   }
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "emulator/gemm_scalar.hpp"
 #include "experiments/random_numbers.hpp"
-#include "formats/codec.hpp"
 #include "formats/error.hpp"
 
 namespace guardbit::experiments::training {
@@ -80,15 +80,8 @@ std::vector<Layer> transformer(const ModelShape& shape, std::string_view where) 
 
 /// A number rounded to FP32 and then to the format.
 float rounded(const Format& format, double x) {
-  const auto narrow = static_cast<float>(x);
-  if (format == formats::fp32) return narrow;
-  const std::uint64_t code =
-      formats::convert(formats::fp32, std::bit_cast<std::uint32_t>(narrow), format);
-  return std::bit_cast<float>(
-      static_cast<std::uint32_t>(formats::convert(format, code, formats::fp32)));
+  return static_cast<float>(emulator::scalar::rounded(format, static_cast<float>(x)));
 }
-
-bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
 
 }  // namespace
 
@@ -123,7 +116,7 @@ void initialise(Model& model, std::uint64_t seed, const Format& weights) {
     const Draws draws(seed, p->name);
     const bool is_normalisation = p->name.find("norm") != std::string::npos;
     const bool is_embedding = p->name.starts_with("embedding");
-    const bool is_weight = ends_with(p->name, ".weight");
+    const bool is_weight = p->name.ends_with(".weight");
     const std::int64_t inputs = p->value.size() / p->value.shape[0];
     if (is_weight) bound = 1.0 / std::sqrt(static_cast<double>(inputs));
     for (std::int64_t i = 0; i < p->value.size(); ++i) {

@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/fingerprint.hpp"
 #include "experiments/random_numbers.hpp"
 #include "experiments/training/arithmetic.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::experiments::training {
-
-namespace {
-
-std::uint64_t add_to_hash(std::uint64_t hash, float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  for (int shift = 0; shift < 32; shift += 8)
-    hash = (hash ^ (bits >> shift & 0xFFU)) * 0x100000001b3ULL;
-  return hash;
-}
-
-}  // namespace
 
 Trainer::Trainer(const TrainingRules& rules, const Examples& training, int threads,
                  std::string_view where)
@@ -94,10 +84,11 @@ Evaluation Trainer::evaluate(const Examples& test) {
 }
 
 std::uint64_t Trainer::weights_hash() {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  // The order of bytes in memory is that of every machine that the kernels are written for.
+  Fingerprint fingerprint;
   for (const Parameter* p : model_.parameters())
-    for (const float x : p->value.values) hash = add_to_hash(hash, x);
-  return hash;
+    fingerprint.add(std::as_bytes(std::span(p->value.values)));
+  return fingerprint.value();
 }
 
 }  // namespace guardbit::experiments::training

@@ -5,6 +5,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace guardbit::tests {
@@ -17,13 +18,6 @@ Words keys_of(const json& object) {
   Words keys;
   for (const auto& item : object.items()) keys.push_back(item.key());
   return keys;
-}
-
-json json_of(const Words& words) {
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
 }
 
 const Words small_e08 = {"experiment", "run",   "E08",   "--set",    "K=64,128",

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,20 +9,14 @@
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace guardbit::tests {
 namespace {
 
 using nlohmann::json;
-
-formats::Tensor matrix_of(const std::string& name, std::vector<std::int64_t> shape,
-                          const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return formats::owning_tensor(name, formats::fp32, formats::Packing::container, std::move(shape),
-                                std::move(bytes));
-}
 
 /// [8, 16] in which row r holds multiples of 2^r.
 std::vector<float> rows_of_powers() {
@@ -36,10 +29,7 @@ std::vector<float> rows_of_powers() {
 json quantised(std::vector<std::string> words) {
   words.insert(words.begin(), "quantize");
   words.emplace_back("--json");
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return tests::json_of(words);
 }
 
 TEST_CASE("quantize writes integers and scales, and says what they cost") {
@@ -47,7 +37,8 @@ TEST_CASE("quantize writes integers and scales, and says what they cost") {
   const std::string in = folder.path("w.safetensors"), out = folder.path("q.safetensors");
   const formats::Tensor steps = formats::tensor_of_codes(
       "steps", formats::int32, formats::Packing::container, {2}, std::vector<std::uint32_t>{1, 2});
-  formats::write_tensors(in, {}, std::vector{matrix_of("w", {8, 16}, rows_of_powers()), steps});
+  formats::write_tensors(in, {},
+                         std::vector{tests::tensor_of("w", {8, 16}, rows_of_powers()), steps});
   const json j = quantised({in, "-o", out, "--granularity", "channel"});
   CHECK(j["tensors"].size() == 1);
   const json& w = j["tensors"][0];
@@ -71,7 +62,7 @@ TEST_CASE("quantize writes integers and scales, and says what they cost") {
 TEST_CASE("quantize writes INT4 with zero points") {
   const TemporaryFolder folder;
   const std::string in = folder.path("w.npy"), out = folder.path("q.safetensors");
-  formats::write_tensors(in, {}, std::vector{matrix_of("w", {2, 2}, {0, 5, 10, 15})});
+  formats::write_tensors(in, {}, std::vector{tests::tensor_of("w", {2, 2}, {0, 5, 10, 15})});
   quantised({in, "-o", out, "--bits", "4", "--affine", "--unsigned"});
   const auto file = formats::read_tensors(out);
   const formats::Tensor& w = file.tensors.at(0);
@@ -90,8 +81,8 @@ TEST_CASE("quantize multiplies pruned weights on the sparse instruction") {
   std::vector<float> x(64), identity(256);
   for (std::size_t i = 0; i < 64; ++i) x[i] = static_cast<float>(i % 13) - 6;
   for (std::size_t i = 0; i < 256; i += 17) identity[i] = 1;
-  formats::write_tensors(a, {}, std::vector{matrix_of("a", {4, 16}, x)});
-  formats::write_tensors(b, {}, std::vector{matrix_of("b", {16, 16}, identity)});
+  formats::write_tensors(a, {}, std::vector{tests::tensor_of("a", {4, 16}, x)});
+  formats::write_tensors(b, {}, std::vector{tests::tensor_of("b", {16, 16}, identity)});
   const json j = quantised({a, "-o", out, "--prune", "--multiply", b});
   CHECK(j["product"]["instruction"] ==
         "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32");
@@ -109,8 +100,9 @@ TEST_CASE("quantize multiplies pruned weights on the sparse instruction") {
 TEST_CASE("quantize refuses what it cannot do, and writes nothing then") {
   const TemporaryFolder folder;
   const std::string in = folder.path("w.npz"), out = folder.path("q.npz");
-  formats::write_tensors(
-      in, {}, std::vector{matrix_of("w", {1, 2}, {1, 2}), matrix_of("bad", {2}, {1, INFINITY})});
+  formats::write_tensors(in, {},
+                         std::vector{tests::tensor_of("w", {1, 2}, {1, 2}),
+                                     tests::tensor_of("bad", {2}, {1, INFINITY})});
   const auto refused = [&](std::vector<std::string> words, const std::string& what) {
     words.insert(words.begin(), {"quantize", in});
     const CommandResult result = run_command(words);

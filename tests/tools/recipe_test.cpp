@@ -9,6 +9,7 @@
 #include "formats/files/array_file.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
 
@@ -28,10 +29,7 @@ const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_
 json compare(std::vector<std::string> words) {
   words.insert(words.begin(), {"recipe", "compare"});
   words.emplace_back("--json");
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return tests::json_of(words);
 }
 
 }  // namespace
@@ -174,10 +172,7 @@ TEST_CASE("recipe identify: bytes of MX data, with and without what they came fr
   const auto identify = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"recipe", "identify"});
     words.emplace_back("--json");
-    const CommandResult result = run_command(words);
-    INFO(result.error);
-    REQUIRE(result.status == 0);
-    return json::parse(result.out);
+    return tests::json_of(words);
   };
   json document = identify({file, "--source", "x"});
   CHECK(document["possible"] == json::array({"rceil"}));

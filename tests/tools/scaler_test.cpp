@@ -7,6 +7,7 @@
 #include "formats/files/array_file.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace {
@@ -25,10 +26,7 @@ const std::string trace = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_g
 json scaler(std::vector<std::string> words) {
   words.insert(words.begin(), "scaler");
   words.emplace_back("--json");
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return tests::json_of(words);
 }
 
 json replay(const std::string& file, std::vector<std::string> more = {}) {

@@ -19,6 +19,7 @@
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
 
@@ -38,10 +39,7 @@ const std::string traces = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
 json trace(std::vector<std::string> words) {
   words.insert(words.begin(), "trace");
   words.insert(words.end(), {"--json", "--formats", "fp16", "--scales", "0"});
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return tests::json_of(words);
 }
 
 std::string words_of(const std::vector<float>& values) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -12,7 +11,9 @@
 #include "formats/files/array_file.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace {
 
@@ -20,17 +21,11 @@ using namespace guardbit;
 using nlohmann::json;
 using tests::CommandResult;
 using tests::is_one_error_line;
+using tests::json_of;
 using tests::run_command;
 using tests::TemporaryFolder;
 
 const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_grad_out.npz";
-
-json result_of(const std::vector<std::string>& words) {
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
-}
 
 json without_exact(json recipes) {
   for (json& recipe : recipes) recipe.erase("exact_noise");
@@ -47,21 +42,17 @@ std::vector<float> numbers(std::size_t count) {
 
 void write(const std::string& path, const std::vector<float>& values, std::size_t begin,
            std::size_t end, std::vector<std::int64_t> shape) {
-  std::vector<std::byte> bytes(4 * (end - begin));
-  std::copy_n(reinterpret_cast<const std::byte*>(values.data() + begin), bytes.size(),
-              bytes.begin());
-  formats::write_tensors(
-      path, {},
-      std::vector{formats::owning_tensor("g.grad", formats::fp32, formats::Packing::container,
-                                         std::move(shape), std::move(bytes))});
+  const std::vector<float> part(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                                values.begin() + static_cast<std::ptrdiff_t>(end));
+  formats::write_tensors(path, {}, std::vector{tests::tensor_of("g.grad", std::move(shape), part)});
 }
 
 TEST_CASE("trace: formats with scales of their own fare as recipes do") {
   for (const char* layout : {"flat", "rows"}) {
-    const json traced = result_of({"trace", golden, "--json", "--layout", layout, "--formats",
-                                   "fp16,*_tensor,*x128,mxfp4,nvfp4*"});
-    const json compared = result_of({"recipe", "compare", golden, "--json", "--layout", layout,
-                                     "--recipes", "*_tensor,*x128,mxfp4_*,nvfp4*"});
+    const json traced = json_of({"trace", golden, "--json", "--layout", layout, "--formats",
+                                 "fp16,*_tensor,*x128,mxfp4,nvfp4*"});
+    const json compared = json_of({"recipe", "compare", golden, "--json", "--layout", layout,
+                                   "--recipes", "*_tensor,*x128,mxfp4_*,nvfp4*"});
     CHECK(traced["recipes"].size() == 10);
     CHECK(traced["layout"] == layout);
     REQUIRE(traced["tensors"].size() == compared["tensors"].size());
@@ -75,12 +66,12 @@ TEST_CASE("trace: formats with scales of their own fare as recipes do") {
 }
 
 TEST_CASE("trace: names of formats with scales of their own") {
-  const json modes = result_of({"trace", golden, "--json", "--formats", "bf16,mxfp4,NVFP4,nvfp4"});
+  const json modes = json_of({"trace", golden, "--json", "--formats", "bf16,mxfp4,NVFP4,nvfp4"});
   CHECK(modes["recipes"] ==
         json::array({"mxfp4_floor", "mxfp4_ceil", "mxfp4_even", "mxfp4_rceil", "nvfp4"}));
   CHECK(modes["formats"] == json::array({"bf16"}));
   // Alone they come with the usual formats.
-  const json alone = result_of({"trace", golden, "--json", "--formats", "nvfp4"});
+  const json alone = json_of({"trace", golden, "--json", "--formats", "nvfp4"});
   CHECK(alone["formats"] == json::array({"fp16", "bf16", "e4m3", "e5m2"}));
   for (const char* name : {"mxfp5", "e4m3_delayed_max", "fp16@2^8", "x*"}) {
     const CommandResult result = run_command({"trace", golden, "--formats", name});
@@ -130,7 +121,7 @@ TEST_CASE("trace: parts of blocks merge, or are said not to") {
     std::vector<std::string> words = {"trace", "merge"};
     words.insert(words.end(), parts.begin(), parts.end());
     words.emplace_back("--json");
-    return result_of(words);
+    return json_of(words);
   };
   const auto same = [](const json& a, const json& b, const char* recipe) {
     const json& mine = a["tensors"][0]["recipes"][recipe];

@@ -10,7 +10,9 @@
 #include "formats/files/array_file.hpp"
 #include "formats/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace {
 
@@ -26,20 +28,12 @@ const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_
 json trace(std::vector<std::string> words) {
   words.insert(words.begin(), "trace");
   words.emplace_back("--json");
-  const CommandResult result = run_command(words);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out);
+  return tests::json_of(words);
 }
 
 void write_tensors(const std::string& path, const std::string& name,
                    const std::vector<float>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(float));
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  const std::vector tensors = {
-      formats::owning_tensor(name, formats::fp32, formats::Packing::container,
-                             {static_cast<std::int64_t>(values.size())}, std::move(bytes))};
-  formats::write_tensors(path, {}, tensors);
+  formats::write_tensors(path, {}, std::vector{tests::tensor_of(name, values)});
 }
 
 /// Of all tensors of a step, in hundredths of a percent of the numbers other than zero.

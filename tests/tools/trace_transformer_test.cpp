@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace {
@@ -17,10 +18,8 @@ using nlohmann::json;
 const std::string folder = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
 
 json trace_of(const std::string& file, const std::string& formats, const std::string& scales) {
-  const tests::CommandResult result = tests::run_command(
-      {"trace", folder + file, "--json", "--formats", formats, "--scales", scales});
-  REQUIRE(result.status == 0);
-  return json::parse(result.out)["tensors"];
+  return tests::json_of(
+      {"trace", folder + file, "--json", "--formats", formats, "--scales", scales})["tensors"];
 }
 
 json counts() { return json::parse(tests::read_text(folder + "transformer_counts.json")); }

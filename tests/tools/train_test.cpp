@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace {
@@ -37,10 +38,7 @@ interval = 2
 
 json train(const std::string& config, std::vector<std::string> more) {
   more.insert(more.begin(), {"train", config, "--json"});
-  const CommandResult result = run_command(more);
-  INFO(result.error);
-  REQUIRE(result.status == 0);
-  return json::parse(result.out)["training"];
+  return tests::json_of(more)["training"];
 }
 
 bool refuses(const TemporaryFolder& folder, const std::string& text,

@@ -1,11 +1,11 @@
 #include <bit>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
+#include "experiments/fingerprint.hpp"
 #include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "tools/gpu/commands.hpp"
@@ -19,6 +19,7 @@ namespace guardbit::tools {
 
 namespace {
 
+using experiments::fingerprint_text;
 using experiments::training::Examples;
 using experiments::training::Parameter;
 using experiments::training::PrecisionRecipe;
@@ -34,12 +35,6 @@ struct Options {
   int threads = 0;
   bool json = false;
 };
-
-std::string hexadecimal(std::uint64_t x) {
-  std::ostringstream out;
-  out << std::hex << std::setw(16) << std::setfill('0') << x;
-  return out.str();
-}
 
 /// Where the weights of the two first differ; nothing where they are the same bits.
 std::optional<std::string> first_difference(Trainer& model, const DeviceTrainer& device) {
@@ -65,7 +60,7 @@ ordered_json to_json(const StepRecord& record, std::uint64_t hash) {
           {"loss_bits", std::bit_cast<std::uint32_t>(record.loss)},
           {"scale", record.scale},
           {"skipped", record.skipped},
-          {"weights_hash", hexadecimal(hash)}};
+          {"weights_hash", fingerprint_text(hash)}};
 }
 
 /// Both trainings side by side until they differ, the steps are done, or Ctrl-C.
@@ -75,7 +70,7 @@ ordered_json compare(const TrainingRules& rules, const Examples& examples, const
   DeviceTrainer device(rules, examples, options.config);
   ordered_json out = {{"recipe", rules.recipe.name},
                       {"plan", emulator::to_text(rules.recipe.plans.front())},
-                      {"initial_weights_hash", hexadecimal(model.weights_hash())}};
+                      {"initial_weights_hash", fingerprint_text(model.weights_hash())}};
   ordered_json steps = ordered_json::array();
   std::optional<std::string> difference = first_difference(model, device);
   ProgressLine progress("gpu train " + rules.recipe.name, static_cast<std::size_t>(options.steps));

@@ -1,11 +1,10 @@
 #include <bit>
 #include <fstream>
-#include <iomanip>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "emulator/gemm_plan.hpp"
+#include "experiments/fingerprint.hpp"
 #include "experiments/training/trainer.hpp"
 #include "tests/catch.hpp"
 
@@ -49,12 +48,6 @@ TrainingRules perceptron() {
   return rules;
 }
 
-std::string hexadecimal(std::uint64_t x) {
-  std::ostringstream out;
-  out << std::hex << std::setw(16) << std::setfill('0') << x;
-  return out.str();
-}
-
 /// The first `steps` steps of every run.
 void replay(const json& recorded, TrainingRules rules, std::int64_t images, std::size_t steps) {
   Examples examples = examples_of(draw_digits(images, 2 * rules.seed), 0.1307F, 0.3081F);
@@ -68,7 +61,8 @@ void replay(const json& recorded, TrainingRules rules, std::int64_t images, std:
       rules.recipe.scaler->interval = 10;
     }
     Trainer trainer(rules, examples, 0, "test");
-    CHECK(hexadecimal(trainer.weights_hash()) == run["initial_weights_hash"].get<std::string>());
+    CHECK(experiments::fingerprint_text(trainer.weights_hash()) ==
+          run["initial_weights_hash"].get<std::string>());
     REQUIRE(run["steps"].size() >= 100);
     CHECK(run["difference"].is_null());
     for (std::size_t i = 0; i < std::min(steps, run["steps"].size()); ++i) {
@@ -78,7 +72,8 @@ void replay(const json& recorded, TrainingRules rules, std::int64_t images, std:
       CHECK(std::bit_cast<std::uint32_t>(here.loss) == there["loss_bits"].get<std::uint32_t>());
       CHECK(here.scale == there["scale"].get<double>());
       CHECK(here.skipped == there["skipped"].get<bool>());
-      REQUIRE(hexadecimal(trainer.weights_hash()) == there["weights_hash"].get<std::string>());
+      REQUIRE(experiments::fingerprint_text(trainer.weights_hash()) ==
+              there["weights_hash"].get<std::string>());
     }
   }
 }
