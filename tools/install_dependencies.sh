@@ -29,5 +29,5 @@ install_packages() {
 
 install_dependencies() {
   install_packages g++ cmake make python3 catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
-    libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev gnuplot-nox
+    zlib1g-dev libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev gnuplot-nox
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <set>
@@ -301,6 +302,19 @@ TrainConfig read_train_config(const std::string& path) {
   return config;
 }
 
+namespace {
+
+/// One of MNIST's files, as it is or as it is distributed.
+std::string plain_or_packed(const std::string& path) {
+  std::error_code error;
+  const std::string packed = path + ".gz";
+  if (!std::filesystem::exists(path, error) && std::filesystem::exists(packed, error))
+    return packed;
+  return path;
+}
+
+}  // namespace
+
 experiments::training::Dataset load_data(TrainConfig& config) {
   namespace training = experiments::training;
   const TrainConfig::Data& data = config.data;
@@ -320,9 +334,9 @@ experiments::training::Dataset load_data(TrainConfig& config) {
     const auto images = [&](const char* name, std::int64_t count, std::uint64_t stream) {
       const std::string start = data.path + "/" + name;
       return training::examples_of(
-          data.kind == "idx"
-              ? training::read_images(start + "-images-idx3-ubyte", start + "-labels-idx1-ubyte")
-              : training::draw_digits(count, stream),
+          data.kind == "idx" ? training::read_images(plain_or_packed(start + "-images-idx3-ubyte"),
+                                                     plain_or_packed(start + "-labels-idx1-ubyte"))
+                             : training::draw_digits(count, stream),
           data.mean, data.deviation);
     };
     result.training = images("train", data.training, 2 * seed);

@@ -10,8 +10,9 @@ namespace guardbit::formats {
 
 /// The bytes of an IDX file, the format of MNIST's files (yann.lecun.com/exdb/mnist): two zero
 /// bytes, the type (08: unsigned bytes, the only one that is read here), the number of dimensions,
-/// each dimension as a big-endian word of 32 bits, the data. Error for any other file, one that is
-/// shorter or longer than it says, and compressed ones.
+/// each dimension as a big-endian word of 32 bits, the data. A file packed by gzip, as MNIST's are
+/// distributed, is unpacked, up to 2 GiB. Error for any other file, and one that is shorter or
+/// longer than it says.
 Tensor read_idx(const std::string& path);
 
 /// Writes unsigned bytes of that shape.
