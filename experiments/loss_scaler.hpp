@@ -177,6 +177,9 @@ class LossScaler {
   void set_scale(double scale);
   /// Replaces the counted run, as a checkpoint does.
   void set_run(std::int64_t run) { run_ = run; }
+  /// Overflows that hysteresis still forgives; replaced as a checkpoint does.
+  int forgiven_left() const { return forgiven_left_; }
+  void set_forgiven_left(int left) { forgiven_left_ = left; }
   /// Replaces the interval; the run goes on.
   void set_interval(std::int64_t interval) { rules_.interval = interval; }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -50,13 +51,18 @@ class Section {
                   std::to_string(least) + " to " + std::to_string(most));
     value = *number;
   }
-  void read(const char* key, float& value) {
+  void read(const char* key, double& value) {
     const toml::node* const node = find(key);
     if (node == nullptr) return;
     const auto number = node->value<double>();
     if (!node->is_number() || !number || !std::isfinite(static_cast<float>(*number)))
       throw Error(where(*node), name_ + "." + key + " is not a number");
-    value = static_cast<float>(*number);
+    value = *number;
+  }
+  void read(const char* key, float& value) {
+    double number = static_cast<double>(value);
+    read(key, number);
+    value = static_cast<float>(number);
   }
   void read(const char* key, std::string& value) {
     const toml::node* const node = find(key);
@@ -190,37 +196,88 @@ void read_optimizer(Section section, OptimizerRules& rules) {
   };
   rounding("state_rounding", rules.state_rounding);
   rounding("weight_rounding", rules.weight_rounding);
+  if (const auto keeping = section.choice("keeping", {"nothing", "rest", "master"}))
+    rules.keeping = static_cast<OptimizerRules::Keeping>(*keeping);
   section.finish();
 }
 
-std::optional<experiments::ScalerRules> read_scaler(Section section) {
-  std::string preset;
-  section.read("preset", preset);
-  experiments::ScalerRules rules = *experiments::find_scaler("pytorch");
-  if (!preset.empty()) {
-    const auto found = experiments::find_scaler(preset);
-    // A checkpoint keeps what a scaler without hysteresis has.
-    if (!found || found->hysteresis != 1)
-      throw Error(section.where_of("preset"), "unknown scaler '" + formats::printable(preset) + "'",
-                  "pytorch, apex, keras2, keras3, flax, deepspeed");
-    rules = *found;
+/// A dynamic scaler, or a scale that stays.
+struct ScalerChoice {
+  std::optional<experiments::ScalerRules> rules;
+  double fixed_scale = 1;
+};
+
+void read_scaler_factors(Section& section, experiments::ScalerRules& rules) {
+  const std::string name(rules.name);
+  const experiments::ScalerRules usual = rules;
+  section.read("growth", rules.growth);
+  if (rules.fixed_factor && rules.growth != usual.growth)
+    throw Error(section.where_of("growth"), name + " always takes 2");
+  section.read("backoff", rules.backoff);
+  if (rules.divides && rules.backoff != usual.backoff)
+    throw Error(section.where_of("backoff"), name + " divides by the growth factor");
+  std::int64_t hysteresis = rules.hysteresis;
+  section.read("hysteresis", hysteresis, 1);
+  rules.hysteresis = static_cast<int>(hysteresis);
+  if (const auto counted = section.choice("hysteresis_counts", {"all", "consecutive"}))
+    rules.clean_step_refills = *counted == 1;
+  double floor = rules.floor.value_or(-1), ceiling = -1;
+  section.read("floor", floor);
+  if (floor >= 0) rules.floor = floor;
+  section.read("ceiling", ceiling);
+  if (ceiling >= 0) {
+    rules.ceiling_rule = experiments::Ceiling::clamp;
+    rules.ceiling = ceiling;
   }
-  float initial = static_cast<float>(rules.initial), growth = static_cast<float>(rules.growth),
-        backoff = static_cast<float>(rules.backoff);
-  section.read("initial", initial);
-  section.read("growth", growth);
-  section.read("backoff", backoff);
-  section.read("interval", rules.interval, 1);
-  rules.initial = initial;
-  rules.growth = growth;
-  rules.backoff = backoff;
-  section.finish();
-  experiments::check(rules);
-  return rules;
 }
 
-void read_recipes(Section training, Section unit,
-                  const std::optional<experiments::ScalerRules>& scaler, TrainConfig& config) {
+/// The rules' own test, in the words of the file.
+void require_scaler(const Section& section, const experiments::ScalerRules& rules) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> keys = {{
+      {"--init-scale", "initial"},
+      {"--growth-factor", "growth"},
+      {"--backoff-factor", "backoff"},
+      {"--growth-interval", "interval"},
+      {"--hysteresis", "hysteresis"},
+      {"--min-scale", "floor"},
+      {"--max-scale", "ceiling"},
+  }};
+  try {
+    experiments::check(rules);
+  } catch (const Error& error) {
+    std::string text = error.what();
+    for (const auto& [option, key] : keys) {
+      if (!text.starts_with(option)) continue;
+      text.replace(0, std::strlen(option), std::string("scaler.") + key);
+      throw Error(section.where_of(key), text);
+    }
+    throw;
+  }
+}
+
+ScalerChoice read_scaler(Section section) {
+  std::vector<std::string_view> presets = {"static"};
+  for (const experiments::ScalerRules& known : experiments::scaler_presets)
+    presets.push_back(known.name);
+  const auto chosen = section.choice("preset", presets);
+  ScalerChoice choice;
+  if (chosen && *chosen == 0) {
+    section.read("initial", choice.fixed_scale);
+    if (!(choice.fixed_scale > 0)) throw Error(section.where_of("initial"), "a scale is above 0");
+    section.finish();
+    return choice;
+  }
+  experiments::ScalerRules rules = experiments::scaler_presets.at(chosen ? *chosen - 1 : 0);
+  section.read("initial", rules.initial);
+  section.read("interval", rules.interval, 1);
+  read_scaler_factors(section, rules);
+  section.finish();
+  require_scaler(section, rules);
+  choice.rules = rules;
+  return choice;
+}
+
+void read_recipes(Section training, Section unit, const ScalerChoice& scaler, TrainConfig& config) {
   std::vector<std::string> names = {"fp32"};
   if (const auto list = training.list<std::string>("recipes")) names = *list;
   std::string arch;
@@ -231,7 +288,10 @@ void read_recipes(Section training, Section unit,
     const bool is_simt = name == "fp32" || name == "eigen";
     PrecisionRecipe recipe = experiments::training::require_recipe(name, is_simt ? "" : arch,
                                                                    training.where_of("recipes"));
-    if (recipe.scaler) recipe.scaler = scaler;
+    if (recipe.scaler) {
+      recipe.scaler = scaler.rules;
+      recipe.fixed_scale = scaler.fixed_scale;
+    }
     if (history > 0) recipe.delayed.history = static_cast<std::size_t>(history);
     constexpr std::array<const char*, 3> passes = {"forward", "input_gradient", "weight_gradient"};
     for (std::size_t i = 0; i < passes.size(); ++i) {

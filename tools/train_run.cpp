@@ -218,7 +218,7 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   const auto start = Clock::now();
   const auto is_over = [&] {
     const bool stops = options.stop_after != 0 && trainer.steps() - first >= options.stop_after;
-    return trainer.steps() >= total || stops || interruption.asked_for();
+    return trainer.steps() >= total || trainer.has_ended() || stops || interruption.asked_for();
   };
   while (!is_over()) {
     const bool traces =
@@ -234,7 +234,8 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (trainer.steps() != first) files.keep(trainer, result.log);
-  result.complete = trainer.steps() >= total;
+  result.ended = trainer.has_ended();
+  result.complete = trainer.steps() >= total || result.ended;
   result.weights_hash = trainer.weights_hash();
   result.weights = trainer.checkpoint();
   if (result.complete) result.test = trainer.evaluate(data.test);

@@ -177,6 +177,23 @@ constexpr float unscaled(float gradient, float inverse_scale) {
 constexpr float inverse_of_scale(float scale) { return static_cast<float>(1.0 / scale); }
 constexpr bool is_finite(float x) { return x - x == 0.0F; }
 
+/// The same as any of the loss scalers does it (experiments/loss_scaler.hpp): times a reciprocal
+/// or over the scale.
+struct Unscale {
+  float scale = 1.0F, inverse = 1.0F;
+  bool divides = false;
+
+  constexpr float operator()(float gradient) const {
+    return divides ? gradient / scale : unscaled(gradient, inverse);
+  }
+};
+
+/// A weight of few bits that keeps what rounding took from earlier updates (Kahan's sum): `wanted`
+/// is the update plus that rest, `next` what weight + wanted was rounded to. What is left now.
+constexpr float compensated_rest(float weight, float wanted, float next) {
+  return wanted - (next - weight);
+}
+
 /// Stochastic gradient descent as PyTorch has it. A first step begins the momentum with the
 /// gradient.
 struct SgdStep {
@@ -187,12 +204,17 @@ struct SgdStep {
     float weight, momentum;
   };
   constexpr Result operator()(float weight, float gradient, float velocity) const {
+    const Result r = update(weight, gradient, velocity);
+    return {weight - r.weight, r.momentum};
+  }
+  /// What is taken off the weight, in its place.
+  constexpr Result update(float weight, float gradient, float velocity) const {
     if (weight_decay != 0.0F) gradient = gradient + weight_decay * weight;
     if (momentum != 0.0F) {
       velocity = first ? gradient : momentum * velocity + gradient;
       gradient = velocity;
     }
-    return {weight - learning_rate * gradient, velocity};
+    return {learning_rate * gradient, velocity};
   }
 };
 
@@ -208,17 +230,21 @@ struct AdamStep {
     float weight, first, second;
   };
   constexpr Result operator()(float weight, float gradient, float first, float second) const {
-    if (weight_decay != 0.0F) {
-      if (decoupled) {
-        weight = weight * (1.0F - learning_rate * weight_decay);
-      } else {
-        gradient = gradient + weight_decay * weight;
-      }
-    }
+    const Result r = update(weight, gradient, first, second);
+    if (weight_decay != 0.0F && decoupled) weight = weight * (1.0F - learning_rate * weight_decay);
+    return {weight - r.weight, r.first, r.second};
+  }
+  /// What is taken off the weight, in its place; decoupled decay is not in it.
+  constexpr Result update(float weight, float gradient, float first, float second) const {
+    if (weight_decay != 0.0F && !decoupled) gradient = gradient + weight_decay * weight;
     first = first + (gradient - first) * (1.0F - beta1);
     second = second * beta2 + gradient * gradient * (1.0F - beta2);
     const float denominator = square_root(second) / root_correction + epsilon;
-    return {weight - step_size * (first / denominator), first, second};
+    return {step_size * (first / denominator), first, second};
+  }
+  /// What decoupled decay takes off the weight, where it is taken together with the update.
+  constexpr float decay(float weight) const {
+    return decoupled ? learning_rate * weight_decay * weight : 0.0F;
   }
 };
 

@@ -9,8 +9,9 @@
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
 
-// A checkpoint's tensors: the parameters by their names, `first.NAME` and `second.NAME` of the
-// optimizer, `history.NAME` of delayed scales. All in FP32, which holds every format here.
+// A checkpoint's tensors: the parameters by their names, `first.NAME`, `second.NAME` and
+// `kept.NAME` of the optimizer, `history.NAME` of delayed scales. All in FP32, which holds every
+// format here.
 namespace guardbit::experiments::training {
 
 namespace {
@@ -65,6 +66,8 @@ formats::TensorFile Trainer::checkpoint() {
   if (scaler_) {
     file.metadata["scale"] = text_of(scaler_->scale());
     file.metadata["scaler_run"] = std::to_string(scaler_->run());
+    file.metadata["scaler_forgiven_left"] = std::to_string(scaler_->forgiven_left());
+    file.metadata["scaler_ended"] = has_ended_ ? "1" : "0";
   }
   for (const Parameter* p : model_.parameters())
     file.tensors.push_back(tensor_of(p->name, p->value.shape, p->value.values));
@@ -72,6 +75,8 @@ formats::TensorFile Trainer::checkpoint() {
     file.tensors.push_back(tensor_of("first." + name, state.shape, state.values));
   for (const auto& [name, state] : optimizer_.second())
     file.tensors.push_back(tensor_of("second." + name, state.shape, state.values));
+  for (const auto& [name, state] : optimizer_.kept())
+    file.tensors.push_back(tensor_of("kept." + name, state.shape, state.values));
   for (const auto& [name, scale] : context_.delayed_scales()) {
     Values numbers = scale.history();
     numbers.push_back(scale.scale());
@@ -93,6 +98,7 @@ void Trainer::restore(const formats::TensorFile& file, const std::string& where)
     };
     restore("first.", rules_.optimizer.first, optimizer_.first());
     restore("second.", rules_.optimizer.second, optimizer_.second());
+    restore("kept.", optimizer_.kept_format(p->value.format), optimizer_.kept());
   }
   for (const formats::Tensor& tensor : file.tensors) {
     constexpr std::string_view prefix = "history.";
@@ -109,6 +115,8 @@ void Trainer::restore(const formats::TensorFile& file, const std::string& where)
   if (scaler_) {
     scaler_->set_scale(std::bit_cast<double>(number_of(file, "scale", where)));
     scaler_->set_run(static_cast<std::int64_t>(number_of(file, "scaler_run", where)));
+    scaler_->set_forgiven_left(static_cast<int>(number_of(file, "scaler_forgiven_left", where)));
+    has_ended_ = number_of(file, "scaler_ended", where) != 0;
   }
   if (number_of(file, "weights_hash", where) != weights_hash())
     throw formats::Error(where, "is damaged: its weights are not those of its hash");

@@ -34,14 +34,23 @@ AdamStep adam_step(const OptimizerRules& rules, std::int64_t steps) {
 }
 
 void Optimizer::step(const Context& context, const std::vector<Parameter*>& parameters,
-                     float inverse_scale) {
+                     const Unscale& unscale) {
+  using Keeping = OptimizerRules::Keeping;
   ++steps_;
   for (Parameter* p : parameters) {
-    if (rules_.kind == OptimizerRules::Kind::sgd) {
-      move_by_sgd(context, *p, inverse_scale);
-    } else {
-      move_by_adam(context, *p, inverse_scale);
+    const bool has_master = rules_.keeping == Keeping::master && p->value.format != formats::fp32;
+    if (has_master && !kept_.contains(p->name))
+      kept_.emplace(p->name, Tensor{p->value.shape, formats::fp32, p->value.values});
+    const Tensor& from = has_master ? kept_.at(p->name) : p->value;
+    Values moved = rules_.kind == OptimizerRules::Kind::sgd
+                       ? moved_by_sgd(context, *p, from, unscale)
+                       : moved_by_adam(context, *p, from, unscale);
+    if (rules_.keeping == Keeping::rest) {
+      add_compensated(context, *p, moved);
+      continue;
     }
+    if (has_master) kept_.at(p->name).values = moved;
+    p->value.values = std::move(moved);
     round(context, p->value, rules_.weight_rounding, p->name);
   }
 }
@@ -53,37 +62,64 @@ Tensor& Optimizer::state_of(std::map<std::string, Tensor>& states, const Paramet
   return states.emplace(parameter.name, zeros(parameter.value.shape, format)).first->second;
 }
 
-void Optimizer::move_by_sgd(const Context& context, Parameter& p, float inverse_scale) {
+Values Optimizer::moved_by_sgd(const Context& context, const Parameter& p, const Tensor& from,
+                               const Unscale& unscale) {
   const SgdStep step = sgd_step(rules_, !first_.contains(p.name));
+  const bool compensates = rules_.keeping == OptimizerRules::Keeping::rest;
   Tensor none;
   const bool has_state = rules_.momentum != 0.0F;
   Tensor& velocity = has_state ? state_of(first_, p, rules_.first) : none;
-  context.for_ranges(p.value.size(), [&](std::int64_t begin, std::int64_t end) {
+  Values moved(from.values.size());
+  context.for_ranges(from.size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const SgdStep::Result r =
-          step(p.value[i], unscaled(p.gradient[i], inverse_scale), has_state ? velocity[i] : 0.0F);
-      p.value[i] = r.weight;
+      const float g = unscale(p.gradient[i]), v = has_state ? velocity[i] : 0.0F;
+      const SgdStep::Result r = compensates ? step.update(from[i], g, v) : step(from[i], g, v);
+      moved[static_cast<std::size_t>(i)] = r.weight;
       if (has_state) velocity[i] = r.momentum;
     }
   });
   if (has_state) round(context, velocity, rules_.state_rounding, p.name + ".first");
+  return moved;
 }
 
-void Optimizer::move_by_adam(const Context& context, Parameter& p, float inverse_scale) {
+Values Optimizer::moved_by_adam(const Context& context, const Parameter& p, const Tensor& from,
+                                const Unscale& unscale) {
   const AdamStep step = adam_step(rules_, steps_);
+  const bool compensates = rules_.keeping == OptimizerRules::Keeping::rest;
   Tensor& first = state_of(first_, p, rules_.first);
   Tensor& second = state_of(second_, p, rules_.second);
-  context.for_ranges(p.value.size(), [&](std::int64_t begin, std::int64_t end) {
+  Values moved(from.values.size());
+  context.for_ranges(from.size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const AdamStep::Result r =
-          step(p.value[i], unscaled(p.gradient[i], inverse_scale), first[i], second[i]);
-      p.value[i] = r.weight;
+      const float g = unscale(p.gradient[i]);
+      AdamStep::Result r{};
+      if (compensates) {
+        r = step.update(from[i], g, first[i], second[i]);
+        r.weight += step.decay(from[i]);
+      } else {
+        r = step(from[i], g, first[i], second[i]);
+      }
+      moved[static_cast<std::size_t>(i)] = r.weight;
       first[i] = r.first;
       second[i] = r.second;
     }
   });
   round(context, first, rules_.state_rounding, p.name + ".first");
   round(context, second, rules_.state_rounding, p.name + ".second");
+  return moved;
+}
+
+void Optimizer::add_compensated(const Context& context, Parameter& p, const Values& update) {
+  Tensor& rest = state_of(kept_, p, p.value.format);
+  const Values before = p.value.values;
+  for (std::int64_t i = 0; i < p.value.size(); ++i) {
+    rest[i] = rest[i] - update[static_cast<std::size_t>(i)];  // what is wanted
+    p.value[i] = p.value[i] + rest[i];
+  }
+  round(context, p.value, rules_.weight_rounding, p.name);
+  for (std::int64_t i = 0; i < p.value.size(); ++i)
+    rest[i] = compensated_rest(before[static_cast<std::size_t>(i)], rest[i], p.value[i]);
+  round(context, rest, formats::Rounding::nearest_even, p.name + ".rest");
 }
 
 void Optimizer::round(const Context& context, Tensor& tensor, formats::Rounding rounding,

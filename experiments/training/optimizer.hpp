@@ -22,6 +22,13 @@ struct OptimizerRules {
   Format second = formats::fp32;  ///< Adam's second moment
   formats::Rounding state_rounding = formats::Rounding::nearest_even;   ///< or stochastic
   formats::Rounding weight_rounding = formats::Rounding::nearest_even;  ///< or stochastic
+  /// What is kept beside a weight.
+  enum class Keeping : std::uint8_t {
+    nothing,
+    rest,    ///< what rounding took from its updates, in the weight's format (Kahan)
+    master,  ///< an FP32 weight, which updates move and the weight is rounded from
+  };
+  Keeping keeping = Keeping::nothing;
 };
 
 /// What the rules do to an element: in the first step that moves the weights or a later one, and
@@ -35,19 +42,30 @@ class Optimizer {
   Optimizer(const OptimizerRules& rules, std::uint64_t seed) : rules_(rules), seed_(seed) {}
 
   const OptimizerRules& rules() const { return rules_; }
-  /// Moves the parameters by their gradients times `inverse_scale`. Arithmetic in FP32
-  /// (arithmetic.hpp); results are rounded once into their formats.
-  void step(const Context& context, const std::vector<Parameter*>& parameters, float inverse_scale);
+  /// Moves the parameters by their gradients, unscaled. Arithmetic in FP32 (arithmetic.hpp);
+  /// results are rounded once into their formats.
+  void step(const Context& context, const std::vector<Parameter*>& parameters,
+            const Unscale& unscale);
 
   std::int64_t steps() const { return steps_; }
-  /// `first` and `second` by the parameters' names, and the number of steps: for checkpoints.
+  /// States by the parameters' names (`kept`: rests or masters), and the number of steps: for
+  /// checkpoints.
   std::map<std::string, Tensor>& first() { return first_; }
   std::map<std::string, Tensor>& second() { return second_; }
+  std::map<std::string, Tensor>& kept() { return kept_; }
+  /// The format that `kept` has for a weight.
+  Format kept_format(const Format& weight) const {
+    return rules_.keeping == OptimizerRules::Keeping::master ? formats::fp32 : weight;
+  }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  void move_by_sgd(const Context& context, Parameter& parameter, float inverse_scale);
-  void move_by_adam(const Context& context, Parameter& parameter, float inverse_scale);
+  /// Both give the moved weights, or with rests what is taken off them.
+  Values moved_by_sgd(const Context& context, const Parameter& parameter, const Tensor& from,
+                      const Unscale& unscale);
+  Values moved_by_adam(const Context& context, const Parameter& parameter, const Tensor& from,
+                       const Unscale& unscale);
+  void add_compensated(const Context& context, Parameter& parameter, const Values& update);
   Tensor& state_of(std::map<std::string, Tensor>& states, const Parameter& parameter,
                    const Format& format) const;
   void round(const Context& context, Tensor& tensor, formats::Rounding rounding,
@@ -56,7 +74,7 @@ class Optimizer {
   OptimizerRules rules_;
   std::uint64_t seed_;
   std::int64_t steps_ = 0;
-  std::map<std::string, Tensor> first_, second_;
+  std::map<std::string, Tensor> first_, second_, kept_;
 };
 
 }  // namespace guardbit::experiments::training

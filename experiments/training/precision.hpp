@@ -77,6 +77,7 @@ struct PrecisionRecipe {
       plans;           ///< of each product; what leaves it is rounded by the layer
   bool eigen = false;  ///< products by Eigen instead: a yardstick, no model
   std::optional<ScalerRules> scaler;
+  double fixed_scale = 1;  ///< of the loss, where there is no scaler
 };
 
 struct RecipeName {

@@ -32,9 +32,18 @@ Tensor Trainer::input_of(const Examples& examples) {
   return context_.cast(examples.inputs, rules_.recipe.weights, Role::activation);
 }
 
-bool Trainer::found_overflow() {
+Unscale unscale_of(const PrecisionRecipe& recipe, double scale) {
+  // A reciprocal of an FP32 scale that is rounded to FP64 and then to FP32 is the one that is
+  // rounded once: 53 bits are at least 2 * 24 + 2.
+  return {static_cast<float>(scale), static_cast<float>(1.0 / scale),
+          recipe.scaler && recipe.scaler->unscaling == Unscaling::division};
+}
+
+bool Trainer::found_overflow(const Unscale& unscale) {
+  const bool looks_at_scaled = rules_.recipe.scaler->finite_test == FiniteTest::scaled;
+  const auto is_sound = [&](float g) { return is_finite(looks_at_scaled ? g : unscale(g)); };
   for (const Parameter* p : model_.parameters()) {
-    if (!std::all_of(p->gradient.values.begin(), p->gradient.values.end(), is_finite)) return true;
+    if (!std::all_of(p->gradient.values.begin(), p->gradient.values.end(), is_sound)) return true;
   }
   return false;
 }
@@ -44,7 +53,7 @@ StepRecord Trainer::step() {
   context_.begin_step(Draws(rules_.seed, "step").word(static_cast<std::uint64_t>(step_)));
   StepRecord record;
   record.step = step_ + 1;
-  record.scale = scaler_ ? scaler_->scale() : 1.0;
+  record.scale = scaler_ ? scaler_->scale() : rules_.recipe.fixed_scale;
   const auto scale = static_cast<float>(record.scale);
   const Tensor logits = model_.forward(context_, input_of(batch));
   Loss loss = cross_entropy_loss(context_, logits, batch.labels, scale);
@@ -52,12 +61,18 @@ StepRecord Trainer::step() {
   record.correct = loss.correct;
   record.rows = logits.rows();
   model_.backward(context_, std::move(loss.gradient));
-  record.skipped = scaler_ && found_overflow();
+  const Unscale unscale = unscale_of(rules_.recipe, record.scale);
+  record.skipped = scaler_ && found_overflow(unscale);
   if (context_.trace) {
     for (const Parameter* p : model_.parameters()) context_.trace(p->name, "wgrad", p->gradient);
   }
-  if (!record.skipped) optimizer_.step(context_, model_.parameters(), inverse_of_scale(scale));
-  if (scaler_) static_cast<void>(scaler_->update(record.skipped));
+  // Where the original divides by the scale, there is nothing to step with at a scale of zero.
+  const bool divides_by_zero =
+      scaler_ && scaler_->rules().raises_at_zero && scaler_->scale() == 0.0;
+  if (!record.skipped && !divides_by_zero) optimizer_.step(context_, model_.parameters(), unscale);
+  if (scaler_) {
+    has_ended_ = scaler_->update(record.skipped).change == ScaleChange::raised || divides_by_zero;
+  }
   record.stores = context_.end_step();
   ++step_;
   return record;

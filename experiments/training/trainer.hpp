@@ -57,6 +57,9 @@ class Trainer {
   Context& context() { return context_; }
   std::vector<Parameter*> parameters() { return model_.parameters(); }
   std::optional<double> scale() const;
+  /// The loss scaler's original ends a run with an exception where this one has got to: no further
+  /// step.
+  bool has_ended() const { return has_ended_; }
 
   StepRecord step();
   Evaluation evaluate(const Examples& test);
@@ -72,7 +75,7 @@ class Trainer {
  private:
   /// The network's input; without autocast numbers are given in the weights' format.
   Tensor input_of(const Examples& examples);
-  bool found_overflow();
+  bool found_overflow(const Unscale& unscale);
 
   TrainingRules rules_;
   Context context_;
@@ -81,7 +84,11 @@ class Trainer {
   std::optional<LossScaler> scaler_;
   Batches batches_;
   std::int64_t step_ = 0;
+  bool has_ended_ = false;
 };
+
+/// How gradients that were made with this scale are unscaled: LossScaler's `unscale`, in FP32.
+Unscale unscale_of(const PrecisionRecipe& recipe, double scale);
 
 /// sqrt(sum (a - b)^2 / sum b^2) over all weights, in FP64; tensors by their names, of two
 /// checkpoints. Nothing where the names differ.

@@ -125,7 +125,13 @@ TEST_CASE("Configurations that cannot be are refused in one line that names the 
   CHECK(refuses(folder, "[training]\nrecipes = [\"fp8_delayed\"]\n[unit]\narch = \"sm_80\"\n",
                 {"e4m3", "list --arch sm_80"}));
   CHECK(refuses(folder, "[optimizer]\nfirst = \"bf17\"\n", {"line 2", "bf16"}));
-  CHECK(refuses(folder, "[scaler]\npreset = \"megatron\"\n", {"line 2", "pytorch"}));
+  CHECK(refuses(folder, "[scaler]\npreset = \"megatro\"\n", {"line 2", "did you mean megatron"}));
+  CHECK(refuses(folder, "[scaler]\npreset = \"apex\"\ngrowth = 3\n", {"line 3", "always takes 2"}));
+  CHECK(refuses(folder, "[scaler]\npreset = \"keras2\"\nbackoff = 0.3\n", {"line 3", "divides"}));
+  CHECK(refuses(folder, "[scaler]\npreset = \"static\"\ninterval = 3\n", {"line 3", "interval"}));
+  CHECK(refuses(folder, "[scaler]\npreset = \"static\"\ninitial = 0\n", {"line 3", "above 0"}));
+  CHECK(refuses(folder, "[scaler]\ngrowth = 1\n", {"line 2", "above 1"}));
+  CHECK(refuses(folder, "[optimizer]\nkeeping = \"masters\"\n", {"line 2", "did you mean master"}));
   CHECK(refuses(folder, "[data]\ntraining = 10\ntest = 5\n", {"batch of 64"}));
   CHECK(
       refuses(folder, "[data]\nkind = \"idx\"\npath = \"/nowhere\"\n", {"/nowhere/train-images"}));

@@ -1,8 +1,11 @@
 #include "experiments/training/trainer.hpp"
 
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "experiments/random_numbers.hpp"
 #include "formats/error.hpp"
 #include "tests/catch.hpp"
 
@@ -99,6 +102,111 @@ TEST_CASE("A step that overflows is skipped and halves the scale") {
     record = trainer.step();
   }
   CHECK(trainer.weights_hash() != before);
+}
+
+TEST_CASE("Every loss scaler trains as it is replayed, and goes on from a checkpoint") {
+  for (const ScalerRules& preset : scaler_presets) {
+    INFO(preset.name);
+    TrainingRules rules = rules_of("fp16_amp");
+    rules.recipe.scaler = preset;
+    rules.recipe.scaler->initial = 0x1p19;
+    rules.recipe.scaler->interval = 3;
+    const auto whole = train(rules, 12, 1);
+    LossScaler replayed(*rules.recipe.scaler);
+    std::int64_t skipped = 0;
+    for (const StepRecord& record : whole.second) {
+      REQUIRE(record.scale == replayed.scale());
+      static_cast<void>(replayed.update(record.skipped));
+      skipped += record.skipped ? 1 : 0;
+    }
+    CHECK(skipped > 0);
+    CHECK(skipped < 12);
+    for (const std::int64_t stop : {1, 2, 7}) CHECK(train(rules, 12, 1, stop) == whole);
+  }
+}
+
+TEST_CASE("Gradients are unscaled as the scalers' replay does it") {
+  const Draws draws(8, "scales");
+  std::uint64_t at = 0;
+  for (const ScalerRules& preset : scaler_presets) {
+    INFO(preset.name);
+    PrecisionRecipe recipe;
+    recipe.scaler = preset;
+    for (int i = 0; i < 300; ++i) {
+      double scale = std::exp2(60 * draws.uniform(at++) - 30);
+      if (preset.type == formats::fp32) scale = static_cast<double>(static_cast<float>(scale));
+      const auto scaled = static_cast<float>(draws.draw(Distribution::normal, at++));
+      const UnscaledGradient expected = unscale(preset, scale, static_cast<double>(scaled));
+      REQUIRE(static_cast<double>(unscale_of(recipe, scale)(scaled)) == expected.gradient);
+    }
+  }
+}
+
+TEST_CASE("A scaler that tests unscaled gradients sees what unscaling makes infinite") {
+  TrainingRules rules = rules_of("fp16_amp");
+  rules.recipe.scaler = find_scaler("flax");
+  rules.recipe.scaler->initial =
+      0x1p-127;  // what is scaled to nothing but zeros is unscaled to NaN
+  rules.recipe.scaler->floor = 0;
+  rules.recipe.scaler->unscaling = Unscaling::reciprocal;
+  CHECK(Trainer(rules, examples(), 1, "test").step().skipped == false);
+  rules.recipe.scaler->initial = 0x1p-140;
+  CHECK(Trainer(rules, examples(), 1, "test").step().skipped);
+  rules.recipe.scaler->finite_test = FiniteTest::scaled;
+  CHECK_FALSE(Trainer(rules, examples(), 1, "test").step().skipped);
+}
+
+TEST_CASE("A scaler whose original raises ends the run, from a checkpoint too") {
+  TrainingRules rules = rules_of("fp16_amp");
+  rules.recipe.scaler = find_scaler("deepspeed");
+  rules.recipe.scaler->initial = 0x1p20;
+  rules.recipe.scaler->floor = 0x1p19;
+  Trainer trainer(rules, examples(), 1, "test");
+  CHECK(trainer.step().skipped);
+  CHECK_FALSE(trainer.has_ended());
+  CHECK(trainer.step().skipped);
+  CHECK(trainer.has_ended());
+  Trainer other(rules, examples(), 1, "test");
+  other.restore(trainer.checkpoint(), "checkpoint");
+  CHECK(other.has_ended());
+}
+
+TEST_CASE("A fixed scale stays, skips nothing, and is taken off again") {
+  TrainingRules rules = rules_of("fp32");
+  Trainer plain(rules, examples(), 1, "test");
+  rules.recipe.fixed_scale = 1024;
+  Trainer scaled(rules, examples(), 1, "test");
+  for (int i = 0; i < 4; ++i) {
+    const StepRecord a = plain.step(), b = scaled.step();
+    CHECK(b.scale == 1024);
+    CHECK(a.loss == b.loss);
+  }
+  CHECK(plain.weights_hash() == scaled.weights_hash());  // a power of two changes no FP32 gradient
+}
+
+TEST_CASE("Weights of few bits keep small updates in a rest or in a master") {
+  using Keeping = OptimizerRules::Keeping;
+  for (const auto kind : {OptimizerRules::Kind::sgd, OptimizerRules::Kind::adamw}) {
+    TrainingRules rules = rules_of("bf16");
+    rules.optimizer.kind = kind;
+    rules.optimizer.learning_rate = kind == OptimizerRules::Kind::sgd ? 1e-5F : 1e-6F;
+    rules.optimizer.weight_decay = 0.1F;
+    const auto distance = [&](Keeping keeping) {
+      rules.optimizer.keeping = keeping;
+      Trainer begin(rules, examples(), 1, "test"), trainer(rules, examples(), 1, "test");
+      for (int i = 0; i < 40; ++i) trainer.step();
+      return *distance_of_weights(trainer.checkpoint(), begin.checkpoint());
+    };
+    const double nothing = distance(Keeping::nothing), rest = distance(Keeping::rest),
+                 master = distance(Keeping::master);
+    INFO("nothing " << nothing << ", rest " << rest << ", master " << master);
+    CHECK(nothing < 0.5 * rest);
+    CHECK(std::fabs(rest - master) < 0.25 * master);
+    for (const Keeping keeping : {Keeping::rest, Keeping::master}) {
+      rules.optimizer.keeping = keeping;
+      CHECK(train(rules, 7, 2, 4) == train(rules, 7, 1));
+    }
+  }
 }
 
 TEST_CASE("Evaluating moves nothing") {

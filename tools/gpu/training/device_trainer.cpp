@@ -74,6 +74,15 @@ DeviceTrainer::DeviceTrainer(const TrainingRules& rules, const Examples& trainin
     throw Error(where, "the device has no layers of this model", "cnn, mlp");
   if (rules.optimizer.first != formats::fp32 || rules.optimizer.second != formats::fp32)
     throw Error(where, "the device keeps the optimizer's states in fp32");
+  if (rules.optimizer.keeping != OptimizerRules::Keeping::nothing)
+    throw Error(where, "the device keeps nothing beside its weights, which are fp32");
+  const auto& scaler = rules.recipe.scaler;
+  const bool is_usual = scaler ? scaler->unscaling == experiments::Unscaling::reciprocal &&
+                                     scaler->finite_test == experiments::FiniteTest::scaled &&
+                                     !scaler->raises_at_floor && !scaler->raises_at_zero
+                               : rules.recipe.fixed_scale == 1;
+  if (!is_usual)
+    throw Error(where, "the device unscales as PyTorch's loss scaler does", "pytorch, megatron");
   experiments::training::Model model(rules.model, where);
   experiments::training::initialise(model, rules.seed, rules.recipe.weights);
   for (const experiments::training::Parameter* p : model.parameters()) {
