@@ -140,6 +140,11 @@ Tensor Attention::backward(Context& context, const Tensor& gradient) {
   return joint_.backward(context, joint);
 }
 
+void Attention::learn_scales() {
+  joint_.learn_scales();
+  out_.learn_scales();
+}
+
 void Attention::visit(const ParameterVisitor& f) {
   joint_.visit(f);
   out_.visit(f);

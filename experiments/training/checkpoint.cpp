@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -10,8 +12,8 @@
 #include "formats/files/printable.hpp"
 
 // A checkpoint's tensors: the parameters by their names, `first.NAME`, `second.NAME` and
-// `kept.NAME` of the optimizer, `history.NAME` of delayed scales. All in FP32, which holds every
-// format here.
+// `kept.NAME` of the optimizer, `history.NAME` of delayed scales, `range.NAME` of activations. All
+// in FP32, which holds every format here.
 namespace guardbit::experiments::training {
 
 namespace {
@@ -58,6 +60,26 @@ const formats::Tensor& require_tensor(const formats::TensorFile& file, const std
 
 }  // namespace
 
+std::map<std::string, RunningRange> ranges_of(const formats::TensorFile& checkpoint) {
+  std::map<std::string, RunningRange> ranges;
+  for (const formats::Tensor& tensor : checkpoint.tensors) {
+    constexpr std::string_view prefix = "range.";
+    if (!tensor.name.starts_with(prefix) || tensor.format != formats::fp32 ||
+        tensor.shape != Dimensions{2})
+      continue;
+    const Values numbers = values_of(tensor);
+    ranges[tensor.name.substr(prefix.size())] = {numbers[0], numbers[1], true};
+  }
+  return ranges;
+}
+
+bool is_state(std::string_view name) {
+  constexpr std::array<std::string_view, 5> prefixes = {"first.", "second.", "kept.", "history.",
+                                                        "range."};
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 formats::TensorFile Trainer::checkpoint() {
   formats::TensorFile file;
   file.metadata["step"] = std::to_string(step_);
@@ -83,7 +105,18 @@ formats::TensorFile Trainer::checkpoint() {
     file.tensors.push_back(
         tensor_of("history." + name, {static_cast<std::int64_t>(numbers.size())}, numbers));
   }
+  for (const auto& [name, range] : context_.ranges())
+    file.tensors.push_back(tensor_of("range." + name, {2}, {range.least, range.largest}));
   return file;
+}
+
+void Trainer::start_from(const formats::TensorFile& file, const std::string& where) {
+  for (Parameter* p : model_.parameters()) {
+    if (p->name.ends_with("_scale") && file.find(p->name) == nullptr) continue;
+    p->value.values = values_of(require_tensor(file, p->name, p->value.shape, where));
+    context_.store(p->value, Role::weight);
+  }
+  context_.forget_counts();
 }
 
 void Trainer::restore(const formats::TensorFile& file, const std::string& where) {
@@ -110,6 +143,7 @@ void Trainer::restore(const formats::TensorFile& file, const std::string& where)
     numbers.pop_back();
     context_.restore_delayed(tensor.name.substr(prefix.size()), std::move(numbers), scale);
   }
+  context_.ranges() = ranges_of(file);
   step_ = static_cast<std::int64_t>(number_of(file, "step", where));
   optimizer_.set_steps(static_cast<std::int64_t>(number_of(file, "optimizer_steps", where)));
   if (scaler_) {
@@ -129,7 +163,7 @@ std::optional<double> distance_of_weights(const formats::TensorFile& a,
     if (!tensor.name.ends_with(".weight") && !tensor.name.ends_with(".bias") &&
         !tensor.name.starts_with("embedding."))
       continue;
-    if (tensor.name.starts_with("first.") || tensor.name.starts_with("second.")) continue;
+    if (is_state(tensor.name)) continue;
     const formats::Tensor* const other = a.find(tensor.name);
     if (other == nullptr || other->shape != tensor.shape) return std::nullopt;
     const Values x = values_of(*other), y = values_of(tensor);

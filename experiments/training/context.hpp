@@ -67,6 +67,12 @@ class Context {
   std::map<std::string, DelayedScale>& delayed_scales() { return delayed_; }
   /// `key` as in delayed_scales: a tensor's name and its role.
   void restore_delayed(const std::string& key, std::vector<float> history, float scale);
+  /// Fake quantisation's ranges of the layers' inputs, which move with each batch while it
+  /// observes, and the grids of the last forward pass. By the layers' names.
+  std::map<std::string, RunningRange>& ranges() { return ranges_; }
+  std::map<std::string, LayerGrids>& layer_grids() { return layer_grids_; }
+  bool observes() const { return observes_; }
+  void set_observes(bool observes) { observes_ = observes; }
   /// Is told of tensors that the layers name, while it is set.
   std::function<void(const std::string& name, std::string_view role, const Tensor& tensor)> trace;
 
@@ -85,6 +91,9 @@ class Context {
   std::array<StoreCounts, 3> counts_{};
   std::uint64_t step_seed_ = 0;
   std::map<std::string, DelayedScale> delayed_;
+  std::map<std::string, RunningRange> ranges_;
+  std::map<std::string, LayerGrids> layer_grids_;
+  bool observes_ = true;
 };
 
 }  // namespace guardbit::experiments::training

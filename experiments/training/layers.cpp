@@ -32,6 +32,10 @@ void Residual::visit(const ParameterVisitor& f) {
   for (Layer& layer : body_) visit_parameters(layer, f);
 }
 
+void Residual::learn_scales() {
+  for (Layer& layer : body_) training::learn_scales(layer);
+}
+
 Tensor forward(Layer& layer, Context& context, const Tensor& x) {
   return std::visit([&](auto& kind) { return kind.forward(context, x); }, layer.kind);
 }
@@ -44,6 +48,14 @@ void visit_parameters(Layer& layer, const ParameterVisitor& f) {
   std::visit(
       [&](auto& kind) {
         if constexpr (requires { kind.visit(f); }) kind.visit(f);
+      },
+      layer.kind);
+}
+
+void learn_scales(Layer& layer) {
+  std::visit(
+      [](auto& kind) {
+        if constexpr (requires { kind.learn_scales(); }) kind.learn_scales();
       },
       layer.kind);
 }

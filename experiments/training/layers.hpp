@@ -25,11 +25,13 @@ class Linear {
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);
   void visit(const ParameterVisitor& f);
+  void learn_scales() { quantiser_.learn_scales(weight_.value.shape[0]); }
   bool needs_input_gradient = true;
 
  private:
   std::string name_;
   Parameter weight_, bias_;
+  LayerQuantiser quantiser_;
   CodedMatrix x_, w_;
   Dimensions x_shape_;
   Format x_format_;
@@ -44,11 +46,13 @@ class Convolution {
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);
   void visit(const ParameterVisitor& f);
+  void learn_scales() { quantiser_.learn_scales(filters_.value.shape[0]); }
   bool needs_input_gradient = true;
 
  private:
   std::string name_;
   Parameter filters_, bias_;
+  LayerQuantiser quantiser_;
   Windows windows_;
   CodedMatrix x_, w_;  ///< x_: of the windows
   Format x_format_;
@@ -138,6 +142,7 @@ class Attention {
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);
   void visit(const ParameterVisitor& f);
+  void learn_scales();
 
  private:
   /// What one head of one sequence keeps for its gradient.
@@ -169,6 +174,7 @@ class Residual {
   Tensor forward(Context& context, const Tensor& x);
   Tensor backward(Context& context, const Tensor& gradient);
   void visit(const ParameterVisitor& f);
+  void learn_scales();
 
  private:
   std::vector<Layer> body_;
@@ -185,6 +191,8 @@ Tensor forward(Layer& layer, Context& context, const Tensor& x);
 Tensor backward(Layer& layer, Context& context, const Tensor& gradient);
 /// The layer's parameters, in the order of its members.
 void visit_parameters(Layer& layer, const ParameterVisitor& f);
+/// The scales of fake quantisation become parameters.
+void learn_scales(Layer& layer);
 
 /// Mean cross-entropy of logits [rows, classes] against labels, and the gradient by the logits
 /// times the loss scale, in their format.

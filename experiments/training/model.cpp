@@ -103,6 +103,10 @@ void Model::backward(Context& context, Tensor gradient) {
     gradient = training::backward(*layer, context, gradient);
 }
 
+void Model::learn_scales() {
+  for (Layer& layer : layers_) training::learn_scales(layer);
+}
+
 std::vector<Parameter*> Model::parameters() {
   std::vector<Parameter*> all;
   for (Layer& layer : layers_) visit_parameters(layer, [&](Parameter& p) { all.push_back(&p); });
@@ -116,6 +120,7 @@ void initialise(Model& model, std::uint64_t seed, const Format& weights) {
     const Draws draws(seed, p->name);
     const bool is_normalisation = p->name.find("norm") != std::string::npos;
     const bool is_embedding = p->name.starts_with("embedding");
+    if (p->name.ends_with("_scale")) continue;  // zero until the first batch
     const bool is_weight = p->name.ends_with(".weight");
     const std::int64_t inputs = p->value.size() / p->value.shape[0];
     if (is_weight) bound = 1.0 / std::sqrt(static_cast<double>(inputs));

@@ -30,6 +30,8 @@ class Model {
   Tensor forward(Context& context, Tensor x);
   /// Writes every parameter's gradient.
   void backward(Context& context, Tensor gradient);
+  /// The scales of fake quantisation become parameters.
+  void learn_scales();
   /// Every parameter, in the layers' order. Valid as long as the model stays where it is.
   std::vector<Parameter*> parameters();
 

@@ -35,6 +35,7 @@ struct RecipeRow {
   Format weights{}, low{}, operand{}, gradient{};
   bool autocast = false, scaler = false;
   OperandScaling scaling = OperandScaling::none;
+  int integer_bits = 0;
 };
 
 using formats::bf16;
@@ -91,6 +92,20 @@ constexpr std::array rows = {
               true,
               false,
               OperandScaling::current},
+    RecipeRow{.name = {"int8_qat", "FP32, products' operands fake-quantised to INT8"},
+              .usual_arch = "simt",
+              .weights = fp32,
+              .low = fp32,
+              .operand = fp32,
+              .gradient = fp32,
+              .integer_bits = 8},
+    RecipeRow{.name = {"int4_qat", "FP32, products' operands fake-quantised to INT4"},
+              .usual_arch = "simt",
+              .weights = fp32,
+              .low = fp32,
+              .operand = fp32,
+              .gradient = fp32,
+              .integer_bits = 4},
     RecipeRow{{"mxfp8", "BF16 by autocast, products in E4M3 in blocks of 32"},
               "sm_100",
               fp32,
@@ -209,6 +224,7 @@ PrecisionRecipe require_recipe(std::string_view name, std::string_view arch,
     recipe.scaling = row.scaling;
     recipe.eigen = name == "eigen";
     recipe.plans = plans_of(row, arch.empty() ? row.usual_arch : arch, where);
+    if (row.integer_bits != 0) recipe.quantisation = FakeQuantisation{.bits = row.integer_bits};
     if (row.scaler) recipe.scaler = find_scaler("pytorch");
     return recipe;
   }

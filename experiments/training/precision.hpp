@@ -11,6 +11,7 @@
 #include "emulator/gemm_plan.hpp"
 #include "experiments/block_scales.hpp"
 #include "experiments/loss_scaler.hpp"
+#include "experiments/training/fake_quantisation.hpp"
 #include "formats/format.hpp"
 
 namespace guardbit::experiments::training {
@@ -76,6 +77,7 @@ struct PrecisionRecipe {
   std::array<emulator::GemmPlan, passes>
       plans;           ///< of each product; what leaves it is rounded by the layer
   bool eigen = false;  ///< products by Eigen instead: a yardstick, no model
+  std::optional<FakeQuantisation> quantisation;  ///< of products' operands, before all else
   std::optional<ScalerRules> scaler;
   double fixed_scale = 1;  ///< of the loss, where there is no scaler
 };

@@ -17,6 +17,9 @@ Trainer::Trainer(const TrainingRules& rules, const Examples& training, int threa
       model_(rules.model, where),
       optimizer_(rules.optimizer, rules.seed),
       batches_(training, rules.batch, rules.seed, where) {
+  const auto& quantisation = rules.recipe.quantisation;
+  if (quantisation && quantisation->estimator == StraightThrough::learned_scale)
+    model_.learn_scales();
   initialise(model_, rules.seed, rules.recipe.weights);
   if (rules.recipe.scaler) scaler_.emplace(*rules.recipe.scaler);
 }
@@ -82,6 +85,7 @@ Evaluation Trainer::evaluate(const Examples& test) {
   constexpr std::int64_t at_once = 256;
   // Delayed scales are the training's: what the test observes must not move them.
   const std::map<std::string, DelayedScale> kept = context_.delayed_scales();
+  context_.set_observes(false);
   double loss = 0;
   std::int64_t correct = 0, rows = 0;
   for (std::int64_t begin = 0; begin < test.count(); begin += at_once) {
@@ -93,6 +97,7 @@ Evaluation Trainer::evaluate(const Examples& test) {
     rows += logits.rows();
   }
   context_.delayed_scales() = kept;
+  context_.set_observes(true);
   context_.forget_counts();
   const auto all = static_cast<double>(std::max<std::int64_t>(1, rows));
   return {loss / all, static_cast<double>(correct) / all};

@@ -68,6 +68,9 @@ class Trainer {
 
   /// Weights, states of the optimizer, delayed scales, the loss scaler's state.
   formats::TensorFile checkpoint();
+  /// Begins with the weights of another run's checkpoint; what it does not hold (learned scales)
+  /// begins as usual. formats::Error, beginning with `where`, when it is of another model.
+  void start_from(const formats::TensorFile& file, const std::string& where);
   /// Goes on from a checkpoint of the same rules. formats::Error, beginning with `where`, when it
   /// is another one.
   void restore(const formats::TensorFile& file, const std::string& where);
@@ -89,6 +92,12 @@ class Trainer {
 
 /// How gradients that were made with this scale are unscaled: LossScaler's `unscale`, in FP32.
 Unscale unscale_of(const PrecisionRecipe& recipe, double scale);
+
+/// The ranges of activations that a checkpoint keeps, by the layers' names.
+std::map<std::string, RunningRange> ranges_of(const formats::TensorFile& checkpoint);
+
+/// Is a checkpoint's tensor of that name no parameter?
+bool is_state(std::string_view name);
 
 /// sqrt(sum (a - b)^2 / sum b^2) over all weights, in FP64; tensors by their names, of two
 /// checkpoints. Nothing where the names differ.

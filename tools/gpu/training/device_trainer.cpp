@@ -46,7 +46,7 @@ constexpr std::array units = {
 
 const Unit& require_unit(const experiments::training::PrecisionRecipe& recipe) {
   for (const Unit& unit : units) {
-    if (recipe.operand == unit.operand && recipe.gradient == unit.operand &&
+    if (recipe.operand == unit.operand && recipe.gradient == unit.operand && !recipe.quantisation &&
         recipe.weights == formats::fp32 && (!recipe.autocast || recipe.low == unit.operand))
       return unit;
   }
