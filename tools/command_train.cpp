@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "tools/commands.hpp"
 #include "tools/interruption.hpp"
 #include "tools/plot.hpp"
+#include "tools/train_quantise.hpp"
 #include "tools/train_report.hpp"
 #include "tools/train_run.hpp"
 
@@ -30,14 +32,24 @@ int train(const TrainOptions& options) {
   const Interruption interruption;
   std::vector<TrainResult> results;
   for (const training::PrecisionRecipe& recipe : config.recipes) {
-    results.push_back(train_with(config, data, recipe, options, interruption));
+    results.push_back(train_with(config, data, recipe, results, options, interruption));
     if (interruption.asked_for()) {
       std::cerr << "guardbit: interrupted"
                 << (options.folder.empty() ? "" : "; the same command goes on from here") << '\n';
       return interruption.exit_status();
     }
   }
-  const nlohmann::ordered_json json = to_json(results);
+  nlohmann::ordered_json json = to_json(results);
+  QuantisedNetworks integers;
+  const auto is_complete = [](const TrainResult& r) { return r.complete; };
+  if (config.quantisation.is_asked_for && std::ranges::all_of(results, is_complete)) {
+    integers = quantised_networks(config, data, results, options, interruption);
+    if (interruption.asked_for()) {
+      std::cerr << "guardbit: interrupted\n";
+      return interruption.exit_status();
+    }
+    json["integers"] = to_json(integers);
+  }
   if (!options.folder.empty()) {
     formats::AtomicOutput out(options.folder + "/results.json");
     out.write(json.dump(2) + "\n");
@@ -49,6 +61,7 @@ int train(const TrainOptions& options) {
     std::cout << json.dump(2) << '\n';
   } else {
     print_comparison(std::cout, results);
+    print_quantised(std::cout, integers);
   }
   return 0;
 }

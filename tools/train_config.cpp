@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "emulator/catalogue.hpp"
 #include "emulator/gemm_plan.hpp"
 #include "experiments/loss_scaler.hpp"
 #include "formats/catalogue.hpp"
@@ -71,11 +72,19 @@ class Section {
     if (!text) throw Error(where(*node), name_ + "." + key + " is not a text");
     value = *text;
   }
+  void read(const char* key, bool& value) {
+    const toml::node* const node = find(key);
+    if (node == nullptr) return;
+    const auto truth = node->value_exact<bool>();
+    if (!truth) throw Error(where(*node), name_ + "." + key + " is not true or false");
+    value = *truth;
+  }
   void read(const char* key, Format& value) {
     std::string text;
     read(key, text);
     if (!text.empty()) value = formats::require_format(text, where_of(key));
   }
+  bool exists() const { return table_ != nullptr; }
   /// One of the words, as its index.
   std::optional<std::size_t> choice(const char* key, const std::vector<std::string_view>& words) {
     std::string text;
@@ -277,6 +286,70 @@ ScalerChoice read_scaler(Section section) {
   return choice;
 }
 
+template <class T, class Read>
+std::vector<T> read_words(Section& section, const char* key, Read read) {
+  std::vector<T> values;
+  if (const auto words = section.list<std::string>(key))
+    for (const std::string& word : *words) values.push_back(read(word, section.where_of(key)));
+  return values;
+}
+
+/// Its keys, and what they change in recipes that train with fake quantisation.
+void read_quantisation(Section section, TrainConfig& config) {
+  TrainConfig::Quantisation& q = config.quantisation;
+  q.is_asked_for = section.exists();
+  experiments::training::FakeQuantisation rules;
+  std::string word, arch;
+  section.read("estimator", word);
+  if (!word.empty())
+    rules.estimator = experiments::require_straight_through(word, section.where_of("estimator"));
+  section.read("average", rules.average);
+  if (!(rules.average > 0 && rules.average <= 1))
+    throw Error(section.where_of("average"), "quantisation.average is a share", "0 to 1");
+  section.read("from", q.from);
+  if (const auto bits = section.list<std::int64_t>("bits")) {
+    q.bits.clear();
+    for (const std::int64_t b : *bits) {
+      if (b != 8 && b != 4)
+        throw Error(section.where_of("bits"), "no instruction has integers of so many bits",
+                    "8, 4");
+      q.bits.push_back(static_cast<int>(b));
+    }
+  }
+  q.calibrators =
+      read_words<experiments::Calibrator>(section, "calibrators", experiments::require_calibrator);
+  if (q.calibrators.empty()) {
+    using experiments::Calibrator;
+    q.calibrators = {Calibrator::max, Calibrator::percentile, Calibrator::entropy, Calibrator::mse,
+                     Calibrator::search};
+  }
+  std::string quirks = "modelopt";
+  section.read("quirks", quirks);
+  q.quirks = experiments::parse_quirks(quirks, section.where_of("quirks"));
+  section.read("calibration", q.calibration, 1);
+  std::string rule;
+  section.read("requantise", rule);
+  if (!rule.empty())
+    q.execution.rule = experiments::require_requantisation(rule, section.where_of("requantise"));
+  section.read("arch", arch);
+  if (!arch.empty()) q.execution.arch = emulator::require_page(arch, section.where_of("arch"));
+  section.read("prune", q.prunes);
+  section.finish();
+  for (PrecisionRecipe& recipe : config.recipes) {
+    if (!recipe.quantisation) continue;
+    q.is_asked_for = true;
+    rules.bits = recipe.quantisation->bits;
+    recipe.quantisation = rules;
+  }
+  if (q.is_asked_for && config.model.kind == ModelShape::Kind::gpt)
+    throw Error(section.where_of("estimator"), "integers are for networks of these kinds",
+                "cnn, mlp");
+  std::ostringstream text;
+  text << "estimator " << static_cast<int>(rules.estimator) << ", average " << rules.average
+       << ", from '" << q.from << "'";
+  q.text = text.str();
+}
+
 void read_recipes(Section training, Section unit, const ScalerChoice& scaler, TrainConfig& config) {
   std::vector<std::string> names = {"fp32"};
   if (const auto list = training.list<std::string>("recipes")) names = *list;
@@ -285,7 +358,7 @@ void read_recipes(Section training, Section unit, const ScalerChoice& scaler, Tr
   std::int64_t history = 0;
   unit.read("history", history, 1);
   for (const std::string& name : names) {
-    const bool is_simt = name == "fp32" || name == "eigen";
+    const bool is_simt = name == "fp32" || name == "eigen" || name.ends_with("_qat");
     PrecisionRecipe recipe = experiments::training::require_recipe(name, is_simt ? "" : arch,
                                                                    training.where_of("recipes"));
     if (recipe.scaler) {
@@ -319,6 +392,7 @@ void read_recipes(Section training, Section unit, const ScalerChoice& scaler, Tr
 /// What decides bits: the file's values in TOML's own order of keys, without how long to train and
 /// what to write.
 std::string deciding_text(toml::table root) {
+  root.erase("quantisation");  // QAT recipes have a text of their own
   if (toml::table* const training = root["training"].as_table()) {
     for (const char* key : {"recipes", "epochs", "steps", "checkpoint_every", "trace_every"})
       training->erase(key);
@@ -341,13 +415,13 @@ TrainConfig read_train_config(const std::string& path) {
     throw Error(where + " line " + std::to_string(error.source().begin.line),
                 formats::printable(error.description()));
   }
-  const std::vector<std::string_view> sections = {"data",      "model",  "training",
-                                                  "optimizer", "scaler", "unit"};
+  const std::vector<std::string_view> sections = {"data",   "model", "training",    "optimizer",
+                                                  "scaler", "unit",  "quantisation"};
   for (const auto& [key, node] : root) {
     if (std::find(sections.begin(), sections.end(), key.str()) == sections.end())
       throw Error(where + " line " + std::to_string(node.source().begin.line),
                   formats::unknown_name("section", key.str(), sections),
-                  "data, model, training, optimizer, scaler, unit");
+                  "data, model, training, optimizer, scaler, unit, quantisation");
   }
   TrainConfig config;
   read_data({where, root, "data"}, config.data);
@@ -358,7 +432,9 @@ TrainConfig read_train_config(const std::string& path) {
   read_optimizer({where, root, "optimizer"}, config.optimizer);
   const auto scaler = read_scaler({where, root, "scaler"});
   read_recipes({where, root, "training"}, {where, root, "unit"}, scaler, config);
+  read_quantisation({where, root, "quantisation"}, config);
   config.text = deciding_text(root);
+  config.source.assign(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
   return config;
 }
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "experiments/calibrators.hpp"
 #include "experiments/training/data.hpp"
+#include "experiments/training/integer_network.hpp"
 #include "experiments/training/trainer.hpp"
 
 namespace guardbit::tools {
@@ -18,7 +20,21 @@ struct TrainConfig {
     std::int64_t inputs = 16, classes = 3;       ///< of spiral and teacher
     float mean = 0.1307F, deviation = 0.3081F;   ///< of images' pixels in [0, 1]: MNIST's
   };
+  /// How trained networks become integers.
+  struct Quantisation {
+    bool is_asked_for = false;  ///< by the section, or by a recipe that trains for it
+    std::vector<int> bits = {8, 4};
+    std::vector<experiments::Calibrator> calibrators;  ///< of activations; all when empty
+    experiments::CalibrationQuirks quirks;
+    std::int64_t calibration = 512;  ///< training examples for them
+    bool prunes = true;
+    experiments::training::IntegerExecution execution;
+    /// Where recipes that train for it begin: empty: from scratch; a recipe before them; a file.
+    std::string from;
+    std::string text;  ///< what of this decides bits of a training run
+  };
   Data data;
+  Quantisation quantisation;
   experiments::training::ModelShape model;
   experiments::training::OptimizerRules optimizer;
   /// In the order in which they run; loss scaler and plans are put in.
@@ -26,7 +42,8 @@ struct TrainConfig {
   std::int64_t batch = 64, epochs = 1, steps = 0;  ///< steps 0: epochs count
   std::int64_t checkpoint_every = 200, trace_every = 0;
   std::uint64_t seed = 1;
-  std::string text;  ///< of the file without what does not decide bits, for checkpoints
+  std::string text;    ///< of the file without what does not decide bits, for checkpoints
+  std::string source;  ///< the file as it is
 };
 
 /// formats::Error that names the file and the line for whatever is not known, not a number, not

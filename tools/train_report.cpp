@@ -80,24 +80,33 @@ double share(std::int64_t part, std::int64_t all) {
 }  // namespace
 
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
-  Table table("llrrrrrrrrr");
-  table.add({"recipe", "unit", "accuracy", "test loss", "loss", "underflow", "skipped", "scale",
-             "from fp32", "per second", "of Eigen"});
+  Table times("llrrrrrr"), numbers("lrrrrrrl");
+  times.add({"recipe", "unit", "time", "images/s", "ratio", "memory", "accuracy", "test loss"});
+  numbers.add({"recipe", "loss", "underflow", "overflow", "skipped", "scale", "from fp32", ""});
   for (const Row& row : rows_of(results)) {
     const TrainResult& r = *row.run;
-    const bool counts = row.gradients.numbers != 0;
-    table.add(
-        {r.recipe, r.unit, r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
-         r.complete ? fixed(r.test.loss, 4) : "-", fixed(row.last_loss, 4),
-         counts ? general(100 * share(row.gradients.underflow, row.gradients.numbers), 3) + "%"
-                : "",
-         row.scale ? std::to_string(row.skipped) : "", row.scale ? general(*row.scale, 6) : "",
-         row.distance ? general(*row.distance, 3) : "", row.rate ? fixed(*row.rate, 0) : "",
-         row.ratio ? fixed(*row.ratio, 2) : ""});
+    const auto of_gradients = [&](std::int64_t part) {
+      return row.gradients.numbers == 0
+                 ? ""
+                 : general(100 * share(part, row.gradients.numbers), 3) + "%";
+    };
+    times.add({r.recipe, r.unit, row.rate ? fixed(r.seconds, 1) + " s" : "",
+               row.rate ? fixed(*row.rate, 0) : "", row.ratio ? fixed(*row.ratio, 2) : "",
+               r.memory ? fixed(static_cast<double>(*r.memory) / 0x1p20, 2) + " MiB" : "",
+               r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
+               r.complete ? fixed(r.test.loss, 4) : "-"});
+    numbers.add({r.recipe, fixed(row.last_loss, 4), of_gradients(row.gradients.underflow),
+                 of_gradients(row.gradients.overflow), row.scale ? std::to_string(row.skipped) : "",
+                 row.scale ? general(*row.scale, 6) : "",
+                 row.distance ? general(*row.distance, 3) : "",
+                 r.ended ? "ended by the scaler" : ""});
   }
-  table.print(out);
-  out << "loss: mean of the last steps; underflow: gradients other than zero that were stored as "
-         "zero; from fp32: |w - w32| / |w32|\n";
+  times.print(out);
+  out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a "
+         "step\n\n";
+  numbers.print(out);
+  out << "loss: mean of the last steps; underflow: gradients stored as zero that are none;\n"
+         "from fp32: |w - w32| / |w32|\n";
 }
 
 nlohmann::ordered_json to_json(const std::vector<TrainResult>& results) {
@@ -123,7 +132,10 @@ nlohmann::ordered_json to_json(const std::vector<TrainResult>& results) {
         {"scale", number(row.scale)},
         {"distance_from_fp32", number(row.distance)},
         {"images_per_second", number(row.rate)},
-        {"ratio_to_eigen", number(row.ratio)}};
+        {"ratio_to_eigen", number(row.ratio)},
+        {"seconds", number(row.rate ? std::optional(r.seconds) : std::nullopt)},
+        {"ended_by_scaler", r.ended}};
+    j["memory_bytes"] = r.memory ? nlohmann::ordered_json(*r.memory) : nlohmann::ordered_json();
     j["weights_hash"] = experiments::fingerprint_text(r.weights_hash);
     all.push_back(std::move(j));
   }

@@ -1,5 +1,8 @@
 #include "tools/train_run.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +17,7 @@
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/files/safetensors.hpp"
+#include "formats/nearest.hpp"
 #include "tools/terminal.hpp"
 
 namespace guardbit::tools {
@@ -182,6 +186,28 @@ class Progress {
     line_->update(static_cast<std::size_t>(record.step));
   }
 
+  /// Leaves a line about the epoch that the log ends with, on a terminal.
+  void end_epoch(const std::vector<StepRecord>& log, std::size_t steps) {
+    line_.reset();
+    if (isatty(STDERR_FILENO) == 0 || log.size() < steps) return;
+    double loss = 0;
+    std::int64_t correct = 0, rows = 0, skips = 0;
+    for (std::size_t i = log.size() - steps; i < log.size(); ++i) {
+      loss += static_cast<double>(log[i].loss) / static_cast<double>(steps);
+      correct += log[i].correct;
+      rows += log[i].rows;
+      skips += log[i].skipped ? 1 : 0;
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    std::fprintf(stderr, "%s  epoch %lld/%lld  loss %.4f  training accuracy %.2f%%",
+                 recipe_.c_str(), static_cast<long long>(log.size() / steps),
+                 static_cast<long long>((total_ + static_cast<std::int64_t>(steps) - 1) /
+                                        static_cast<std::int64_t>(steps)),
+                 loss, 100.0 * static_cast<double>(correct) / static_cast<double>(rows));
+    if (skips != 0) std::fprintf(stderr, "  skipped %lld", static_cast<long long>(skips));
+    std::fprintf(stderr, "  %.0f s\n", seconds);
+  }
+
  private:
   std::string recipe_;
   std::int64_t first_, total_;
@@ -196,8 +222,40 @@ std::string unit_text(const training::PrecisionRecipe& recipe) {
 
 }  // namespace
 
+namespace {
+
+/// Puts weights of an earlier recipe or a file into the trainer; says which they were.
+std::string start_weights(const TrainConfig& config, const std::vector<TrainResult>& earlier,
+                          training::Trainer& trainer) {
+  const std::string& from = config.quantisation.from;
+  if (from.empty()) return "";
+  const auto found = std::ranges::find(earlier, from, &TrainResult::recipe);
+  if (found != earlier.end()) {
+    trainer.start_from(found->weights, from);
+  } else {
+    std::error_code error;
+    if (!std::filesystem::exists(from, error))
+      throw Error("[quantisation]",
+                  "from: " + formats::in_quotes(from) +
+                      " is no checkpoint, and no recipe that was trained before it");
+    trainer.start_from(formats::read_safetensors(from), formats::printable(from));
+  }
+  return ", weights " + std::to_string(trainer.weights_hash());
+}
+
+/// The configuration beside what it gives, for who reads it later.
+void keep_config(const TrainConfig& config, const std::string& folder) {
+  if (folder.empty()) return;
+  formats::AtomicOutput out(folder + "/config.toml");
+  out.write(config.source);
+  out.commit();
+}
+
+}  // namespace
+
 TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
-                       const training::PrecisionRecipe& recipe, const TrainOptions& options,
+                       const training::PrecisionRecipe& recipe,
+                       const std::vector<TrainResult>& earlier, const TrainOptions& options,
                        const Interruption& interruption) {
   training::TrainingRules rules{config.model, config.optimizer, recipe, config.batch, config.seed};
   training::Trainer trainer(rules, data.training, options.threads,
@@ -206,8 +264,12 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   result.recipe = recipe.name;
   result.title = recipe.title;
   result.unit = unit_text(recipe);
-  const Files files(options.folder.empty() ? "" : options.folder + "/" + recipe.name, config.text);
+  std::string deciding = config.text;
+  if (recipe.quantisation)
+    deciding += "\n" + config.quantisation.text + start_weights(config, earlier, trainer);
+  const Files files(options.folder.empty() ? "" : options.folder + "/" + recipe.name, deciding);
   if (files.has_checkpoint() && !options.fresh) result.log = files.resume(trainer);
+  keep_config(config, options.folder);
   const std::int64_t total =
       config.steps != 0 ? config.steps : config.epochs * trainer.steps_per_epoch();
   const std::int64_t first = trainer.steps();
@@ -230,6 +292,8 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
     skips += record.skipped ? 1 : 0;
     result.images += config.batch;
     progress.show(record, skips, trainer.scale().has_value());
+    if (trainer.steps() % trainer.steps_per_epoch() == 0)
+      progress.end_epoch(result.log, static_cast<std::size_t>(trainer.steps_per_epoch()));
     if (trainer.steps() % config.checkpoint_every == 0) files.keep(trainer, result.log);
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -237,6 +301,7 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   result.ended = trainer.has_ended();
   result.complete = trainer.steps() >= total || result.ended;
   result.weights_hash = trainer.weights_hash();
+  result.memory = trainer.memory();
   result.weights = trainer.checkpoint();
   if (result.complete) result.test = trainer.evaluate(data.test);
   return result;

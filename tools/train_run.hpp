@@ -24,15 +24,17 @@ struct TrainResult {
   std::vector<experiments::training::StepRecord> log;  ///< from the first step on
   experiments::training::Evaluation test;
   std::uint64_t weights_hash = 0;
-  formats::TensorFile weights;  ///< a checkpoint
-  double seconds = 0;           ///< of the steps that this call made
-  std::int64_t images = 0;      ///< that they took
+  formats::TensorFile weights;         ///< a checkpoint
+  double seconds = 0;                  ///< of the steps that this call made
+  std::int64_t images = 0;             ///< that they took
+  std::optional<std::int64_t> memory;  ///< bytes, of Trainer::memory
 };
 
-/// Trains with one recipe, going on from its folder's checkpoint; ends early when asked to, with
-/// the checkpoint written.
+/// Trains with one recipe, from `earlier` ones' weights where the configuration says so, going on
+/// from its folder's checkpoint; ends early when asked to, with the checkpoint written.
 TrainResult train_with(const TrainConfig& config, const experiments::training::Dataset& data,
                        const experiments::training::PrecisionRecipe& recipe,
-                       const TrainOptions& options, const Interruption& interruption);
+                       const std::vector<TrainResult>& earlier, const TrainOptions& options,
+                       const Interruption& interruption);
 
 }  // namespace guardbit::tools

@@ -132,6 +132,7 @@ CodedMatrix Context::encode(const std::string& name, Role role, const Tensor& te
                             std::int64_t rows, std::int64_t columns) {
   CodedMatrix coded(encoding_of(name, role, tensor), tensor.values.data(), rows, columns, threads_);
   if (trace) trace(name, name_of(role), tensor);
+  if (role != Role::gradient) operand_bits_ += rows * columns * formats::bits(recipe_.operand);
   StoreCounts& counts = counts_.at(static_cast<std::size_t>(role));
   if (recipe_.scaling != OperandScaling::none) {
     counts.numbers +=
@@ -191,6 +192,7 @@ Tensor Context::sum_of_rows(const Tensor& tensor, const Format& format, Role rol
 
 std::array<StoreCounts, 3> Context::end_step() {
   for (auto& [name, scale] : delayed_) scale.update();
+  last_operand_bits_ = std::exchange(operand_bits_, 0);
   return std::exchange(counts_, {});
 }
 

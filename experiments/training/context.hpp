@@ -62,7 +62,12 @@ class Context {
   /// The end of a step: delayed scales move on. `StoreCounts` of the step are handed out.
   std::array<StoreCounts, 3> end_step();
   /// What was stored since the step's end does not count.
-  void forget_counts() { counts_ = {}; }
+  void forget_counts() {
+    counts_ = {};
+    operand_bits_ = 0;
+  }
+  /// Bytes of the activations and weights that the last step's products took, in their format.
+  std::int64_t operand_bytes() const { return last_operand_bits_ / 8; }
 
   std::map<std::string, DelayedScale>& delayed_scales() { return delayed_; }
   /// `key` as in delayed_scales: a tensor's name and its role.
@@ -89,6 +94,7 @@ class Context {
   int threads_;
   std::array<Product, passes> products_;
   std::array<StoreCounts, 3> counts_{};
+  std::int64_t operand_bits_ = 0, last_operand_bits_ = 0;
   std::uint64_t step_seed_ = 0;
   std::map<std::string, DelayedScale> delayed_;
   std::map<std::string, RunningRange> ranges_;

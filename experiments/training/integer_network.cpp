@@ -331,12 +331,13 @@ std::map<std::string, Values> layer_inputs(const TrainingRules& rules,
   return all;
 }
 
-RunningRange calibrated_range(Calibrator calibrator, const Values& inputs, int bits,
-                              std::string_view where) {
+RunningRange calibrated_range(Calibrator calibrator, const CalibrationQuirks& quirks,
+                              const Values& inputs, int bits, std::string_view where) {
   RunningRange range;
   range.observe(inputs, 1);
   CalibrationOptions options;
   options.bits = bits;
+  options.quirks = quirks;
   options.is_unsigned = range.least >= 0;
   const float amax = calibrated_amax(calibrator, inputs, options, where);
   range.least = std::max(range.least, -amax);

@@ -90,9 +90,9 @@ IntegerEvaluation evaluate_integers(const TrainingRules& rules,
 std::map<std::string, Values> layer_inputs(const TrainingRules& rules,
                                            const formats::TensorFile& checkpoint,
                                            const Examples& examples, std::string_view where);
-/// The range that a calibrator chooses.
-RunningRange calibrated_range(Calibrator calibrator, const Values& inputs, int bits,
-                              std::string_view where);
+/// The range that a calibrator chooses, with those of its quirks.
+RunningRange calibrated_range(Calibrator calibrator, const CalibrationQuirks& quirks,
+                              const Values& inputs, int bits, std::string_view where);
 
 /// 2:4 pruning of a layer's weights along the inputs (channels, of convolutions).
 struct LayerPruning {

@@ -103,6 +103,16 @@ Evaluation Trainer::evaluate(const Examples& test) {
   return {loss / all, static_cast<double>(correct) / all};
 }
 
+std::optional<std::int64_t> Trainer::memory() {
+  if (context_.operand_bytes() == 0) return std::nullopt;
+  std::int64_t bits = 0;
+  for (const Parameter* p : model_.parameters())
+    bits += p->value.size() * 2 * formats::bits(p->value.format);
+  for (const auto* states : {&optimizer_.first(), &optimizer_.second(), &optimizer_.kept()})
+    for (const auto& [name, state] : *states) bits += state.size() * formats::bits(state.format);
+  return bits / 8 + context_.operand_bytes();
+}
+
 std::uint64_t Trainer::weights_hash() {
   // The order of bytes in memory is that of every machine that the kernels are written for.
   Fingerprint fingerprint;

@@ -63,6 +63,9 @@ class Trainer {
 
   StepRecord step();
   Evaluation evaluate(const Examples& test);
+  /// Bytes of weights, their gradients, the optimizer's state and what the last step's forward
+  /// products took, each in its format; nothing before a step.
+  std::optional<std::int64_t> memory();
   /// FNV-1a over the bits of all weights in FP32, in the parameters' order.
   std::uint64_t weights_hash();
 

@@ -195,8 +195,8 @@ TEST_CASE("Ranges of activations move by a share of each batch, and calibrators 
   Values x(10000);
   Draws(1, "x").fill(Distribution::normal, x);
   x.push_back(1000);
-  const RunningRange all = calibrated_range(Calibrator::max, x, 8, "test");
-  const RunningRange most = calibrated_range(Calibrator::percentile, x, 8, "test");
+  const RunningRange all = calibrated_range(Calibrator::max, {}, x, 8, "test");
+  const RunningRange most = calibrated_range(Calibrator::percentile, {}, x, 8, "test");
   CHECK(all.largest == 1000);
   CHECK(most.largest < 10);
   CHECK(most.least == std::max(all.least, -most.largest));

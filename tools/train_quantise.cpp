@@ -1,0 +1,221 @@
+#include "tools/train_quantise.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <utility>
+
+#include "tools/page.hpp"
+#include "tools/terminal.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+namespace training = experiments::training;
+using training::IntegerEvaluation;
+using Ranges = std::map<std::string, training::RunningRange>;
+
+std::string percent(double share) { return number(100 * share, "%.2f%%"); }
+
+/// A recipe of fake quantisation for networks that were trained without it.
+training::TrainingRules rules_for(const TrainConfig& config,
+                                  const training::PrecisionRecipe& recipe) {
+  return {config.model, config.optimizer, recipe, config.batch, config.seed};
+}
+
+training::PrecisionRecipe integer_recipe(int bits, experiments::Calibrator calibrator) {
+  training::PrecisionRecipe recipe = training::require_recipe("int8_qat", "", "train");
+  recipe.quantisation = training::FakeQuantisation{.bits = bits};
+  // Weights have too few numbers in a channel for histograms.
+  if (calibrator == experiments::Calibrator::search)
+    recipe.quantisation->weights = experiments::Calibrator::search;
+  return recipe;
+}
+
+/// Everything about one trained network.
+class Networks {
+ public:
+  Networks(const TrainConfig& config, const training::Dataset& data, const TrainOptions& options,
+           const Interruption& interruption)
+      : config_(config), data_(data), options_(options), interruption_(interruption) {}
+
+  void calibrate(const TrainResult& network) {
+    const auto plain = rules_for(config_, training::require_recipe("fp32", "", "train"));
+    const training::Examples some = training::part_of(
+        data_.training, 0, std::min(config_.quantisation.calibration, data_.training.count()));
+    inputs_ = training::layer_inputs(plain, network.weights, some, "train");
+    for (const int bits : config_.quantisation.bits)
+      for (const experiments::Calibrator calibrator : config_.quantisation.calibrators)
+        add(network, network.weights, bits, calibrator, false);
+    if (config_.quantisation.prunes) prune(network, plain);
+  }
+
+  void add_trained(const TrainResult& network, const training::PrecisionRecipe& recipe) {
+    if (interruption_.asked_for()) return;
+    all_.rows.push_back({network.recipe, recipe.quantisation->bits, false, "trained",
+                         evaluate(recipe, network.weights, {})});
+  }
+
+  QuantisedNetworks finish() { return std::move(all_); }
+
+ private:
+  IntegerEvaluation evaluate(const training::PrecisionRecipe& recipe,
+                             const formats::TensorFile& weights, const Ranges& ranges) const {
+    training::IntegerExecution execution = config_.quantisation.execution;
+    execution.sparse = true;  // where the weights are
+    execution.threads = options_.threads;
+    return training::evaluate_integers(rules_for(config_, recipe), weights, ranges, data_.test,
+                                       execution, "train");
+  }
+
+  void add(const TrainResult& network, const formats::TensorFile& weights, int bits,
+           experiments::Calibrator calibrator, bool is_pruned) {
+    if (interruption_.asked_for()) return;
+    Ranges ranges;
+    for (const auto& [layer, numbers] : inputs_)
+      ranges[layer] =
+          training::calibrated_range(calibrator, config_.quantisation.quirks, numbers, bits, layer);
+    all_.rows.push_back({network.recipe, bits, is_pruned,
+                         std::string(experiments::name_of(calibrator)),
+                         evaluate(integer_recipe(bits, calibrator), weights, ranges)});
+  }
+
+  void prune(const TrainResult& network, const training::TrainingRules& plain) {
+    formats::TensorFile weights = network.weights;
+    all_.pruning = training::prune_layers(weights, "train");
+    if (all_.pruning.empty() || interruption_.asked_for()) return;
+    training::Trainer trainer(plain, data_.training, options_.threads, "train");
+    trainer.start_from(weights, "train");
+    all_.unpruned = network.test;
+    all_.pruned = trainer.evaluate(data_.test);
+    for (const int bits : config_.quantisation.bits)
+      add(network, weights, bits, config_.quantisation.calibrators.front(), true);
+  }
+
+  const TrainConfig& config_;
+  const training::Dataset& data_;
+  const TrainOptions& options_;
+  const Interruption& interruption_;
+  std::map<std::string, training::Values> inputs_;  ///< of the layers, for calibrators
+  QuantisedNetworks all_;
+};
+
+std::string name_of(const QuantisedRow& row) {
+  return row.recipe + (row.is_pruned ? " 2:4" : "") + " INT" + std::to_string(row.bits);
+}
+
+double share(const IntegerEvaluation::Inputs& layer) {
+  return layer.numbers == 0
+             ? 0
+             : static_cast<double>(layer.different) / static_cast<double>(layer.numbers);
+}
+
+/// "fc1 0.02%": the layer of whose input's integers the most differ.
+std::string apart(const IntegerEvaluation& e) {
+  const auto most = std::ranges::max_element(e.inputs, {}, share);
+  if (most == e.inputs.end() || most->different == 0) return "none";
+  return most->layer + number(100 * share(*most), " %.2g%%");
+}
+
+}  // namespace
+
+QuantisedNetworks quantised_networks(const TrainConfig& config, const training::Dataset& data,
+                                     const std::vector<TrainResult>& results,
+                                     const TrainOptions& options,
+                                     const Interruption& interruption) {
+  Networks networks(config, data, options, interruption);
+  ProgressLine line("quantising", results.size());
+  bool has_plain = false;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    line.update(i);
+    const training::PrecisionRecipe& recipe = config.recipes[i];
+    if (recipe.quantisation) networks.add_trained(results[i], recipe);
+    if (!recipe.quantisation && !has_plain) {
+      networks.calibrate(results[i]);
+      has_plain = true;
+    }
+  }
+  return networks.finish();
+}
+
+void print_quantised(std::ostream& out, const QuantisedNetworks& networks) {
+  if (networks.rows.empty()) return;
+  Table table("llrrrrl");
+  table.add({"integers", "ranges", "fake", "executed", "other answers", "logits", "codes apart"});
+  for (const QuantisedRow& row : networks.rows) {
+    const IntegerEvaluation& e = row.result;
+    table.add({name_of(row), row.ranges, percent(e.fake.accuracy), percent(e.executed.accuracy),
+               std::to_string(e.other_answers), number(e.logit_difference, "%.2g"), apart(e)});
+  }
+  out << '\n';
+  table.print(out);
+  out << "fake: rounded in FP32; executed: on";
+  std::vector<std::string> named;
+  for (const QuantisedRow& row : networks.rows) {
+    for (const std::string& instruction : row.result.instructions) {
+      if (std::ranges::find(named, instruction) != named.end()) continue;
+      out << (named.empty() ? "\n  " : ",\n  ") << instruction;
+      named.push_back(instruction);
+    }
+  }
+  out << ";\nlogits: the largest difference; codes apart: the layer whose input's integers differ "
+         "most\n";
+  if (networks.pruning.empty() || !networks.pruned) return;
+  Table pruned("lrrrrr");
+  pruned.add({"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"});
+  for (const training::LayerPruning& layer : networks.pruning) {
+    const experiments::PruningSummary& s = layer.summary;
+    pruned.add({layer.name, std::to_string(s.groups), percent(s.kept / s.all),
+                percent(s.kept_squares / s.all_squares), std::to_string(s.ties),
+                std::to_string(s.rounded_ties)});
+  }
+  out << '\n';
+  pruned.print(out);
+  out << "accuracy in FP32: " << percent(networks.unpruned->accuracy) << " before, "
+      << percent(networks.pruned->accuracy) << " after\n";
+}
+
+nlohmann::ordered_json to_json(const QuantisedNetworks& networks) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array(), layers = Json::array();
+  for (const QuantisedRow& row : networks.rows) {
+    const IntegerEvaluation& e = row.result;
+    Json inputs = Json::array();
+    for (const IntegerEvaluation::Inputs& layer : e.inputs)
+      inputs.push_back({{"layer", layer.layer},
+                        {"integers", layer.numbers},
+                        {"different", layer.different},
+                        {"largest_difference", layer.largest}});
+    rows.push_back({{"recipe", row.recipe},
+                    {"bits", row.bits},
+                    {"pruned", row.is_pruned},
+                    {"ranges", row.ranges},
+                    {"fake_accuracy", e.fake.accuracy},
+                    {"fake_loss", e.fake.loss},
+                    {"executed_accuracy", e.executed.accuracy},
+                    {"executed_loss", e.executed.loss},
+                    {"examples", e.examples},
+                    {"other_answers", e.other_answers},
+                    {"logit_difference", e.logit_difference},
+                    {"largest_logit", e.largest_logit},
+                    {"inputs", inputs},
+                    {"instructions", e.instructions}});
+  }
+  for (const training::LayerPruning& layer : networks.pruning)
+    layers.push_back(
+        {{"layer", layer.name},
+         {"groups", layer.summary.groups},
+         {"ties", layer.summary.ties},
+         {"fp32_ties", layer.summary.rounded_ties},
+         {"kept_magnitude_percent", 100 * layer.summary.kept / layer.summary.all},
+         {"kept_squares_percent", 100 * layer.summary.kept_squares / layer.summary.all_squares}});
+  Json json = {{"networks", rows}};
+  if (networks.pruned)
+    json["pruning"] = {{"layers", layers},
+                       {"accuracy_before", networks.unpruned->accuracy},
+                       {"accuracy_after", networks.pruned->accuracy}};
+  return json;
+}
+
+}  // namespace guardbit::tools
