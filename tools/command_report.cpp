@@ -10,6 +10,7 @@
 #include "tools/plot.hpp"
 #include "tools/report_page.hpp"
 #include "tools/terminal.hpp"
+#include "tools/train_report.hpp"
 
 namespace guardbit::tools {
 
@@ -32,9 +33,18 @@ void print_json(const ReportedFolder& folder) {
                     {"command", command_of(run)},
                     {"result", run.record.result}});
   }
+  ordered_json trainings = ordered_json::array();
+  for (const ReportedTraining& training : folder.trainings) {
+    ordered_json j = to_json(training.results);
+    j["folder"] = training.shown;
+    j["complete"] = training.is_complete;
+    j["command"] = command_of(training);
+    if (!training.integers.rows.empty()) j["integers"] = to_json(training.integers);
+    trainings.push_back(std::move(j));
+  }
   for (const auto& [file, why] : folder.left_out)
     left_out.push_back({{"file", file}, {"reason", why}});
-  std::cout << ordered_json{{"runs", runs}, {"left_out", left_out}}.dump(
+  std::cout << ordered_json{{"runs", runs}, {"trainings", trainings}, {"left_out", left_out}}.dump(
                    2, ' ', false, ordered_json::error_handler_t::replace)
             << '\n';
 }
@@ -44,7 +54,7 @@ void print_text(const ReportedFolder& folder) {
   verdicts.add({"run", "question", "verdict"});
   for (const ReportedRun& run : folder.runs)
     verdicts.add({run.file, std::string(run.experiment->question), verdict_of(run)});
-  verdicts.print(std::cout);
+  if (!folder.runs.empty()) verdicts.print(std::cout);
   for (const ReportedRun& run : folder.runs) {
     std::cout << '\n' << paint(run.file + ": " + command_of(run), Colour::dim) << '\n';
     if (run.outcome) {
@@ -53,6 +63,15 @@ void print_text(const ReportedFolder& folder) {
       std::cout << run.experiment->name << ": interrupted after " << run.record.points.size()
                 << " points\n";
     }
+  }
+  for (const ReportedTraining& training : folder.trainings) {
+    std::cout << '\n'
+              << paint(training.shown + ": " + command_of(training), Colour::dim) << '\n'
+              << (training.is_complete ? "" : "interrupted\n");
+    print_comparison(std::cout, training.results);
+    print_quantised(std::cout, training.integers);
+    for (const experiments::Figure& figure : figures_of(training))
+      std::cout << '\n' << text_plot(figure);
   }
 }
 
@@ -88,7 +107,8 @@ void add_report(CLI::App& app, int& /*status*/) {
   const auto options = std::make_shared<Options>();
   command
       ->add_option("DIR", options->folder,
-                   "Folder of records, as 'experiment run -o DIR' writes them")
+                   "Folder of records and training runs, as 'experiment run -o DIR' and 'train -o "
+                   "DIR' write them")
       ->required();
   command
       ->add_option("-o,--output", options->page,

@@ -55,7 +55,7 @@ int train(const TrainOptions& options) {
     out.write(json.dump(2) + "\n");
     out.commit();
     const experiments::Figure figure = loss_curves(results);
-    if (has_gnuplot() && !figure.curves.empty()) write_svg(options.folder + "/loss.svg", figure);
+    if (has_gnuplot()) write_svg(options.folder + "/loss.svg", figure);
   }
   if (options.json) {
     std::cout << json.dump(2) << '\n';

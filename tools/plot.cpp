@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <limits>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "formats/error.hpp"
@@ -58,14 +59,20 @@ void set_range(std::ostream& out, const char* axis, const std::vector<double>& n
   out << "]\n";
 }
 
-/// Of a figure with something to draw.
+bool has_points(const Figure& figure, const Curve& c) {
+  for (std::size_t k = 0; k < c.x.size(); ++k)
+    if (drawable(figure, c.x[k], c.y[k])) return true;
+  return false;
+}
+
+/// Of a figure with something to draw. A curve without anything keeps its colour to itself.
 std::string script_of(const Figure& figure, const SvgSize& size) {
   std::ostringstream s;
   s.precision(std::numeric_limits<double>::max_digits10);
   s << "set terminal svg size " << size.width << ',' << size.height
     << " dynamic noenhanced font \"sans-serif,13\" linewidth 1.5 background \"white\"\n"
     << "set title " << quoted(figure.title) << "\nset xlabel " << quoted(figure.x_label)
-    << " offset 0,0.5\nset ylabel " << quoted(figure.y_label)
+    << " offset 0,0.9\nset ylabel " << quoted(figure.y_label)
     << "\nset key outside bottom center horizontal\nset grid linecolor \"#dddddd\"\n"
     << "set border 3\nset tics nomirror\nset format \"%g\"\n";
   // Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -75,10 +82,14 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   if (figure.log_y) s << "set logscale y\n";
   std::vector<double> xs, ys;
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
-    s << "$c" << i << " << END_OF_CURVE\n";
     const Curve& c = figure.curves[i];
+    if (!has_points(figure, c)) continue;
+    s << "$c" << i << " << END_OF_CURVE\n";
     for (std::size_t k = 0; k < c.x.size(); ++k) {
-      if (!drawable(figure, c.x[k], c.y[k])) continue;
+      if (!drawable(figure, c.x[k], c.y[k])) {
+        s << '\n';  // no line across what cannot be drawn
+        continue;
+      }
       s << c.x[k] << ' ' << c.y[k] << '\n';
       xs.push_back(c.x[k]);
       ys.push_back(c.y[k]);
@@ -88,16 +99,20 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   set_range(s, "x", xs, figure.log_x);
   set_range(s, "y", ys, figure.log_y);
   s << "plot ";
+  const char* between = "";
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const Curve& c = figure.curves[i];
+    if (!has_points(figure, c)) continue;
     // Dots, squares, triangles and diamonds; dashes from the second round of colours on.
     constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12};
     const std::size_t kind = i % filled.size(), round = i / colours.size();
-    s << (i == 0 ? "" : ", ") << "$c" << i << " using 1:2 with ";
+    s << std::exchange(between, ", ") << "$c" << i << " using 1:2 with ";
     if (c.points) {
       s << "points pointtype " << hollow[kind] << " pointsize 1.4";
     } else {
-      s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype " << round + 1;
+      constexpr std::size_t most_marks = 30;
+      s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype " << round + 1
+        << " pointinterval " << 1 + c.x.size() / most_marks;
     }
     s << " linecolor rgb \"" << colours[i % colours.size()] << "\" title " << quoted(c.name);
   }
@@ -105,14 +120,9 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   return s.str();
 }
 
-/// Curves without any point that can be drawn are an error of gnuplot's.
 Figure without_empty_curves(const Figure& figure) {
   Figure result = figure;
-  std::erase_if(result.curves, [&](const Curve& c) {
-    for (std::size_t k = 0; k < c.x.size(); ++k)
-      if (drawable(figure, c.x[k], c.y[k])) return false;
-    return true;
-  });
+  std::erase_if(result.curves, [&](const Curve& c) { return !has_points(figure, c); });
   return result;
 }
 
@@ -191,9 +201,8 @@ void require_gnuplot(const std::string& where) {
     throw Error(where, "needs gnuplot, which is not installed (Debian, Ubuntu: gnuplot-nox)");
 }
 
-std::optional<std::string> svg_of(const Figure& whole, const SvgSize& size) {
-  const Figure figure = without_empty_curves(whole);
-  if (figure.curves.empty()) return std::nullopt;
+std::optional<std::string> svg_of(const Figure& figure, const SvgSize& size) {
+  if (without_empty_curves(figure).curves.empty()) return std::nullopt;
   // Script and drawing are files without a name: nothing is left over, however this ends.
   const MemoryFile script, drawing, complaints;
   script.write(script_of(figure, size));

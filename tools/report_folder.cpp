@@ -56,20 +56,33 @@ std::string joined(const std::vector<std::string>& values) {
 }  // namespace
 
 ReportedFolder reported_folder(const std::string& path, bool keep_going) {
-  ReportedFolder folder{formats::printable(path), {}, {}};
-  for (const files::path& file : json_files(path)) {
-    const std::string shown = formats::printable(files::relative(file, path).string());
+  ReportedFolder folder;
+  folder.name = formats::printable(path);
+  const auto reports = [&](const std::string& shown, const auto& read) {
     try {
-      folder.runs.push_back(run_of(file.string(), shown));
+      read();
     } catch (const Error& error) {
       if (!keep_going) throw;
       folder.left_out.emplace_back(shown, error.what());
     }
+  };
+  const std::vector<std::string> trainings = training_folders(path);
+  for (const std::string& at : trainings) {
+    std::string shown = formats::printable(files::relative(at, path).string());
+    if (shown == ".") shown = formats::printable(files::path(at).lexically_normal().string());
+    reports(shown, [&] { folder.trainings.push_back(read_training(at, shown)); });
   }
-  if (folder.runs.empty()) {
-    throw Error(
-        formats::printable(path),
-        "holds no record of an experiment ('guardbit experiment run NAME -o DIR' writes them)");
+  for (const files::path& file : json_files(path)) {
+    if (file.filename() == "results.json" &&
+        std::ranges::find(trainings, file.parent_path().string()) != trainings.end())
+      continue;
+    const std::string shown = formats::printable(files::relative(file, path).string());
+    reports(shown, [&] { folder.runs.push_back(run_of(file.string(), shown)); });
+  }
+  if (folder.runs.empty() && folder.trainings.empty()) {
+    throw Error(formats::printable(path),
+                "holds no record of an experiment ('guardbit experiment run NAME -o DIR' writes "
+                "them) and no training run ('guardbit train CONFIG -o DIR')");
   }
   // The files are in the order of their names already; the suite's order is that of its numbers.
   std::ranges::stable_sort(folder.runs, {},

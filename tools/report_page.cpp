@@ -10,6 +10,7 @@
 
 #include "tools/experiment_text.hpp"
 #include "tools/page.hpp"
+#include "tools/page_parts.hpp"
 #include "tools/plot.hpp"
 
 namespace guardbit::tools {
@@ -23,120 +24,10 @@ using experiments::Finding;
 using experiments::Outcome;
 using experiments::Parameter;
 
-// Drawings have a white ground; where the page is dark they are inverted, hues kept.
-constexpr const char* style = R"(
-:root{--good:#156f36;--bad:#b3261e;--open:#7a5200;--box:#f3f5f8}
-@media(prefers-color-scheme:dark){:root{--good:#5fd38d;--bad:#ff9a90;--open:#e6c35c;--box:#1f242b}figure img{filter:invert(.915) hue-rotate(180deg)}}
-a{color:var(--c0)}a:focus-visible,summary:focus-visible,.scroll:focus-visible,pre:focus-visible{outline:3px solid var(--c0);outline-offset:2px}
-.skip{position:absolute;left:-100rem}.skip:focus{left:1.5rem;top:.5rem;background:var(--back);padding:.3rem}
-.reproduced{color:var(--good)}.differs{color:var(--bad)}.undecidable,.incomplete{color:var(--open)}.verdict{font-weight:600;white-space:nowrap}
-th,td{text-align:left;white-space:normal;vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}td.w{min-width:12rem}@media(max-width:600px){th,td{padding:.2rem .35rem}td.w{min-width:7.5rem}}caption{text-align:left;font-weight:600;padding:.6rem 0 .2rem}
-section{border-top:1px solid var(--line);margin-top:2.5rem}h2{overflow-wrap:anywhere}h2 .verdict{float:right;font-size:1rem}figure{margin:1rem 0}figure img{width:100%;max-width:50rem;height:auto;display:block}figure pre{font-size:.75rem}
-pre{background:var(--box);padding:.6rem .8rem;overflow-x:auto;border-radius:4px}.wraps{white-space:pre-wrap;overflow-wrap:anywhere}dt{font-weight:600;margin-top:.4rem}dd{margin:0;overflow-wrap:anywhere}
-@media print{:root{--box:#fff}figure img{filter:none;max-width:150mm}figure,pre{break-inside:avoid}section{break-inside:auto;break-before:page}pre{white-space:pre-wrap;border:1px solid #999}td.w{min-width:0}.skip{display:none}a{color:inherit;text-decoration:none}table{font-size:9px}}
-)";
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63U];
-  }
-  return text;
-}
-
-std::string data_address(const std::string& svg) {
-  return "data:image/svg+xml;base64," + base64(svg);
-}
-
-/// A sign beside the word, so that colour is not all that tells verdicts apart.
-std::string badge(const std::string& verdict) {
-  const char* const sign = verdict == "reproduced"    ? "✓"
-                           : verdict == "differs"     ? "✗"
-                           : verdict == "undecidable" ? "?"
-                                                      : "…";
-  return "<span class=\"verdict " + verdict + "\"><span aria-hidden=\"true\">" + sign + "</span> " +
-         verdict + "</span>";
-}
-
-/// A table that scrolls by itself where it is wider than the page, by keys too.
-class HtmlTable {
- public:
-  /// One letter per column: 'l' text, 'w' longer text, 'n' number.
-  HtmlTable(std::string columns, const std::string& caption, std::span<const char* const> head)
-      : columns_(std::move(columns)) {
-    html_ = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-            escaped(caption) + "\"><table><caption>" + escaped(caption) + "</caption><thead><tr>";
-    for (std::size_t i = 0; i < head.size(); ++i)
-      html_.append("<th scope=\"col\"").append(side(i)).append(">").append(head[i]).append("</th>");
-    html_ += "</tr></thead><tbody>";
-  }
-
-  /// Cells are HTML. The first one names the row.
-  void add(std::span<const std::string> cells) {
-    html_ += "<tr>";
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      html_.append("<td").append(side(i)).append(">").append(cells[i]).append("</td>");
-    html_ += "</tr>";
-  }
-
-  std::string finish() const { return html_ + "</tbody></table></div>"; }
-
- private:
-  const char* side(std::size_t i) const {
-    return columns_[i] == 'n' ? " class=\"n\"" : columns_[i] == 'w' ? " class=\"w\"" : "";
-  }
-
-  std::string columns_, html_;
-};
-
-/// What a reader who sees no pictures is told; the table below the picture has every number.
-std::string alternative_text(const Figure& figure) {
-  std::string text = figure.title + ". Across: " + figure.x_label +
-                     (figure.log_x ? ", logarithmic" : "") + ". Up: " + figure.y_label +
-                     (figure.log_y ? ", logarithmic." : ".");
-  for (const Curve& c : figure.curves) {
-    if (c.x.empty()) continue;
-    text.append(" ").append(c.name).append(": from ").append(number(c.y.front()));
-    text.append(" at ").append(number(c.x.front())).append(" to ").append(number(c.y.back()));
-    text.append(" at ").append(number(c.x.back())).append(".");
-  }
-  return text;
-}
-
-std::string numbers_of(const Figure& figure) {
-  HtmlTable table(
-      "lnn", figure.title,
-      std::array{"curve", escaped(figure.x_label).c_str(), escaped(figure.y_label).c_str()});
-  for (const Curve& c : figure.curves) {
-    for (std::size_t i = 0; i < c.x.size(); ++i)
-      table.add(std::array{escaped(c.name), number(c.x[i], "%.6g"), number(c.y[i], "%.6g")});
-  }
-  return "<details><summary>Numbers of the plot</summary>" + table.finish() + "</details>";
-}
-
-std::string drawing_of(const Figure& figure) {
-  if (!has_gnuplot()) {
-    const std::string text = text_plot(figure);
-    return text.empty() ? "" : "<figure><pre tabindex=\"0\">" + escaped(text) + "</pre></figure>";
-  }
-  const std::optional<std::string> wide = svg_of(figure), narrow = svg_of(figure, {440, 460});
-  if (!wide || !narrow) return {};
-  return "<figure><picture><source media=\"screen and (max-width:600px)\" srcset=\"" +
-         data_address(*narrow) + "\"><img src=\"" + data_address(*wide) + "\" alt=\"" +
-         escaped(alternative_text(figure)) + "\"></picture></figure>" + numbers_of(figure);
-}
-
 std::string findings_of(const Outcome& outcome) {
   HtmlTable table(
       "wnnlww", "What was measured, beside what it should be",
-      std::array{"what", "measured", "expected", "how we know", "why the tolerance", "verdict"});
+      std::array{"what", "measured", "expected", "verdict", "how we know", "why the tolerance"});
   HtmlTable others("wn", "Numbers without a reference", std::array{"what", "measured"});
   std::size_t compared = 0;
   for (const Finding& f : outcome.findings) {
@@ -235,25 +126,54 @@ std::string summary_of(const ReportedFolder& folder) {
          "again, <em>derived</em> from the definitions.</p>";
 }
 
+/// "fp32 99.85%, fp16_amp 99.80%"
+std::string accuracies_of(const ReportedTraining& training) {
+  std::string text;
+  for (const TrainResult& r : training.results) {
+    text.append(text.empty() ? "" : ", ").append(r.recipe);
+    if (r.complete) text += number(100 * r.test.accuracy, " %.2f%%");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string report_page(const ReportedFolder& folder, const std::function<void(double)>& progress) {
   const std::map<std::string_view, int> counts = runs_by_name(folder);
   HtmlTable verdicts("lwl", "Verdicts", std::array{"run", "question", "verdict"});
+  HtmlTable trainings("lwl", "Training runs", std::array{"run", "recipes and accuracy", "state"});
   std::string sections;
+  std::size_t done = 0;
+  const auto add = [&](const std::string& section) {
+    sections += section;
+    ++done;
+    if (progress)
+      progress(static_cast<double>(done) /
+               static_cast<double>(folder.runs.size() + folder.trainings.size()));
+  };
   for (std::size_t i = 0; i < folder.runs.size(); ++i) {
     const ReportedRun& run = folder.runs[i];
     const std::string anchor = "run-" + std::to_string(i + 1);
     std::string name = "<a href=\"#" + anchor + "\">" + std::string(run.experiment->name) + "</a>";
     if (counts.at(run.experiment->name) > 1) name += " " + escaped(run.file);
     verdicts.add(std::array{name, escaped(run.experiment->question), badge(verdict_of(run))});
-    sections += section_of(run, anchor);
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(folder.runs.size()));
+    add(section_of(run, anchor));
   }
-  std::string html = page_head("Experiments: " + folder.name, style) +
-                     "<a class=\"skip\" href=\"#runs\">To the runs</a><header><h1>Experiments: " +
-                     escaped(folder.name) + "</h1>" + summary_of(folder) + "</header><nav>" +
-                     verdicts.finish() + "</nav>";
+  for (std::size_t i = 0; i < folder.trainings.size(); ++i) {
+    const ReportedTraining& run = folder.trainings[i];
+    const std::string anchor = "training-" + std::to_string(i + 1);
+    trainings.add(std::array{"<a href=\"#" + anchor + "\">" + escaped(run.shown) + "</a>",
+                             escaped(accuracies_of(run)),
+                             badge(run.is_complete ? "complete" : "incomplete")});
+    add(section_of(run, anchor));
+  }
+  const std::string title =
+      (folder.runs.empty() ? "Training runs: " : "Experiments: ") + folder.name;
+  std::string html = page_head(title, report_style) +
+                     "<a class=\"skip\" href=\"#runs\">To the runs</a><header><h1>" +
+                     escaped(title) + "</h1>" + (folder.runs.empty() ? "" : summary_of(folder)) +
+                     "</header><nav>" + (folder.runs.empty() ? "" : verdicts.finish()) +
+                     (folder.trainings.empty() ? "" : trainings.finish()) + "</nav>";
   for (const auto& [file, why] : folder.left_out)
     html += "<p><strong>Left out</strong> " + escaped(file) + ": " + escaped(why) + "</p>";
   return html + "<main id=\"runs\">" + sections + "</main>" + std::string(page_end);

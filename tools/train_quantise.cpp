@@ -139,41 +139,59 @@ QuantisedNetworks quantised_networks(const TrainConfig& config, const training::
   return networks.finish();
 }
 
+TextRows integer_rows(const QuantisedNetworks& networks) {
+  TextRows all = {
+      {"integers", "ranges", "fake", "executed", "other answers", "logits", "codes apart"}};
+  for (const QuantisedRow& row : networks.rows) {
+    const IntegerEvaluation& e = row.result;
+    all.push_back({name_of(row), row.ranges, percent(e.fake.accuracy), percent(e.executed.accuracy),
+                   std::to_string(e.other_answers), number(e.logit_difference, "%.2g"), apart(e)});
+  }
+  return all;
+}
+
+TextRows pruning_rows(const QuantisedNetworks& networks) {
+  TextRows all = {{"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"}};
+  for (const training::LayerPruning& layer : networks.pruning) {
+    const experiments::PruningSummary& s = layer.summary;
+    all.push_back({layer.name, std::to_string(s.groups), percent(s.kept / s.all),
+                   percent(s.kept_squares / s.all_squares), std::to_string(s.ties),
+                   std::to_string(s.rounded_ties)});
+  }
+  return all;
+}
+
+std::string pruning_sentence(const QuantisedNetworks& networks) {
+  return "accuracy in FP32: " + percent(networks.unpruned->accuracy) + " before pruning, " +
+         percent(networks.pruned->accuracy) + " after";
+}
+
+std::vector<std::string> instructions_of(const QuantisedNetworks& networks) {
+  std::vector<std::string> named;
+  for (const QuantisedRow& row : networks.rows) {
+    for (const std::string& instruction : row.result.instructions)
+      if (std::ranges::find(named, instruction) == named.end()) named.push_back(instruction);
+  }
+  return named;
+}
+
 void print_quantised(std::ostream& out, const QuantisedNetworks& networks) {
   if (networks.rows.empty()) return;
   Table table("llrrrrl");
-  table.add({"integers", "ranges", "fake", "executed", "other answers", "logits", "codes apart"});
-  for (const QuantisedRow& row : networks.rows) {
-    const IntegerEvaluation& e = row.result;
-    table.add({name_of(row), row.ranges, percent(e.fake.accuracy), percent(e.executed.accuracy),
-               std::to_string(e.other_answers), number(e.logit_difference, "%.2g"), apart(e)});
-  }
+  for (std::vector<std::string>& row : integer_rows(networks)) table.add(std::move(row));
   out << '\n';
   table.print(out);
-  out << "fake: rounded in FP32; executed: on";
-  std::vector<std::string> named;
-  for (const QuantisedRow& row : networks.rows) {
-    for (const std::string& instruction : row.result.instructions) {
-      if (std::ranges::find(named, instruction) != named.end()) continue;
-      out << (named.empty() ? "\n  " : ",\n  ") << instruction;
-      named.push_back(instruction);
-    }
-  }
-  out << ";\nlogits: the largest difference; codes apart: the layer whose input's integers differ "
-         "most\n";
-  if (networks.pruning.empty() || !networks.pruned) return;
+  out << "fake: rounded in FP32; executed: on\n";
+  for (const std::string& instruction : instructions_of(networks))
+    out << "  " << instruction << '\n';
+  out << "logits: the largest difference; codes apart: the layer whose input's integers\n"
+         "differ most\n";
+  if (!networks.pruned) return;
   Table pruned("lrrrrr");
-  pruned.add({"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"});
-  for (const training::LayerPruning& layer : networks.pruning) {
-    const experiments::PruningSummary& s = layer.summary;
-    pruned.add({layer.name, std::to_string(s.groups), percent(s.kept / s.all),
-                percent(s.kept_squares / s.all_squares), std::to_string(s.ties),
-                std::to_string(s.rounded_ties)});
-  }
+  for (std::vector<std::string>& row : pruning_rows(networks)) pruned.add(std::move(row));
   out << '\n';
   pruned.print(out);
-  out << "accuracy in FP32: " << percent(networks.unpruned->accuracy) << " before, "
-      << percent(networks.pruned->accuracy) << " after\n";
+  out << pruning_sentence(networks) << '\n';
 }
 
 nlohmann::ordered_json to_json(const QuantisedNetworks& networks) {
@@ -216,6 +234,46 @@ nlohmann::ordered_json to_json(const QuantisedNetworks& networks) {
                        {"accuracy_before", networks.unpruned->accuracy},
                        {"accuracy_after", networks.pruned->accuracy}};
   return json;
+}
+
+QuantisedNetworks networks_of(const nlohmann::json& json) {
+  QuantisedNetworks networks;
+  for (const auto& row : json.at("networks")) {
+    QuantisedRow to{row.at("recipe").get<std::string>(),
+                    row.at("bits").get<int>(),
+                    row.at("pruned").get<bool>(),
+                    row.at("ranges").get<std::string>(),
+                    {}};
+    IntegerEvaluation& e = to.result;
+    e.fake = {row.at("fake_loss").get<double>(), row.at("fake_accuracy").get<double>()};
+    e.executed = {row.at("executed_loss").get<double>(), row.at("executed_accuracy").get<double>()};
+    e.examples = row.at("examples").get<std::int64_t>();
+    e.other_answers = row.at("other_answers").get<std::int64_t>();
+    e.logit_difference = row.at("logit_difference").get<double>();
+    e.largest_logit = row.at("largest_logit").get<double>();
+    for (const auto& layer : row.at("inputs"))
+      e.inputs.push_back({layer.at("layer").get<std::string>(),
+                          layer.at("integers").get<std::int64_t>(),
+                          layer.at("different").get<std::int64_t>(),
+                          layer.at("largest_difference").get<std::int32_t>()});
+    e.instructions = row.at("instructions").get<std::vector<std::string>>();
+    networks.rows.push_back(std::move(to));
+  }
+  if (!json.contains("pruning")) return networks;
+  const auto& pruning = json.at("pruning");
+  for (const auto& layer : pruning.at("layers")) {
+    experiments::PruningSummary s;
+    s.groups = layer.at("groups").get<std::uint64_t>();
+    s.ties = layer.at("ties").get<std::uint64_t>();
+    s.rounded_ties = layer.at("fp32_ties").get<std::uint64_t>();
+    s.all = s.all_squares = 100;
+    s.kept = layer.at("kept_magnitude_percent").get<double>();
+    s.kept_squares = layer.at("kept_squares_percent").get<double>();
+    networks.pruning.push_back({layer.at("layer").get<std::string>(), s});
+  }
+  networks.unpruned = {0, pruning.at("accuracy_before").get<double>()};
+  networks.pruned = {0, pruning.at("accuracy_after").get<double>()};
+  return networks;
 }
 
 }  // namespace guardbit::tools

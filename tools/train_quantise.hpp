@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/train_report.hpp"
 #include "tools/train_run.hpp"
 
 namespace guardbit::tools {
@@ -36,5 +37,13 @@ QuantisedNetworks quantised_networks(const TrainConfig& config,
 /// Accuracy fake-quantised and executed side by side, and where the two differ.
 void print_quantised(std::ostream& out, const QuantisedNetworks& networks);
 nlohmann::ordered_json to_json(const QuantisedNetworks& networks);
+/// What that says. nlohmann::json::exception where it says nothing of the kind.
+QuantisedNetworks networks_of(const nlohmann::json& json);
+
+/// The same as rows of cells, the first one the head.
+TextRows integer_rows(const QuantisedNetworks& networks);
+TextRows pruning_rows(const QuantisedNetworks& networks);
+std::string pruning_sentence(const QuantisedNetworks& networks);
+std::vector<std::string> instructions_of(const QuantisedNetworks& networks);
 
 }  // namespace guardbit::tools

@@ -63,7 +63,8 @@ std::vector<Row> rows_of(const std::vector<TrainResult>& results) {
       row.gradients.overflow += g.overflow;
     }
     if (!r.log.empty() && r.weights.metadata.contains("scale")) row.scale = r.log.back().scale;
-    if (fp32 != nullptr && fp32 != &r && fp32->log.size() == r.log.size())
+    if (fp32 != nullptr && fp32 != &r && fp32->log.size() == r.log.size() &&
+        !fp32->weights.tensors.empty())
       row.distance = training::distance_of_weights(r.weights, fp32->weights);
     row.rate = rate_of(r);
     const auto yardstick = eigen == nullptr ? std::nullopt : rate_of(*eigen);
@@ -79,10 +80,24 @@ double share(std::int64_t part, std::int64_t all) {
 
 }  // namespace
 
-void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
-  Table times("llrrrrrr"), numbers("lrrrrrrl");
-  times.add({"recipe", "unit", "time", "images/s", "ratio", "memory", "accuracy", "test loss"});
-  numbers.add({"recipe", "loss", "underflow", "overflow", "skipped", "scale", "from fp32", ""});
+TextRows time_rows(const std::vector<TrainResult>& results) {
+  TextRows all = {
+      {"recipe", "unit", "time", "images/s", "ratio", "memory", "accuracy", "test loss"}};
+  for (const Row& row : rows_of(results)) {
+    const TrainResult& r = *row.run;
+    all.push_back({r.recipe, r.unit, row.rate ? fixed(r.seconds, 1) + " s" : "",
+                   row.rate ? fixed(*row.rate, 0) : "", row.ratio ? fixed(*row.ratio, 2) : "",
+                   r.memory ? fixed(static_cast<double>(*r.memory) / 0x1p20, 2) + " MiB" : "",
+                   r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
+                   r.complete ? fixed(r.test.loss, 4) : "-"});
+  }
+  return all;
+}
+
+TextRows number_rows(const std::vector<TrainResult>& results) {
+  TextRows all = {{"recipe", "loss", "underflow", "overflow", "skipped", "scale", "from fp32"}};
+  const bool has_notes = std::ranges::any_of(results, &TrainResult::ended);
+  if (has_notes) all.front().emplace_back("note");
   for (const Row& row : rows_of(results)) {
     const TrainResult& r = *row.run;
     const auto of_gradients = [&](std::int64_t part) {
@@ -90,17 +105,20 @@ void print_comparison(std::ostream& out, const std::vector<TrainResult>& results
                  ? ""
                  : general(100 * share(part, row.gradients.numbers), 3) + "%";
     };
-    times.add({r.recipe, r.unit, row.rate ? fixed(r.seconds, 1) + " s" : "",
-               row.rate ? fixed(*row.rate, 0) : "", row.ratio ? fixed(*row.ratio, 2) : "",
-               r.memory ? fixed(static_cast<double>(*r.memory) / 0x1p20, 2) + " MiB" : "",
-               r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
-               r.complete ? fixed(r.test.loss, 4) : "-"});
-    numbers.add({r.recipe, fixed(row.last_loss, 4), of_gradients(row.gradients.underflow),
-                 of_gradients(row.gradients.overflow), row.scale ? std::to_string(row.skipped) : "",
-                 row.scale ? general(*row.scale, 6) : "",
-                 row.distance ? general(*row.distance, 3) : "",
-                 r.ended ? "ended by the scaler" : ""});
+    all.push_back(
+        {r.recipe, fixed(row.last_loss, 4), of_gradients(row.gradients.underflow),
+         of_gradients(row.gradients.overflow), row.scale ? std::to_string(row.skipped) : "",
+         row.scale ? general(*row.scale, 6) : "", row.distance ? general(*row.distance, 3) : ""});
+    if (has_notes) all.back().emplace_back(r.ended ? "ended by the scaler" : "");
   }
+  return all;
+}
+
+void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
+  TextRows number_cells = number_rows(results);
+  Table times("llrrrrrr"), numbers(number_cells.front().size() == 8 ? "lrrrrrrl" : "lrrrrrr");
+  for (std::vector<std::string>& row : time_rows(results)) times.add(std::move(row));
+  for (std::vector<std::string>& row : number_cells) numbers.add(std::move(row));
   times.print(out);
   out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a "
          "step\n\n";
@@ -156,7 +174,7 @@ experiments::Figure loss_curves(const std::vector<TrainResult>& results) {
       if (i + 1 >= window && i % every == 0)
         curve.add(static_cast<double>(i + 1), sum / static_cast<double>(window));
     }
-    if (!curve.x.empty()) figure.curves.push_back(std::move(curve));
+    figure.curves.push_back(std::move(curve));
   }
   return figure;
 }

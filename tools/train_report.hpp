@@ -9,6 +9,12 @@
 
 namespace guardbit::tools {
 
+/// Cells of a table, the first row its head.
+using TextRows = std::vector<std::vector<std::string>>;
+/// Time, memory, accuracy and loss; what happened to the numbers.
+TextRows time_rows(const std::vector<TrainResult>& results);
+TextRows number_rows(const std::vector<TrainResult>& results);
+
 /// The recipes side by side: accuracy, loss, what was lost of gradients, skipped steps, the
 /// distance of the weights from those of recipe fp32, images per second and their ratio to Eigen's.
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results);

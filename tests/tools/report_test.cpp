@@ -52,6 +52,71 @@ TEST_CASE("report writes one page that needs nothing else, verdicts first") {
   CHECK(count(html, "<img ") == count(html, " alt=\"E"));
 }
 
+/// Three recipes on a spiral, the last one of them as an interrupt leaves it.
+void make_training(const std::string& folder, const std::string& more) {
+  write_text(folder + ".toml",
+             "[data]\nkind = \"spiral\"\ntraining = 128\ntest = 64\n[model]\nhidden = [8]\n"
+             "[training]\nrecipes = [\"fp32\", \"fp16_amp\"" +
+                 more + "]\nsteps = 24\nbatch = 32\n[scaler]\ninitial = 1048576\n");
+  const CommandResult result = run_command({"train", folder + ".toml", "-o", folder});
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+}
+
+TEST_CASE("report shows training runs: tables, curves, words for them, how to run them again") {
+  const TemporaryFolder folder;
+  const std::string runs = folder.path("runs"), page = folder.path("page.html");
+  std::filesystem::create_directories(runs + "/more");
+  make_training(runs + "/a", ", \"int8_qat\"");
+  make_training(runs + "/more/b<i>", "");
+  std::filesystem::remove(runs + "/more/b<i>/results.json");
+  const CommandResult result = run_command({"report", runs, "-o", page});
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  const std::string html = read_text(page);
+  for (const char* const part :
+       {"Training runs: ", "<a href=\"#training-1\">a</a>", "more/b&lt;i&gt;</a>",
+        "<span class=\"verdict complete\">", "<span class=\"verdict incomplete\">",
+        "goes on from its checkpoints", "guardbit train ", "recipes = [", "On integers",
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32", "2:4 pruning", "Recipes side by side",
+        "Numerics"}) {
+    INFO(part);
+    CHECK(html.find(part) != std::string::npos);
+  }
+  CHECK(html.find("<i>") == std::string::npos);
+  CHECK(count(html, "<section") == 2);
+  CHECK(count(html, "href=\"") == count(html, "href=\"#"));
+  if (html.find("<img ") != std::string::npos) {
+    for (const char* const words :
+         {"alt=\"Loss by precision recipe. Across: step. Up: loss (mean of 20 steps), logarithmic.",
+          "alt=\"Loss scale. Across: step.", "fp16_amp: skipped: from 1.049e+06 at 1 ",
+          "alt=\"Loss apart from the FP32 run's. Across: step."}) {
+      INFO(words);
+      CHECK(html.find(words) != std::string::npos);
+    }
+  }
+  const CommandResult text = run_command({"report", runs});
+  for (const char* const part : {"a: guardbit train ", "accuracy", "Loss scale", "interrupted"})
+    holds(text.out, part);
+  const json all = json::parse(run_command({"report", runs, "--json"}).out);
+  REQUIRE(all["trainings"].size() == 2);
+  CHECK(all["trainings"][0]["complete"] == true);
+  CHECK(all["trainings"][1]["complete"] == false);
+  const json own = json::parse(read_text(runs + "/a/results.json"));
+  CHECK(all["trainings"][0]["training"] == own["training"]);
+  CHECK(all["trainings"][0]["integers"] == own["integers"]);
+
+  write_text(runs + "/a/results.json", "{\"training\": [{\"recipe\": 3}]}");
+  const CommandResult refused = run_command({"report", runs, "-o", page});
+  CHECK(refused.status == 2);
+  CHECK(is_one_error_line(refused.error));
+  holds(refused.error, "a/results.json: is damaged");
+  CHECK(read_text(page) == html);
+  const CommandResult rest = run_command({"report", runs, "--keep-going"});
+  CHECK(rest.status == 0);
+  holds(rest.error, "left out: ");
+}
+
 TEST_CASE("report prints the same on a terminal, with plots in characters") {
   const TemporaryFolder folder;
   const std::string records = folder.path("records");
