@@ -92,6 +92,107 @@ TEST_CASE("A training run that was interrupted ends with the same files") {
   CHECK(holds(other.error, "other settings"));
 }
 
+namespace {
+
+/// What a whole run and one that was killed again and again left, but for times.
+void compare_runs(const TemporaryFolder& folder, const std::vector<std::string>& recipes,
+                  const std::vector<std::string>& files) {
+  for (const std::string& recipe : recipes) {
+    for (const std::string& file : files) {
+      INFO(recipe << file);
+      CHECK(read_text(folder.path("whole/" + recipe + file)) ==
+            read_text(folder.path("killed/" + recipe + file)));
+    }
+  }
+  const json whole = json::parse(read_text(folder.path("whole/results.json")));
+  const json killed = json::parse(read_text(folder.path("killed/results.json")));
+  for (std::size_t i = 0; i < whole["training"].size(); ++i)
+    for (const char* key : {"recipe", "accuracy", "test_loss", "weights_hash", "skipped"})
+      CHECK(whole["training"][i][key] == killed["training"][i][key]);
+  CHECK(whole.value("integers", json()) == killed.value("integers", json()));
+}
+
+/// Kills the run after `delays` (seconds) and lets it end; no part of a file may be left over.
+constexpr const char* killing = R"(
+guardbit train "$folder/c.toml" -o "$folder/whole" >/dev/null || exit 1
+for delay in $delays; do
+  timeout -s KILL $delay "$command" train "$folder/c.toml" -o "$folder/killed" >/dev/null
+done
+guardbit train "$folder/c.toml" -o "$folder/killed" >/dev/null || exit 2
+for file in $(find "$folder/killed" -name '*.safetensors'); do guardbit trace "$file" >/dev/null || exit 3; done
+)";
+
+}  // namespace
+
+TEST_CASE("A training run that is killed anywhere ends with the same files") {
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("c.toml"), small);
+  const CommandResult result =
+      tests::run_shell(folder, std::string("delays='0.02 0.03 0.04'") + killing);
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  compare_runs(folder, {"fp32", "fp16_amp", "fp8_delayed"},
+               {"/log.csv", "/checkpoint.safetensors", "/trace/step00000005.safetensors"});
+}
+
+TEST_CASE("Training runs of every recipe survive many kills", "[sweep]") {
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("c.toml"), R"([data]
+training = 640
+test = 64
+[model]
+filters = [4, 8]
+hidden = [16]
+[training]
+recipes = ["fp32", "fp16_amp", "fp8_delayed", "int8_qat", "int4_qat", "bf16"]
+epochs = 4
+batch = 32
+checkpoint_every = 1
+[optimizer]
+kind = "adamw"
+keeping = "rest"
+first = "bf16"
+state_rounding = "stochastic"
+[scaler]
+preset = "megatron"
+interval = 5
+[quantisation]
+estimator = "learned_scale"
+calibrators = ["max"]
+)");
+  const CommandResult result = tests::run_shell(
+      folder, std::string("RANDOM=7; delays=$(for i in {1..40}; do printf '0.%03d ' "
+                          "$((20 + RANDOM % 400)); done)") +
+                  killing);
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  compare_runs(folder, {"fp32", "fp16_amp", "fp8_delayed", "int8_qat", "int4_qat", "bf16"},
+               {"/log.csv", "/checkpoint.safetensors"});
+}
+
+TEST_CASE("A full disk leaves whole files, from which training goes on") {
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("c.toml"), small);
+  // A limit of the files' size stands for the disk: writing beyond it fails.
+  const CommandResult result = tests::run_shell(folder, R"(
+guardbit train "$folder/c.toml" -o "$folder/whole" >/dev/null || exit 1
+largest=$(stat -c %s "$folder"/whole/fp32/checkpoint.safetensors)
+for blocks in 0 $((largest / 1024)); do
+  (trap '' XFSZ; ulimit -f $blocks
+   exec "$command" train "$folder/c.toml" -o "$folder/killed") 2>&1 >/dev/null | cat >&2
+  [[ ${PIPESTATUS[0]} -eq 2 ]] || exit 2
+done
+find "$folder/killed" -type f ! -name config.toml ! -name log.csv >&2
+guardbit train "$folder/c.toml" -o "$folder/killed" >/dev/null || exit 3)");
+  INFO(result.error);
+  REQUIRE(result.status == 0);
+  const auto lines = std::count(result.error.begin(), result.error.end(), '\n');
+  CHECK(lines == 2);  // one for each, and no file that is no whole one
+  CHECK(holds(result.error, "killed/"));
+  compare_runs(folder, {"fp32", "fp16_amp", "fp8_delayed"},
+               {"/log.csv", "/checkpoint.safetensors"});
+}
+
 TEST_CASE("Digits are written as IDX files that train reads") {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {
@@ -106,9 +207,18 @@ TEST_CASE("Digits are written as IDX files that train reads") {
                           "[training]\nrecipes = [\"fp32\"]\nsteps = 2\nbatch = 16\n");
     return folder.path("c.toml");
   };
-  const json read = train(config("kind = \"idx\"\npath = \"" + folder.path("digits") + "\"\n"), {});
+  const std::string of_folder = "kind = \"idx\"\npath = \"" + folder.path("digits") + "\"\n";
+  const json read = train(config(of_folder), {});
   const json drawn = train(config("training = 64\ntest = 16\n"), {});
   CHECK(read[0]["weights_hash"] == drawn[0]["weights_hash"]);
+  // As MNIST is distributed.
+  REQUIRE(tests::run_shell(folder, "gzip \"$folder\"/digits/*").status == 0);
+  CHECK(train(config(of_folder), {})[0]["weights_hash"] == drawn[0]["weights_hash"]);
+  tests::write_text(folder.path("digits/train-labels-idx1-ubyte.gz"), "\x1f\x8b more");
+  const CommandResult refused = run_command({"train", config(of_folder)});
+  CHECK(refused.status == 2);
+  CHECK(is_one_error_line(refused.error));
+  CHECK(holds(refused.error, "train-labels-idx1-ubyte.gz: "));
 }
 
 TEST_CASE("Configurations that cannot be are refused in one line that names the place") {
@@ -132,6 +242,12 @@ TEST_CASE("Configurations that cannot be are refused in one line that names the 
   CHECK(refuses(folder, "[scaler]\npreset = \"static\"\ninitial = 0\n", {"line 3", "above 0"}));
   CHECK(refuses(folder, "[scaler]\ngrowth = 1\n", {"line 2", "above 1"}));
   CHECK(refuses(folder, "[optimizer]\nkeeping = \"masters\"\n", {"line 2", "did you mean master"}));
+  CHECK(refuses(folder, "[quantisation]\nbits = [5]\n", {"line 2", "8, 4"}));
+  CHECK(refuses(folder, "[quantisation]\nestimator = \"pytorc\"\n", {"line 2", "learned_scale"}));
+  CHECK(refuses(folder, "[quantisation]\ncalibrators = [\"maximum\"]\n", {"line 2", "entropy"}));
+  CHECK(refuses(folder,
+                "[training]\nrecipes = [\"int8_qat\"]\n[quantisation]\nfrom = \"nowhere\"\n",
+                {"nowhere", "no checkpoint"}));
   CHECK(refuses(folder, "[data]\ntraining = 10\ntest = 5\n", {"batch of 64"}));
   CHECK(
       refuses(folder, "[data]\nkind = \"idx\"\npath = \"/nowhere\"\n", {"/nowhere/train-images"}));
