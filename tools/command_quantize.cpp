@@ -13,6 +13,7 @@
 #include "experiments/integer_product.hpp"
 #include "experiments/integer_tensor.hpp"
 #include "experiments/structured_sparsity.hpp"
+#include "experiments/training/trainer.hpp"
 #include "formats/error.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/files/atomic_output.hpp"
@@ -89,15 +90,32 @@ std::vector<float> numbers_of(const formats::Tensor& tensor) {
   return numbers;
 }
 
+/// A checkpoint of `guardbit train`, whose convolutions have their channels innermost.
+bool is_checkpoint(const formats::TensorFile& file) {
+  return file.metadata.contains("weights_hash") && file.metadata.contains("optimizer_steps");
+}
+
+/// Of a checkpoint the layers that ModelOpt prunes, of other files every tensor.
+std::optional<experiments::PruningAxis> pruned_axis(const formats::Tensor& tensor,
+                                                    bool of_checkpoint, const std::string& where) {
+  if (!of_checkpoint) return experiments::input_axis(tensor.shape, where);
+  if (tensor.shape.size() < 2 ||
+      !experiments::is_pruned_by_modelopt(std::vector{tensor.shape[0], tensor.shape.back()}))
+    return std::nullopt;
+  return experiments::PruningAxis{static_cast<std::size_t>(tensor.shape.back()), 1};
+}
+
 Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
-                   const Options& options, const Interruption& interruption) {
+                   const Options& options, const Interruption& interruption,
+                   bool of_checkpoint = false) {
   Quantised q;
   q.name = tensor.name;
   const std::string where =
       formats::printable(options.input) + ": tensor " + formats::in_quotes(tensor.name);
   q.numbers = numbers_of(tensor);
   if (options.prune)
-    q.pruning = experiments::prune(q.numbers, experiments::input_axis(tensor.shape, where), where);
+    if (const auto axis = pruned_axis(tensor, of_checkpoint, where))
+      q.pruning = experiments::prune(q.numbers, *axis, where);
   q.integers = experiments::quantised(q.numbers, tensor.shape, scheme, where, options.threads,
                                       [&] { return interruption.asked_for(); });
   if (interruption.asked_for()) throw Interrupted{};
@@ -191,10 +209,11 @@ void print_tables(const std::vector<Quantised>& all) {
                decimal(e.clipped_percent()) + "%", decimal(e.zeros_percent()) + "%"});
   }
   table.print(std::cout);
-  if (!all.front().pruning) return;
+  if (std::ranges::none_of(all, [](const Quantised& q) { return q.pruning.has_value(); })) return;
   Table pruned("lrrrrr");
   pruned.add({"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"});
   for (const Quantised& q : all) {
+    if (!q.pruning) continue;
     const PruningSummary& p = *q.pruning;
     pruned.add({formats::printable(q.name, 60), std::to_string(p.groups),
                 decimal(100 * p.kept / p.all) + "%",
@@ -265,18 +284,26 @@ void check_output(const std::string& path) {
   const formats::AtomicOutput writable(path);
 }
 
-/// The tensors to quantise; the others are written as they are.
+/// What stays as it is beside a checkpoint's integers.
+bool is_bias(const formats::Tensor& t, bool of_checkpoint) {
+  return of_checkpoint && t.name.ends_with(".bias") && !experiments::training::is_state(t.name);
+}
+
+/// The tensors to quantise, of a checkpoint its weights; the others are written as they are.
 std::vector<const formats::Tensor*> chosen(const formats::TensorFile& file,
                                            const Options& options) {
   std::vector<const formats::Tensor*> tensors;
   std::vector<std::string_view> names;
   std::string list;
+  const bool of_checkpoint = is_checkpoint(file);
   for (const formats::Tensor& t : file.tensors) {
     if (!is_floating(t.format)) continue;
     names.push_back(t.name);
     if (!list.empty()) list += ", ";
     list += formats::printable(t.name, 40);
-    if (options.tensors.empty()) tensors.push_back(&t);
+    const bool is_weight =
+        !of_checkpoint || (t.name.ends_with(".weight") && !experiments::training::is_state(t.name));
+    if (options.tensors.empty() && is_weight) tensors.push_back(&t);
   }
   const std::string where = formats::printable(options.input);
   for (const std::string& name : options.tensors) {
@@ -295,6 +322,7 @@ int run(const Options& options) {
   const IntegerScheme scheme = scheme_of(options);
   const formats::TensorFile file = formats::read_tensors(options.input);
   const auto tensors = chosen(file, options);
+  const bool of_checkpoint = is_checkpoint(file);
   if (!options.multiply.empty() && tensors.size() != 1)
     throw Error("--multiply", "needs one tensor as A: choose it by --tensor");
   check_output(options.output);
@@ -303,7 +331,7 @@ int run(const Options& options) {
   std::optional<Product> product;
   try {
     for (const formats::Tensor* const t : tensors)
-      all.push_back(quantise(*t, scheme, options, interruption));
+      all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
     if (!options.multiply.empty()) {
       Options of_b = options;
       of_b.prune = false;
@@ -321,7 +349,8 @@ int run(const Options& options) {
   std::vector<formats::Tensor> outputs;
   for (const Quantised& q : all) add_outputs(q, options, outputs);
   for (const formats::Tensor& t : file.tensors)
-    if (options.tensors.empty() && !is_floating(t.format)) outputs.push_back(t);
+    if (options.tensors.empty() && (!is_floating(t.format) || is_bias(t, of_checkpoint)))
+      outputs.push_back(t);
   if (product) {
     const std::vector<std::int64_t> shape = {product->integers.m, product->integers.n};
     outputs.push_back(integers_tensor("d.sums", formats::int32, shape, product->integers.sums));
@@ -428,7 +457,9 @@ void add_quantize(CLI::App& app, int& status) {
       "NAME.scale.\n"
       "Example: guardbit quantize w.safetensors --calibrator entropy --granularity channel -o "
       "w8.safetensors\n"
-      "Example: guardbit quantize w.npy --prune --multiply x.npy -o d.npz");
+      "Example: guardbit quantize w.npy --prune --multiply x.npy -o d.npz\n"
+      "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; to see what the "
+      "network is worth on integers: [quantisation] in train's configuration.");
   command->callback([options, &status] { status = run(*options); });
 }
 

@@ -97,6 +97,35 @@ TEST_CASE("quantize multiplies pruned weights on the sparse instruction") {
   CHECK(file.find("d")->format == formats::int8);
 }
 
+TEST_CASE("quantize takes a checkpoint's weights, and prunes along the channels") {
+  const TemporaryFolder folder;
+  write_text(folder.path("c.toml"),
+             "[data]\ntraining = 32\ntest = 8\n[model]\nfilters = [16, 8]\nhidden = [8]\n"
+             "[training]\nsteps = 1\nbatch = 16\n");
+  REQUIRE(run_command({"train", folder.path("c.toml"), "-o", folder.path("run")}).status == 0);
+  const std::string out = folder.path("q.safetensors");
+  const json report = quantised({folder.path("run/fp32/checkpoint.safetensors"), "--granularity",
+                                 "channel", "--prune", "-o", out});
+  std::vector<std::string> names, pruned;
+  for (const json& tensor : report["tensors"]) {
+    names.push_back(tensor["name"]);
+    if (tensor.contains("pruning")) pruned.push_back(tensor["name"]);
+  }
+  CHECK(names ==
+        std::vector<std::string>{"conv1.weight", "conv2.weight", "fc1.weight", "fc2.weight"});
+  CHECK(pruned == std::vector<std::string>{"conv2.weight"});  // 200 and 8 inputs are no 16s
+  const formats::TensorFile file = formats::read_tensors(out);
+  CHECK(file.find("conv1.bias") != nullptr);
+  CHECK(file.find("first.conv1.weight") == nullptr);
+  const formats::Tensor* const weights = file.find("conv2.weight");
+  REQUIRE(weights != nullptr);
+  for (std::size_t i = 0; i < weights->bytes.size(); i += 4) {
+    int zeros = 0;  // in four channels of one place of a window
+    for (std::size_t k = 0; k < 4; ++k) zeros += weights->bytes[i + k] == std::byte{0} ? 1 : 0;
+    REQUIRE(zeros >= 2);
+  }
+}
+
 TEST_CASE("quantize refuses what it cannot do, and writes nothing then") {
   const TemporaryFolder folder;
   const std::string in = folder.path("w.npz"), out = folder.path("q.npz");
