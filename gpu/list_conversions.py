@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Asks ptxas which forms of PTX cvt it accepts, and writes conversions.txt beside this script; --check only compares.
+"""Asks ptxas which forms of PTX cvt it accepts, and writes conversions.txt beside this script; --check only compares,
+and --check sm_90a only what that architecture takes, which is four times as quick.
 
 Every combination of the modifiers is tried for every pair of types, in the order of the PTX ISA's grammar. The names that
 sm_90a takes come first, each with the architecture that it needs where sm_80 lacks it, then those that only sm_100a takes.
@@ -86,17 +87,24 @@ def find_ptxas():
     return None, None
 
 
+def check(is_right):
+    print("the list is complete" if is_right else f"{LIST.name} is not what ptxas accepts")
+    return 0 if is_right else 1
+
+
 def main():
     ptxas, release = find_ptxas()
-    if ptxas is None or (sys.argv[1:] == ["--check"] and release != "13.0"):
+    if ptxas is None or (sys.argv[1:2] == ["--check"] and release != "13.0"):
         print(f"SKIPPED: the list is that of ptxas 13.0; here is {release or 'none'}")
         return 0
+    if sys.argv[1:] == ["--check", "sm_90a"]:
+        first_part = LIST.read_text().split("# sm_100a only")[0].splitlines()[2:]
+        return check(accepted(ptxas, "sm_90a") == [line.split()[0] for line in first_part])
     ampere, ada, hopper, blackwell = (accepted(ptxas, target) for target in TARGETS)
     text = f"# Forms of PTX cvt that ptxas {release} accepts, written by list_conversions.py.\n# sm_90a\n"
     text += "\n".join(n if n in ampere else f"{n} sm_89" if n in ada else f"{n} sm_90a" for n in hopper) + "\n# sm_100a only\n" + "\n".join(n for n in blackwell if n not in hopper) + "\n"
     if sys.argv[1:] == ["--check"]:
-        print("the list is complete" if LIST.read_text() == text else f"{LIST.name} is not what ptxas accepts")
-        return LIST.read_text() != text
+        return check(LIST.read_text() == text)
     LIST.write_text(text)
     return 0
 
