@@ -26,12 +26,20 @@ struct Result {
   double rate = 0;  ///< work / seconds, the best of the repetitions
   std::string yardstick;
   double yardstick_rate = 0, ratio = 0;  ///< 0: there is none
-  double copied_ratio = 0;               ///< of conversions: to the bytes that memcpy moves one way
-  double goal = 0, moonshot = 0;         ///< 0: none is set
+  std::string native_yardstick;          ///< Eigen compiled with -march=native
+  double native_yardstick_rate = 0, native_ratio = 0;
+  double copied_ratio = 0;        ///< of conversions: to the bytes that memcpy moves one way
+  double goal = 0, moonshot = 0;  ///< 0: none is set
+
+  /// The yardstick that the goal is set for, and the ratio to it: the native one where it ran.
+  const std::string& judge() const { return native_ratio > 0 ? native_yardstick : yardstick; }
+  double judged_ratio() const { return native_ratio > 0 ? native_ratio : ratio; }
 };
 
 struct MachineFacts {
-  std::string cpu, compiler, system, eigen;
+  std::string cpu, compiler, system;
+  std::string eigen;         ///< the widest instruction set that it was compiled for
+  std::string native_eigen;  ///< "used", or why Eigen compiled with -march=native was not
   int processors = 0;
   std::int64_t level1_bytes = 0, level2_bytes = 0, level3_bytes = 0;
 };
