@@ -13,7 +13,7 @@ namespace guardbit::tools {
 /// One line of a run: what was measured, and beside what.
 struct Result {
   std::string name;  ///< unique: kind/subject/size/data/engine/threads
-  std::string kind;  ///< gemm, convert, replay, memory, trace, curve
+  std::string kind;  ///< gemm, convert, peer (of a conversion), replay, memory, trace, curve
   std::string subject, arch, instruction, engine, data;
   std::int64_t m = 0, n = 0, k = 0;  ///< of a product; executions and shape of a replay
   int threads = 1;
