@@ -18,6 +18,8 @@ void convert(const float* from, void* to, std::size_t count) {
     made->explim = CPFLOAT_EXPRANGE_TARG;
     made->subnormal = CPFLOAT_SUBN_USE;
     made->round = CPFLOAT_RND_NE;
+    made->infinity = CPFLOAT_INF_USE;
+    made->flip = CPFLOAT_SOFTERR_NO;
     // Formats with FP32's exponents are rounded many times as fast without saturation.
     made->saturation = HighestExponent == 127 ? CPFLOAT_SAT_NO : CPFLOAT_SAT_USE;
     return made;
