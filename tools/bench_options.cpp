@@ -47,6 +47,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       "group\n"
       "of benchmarks runs with its yardsticks in random turns: Eigen on one thread, memcpy, a "
       "read.\n"
+      "Eigen is compiled for the widest vectors (ratio) and with -march=native (to native, which\n"
+      "goals are set for).\n"
       "Example: guardbit bench --only hopper_f16,int8 --size 512,1024");
 }
 

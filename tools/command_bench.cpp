@@ -31,7 +31,8 @@ constexpr const char* program = "guardbit_benchmark";
 struct Measured {
   double rate = 0;
   std::string unit;
-  double ratio = 0;  ///< to the yardstick of its run; 0: none
+  double ratio = 0;         ///< to the yardstick of its run; 0: none
+  double native_ratio = 0;  ///< to Eigen compiled with -march=native; 0: none
 };
 
 struct Run {
@@ -54,7 +55,8 @@ Run read_run(const std::string& path) {
       const double rate = result.at("rate").get<double>();
       if (!(rate > 0)) throw Error(where, "result " + formats::printable(name) + " has no rate");
       if (!run.results.contains(name)) run.names.push_back(name);
-      run.results[name] = {rate, result.at("unit").get<std::string>(), result.value("ratio", 0.0)};
+      run.results[name] = {rate, result.at("unit").get<std::string>(), result.value("ratio", 0.0),
+                           result.value("native_ratio", 0.0)};
     }
   } catch (const nlohmann::json::exception&) {
     throw Error(where, "is not what 'guardbit bench --json' prints");
@@ -91,8 +93,9 @@ void compare(const BenchOptions& options) {
                            {"old_machine", before.machine},
                            {"new_machine", after.machine}};
   document["results"] = ordered_json::array();
-  Table table("lrrlrrr");
-  table.add({"benchmark", "old", "new", "", "old ratio", "new ratio", "new/old"});
+  Table table("lrrlrrrrr");
+  table.add({"benchmark", "old", "new", "", "old ratio", "new ratio", "old to native",
+             "new to native", "new/old"});
   double logarithms = 0;
   std::size_t both = 0;
   std::vector<std::string> only_old, only_new;
@@ -109,9 +112,16 @@ void compare(const BenchOptions& options) {
     ++both;
     const auto ratio = [](double r) { return r > 0 ? fixed(r, 3) : std::string(); };
     table.add({name, fixed(x.rate, 2), fixed(y.rate, 2), y.unit, ratio(x.ratio), ratio(y.ratio),
-               painted_speedup(gain)});
-    document["results"].push_back(
-        {{"name", name}, {"old_rate", x.rate}, {"new_rate", y.rate}, {"speedup", gain}});
+               ratio(x.native_ratio), ratio(y.native_ratio), painted_speedup(gain)});
+    ordered_json entry = {
+        {"name", name}, {"old_rate", x.rate}, {"new_rate", y.rate}, {"speedup", gain}};
+    const auto add_ratios = [&](const char* key, double before_ratio, double after_ratio) {
+      if (before_ratio > 0) entry[std::string("old_") + key] = before_ratio;
+      if (after_ratio > 0) entry[std::string("new_") + key] = after_ratio;
+    };
+    add_ratios("ratio", x.ratio, y.ratio);
+    add_ratios("native_ratio", x.native_ratio, y.native_ratio);
+    document["results"].push_back(std::move(entry));
   }
   for (const std::string& name : after.names) {
     if (!before.results.contains(name)) only_new.push_back(name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -33,7 +34,6 @@ struct Scales {
 
   explicit Scales(const Format& f) {
     rule.fraction_bits = 2 * f.fraction_bits - groups::scale_of_b_exponent;
-    rule.lowest_exponent = formats::min_exponent(f);
     for (std::size_t code = 0; code < values.size(); ++code) {
       const formats::Value v = formats::decode(f, code);
       if (v.kind == formats::Kind::nan) values[code] = std::numeric_limits<double>::quiet_NaN();
@@ -71,14 +71,15 @@ struct Side {
 
 /// Where the parts of a panel begin, in bytes, for so many groups.
 struct Layout {
-  std::int64_t scales = 0, starts = 0, nonzero = 0, ranges = 0, size = 0;
+  std::int64_t scales = 0, starts = 0, nonzero = 0, exponents = 0, ranges = 0, size = 0;
 
   Layout(std::int64_t group_count, std::int64_t places, bool is_b, int width) {
     const std::int64_t lines = group_count * width;
     scales = lines * places;
     starts = scales + lines * (is_b ? 16 : 8);
     nonzero = starts + (is_b ? 0 : lines * lane_bytes);
-    ranges = nonzero + lines * lane_bytes;
+    exponents = nonzero + lines * lane_bytes;
+    ranges = exponents + lines * lane_bytes;
     size = round_up(
         ranges + group_count / groups_of_block * static_cast<std::int64_t>(sizeof(ExponentRange)),
         64);
@@ -165,7 +166,11 @@ class Kernel {
     return {groups_of(length), places_, is_b, is_b ? tile_columns : tile_rows};
   }
   static groups::Panel panel(const std::byte* from, const Layout& at) {
-    return {from, from + at.scales, from + at.starts, from + at.nonzero,
+    return {from,
+            from + at.scales,
+            from + at.starts,
+            from + at.nonzero,
+            from + at.exponents,
             reinterpret_cast<const ExponentRange*>(from + at.ranges)};
   }
 
@@ -180,35 +185,47 @@ class Kernel {
     ExponentRange range;
     for (std::int64_t g = 0; g < count; ++g) {
       if (g % groups_of_block == 0) range = {};
-      std::array<std::uint32_t, tile_columns> nonzero{};
-      std::byte* const elements = to + g * quads * width * lane_bytes;
-      std::array<std::int32_t, 4> sums{};
+      Group group = {to + g * quads * width * lane_bytes,
+                     to + at.scales + g * width * (is_b ? 16 : 8),
+                     {},
+                     {},
+                     {}};
       for (std::int64_t part = 0; part < width; part += 4)
         functions_.convert(
-            {elements + part * lane_bytes, width * lane_bytes, static_cast<int>(quads)},
-            side.bytes.data(), nonzero.data() + part, sums.data());
+            {group.elements + part * lane_bytes, width * lane_bytes, static_cast<int>(quads)},
+            side.bytes.data(), group.nonzero.data() + part, group.sums.data() + part);
+      write_scales(lines, side, first_line, k / places_ + g, group, range);
+      const auto write = [&](std::int64_t where, const auto& words) {
+        std::memcpy(to + where + g * width * lane_bytes, words.data(),
+                    static_cast<std::size_t>(width * lane_bytes));
+      };
       if (!is_b) {
-        for (std::int32_t& sum : sums) sum = groups::first_sum - b_.offset * sum;
-        std::memcpy(to + at.starts + g * width * lane_bytes, sums.data(), sizeof sums);
+        for (std::int32_t& sum : group.sums) sum = groups::first_sum - b_.offset * sum;
+        write(at.starts, group.sums);
       }
-      write_scales(lines, side, first_line, k / places_ + g, to + at.scales, g, nonzero, range);
-      std::memcpy(to + at.nonzero + g * width * lane_bytes, nonzero.data(),
-                  static_cast<std::size_t>(width * lane_bytes));
+      write(at.nonzero, group.nonzero);
+      write(at.exponents, group.exponents);
       std::memcpy(
           to + at.ranges + g / groups_of_block * static_cast<std::int64_t>(sizeof(ExponentRange)),
           &range, sizeof range);
     }
   }
 
-  /// The scales of group `g` of a panel, which is group `index` of K. Groups that do not count lose
-  /// their bits; the others' exponents enter the range.
+  /// A group of a panel while it is packed, line by line.
+  struct Group {
+    std::byte *elements = nullptr, *scales = nullptr;
+    std::array<std::uint32_t, tile_columns> nonzero;
+    std::array<std::int32_t, tile_columns> exponents, sums;
+  };
+
+  /// The scales of a group, which is group `index` of K. Lines whose scale is zero become zeros;
+  /// the exponents of those that count enter the range.
   void write_scales(const Lines& lines, const Side& side, std::int64_t first_line,
-                    std::int64_t index, std::byte* to, std::int64_t g,
-                    std::array<std::uint32_t, tile_columns>& nonzero, ExponentRange& range) const {
+                    std::int64_t index, Group& group, ExponentRange& range) const {
     const bool is_b = side.scales_by_columns;
     const std::int64_t scale = index * row_.scale.count * places_ / row_.shape.k;
-    to += g * side.width * (is_b ? 16 : 8);
     for (std::int64_t line = 0; line < side.width; ++line) {
+      const auto i = static_cast<std::size_t>(line);
       const bool there = line < lines.lines && scale < scale_count_;
       double value = 0;
       if (there) {
@@ -216,14 +233,14 @@ class Kernel {
         const auto code =
             static_cast<std::size_t>(is_b ? side.scales(scale, at) : side.scales(at, scale)) & 0xFF;
         value = scales_.values[code];
-        std::uint32_t& bits = nonzero[static_cast<std::size_t>(line)];
-        if (value == 0) bits = 0;
-        if (bits != 0 && value == value) {
+        group.exponents[i] = scales_.exponents[code] + (is_b ? 0 : groups::exponent_bias);
+        if (value == 0) clear(side, line, group);
+        if (group.nonzero[i] != 0 && value == value) {
           range.lowest = std::min(range.lowest, scales_.exponents[code]);
           range.highest = std::max(range.highest, scales_.exponents[code]);
         }
       }
-      std::byte* const place = to + place_of(line, is_b) * 8;
+      std::byte* const place = group.scales + place_of(line, is_b) * 8;
       if (is_b) {
         value /= 4;
         const double start = -groups::first_sum_value * value;
@@ -231,6 +248,14 @@ class Kernel {
       }
       std::memcpy(place, &value, sizeof value);
     }
+  }
+
+  void clear(const Side& side, std::int64_t line, Group& group) const {
+    group.nonzero[static_cast<std::size_t>(line)] = 0;
+    group.sums[static_cast<std::size_t>(line)] = 0;
+    for (std::int64_t q = 0; q < places_ / 4; ++q)
+      std::memset(group.elements + (q * side.width + line) * lane_bytes,
+                  std::to_integer<int>(side.bytes[0]), lane_bytes);
   }
 
   const MatrixInstruction& row_;

@@ -37,7 +37,12 @@
 // Blocks that claim 2 covers are hasty; the others find E and cut every term as fused_tile.hpp
 // does: an accumulator begins at X = 1.5 * 2^(E+17), whose last place is u, fma(S * B, A, it)
 // rounded down cuts and adds, A and c being nudged by 1 + 2^-47 so that of negative terms exactly
-// one unit is missing, which X begins with (claim 1 there, of terms of 24 bits below 2^46 u).
+// one unit is missing, which X begins with (claim 1 there, of terms of 24 bits below 2^46 u). A
+// group is negative if S is, since scales are not: then the third byte of the high word of
+// 1.5 * 2^20 + S is one less than of 1.5 * 2^20, so that VPDPBUSD counts them too. Where every
+// group that counts has an exponent of -126 at least, a block needs no other care for subnormal
+// addends and zeros than E >= -126: a column without such groups is c alone, which is not cut.
+//
 // Infinities and NaNs of c and the scales are left to IEEE arithmetic, which makes of them what the
 // unit makes, and become canonical when they are stored.
 
@@ -49,6 +54,7 @@ namespace guardbit::emulator::groups {
 inline constexpr int tile_rows = 4, tile_columns = 32;
 inline constexpr int groups_of_block = 4, kept_fraction_bits = 35, zero_exponent = -139;
 inline constexpr int scale_of_b_exponent = -2;         ///< B's scales are quarters
+inline constexpr int exponent_bias = 1023;             ///< FP64's
 inline constexpr std::int32_t first_sum = 0x41380000;  ///< high word of 1.5 * 2^20
 inline constexpr double first_sum_value = 0x1.8p20;
 
@@ -61,19 +67,19 @@ struct ExponentRange {
 ///   elements  quads of k's, 4 bytes a line
 ///   scales    FP64, one a line; B's, and behind its group's, the same times -1.5 * 2^20
 ///   starts    A: what dot products begin at, 32 bits a line
-///   nonzero   32 bits a line: bit q of byte i is set if element i of quad q is not zero; no bit if
-///             the scale is zero
-/// and block by block a range. Lines of B's scales come in sixteens, first the even ones, then the
-/// odd ones.
+///   nonzero   32 bits a line: bit q of byte i is set if element i of quad q is not zero
+///   exponents of the scales, 32 bits a line, A's plus 1023, where a bit of `nonzero` is set
+/// and block by block a range. Lines whose scale is zero hold zeros alone. Lines of B's scales come
+/// in sixteens, first the even ones, then the odd ones.
 struct Panel {
-  const std::byte *elements = nullptr, *scales = nullptr, *starts = nullptr, *nonzero = nullptr;
+  const std::byte *elements = nullptr, *scales = nullptr, *starts = nullptr, *nonzero = nullptr,
+                  *exponents = nullptr;
   const ExponentRange* ranges = nullptr;
 };
 
 /// Numbers of a scale format.
 struct ScaleRule {
-  int fraction_bits = 0;    ///< of a group below its scales' exponents: f
-  int lowest_exponent = 0;  ///< of a scale, which subnormal ones have
+  int fraction_bits = 0;  ///< of a group below its scales' exponents: f
 };
 
 /// to = from + products, over so many blocks; `from` may be null, which counts as zeros. Strides in

@@ -20,7 +20,7 @@ constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 constexpr int to_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 constexpr int vectors = tile_columns / 16;  // of 32-bit lanes
 constexpr int and_or = 0xEA;                // (x & y) | z
-constexpr int fraction_bits = 52, bias = 1023;
+constexpr int fraction_bits = 52, bias = exponent_bias;
 constexpr double nudge = 1 + 0x1p-47;
 constexpr std::int64_t exponent_field = std::int64_t{0x7FF} << fraction_bits;
 
@@ -68,10 +68,12 @@ void advance(Panel& a, Panel& b) {
   a.scales += groups_of_block * S::a_scales;
   a.starts += groups_of_block * S::a_words;
   a.nonzero += groups_of_block * S::a_words;
+  a.exponents += groups_of_block * S::a_words;
   ++a.ranges;
   b.elements += groups_of_block * S::b_elements;
   b.scales += groups_of_block * S::b_scales;
   b.nonzero += groups_of_block * S::b_words;
+  b.exponents += groups_of_block * S::b_words;
   ++b.ranges;
 }
 
@@ -84,9 +86,12 @@ void advance(Panel& a, Panel& b) {
 /// What the claims say of a block.
 enum class Kind {
   hasty,   ///< nothing is cut, and results are FP32's normal numbers or exact
-  calm,    ///< the latter
+  calm,    ///< the latter, and exponents are those of normal numbers
   careful  ///< nothing
 };
+constexpr int calm_exponent = -126;
+/// Of the word 1.5 * 2^20 + S if S is not negative; else it is one less, since |S| < 2^16.
+constexpr int third_byte = first_sum >> 16 & 0xFF;
 
 /// The high word of a number, without its sign, compares as the number does; zeros, infinities and
 /// NaNs count as large from below, as small from above.
@@ -97,6 +102,7 @@ enum class Kind {
   const int reach = kept_fraction_bits - rule.fraction_bits;
   if (lowest > highest) return Kind::hasty;  // nothing is added
   if (lowest < rule.fraction_bits - 149 || highest > 112) return Kind::careful;
+  const Kind if_cut = lowest < calm_exponent ? Kind::careful : Kind::calm;
   const __m512i one_exponent = _mm512_set1_epi32(1 << 21);
   __m512i smallest = _mm512_set1_epi32(-1), largest = _mm512_setzero_si512();
 #pragma GCC unroll 4
@@ -117,7 +123,7 @@ enum class Kind {
       _mm512_cmpge_epu32_mask(largest, word(lowest + reach + 2)) == 0 &&
       _mm512_cmplt_epu32_mask(smallest,
                               _mm512_sub_epi32(word(highest - 12), _mm512_set1_epi32(1))) == 0;
-  return is_hasty ? Kind::hasty : Kind::calm;
+  return is_hasty ? Kind::hasty : if_cut;
 }
 
 /// FP32's 23 fraction bits (claim 3).
@@ -202,35 +208,28 @@ struct CutBlock {
   __m512i largest[tile_rows], negatives[tile_rows];
 };
 
-/// What a block's rows are to `CutBlock`.
-struct CutRows {
-  alignas(64) double nudged_scales[groups_of_block * tile_rows];
-  alignas(32) std::int32_t exponents[groups_of_block * tile_rows];
+/// The scales of a block's rows, nudged.
+struct NudgedScales {
+  alignas(64) double of[groups_of_block * tile_rows];
 
-  CutRows(const ScaleRule& rule, const std::byte* scales) {
-    for (int i = 0; i < groups_of_block * tile_rows; i += 8) {
-      const __m512d of_rows = _mm512_loadu_pd(scales + 8 * i);
-      _mm512_store_pd(nudged_scales + i, _mm512_mul_pd(of_rows, _mm512_set1_pd(nudge)));
-      const __m256i biased = _mm512_cvtepi64_epi32(_mm512_srli_epi64(fields_of(of_rows), 52));
-      const __m256i least = _mm256_set1_epi32(rule.lowest_exponent + bias);
-      _mm256_store_si256(
-          reinterpret_cast<__m256i*>(exponents + i),
-          _mm256_sub_epi32(_mm256_max_epi32(biased, least), _mm256_set1_epi32(bias)));
-    }
+  explicit NudgedScales(const std::byte* scales) {
+    for (int i = 0; i < groups_of_block * tile_rows; i += 8)
+      _mm512_store_pd(of + i,
+                      _mm512_mul_pd(_mm512_loadu_pd(scales + 8 * i), _mm512_set1_pd(nudge)));
   }
 };
 
-template <int Quads>
-[[gnu::always_inline]] inline void find_terms(const ScaleRule& rule, const Panel& a, const Panel& b,
-                                              const CutRows& rows, int v, CutBlock& block) {
+template <int Quads, Kind kind>
+[[gnu::always_inline]] inline void find_terms(const Panel& a, const Panel& b, int v,
+                                              CutBlock& block) {
   using S = Steps<Quads>;
-  const __m512i least = _mm512_set1_epi32(rule.lowest_exponent + bias);
 #pragma GCC unroll 4
   for (int r = 0; r < tile_rows; ++r) {
-    block.largest[r] = _mm512_set1_epi32(zero_exponent + bias);
-    block.negatives[r] = _mm512_setzero_si512();
+    block.largest[r] =
+        _mm512_set1_epi32((kind == Kind::calm ? calm_exponent : zero_exponent) + bias);
+    block.negatives[r] = _mm512_set1_epi32(groups_of_block * third_byte);
   }
-#pragma GCC unroll 1
+#pragma GCC unroll 4
   for (int g = 0; g < groups_of_block; ++g) {
     __m512i dots[tile_rows];
 #pragma GCC unroll 4
@@ -251,10 +250,7 @@ template <int Quads>
     const __m512d scales[2] = {_mm512_loadu_pd(at), _mm512_loadu_pd(at + 64)};
     const __m512d starts[2] = {_mm512_loadu_pd(at + 8 * tile_columns),
                                _mm512_loadu_pd(at + 8 * tile_columns + 64)};
-    const __m512i biased = _mm512_or_si512(_mm512_srli_epi64(fields_of(scales[0]), 52),
-                                           _mm512_srli_epi64(fields_of(scales[1]), 20));
-    const __m512i exponents =
-        _mm512_max_epi32(_mm512_sub_epi32(biased, _mm512_set1_epi32(scale_of_b_exponent)), least);
+    const __m512i exponents = _mm512_loadu_si512(b.exponents + g * S::b_words + v * 64);
     const __m512i nonzero = _mm512_loadu_si512(b.nonzero + g * S::b_words + v * 64);
 #pragma GCC unroll 4
     for (int r = 0; r < tile_rows; ++r) {
@@ -263,11 +259,10 @@ template <int Quads>
       const __mmask16 counts = _mm512_test_epi32_mask(nonzero, row_nonzero);
       block.largest[r] = _mm512_mask_max_epi32(
           block.largest[r], counts, block.largest[r],
-          _mm512_add_epi32(exponents, _mm512_set1_epi32(rows.exponents[row])));
-      const __mmask16 negative =
-          _mm512_mask_cmplt_epi32_mask(counts, dots[r], _mm512_set1_epi32(first_sum));
-      block.negatives[r] = _mm512_mask_add_epi32(block.negatives[r], negative, block.negatives[r],
-                                                 _mm512_set1_epi32(1));
+          _mm512_add_epi32(exponents,
+                           _mm512_set1_epi32(read<std::int32_t>(a.exponents + 4 * row))));
+      block.negatives[r] =
+          _mm512_dpbusd_epi32(block.negatives[r], dots[r], _mm512_set1_epi32(0x00FF0000));
 #pragma GCC unroll 2
       for (int p = 0; p < 2; ++p)
         block.scaled[r][g][p] = _mm512_fmadd_pd(numbers_of(dots[r], p), scales[p], starts[p]);
@@ -277,18 +272,21 @@ template <int Quads>
 
 /// c and the terms of the even or odd columns of a row, cut and added.
 template <Kind kind>
-[[gnu::always_inline]] inline __m512d cut_and_add(const CutBlock& block, const CutRows& rows, int r,
-                                                  int p, __m512d c) {
+[[gnu::always_inline]] inline __m512d cut_and_add(const CutBlock& block, int r, int p,
+                                                  const __m512d (&scales)[groups_of_block],
+                                                  __m512d c) {
   const __m512i of_groups =
       p == 0 ? _mm512_slli_epi64(block.largest[r], 52)
              : fields_of(_mm512_castsi512_pd(_mm512_slli_epi64(block.largest[r], 20)));
   const __m512i negatives =
       p == 0 ? _mm512_and_si512(block.negatives[r], _mm512_set1_epi64(0xFFFFFFFF))
              : _mm512_srli_epi64(block.negatives[r], 32);
-  // A nonzero addend's exponent is -126 at least; an infinity's may be any.
   const __m512i c_bits = _mm512_castpd_si512(c);
-  const __m512i of_c = _mm512_maskz_max_epi64(_mm512_test_epi64_mask(c_bits, c_bits), fields_of(c),
-                                              _mm512_set1_epi64(field_of(-126)));
+  __m512i of_c = fields_of(c);
+  // A nonzero addend's exponent is -126 at least, as a calm block's is; an infinity's may be any.
+  if (kind == Kind::careful)
+    of_c = _mm512_maskz_max_epi64(_mm512_test_epi64_mask(c_bits, c_bits), of_c,
+                                  _mm512_set1_epi64(field_of(calm_exponent)));
   const __m512i above =
       _mm512_set1_epi64((std::int64_t{fraction_bits - kept_fraction_bits} << fraction_bits) |
                         (std::int64_t{1} << (fraction_bits - 1)));
@@ -298,24 +296,26 @@ template <Kind kind>
   __m512d sum = _mm512_fmadd_round_pd(c, _mm512_set1_pd(nudge), _mm512_castsi512_pd(start), down);
 #pragma GCC unroll 4
   for (int g = 0; g < groups_of_block; ++g)
-    sum = _mm512_fmadd_round_pd(block.scaled[r][g][p],
-                                _mm512_set1_pd(rows.nudged_scales[g * tile_rows + r]), sum, down);
+    sum = _mm512_fmadd_round_pd(block.scaled[r][g][p], scales[g], sum, down);
   const __m512d exact = _mm512_sub_pd(sum, _mm512_castsi512_pd(offset));
   return kind == Kind::calm ? without_low_bits(exact) : rounded(exact);
 }
 
 template <int Quads, Kind kind>
-[[gnu::noinline]] void add_cut_block(const ScaleRule& rule, const Panel& a, const Panel& b,
-                                     Sums& sums) {
-  const CutRows rows(rule, a.scales);
+[[gnu::noinline]] void add_cut_block(const Panel& a, const Panel& b, Sums& sums) {
+  const NudgedScales rows(a.scales);
   for (int v = 0; v < vectors; ++v) {
     CutBlock block;
-    find_terms<Quads>(rule, a, b, rows, v, block);
+    find_terms<Quads, kind>(a, b, v, block);
 #pragma GCC unroll 4
     for (int r = 0; r < tile_rows; ++r) {
+      __m512d scales[groups_of_block];
+#pragma GCC unroll 4
+      for (int g = 0; g < groups_of_block; ++g)
+        scales[g] = _mm512_set1_pd(rows.of[g * tile_rows + r]);
 #pragma GCC unroll 2
       for (int p = 0; p < 2; ++p)
-        sums.of[r][v][p] = cut_and_add<kind>(block, rows, r, p, sums.of[r][v][p]);
+        sums.of[r][v][p] = cut_and_add<kind>(block, r, p, scales, sums.of[r][v][p]);
     }
   }
 }
@@ -363,7 +363,7 @@ void add_blocks(const ScaleRule& rule, const Panel& a_panel, const Panel& b_pane
     } else {
       Sums copy = sums;  // so that the others may live in registers
       (kind == Kind::calm ? add_cut_block<Quads, Kind::calm>
-                          : add_cut_block<Quads, Kind::careful>)(rule, a, b, copy);
+                          : add_cut_block<Quads, Kind::careful>)(a, b, copy);
       sums = copy;
     }
     advance<Quads>(a, b);

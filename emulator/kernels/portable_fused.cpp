@@ -20,6 +20,7 @@ namespace {
 // Vectors of the compiler's own (GCC, Clang): they become whatever the target CPU has.
 using Exponents = std::int16_t __attribute__((vector_size(2 * lanes)));
 using Values = float __attribute__((vector_size(2 * lanes)));
+using Doubles = double __attribute__((vector_size(4 * lanes)));
 using Integers = std::int32_t __attribute__((vector_size(2 * lanes)));
 constexpr std::size_t half = lanes / 2;
 
@@ -47,19 +48,26 @@ int largest_product_exponent(const Line& a, const Line& b) {
 
 /// Exponents E between which FP32 holds every product that matters, and the scale 2^(F - E): below,
 /// scales pass 2^127; above, a product can pass 2^128. A product too small for a normal FP32 is
-/// then far below the grid, and its rounded value is too.
+/// then far below the grid, and its rounded value is too. FP64 holds every product and scale.
 constexpr int lowest_scaled_exponent = -86;
 constexpr int highest_scaled_exponent = 125;
 
-/// The products cut to multiples of 2^unit, added. FP32 multiplies two significands of at most 24
-/// bits in all and scales by a power of two without error; conversion to an integer truncates the
-/// magnitude, which is the unit's alignment.
-template <std::size_t Width>
-std::int64_t aligned_products(const Line& a, const Line& b, int unit) {
-  const auto scale = std::bit_cast<float>(static_cast<std::uint32_t>(127 - unit) << 23);
+float fp32_power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
+}
+double fp64_power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+/// The products cut to multiples of 1 / scale, added. FP32 multiplies two significands of at most
+/// 24 bits in all and scales by a power of two without error; conversion to an integer truncates
+/// the magnitude, which is the unit's alignment.
+template <std::size_t Width, class Numbers, class Number>
+std::int64_t aligned_products(const Line& a, const Line& b, Number scale) {
   Integers sums = {};
   for (std::size_t i = 0; i < Width; i += half) {
-    const Values products = load<Values>(a.values + i) * load<Values>(b.values + i) * scale;
+    const Numbers products = __builtin_convertvector(load<Values>(a.values + i), Numbers) *
+                             __builtin_convertvector(load<Values>(b.values + i), Numbers) * scale;
     sums += __builtin_convertvector(products, Integers);
   }
   return (std::int64_t{sums[0]} + sums[1]) + (std::int64_t{sums[2]} + sums[3]);
@@ -109,12 +117,11 @@ bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format&
          accumulator(step.result) && fits && x.min_exponent > zero_exponent / 2;
 }
 
-/// A dot step: its blocks in order. False when the model has to decide, because exponents pass
-/// FP32's.
+/// A dot step: its blocks in order.
 template <std::size_t Width>
-bool run_blocks(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b,
-                std::uint64_t addend, std::uint64_t& result) {
-  result = addend;
+std::uint64_t run_blocks(const AccumulatorSpec& spec, const Segment& segment, const Line& a,
+                         const Line& b, std::uint64_t addend) {
+  std::uint64_t result = addend;
   const AccumulatorFormat* format = &segment.addend;
   for (std::size_t block = 0; block < segment.blocks; ++block) {
     const Addend c = decode_addend(*format, result, spec.min_exponent);
@@ -128,12 +135,14 @@ bool run_blocks(const AccumulatorSpec& spec, const Segment& segment, const Line&
       format = &segment.result;
       continue;
     }
-    if (largest > highest_scaled_exponent) return false;
     const int unit = largest - spec.kept_fraction_bits;
     std::int64_t sum = 0;
     if (products > zero_exponent / 2) {
-      if (largest < lowest_scaled_exponent) return false;
-      sum = aligned_products<Width>(a_block, b_block, unit);
+      const bool is_small = largest < lowest_scaled_exponent;
+      const bool is_large = largest > highest_scaled_exponent;
+      sum = is_small || is_large
+                ? aligned_products<Width, Doubles>(a_block, b_block, fp64_power_of_two(-unit))
+                : aligned_products<Width, Values>(a_block, b_block, fp32_power_of_two(-unit));
     }
     const int down = unit - (c.exponent - format->format.fraction_bits);
     const std::uint64_t magnitude =
@@ -143,16 +152,17 @@ bool run_blocks(const AccumulatorSpec& spec, const Segment& segment, const Line&
     result = encode_sum(spec, segment.result, sum, unit);
     format = &segment.result;
   }
-  return true;
+  return result;
 }
 
+/// False when the model has to decide, about blocks of another width.
 bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Line& a, const Line& b,
                   std::uint64_t addend, std::uint64_t& result) {
   switch (segment.stride) {
-    case 8: return run_blocks<8>(spec, segment, a, b, addend, result);
-    case 16: return run_blocks<16>(spec, segment, a, b, addend, result);
-    case 24: return run_blocks<24>(spec, segment, a, b, addend, result);
-    case 32: return run_blocks<32>(spec, segment, a, b, addend, result);
+    case 8: result = run_blocks<8>(spec, segment, a, b, addend); return true;
+    case 16: result = run_blocks<16>(spec, segment, a, b, addend); return true;
+    case 24: result = run_blocks<24>(spec, segment, a, b, addend); return true;
+    case 32: result = run_blocks<32>(spec, segment, a, b, addend); return true;
     default: return false;
   }
 }

@@ -97,8 +97,9 @@ struct StoredSigns {
 struct Touched {
   Bits nan{}, positive{}, negative{};
 
-  Touched(const StoredSigns& stored, const std::vector<Place>& specials) {
+  Touched(const StoredSigns& stored, const std::vector<Place>& specials, const Bits& all) {
     for (const Place& place : specials) {
+      if (is_nan_everywhere(all)) break;
       const StoredSigns::At& at = stored.of[static_cast<std::size_t>(place.k)];
       include(nan, at.zero);
       const bool is_nan = place.special == Special::nan;
@@ -106,6 +107,15 @@ struct Touched {
       include(is_nan ? nan : flips ? negative : positive, at.positive);
       include(is_nan ? nan : flips ? positive : negative, at.negative);
     }
+  }
+
+ private:
+  /// Further products change nothing.
+  bool is_nan_everywhere(const Bits& all) const {
+    std::uint64_t others = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      others |= all[i] & ~(nan[i] | (positive[i] & negative[i]));
+    return others == 0;
   }
 };
 
@@ -189,10 +199,13 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
           const std::int64_t first = band * band_rows;
           const std::int64_t rows = std::min(band_rows, product.m - first);
           const StoredSigns stored(row, product, first, rows);
+          Bits all{};
+          for (std::int64_t i = 0; i < rows; ++i)
+            all[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
           for (std::int64_t j = 0; j < product.n; ++j) {
             const std::vector<Place>& specials = b.specials[static_cast<std::size_t>(j)];
             if (specials.empty()) continue;
-            const Touched touched(stored, specials);
+            const Touched touched(stored, specials, all);
             for (std::int64_t i = 0; i < rows; ++i) {
               const auto bit = [i](const Bits& bits) {
                 return (bits[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1) != 0;

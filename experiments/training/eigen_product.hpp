@@ -4,7 +4,7 @@
 
 // C += A * B by Eigen on one thread: matrices row by row, [m, k], [k, n] and [m, n]; `sgemm_of`
 // takes A and B as they lie, each perhaps column by column, with A's lines `a_stride` apart. The
-// same code compiled for three instruction sets; a CPU must have those of the one that is called.
+// same code compiled for several instruction sets; a CPU must have those of the one that is called.
 namespace guardbit::experiments {
 
 // NOLINTBEGIN(readability-identifier-naming): the names that BLAS made familiar
@@ -34,6 +34,13 @@ void dgemm(const double* a, const double* b, double* c, std::int64_t m, std::int
 void sgemm_of(const float* a, bool a_by_columns, std::int64_t a_stride, const float* b,
               bool b_by_columns, float* c, std::int64_t m, std::int64_t n, std::int64_t k);
 }  // namespace eigen_baseline
+
+namespace eigen_native {  // what the CPU has that compiled it; in guardbit_benchmark alone
+void sgemm(const float* a, const float* b, float* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+void dgemm(const double* a, const double* b, double* c, std::int64_t m, std::int64_t n,
+           std::int64_t k);
+}  // namespace eigen_native
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace guardbit::experiments

@@ -35,7 +35,7 @@ std::string run_of(double rate, const char* ratio, const char* extra = "") {
 TEST_CASE("bench compares two runs by their ratios to the yardsticks") {
   const tests::TemporaryFolder folder;
   const std::string before = folder.path("old.json"), after = folder.path("new.json");
-  tests::write_text(before, run_of(10, R"(, "ratio": 0.5)"));
+  tests::write_text(before, run_of(10, R"(, "ratio": 0.5, "native_ratio": 0.75)"));
   tests::write_text(after, run_of(12, R"(, "ratio": 0.4)",
                                   R"(, {"name": "gemm/y", "unit": "GFLOP/s", "rate": 1})"));
   const CommandResult result = run_command({"bench", "--compare", before, after, "--json"});
@@ -43,6 +43,8 @@ TEST_CASE("bench compares two runs by their ratios to the yardsticks") {
   const json document = json::parse(result.out);
   REQUIRE(document["results"].size() == 1);
   CHECK(document["results"][0]["speedup"].get<double>() == Approx(0.8));
+  CHECK(document["results"][0]["old_native_ratio"].get<double>() == 0.75);
+  CHECK(!document["results"][0].contains("new_native_ratio"));
   CHECK(document["geometric_mean"].get<double>() == Approx(0.8));
   CHECK(document["only_new"] == json::array({"gemm/y"}));
   CHECK(document["only_old"].empty());
@@ -78,6 +80,8 @@ TEST_CASE("bench measures what its filters leave, beside the yardsticks") {
   CHECK(holds(list, "gemm/int8/512/eigen_sgemm_"));
   CHECK(holds(list, "gemm/int8/512/normal/reference/1\n"));
   CHECK(!holds(list, "hopper_f16"));
+  CHECK(holds(run_command({"bench", "--list", "--curves", "--only", "curve/mxfp4/scales"}).out,
+              "curve/mxfp4/scales/128\n"));
   const CommandResult result =
       run_command({"bench", "--only", "int8/16/normal/reference", "--size", "16", "--time", "0.001",
                    "--repetitions", "2", "--json"});
@@ -85,13 +89,21 @@ TEST_CASE("bench measures what its filters leave, beside the yardsticks") {
   const json document = json::parse(result.out);
   CHECK(document["complete"] == true);
   CHECK(document["settings"]["repetitions"] == 2);
-  REQUIRE(document["results"].size() == 2);
-  const json &eigen = document["results"][0], &product = document["results"][1];
+  const bool native = document["machine"]["eigen_native"] == "used";
+  REQUIRE(document["results"].size() == (native ? 3 : 2));
+  const json &eigen = document["results"][0], &product = document["results"].back();
   CHECK(product["name"] == "gemm/int8/16/normal/reference/1");
   CHECK(product["yardstick"] == eigen["subject"]);
   CHECK(product["seconds"].get<double>() > 0);
   CHECK(product["ratio"].get<double>() ==
         Approx(product["rate"].get<double>() / eigen["rate"].get<double>()));
+  CHECK(product.contains("native_ratio") == native);
+  if (native) {
+    const json& second = document["results"][1];
+    CHECK(product["native_yardstick"] == second["subject"]);
+    CHECK(product["native_ratio"].get<double>() ==
+          Approx(product["rate"].get<double>() / second["rate"].get<double>()));
+  }
   CHECK(product["rate"].get<double>() ==
         Approx(2e-9 * product["m"].get<double>() * product["n"].get<double>() * 16 /
                product["seconds"].get<double>()));

@@ -11,6 +11,7 @@
 #include "formats/block_quantisation.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
+#include "tools/benchmarks/peers.hpp"
 #include "tools/benchmarks/plan.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 
@@ -116,6 +117,30 @@ Planned conversion(const std::string& group, const Pair& pair, std::size_t count
   return planned;
 }
 
+/// What another library makes of the same numbers. Its rate is counted as if it wrote codes, so
+/// that equal rates are equally many elements.
+Planned peer_conversion(const std::string& group, const Pair& pair, const ConversionPeer& peer,
+                        std::size_t count) {
+  Planned planned;
+  Result& r = planned.result;
+  r.kind = "peer";
+  r.subject = std::string(pair.from) + "_to_" + std::string(pair.to);
+  r.engine = peer.library;
+  r.name = group + "/" + r.engine;
+  r.unit = "GB/s";
+  planned.yardstick = group + "/memcpy";
+  const std::size_t width =
+      static_cast<std::size_t>(formats::container_bits(*formats::find_format(pair.to))) / 8;
+  r.work = gigabytes(count * sizeof(float), count * width);
+  planned.prepare = [=](Result&) -> std::function<void()> {
+    const auto input = std::make_shared<Bytes>(normal_codes(formats::fp32, count));
+    const auto output = std::make_shared<Bytes>(count * peer.written);
+    return
+        [=] { peer.convert(reinterpret_cast<const float*>(input->data()), output->data(), count); };
+  };
+  return planned;
+}
+
 constexpr std::array block_formats = {"mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4"};
 
 /// FP32 rows of 4096 to blocks, scales chosen on the way.
@@ -159,6 +184,10 @@ void plan_conversions(const BenchOptions& options, std::vector<Group>& groups) {
         static_cast<std::size_t>(formats::container_bits(*formats::find_format(pair.from))) / 8;
     for (const int threads : options.threads.empty() ? std::vector{1} : options.threads)
       group.push_back(conversion(name, pair, size / width, threads));
+    if (pair.from == "fp32") {
+      for (const ConversionPeer& peer : conversion_peers(pair.to))
+        group.push_back(peer_conversion(name, pair, peer, size / width));
+    }
     groups.push_back(std::move(group));
   }
   for (const char* const block : block_formats) {

@@ -25,6 +25,7 @@ Group wanted_part(const BenchOptions& options, Group group) {
     if (!is_wanted(options, planned)) continue;
     names.insert(planned.result.name);
     names.insert(planned.yardstick);
+    names.insert(planned.native_yardstick);
   }
   std::erase_if(group,
                 [&](const Planned& planned) { return !names.contains(planned.result.name); });
@@ -83,15 +84,25 @@ std::vector<Result> measure(const Group& group, const Schedule& schedule,
     results[i].median_seconds = timings[i].median;
     results[i].rate = results[i].work / timings[i].best;
   }
+  const auto named = [&](const std::string& name) -> const Result& {
+    return *std::find_if(results.begin(), results.end(),
+                         [&](const Result& other) { return other.name == name; });
+  };
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (group[i].yardstick.empty()) continue;
-    const auto beside = std::find_if(results.begin(), results.end(), [&](const Result& other) {
-      return other.name == group[i].yardstick;
-    });
-    results[i].yardstick = beside->subject;
-    results[i].yardstick_rate = beside->rate;
-    results[i].ratio = results[i].rate / beside->rate;
-    if (results[i].kind == "convert") results[i].copied_ratio = 2 * results[i].ratio;
+    Result& result = results[i];
+    if (!group[i].yardstick.empty()) {
+      const Result& beside = named(group[i].yardstick);
+      result.yardstick = beside.subject;
+      result.yardstick_rate = beside.rate;
+      result.ratio = result.rate / beside.rate;
+      if (result.kind == "convert") result.copied_ratio = 2 * result.ratio;
+    }
+    if (!group[i].native_yardstick.empty()) {
+      const Result& native = named(group[i].native_yardstick);
+      result.native_yardstick = native.subject;
+      result.native_yardstick_rate = native.rate;
+      result.native_ratio = result.rate / native.rate;
+    }
   }
   return results;
 }

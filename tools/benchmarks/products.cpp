@@ -52,13 +52,17 @@ struct EigenOperands {
   }
 };
 
+std::string eigen_name(const ProductYardstick& eigen, bool is_double) {
+  return std::string(is_double ? "eigen_dgemm_" : "eigen_sgemm_") +
+         std::string(eigen.instruction_set);
+}
+
 Planned eigen_product(const std::string& group, const ProductYardstick& eigen, bool is_double,
                       const Size& size) {
   Planned planned;
   Result& r = planned.result;
   r.kind = "gemm";
-  r.subject =
-      std::string(is_double ? "eigen_dgemm_" : "eigen_sgemm_") + std::string(eigen.instruction_set);
+  r.subject = eigen_name(eigen, is_double);
   r.name = group + "/" + r.subject;
   r.m = size.m;
   r.n = size.n;
@@ -218,12 +222,23 @@ const Engine& preferred(const MatrixInstruction& row) {
   return emulator::require_engine("auto", row);
 }
 
-/// Sets the yardstick and, for the case's goals, the engine they are set for.
+/// Eigen for an engine's instruction set and, beside engines that are not held to AVX2, as a user
+/// compiles it.
+std::vector<const ProductYardstick*> yardsticks_beside(const Engine& engine) {
+  std::vector<const ProductYardstick*> eigen = {&eigen_beside(engine.name)};
+  if (engine.name != "avx2" && native_eigen() != nullptr) eigen.push_back(native_eigen());
+  return eigen;
+}
+
+/// Sets the yardsticks and, for the case's goals, the engine they are set for.
 void judge(Planned& planned, const Case& of, const MatrixInstruction& row, const Engine& engine,
            const std::string& group) {
-  const ProductYardstick& eigen = eigen_beside(engine.name);
-  planned.yardstick = group + (is_double_precision(row) ? "/eigen_dgemm_" : "/eigen_sgemm_") +
-                      std::string(eigen.instruction_set);
+  const std::vector<const ProductYardstick*> eigen = yardsticks_beside(engine);
+  const auto name = [&](const ProductYardstick* x) {
+    return group + "/" + eigen_name(*x, is_double_precision(row));
+  };
+  planned.yardstick = name(eigen.front());
+  if (eigen.size() > 1) planned.native_yardstick = name(eigen.back());
   planned.result.subject = of.name;
   if (planned.result.threads != 1) return;
   if (engine.name == "avx2") {
@@ -239,7 +254,7 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& row, const
 Group product_group(const BenchOptions& options, const Row& of, const Size& size) {
   const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
   Group group;
-  std::vector<std::string> yardsticks;
+  std::vector<const ProductYardstick*> yardsticks;
   for (const DataFamily& data : families(options, size)) {
     const auto operands = std::make_shared<SharedOperands>(of.row, data, size);
     for (const Engine& engine : emulator::engines()) {
@@ -251,11 +266,10 @@ Group product_group(const BenchOptions& options, const Row& of, const Size& size
             engine, operands, size, threads, longest_product(options, engine));
         planned.result.data = data.name;
         judge(planned, of.of, of.row, engine, name);
-        if (std::find(yardsticks.begin(), yardsticks.end(), planned.yardstick) ==
-            yardsticks.end()) {
-          yardsticks.push_back(planned.yardstick);
-          group.push_back(
-              eigen_product(name, eigen_beside(engine.name), is_double_precision(of.row), size));
+        for (const ProductYardstick* const eigen : yardsticks_beside(engine)) {
+          if (std::find(yardsticks.begin(), yardsticks.end(), eigen) != yardsticks.end()) continue;
+          yardsticks.push_back(eigen);
+          group.push_back(eigen_product(name, *eigen, is_double_precision(of.row), size));
         }
         group.push_back(std::move(planned));
       }
@@ -321,15 +335,17 @@ Group curve_group(const BenchOptions& options, const Row& of, const Point& point
   Planned planned = emulated_product(name, engine, operands, point.size, point.threads,
                                      longest_product(options, engine));
   judge(planned, of.of, of.row, engine, name);
-  Planned eigen =
-      eigen_product(name, eigen_beside(engine.name), is_double_precision(of.row), point.size);
-  for (Result* result : {&planned.result, &eigen.result}) {
-    result->kind = "curve";
-    result->axis = point.axis;
-    result->x = point.x;
-    result->goal = result->moonshot = 0;
+  Group group;
+  for (const ProductYardstick* const eigen : yardsticks_beside(engine))
+    group.push_back(eigen_product(name, *eigen, is_double_precision(of.row), point.size));
+  group.push_back(std::move(planned));
+  for (Planned& part : group) {
+    part.result.kind = "curve";
+    part.result.axis = point.axis;
+    part.result.x = point.x;
+    part.result.goal = part.result.moonshot = 0;
   }
-  return {std::move(eigen), std::move(planned)};
+  return group;
 }
 
 bool has_axis(const MatrixInstruction& row, const std::string& axis) {
@@ -357,7 +373,10 @@ void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
     const bool by_default = of.of.name == "hopper_f16" || of.of.name == "hopper_fp8" ||
                             of.of.name == "ampere_f16" || of.of.name == "nvfp4" ||
                             of.of.name == "int8" || of.of.name == "fp64" || of.of.name == "row";
-    if (!by_default && !options.full) continue;
+    const bool named = std::any_of(
+        options.only.begin(), options.only.end(),
+        [&](const std::string& word) { return word.find(of.of.name) != std::string::npos; });
+    if (!by_default && !options.full && !named) continue;
     for (const Point& point : curve_points(options.full)) {
       if (!has_axis(of.row, point.axis)) continue;
       emulator::require_product(of.row, point.size.k, "--curves");

@@ -9,4 +9,5 @@ if(benchmark_FOUND AND TARGET guardbit_experiments)
   target_link_libraries(guardbit_benchmark PRIVATE
     guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
   install(TARGETS guardbit_benchmark)
+  include(tools/benchmarks/native.cmake)
 endif()

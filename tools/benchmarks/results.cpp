@@ -9,6 +9,7 @@
 
 #include "emulator/cpu.hpp"
 #include "formats/parallel.hpp"
+#include "tools/benchmarks/native_cpu.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 #include "tools/terminal.hpp"
 
@@ -27,8 +28,9 @@ std::string rate_text(double rate) { return fixed(rate, rate < 1 ? 4 : rate < 10
 
 std::string goal_text(const Result& result) {
   if (result.goal == 0) return "";
-  if (result.ratio >= result.moonshot) return paint("moonshot", Colour::cyan);
-  return result.ratio >= result.goal ? paint("goal", Colour::green) : paint("below", Colour::red);
+  if (result.judged_ratio() >= result.moonshot) return paint("moonshot", Colour::cyan);
+  return result.judged_ratio() >= result.goal ? paint("goal", Colour::green)
+                                              : paint("below", Colour::red);
 }
 
 std::string size_text(const Result& result) {
@@ -57,6 +59,7 @@ MachineFacts this_machine() {
   if (uname(&system) == 0)
     facts.system = std::string(system.sysname) + " " + std::string(system.machine);
   facts.eigen = widest_eigen().instruction_set;
+  facts.native_eigen = native_eigen() != nullptr ? "used" : native_obstacle();
   facts.level1_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
   facts.level2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   facts.level3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -92,10 +95,16 @@ nlohmann::ordered_json to_json(const Result& result) {
     j["yardstick_rate"] = result.yardstick_rate;
     j["ratio"] = result.ratio;
   }
+  if (result.native_ratio > 0) {
+    j["native_yardstick"] = result.native_yardstick;
+    j["native_yardstick_rate"] = result.native_yardstick_rate;
+    j["native_ratio"] = result.native_ratio;
+  }
   if (result.copied_ratio > 0) j["copied_ratio"] = result.copied_ratio;
   if (result.goal > 0) {
     j["goal"] = result.goal;
     j["moonshot"] = result.moonshot;
+    j["judged_by"] = result.judge();
   }
   return j;
 }
@@ -113,7 +122,8 @@ nlohmann::ordered_json document(const std::vector<Result>& results, const Schedu
         {"caches", {facts.level1_bytes, facts.level2_bytes, facts.level3_bytes}},
         {"system", facts.system},
         {"compiler", facts.compiler},
-        {"eigen", facts.eigen}}},
+        {"eigen", facts.eigen},
+        {"eigen_native", facts.native_eigen}}},
       {"settings", {{"repetitions", schedule.repetitions}, {"seconds", schedule.seconds}}}};
   j["results"] = nlohmann::ordered_json::array();
   for (const Result& result : results) j["results"].push_back(to_json(result));
@@ -121,17 +131,23 @@ nlohmann::ordered_json document(const std::vector<Result>& results, const Schedu
 }
 
 void print_table(const std::vector<Result>& results, std::ostream& out) {
-  Table table("llllrrlrlrl");
-  table.add({"kind", "subject", "size", "data", "threads", "rate", "", "ratio", "to", "goal", ""});
+  const auto ratio_text = [](double x) { return x > 0 ? fixed(x, x < 0.1 ? 4 : 2) : ""; };
+  Table table("llllrrlrlrrl");
+  table.add({"kind", "subject", "size", "data", "threads", "rate", "", "ratio", "to", "to native",
+             "goal", ""});
   for (const Result& r : results) {
     table.add(
         {r.kind, paint(r.subject, Colour::bold) + (r.engine.empty() ? "" : " " + r.engine),
          r.axis.empty() ? size_text(r) : r.axis + " " + fixed(r.x, r.x < 1 && r.x > 0 ? 4 : 0),
-         r.data, std::to_string(r.threads), rate_text(r.rate), r.unit,
-         r.ratio > 0 ? fixed(r.ratio, r.ratio < 0.1 ? 4 : 2) : "", r.yardstick,
-         r.goal > 0 ? fixed(r.goal, 2) : "", goal_text(r)});
+         r.data, std::to_string(r.threads), rate_text(r.rate), r.unit, ratio_text(r.ratio),
+         r.yardstick, ratio_text(r.native_ratio), r.goal > 0 ? fixed(r.goal, 2) : "",
+         goal_text(r)});
   }
   table.print(out);
+  const std::string native = this_machine().native_eigen;
+  out << "native: Eigen compiled with -march=native, which goals are set for"
+      << (native == "used" ? "" : "; not measured, so that the other one judges: " + native)
+      << '\n';
 }
 
 }  // namespace guardbit::tools

@@ -13,7 +13,7 @@ namespace guardbit::tools {
 /// One line of a run: what was measured, and beside what.
 struct Result {
   std::string name;  ///< unique: kind/subject/size/data/engine/threads
-  std::string kind;  ///< gemm, convert, replay, memory, trace, curve
+  std::string kind;  ///< gemm, convert, peer (of a conversion), replay, memory, trace, curve
   std::string subject, arch, instruction, engine, data;
   std::int64_t m = 0, n = 0, k = 0;  ///< of a product; executions and shape of a replay
   int threads = 1;
@@ -26,12 +26,20 @@ struct Result {
   double rate = 0;  ///< work / seconds, the best of the repetitions
   std::string yardstick;
   double yardstick_rate = 0, ratio = 0;  ///< 0: there is none
-  double copied_ratio = 0;               ///< of conversions: to the bytes that memcpy moves one way
-  double goal = 0, moonshot = 0;         ///< 0: none is set
+  std::string native_yardstick;          ///< Eigen compiled with -march=native
+  double native_yardstick_rate = 0, native_ratio = 0;
+  double copied_ratio = 0;        ///< of conversions: to the bytes that memcpy moves one way
+  double goal = 0, moonshot = 0;  ///< 0: none is set
+
+  /// The yardstick that the goal is set for, and the ratio to it: the native one where it ran.
+  const std::string& judge() const { return native_ratio > 0 ? native_yardstick : yardstick; }
+  double judged_ratio() const { return native_ratio > 0 ? native_ratio : ratio; }
 };
 
 struct MachineFacts {
-  std::string cpu, compiler, system, eigen;
+  std::string cpu, compiler, system;
+  std::string eigen;         ///< the widest instruction set that it was compiled for
+  std::string native_eigen;  ///< "used", or why Eigen compiled with -march=native was not
   int processors = 0;
   std::int64_t level1_bytes = 0, level2_bytes = 0, level3_bytes = 0;
 };

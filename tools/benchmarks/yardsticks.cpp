@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "experiments/training/eigen_product.hpp"
+#include "tools/benchmarks/native_cpu.hpp"
 
 namespace guardbit::tools {
 
@@ -30,6 +31,12 @@ bool has_avx512() {
 }
 #endif
 
+#if defined(GUARDBIT_NATIVE)
+namespace eigen_native = experiments::eigen_native;
+
+constexpr ProductYardstick native = {"native", eigen_native::sgemm, eigen_native::dgemm};
+#endif
+
 }  // namespace
 
 const ProductYardstick& widest_eigen() {
@@ -38,6 +45,14 @@ const ProductYardstick& widest_eigen() {
   if (has_avx2()) return avx2;
 #endif
   return baseline;
+}
+
+const ProductYardstick* native_eigen() {
+#if defined(GUARDBIT_NATIVE)
+  static const bool may_run = native_obstacle().empty();
+  if (may_run) return &native;
+#endif
+  return nullptr;
 }
 
 const ProductYardstick& eigen_beside(std::string_view engine) {

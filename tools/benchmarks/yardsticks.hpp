@@ -21,6 +21,9 @@ struct ProductYardstick {
 /// Eigen for the widest instruction set that this CPU has.
 const ProductYardstick& widest_eigen();
 
+/// Eigen as a user compiles it, with -march=native; null where native_obstacle() says why.
+const ProductYardstick* native_eigen();
+
 /// Eigen for the instruction set of an engine: AVX2 alone for the engine avx2, else the widest.
 const ProductYardstick& eigen_beside(std::string_view engine);
 
