@@ -65,7 +65,7 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   s << "set terminal svg size " << size.width << ',' << size.height
     << " dynamic noenhanced font \"sans-serif,13\" linewidth 1.5 background \"white\"\n"
     << "set title " << quoted(figure.title) << "\nset xlabel " << quoted(figure.x_label)
-    << " offset 0,0.5\nset ylabel " << quoted(figure.y_label)
+    << " offset 0,0.9\nset ylabel " << quoted(figure.y_label)
     << "\nset key outside bottom center horizontal\nset grid linecolor \"#dddddd\"\n"
     << "set border 3\nset tics nomirror\nset format \"%g\"\n";
   // Okabe and Ito's colours, which colour-blind readers can tell apart.
@@ -90,14 +90,19 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   s << "plot ";
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const Curve& c = figure.curves[i];
-    // Dots, squares, triangles and diamonds; dashes from the second round of colours on.
-    constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12};
+    // Dots, squares, triangles and diamonds; from the second round of colours on dashes, or other
+    // points, so that no two look alike.
+    constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12}, crosses = {1, 2, 3, 10};
+    constexpr std::array points = {hollow, filled, crosses};
     const std::size_t kind = i % filled.size(), round = i / colours.size();
     s << (i == 0 ? "" : ", ") << "$c" << i << " using 1:2 with ";
     if (c.points) {
-      s << "points pointtype " << hollow[kind] << " pointsize 1.4";
+      s << "points pointtype " << points[round % points.size()][kind] << " pointsize 1.4";
     } else {
-      s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype " << round + 1;
+      s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype "
+        << round + 1
+        // Marks of long curves would hide each other.
+        << " pointinterval " << std::max<std::size_t>(1, c.x.size() / 30);
     }
     s << " linecolor rgb \"" << colours[i % colours.size()] << "\" title " << quoted(c.name);
   }

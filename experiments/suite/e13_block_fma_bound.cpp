@@ -74,12 +74,15 @@ Outcome run(Run& run) {
                                                          {fp32, distribution, s.integer("MN"), n})};
         });
         curve.add(static_cast<double>(n), error[0]);
-        outcome.findings.push_back({key + ": largest error / bound", "",
-                                    error[0] / method.bound(static_cast<double>(n)),
-                                    Reference{.value = 1,
-                                              .source = source,
-                                              .certainty = Certainty::recalled,
-                                              .relation = Reference::Relation::at_most}});
+        outcome.findings.push_back(
+            {key + ": largest error / bound", "", error[0] / method.bound(static_cast<double>(n)),
+             Reference{.value = 1,
+                       .source = source,
+                       .certainty = Certainty::recalled,
+                       .relation = Reference::Relation::at_most,
+                       .undecidable = std::isfinite(error[0]) ? ""
+                                                              : "the bound is for sums that do not "
+                                                                "overflow"}});
       }
       outcome.figure.curves.push_back(curve);
     }
