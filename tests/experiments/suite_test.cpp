@@ -100,6 +100,7 @@ TEST_CASE("experiments that take no time say what they should") {
 
 TEST_CASE("experiments on units say what they should of small matrices") {
   const std::vector<std::pair<std::string_view, Set>> runs = {
+      {"E13", {{"n", "64"}, {"MN", "4"}}},
       {"E33", {{"K", "50,64"}, {"MN", "8"}, {"tile", "32"}}},
       {"E34", {{"K", "64"}, {"MN", "4"}}},
       {"E35", {{"K", "128"}, {"MN", "4"}, {"orders", "3"}, {"parts", "1,2"}}},
