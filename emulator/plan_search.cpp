@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "emulator/capture.hpp"
@@ -54,9 +55,10 @@ class Search {
   struct Close {
     PlanResult result;
     std::int64_t on_sample = 0;
-    std::int64_t far = 0;       ///< mismatches of more than 16 codes
-    std::int64_t off_ties = 0;  ///< mismatches that are not near ties of D's rounding
-    std::int64_t cells = 0;     ///< squares of 8 x 8 outputs that hold a mismatch
+    std::int64_t far = 0;        ///< mismatches of more than 16 codes
+    std::int64_t off_ties = 0;   ///< mismatches that are not near ties of D's rounding
+    std::int64_t cells = 0;      ///< squares of 8 x 8 outputs that hold a mismatch
+    std::vector<Output> failed;  ///< a few mismatches
   };
   bool is_nearly_explained() const;
   void describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
@@ -64,6 +66,7 @@ class Search {
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
+  void doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered);
   void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
                 std::vector<PlanResult>& results) const;
 
@@ -71,9 +74,13 @@ class Search {
   const SearchOptions& options_;
   Candidates candidates_;
   SearchResult result_;
-  std::vector<PlanResult> nearest_;  ///< on the sample
+  std::vector<PlanResult> nearest_;  ///< on the second sample
+  std::vector<PlanResult> far_;      ///< on the first, where they fail too often for the second
   std::vector<Close> close_;
 };
+
+/// A damaged result fails some of a sample under its own plan, too.
+std::int64_t most_failures(const Task& sample) { return sample.d.size() / 4; }
 
 /// Every ending of a main loop on one task.
 void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands,
@@ -99,8 +106,7 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
   });
 }
 
-/// True once there is an exact plan, those near it in the stage being tried, too, or one that says
-/// where the result is damaged.
+/// True once there is an exact plan.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
   for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
@@ -108,38 +114,57 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
     std::vector<GemmPlan> plans(stage.begin() + static_cast<std::ptrdiff_t>(begin),
                                 stage.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
-    run_plans(plans, lowered.tasks);
-    if (result_.explained() || is_nearly_explained()) return true;
+    if (is_nearly_explained()) {
+      doubt_close(plans, lowered);
+    } else {
+      run_plans(plans, lowered.tasks);
+    }
+    if (result_.explained()) return true;
   }
   return false;
 }
 
+/// Endings of one main loop on the second sample, where one of them does well on the first.
+struct Tried {
+  std::int64_t count = 0;
+  PlanResult best;  ///< on the first sample
+  std::vector<PlanResult> results;
+};
+
 void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tasks) {
-  Task& few = tasks.front();
-  std::vector<std::vector<PlanResult>> tried(stage.size());
-  formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (options_.interrupted && options_.interrupted()) return;
-      const auto operands = few.prepared->get(stage[i]);
-      if (operands) try_plan(stage[i], few, *operands, 1, tried[i]);
-    }
-  });
+  Task &first = tasks[0], &few = tasks[1];
   const auto fewer = [](const PlanResult& x, const PlanResult& y) {
     return x.mismatches < y.mismatches;
   };
-  // A damaged result fails some of the sample under its own plan, too.
-  const std::int64_t tolerated = few.d.size() / 4;
+  std::vector<Tried> all_tried(stage.size());
+  formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options_.interrupted && options_.interrupted()) return;
+      const auto operands = first.prepared->get(stage[i]);
+      if (!operands) continue;
+      std::vector<PlanResult> results;
+      try_plan(stage[i], first, *operands, 1, results);
+      Tried& tried = all_tried[i];
+      tried.count = std::ssize(results);
+      tried.best = *std::min_element(results.begin(), results.end(), fewer);
+      if (tried.best.mismatches > most_failures(first)) continue;
+      try_plan(stage[i], few, *few.prepared->get(stage[i]), 1, tried.results);
+    }
+  });
   std::vector<PlanResult> passed, nearly;
-  for (const auto& results : tried) {
-    result_.tried += std::ssize(results);
-    for (const PlanResult& x : results) {
+  for (const Tried& tried : all_tried) {
+    result_.tried += tried.count;
+    if (tried.results.empty() && tried.count != 0) far_.push_back(tried.best);
+    for (const PlanResult& x : tried.results) {
       if (x.mismatches == 0) passed.push_back(x);
-      if (x.mismatches != 0 && x.mismatches <= tolerated) nearly.push_back(x);
+      if (x.mismatches != 0 && x.mismatches <= most_failures(few)) nearly.push_back(x);
       if (x.mismatches != 0) nearest_.push_back(x);
     }
   }
-  std::stable_sort(nearest_.begin(), nearest_.end(), fewer);
-  if (nearest_.size() > 8) nearest_.resize(8);
+  for (std::vector<PlanResult>* list : {&nearest_, &far_}) {
+    std::stable_sort(list->begin(), list->end(), fewer);
+    if (list->size() > 8) list->resize(8);
+  }
   for (const PlanResult& candidate : passed) {
     if (options_.interrupted && options_.interrupted()) return;
     if (result_.plans.size() >= options_.most_plans) return;
@@ -160,6 +185,40 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
   }
   if (!best || (!close_.empty() && close_.front().on_sample <= best->on_sample)) return;
   close_.insert(close_.begin(), count_on(tasks, best->result.plan, 1, tasks.size()));
+}
+
+/// A result that a plan gives but for some places may be damaged there, or another plan's that
+/// differs there only: where shares of stream-K end, where a last slice is incomplete. Plans of the
+/// same unit are tried on outputs that failed.
+void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
+  const Close close = close_.front();
+  const GemmPlan& known = close.result.plan;
+  if (lowered.walk != known.convolution) return;
+  const std::span<const Output> outputs(close.failed);
+  Task failed(select(lowered.tasks.back().problem, outputs), select(capture_.d, outputs));
+  std::vector<std::vector<PlanResult>> tried(plans.size());
+  formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options_.interrupted && options_.interrupted()) return;
+      if (plans[i].unit != known.unit || plans[i].input != known.input) continue;
+      if (const auto operands = failed.prepared->get(plans[i]))
+        try_plan(plans[i], failed, *operands, 1, tried[i]);
+    }
+  });
+  for (const auto& results : tried) {
+    result_.tried += std::ssize(results);
+    for (const PlanResult& x : results) {
+      if (x.mismatches > most_failures(failed) || x.plan == known) continue;
+      if (options_.interrupted && options_.interrupted()) return;
+      if (result_.plans.size() >= options_.most_plans) return;
+      Close other = count_on(lowered.tasks, x.plan, 4, lowered.tasks.size() - 1);
+      if (other.result.mismatches < 0 || other.on_sample > close_.front().on_sample) continue;
+      other = count_on(lowered.tasks, x.plan, 1, lowered.tasks.size());
+      if (other.result.mismatches == 0) result_.plans.push_back(other.result);
+      if (other.result.mismatches < close_.front().result.mismatches)
+        close_.insert(close_.begin(), std::move(other));
+    }
+  }
 }
 
 /// Is there a plan that fails in so few places that the result is damaged rather than another
@@ -193,11 +252,18 @@ void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& c
                                  Close& close) const {
   const std::vector<bool> near_tie =
       near_tie_outputs(capture_, close.result.plan, options_.threads);
+  constexpr std::size_t most_failed = 6;
   close.cells = failed_cells(recorded, computed);
+  const std::int64_t step =
+      std::max<std::int64_t>(1, close.result.mismatches / std::int64_t{most_failed});
+  std::int64_t count = 0;
   for (std::int64_t at = 0; at < recorded.size(); ++at) {
     if (same_element(recorded.format, recorded[at], computed[at])) continue;
     const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
     close.far += distance.value_or(0) > 16 ? 1 : 0;
+    if (count++ % step == 0 && close.failed.size() < most_failed)
+      close.failed.push_back({at / (recorded.rows * recorded.columns),
+                              at / recorded.columns % recorded.rows, at % recorded.columns});
     const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
     close.off_ties += tie ? 0 : 1;
   }
@@ -209,7 +275,7 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
                                std::int64_t tolerated, std::size_t task_count) const {
   Close close;
   close.result.plan = plan;
-  for (std::size_t number = 1; number < task_count; ++number) {
+  for (std::size_t number = 2; number < task_count; ++number) {
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
     const CodeMatrix d =
@@ -218,9 +284,7 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
     close.result.mismatches = mismatches;
     if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);
     if (&task == &tasks.back()) return close;
-    if (&task == &tasks[1]) {
-      close.on_sample = mismatches;
-    }
+    if (number == 2) close.on_sample = mismatches;
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
     if (tolerated == 0 && mismatches != 0) return close;
     if (tolerated != 0 && mismatches * tolerated > task.d.size()) close.result.mismatches = -1;
@@ -242,14 +306,17 @@ SearchResult Search::run() {
 /// Likely walks meet every stage; the others those that are cheap.
 void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
+  std::vector<std::vector<GemmPlan>> simple;
   for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
     if (options_.simple && number > candidates_.simple_stages) return;
+    const std::vector<GemmPlan> stage = candidates_.stages[number]();
     for (std::size_t w = 0; w < likely; ++w)
-      if (run_stage(candidates_.stages[number], lowered[w])) return;
+      if (run_stage(stage, lowered[w])) return;
+    if (number <= candidates_.simple_stages && lowered.size() > likely) simple.push_back(stage);
     if (number != candidates_.simple_stages) continue;
     for (std::size_t w = likely; w < lowered.size(); ++w)
-      for (std::size_t simple = 0; simple <= number; ++simple)
-        if (run_stage(candidates_.stages[simple], lowered[w])) return;
+      for (const std::vector<GemmPlan>& plans : simple)
+        if (run_stage(plans, lowered[w])) return;
   }
 }
 
@@ -272,7 +339,7 @@ void Search::run_neighbours(std::deque<Lowered>& lowered) {
 
 /// The plans that did best on a sample, on all outputs.
 void Search::judge_nearest(const std::deque<Lowered>& lowered) {
-  for (const PlanResult& near : nearest_) {
+  for (const PlanResult& near : nearest_.empty() ? far_ : nearest_) {
     for (const Lowered& x : lowered) {
       if (x.walk != near.plan.convolution) continue;
       const Task& all = x.tasks.back();
