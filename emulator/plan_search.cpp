@@ -1,6 +1,7 @@
 #include "emulator/plan_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
+#include "emulator/gemm_scalar.hpp"
 #include "emulator/plan_candidates.hpp"
 #include "emulator/plan_samples.hpp"
 #include "formats/parallel.hpp"
@@ -59,10 +61,13 @@ class Search {
     std::int64_t off_ties = 0;   ///< mismatches that are not near ties of D's rounding
     std::int64_t cells = 0;      ///< squares of 8 x 8 outputs that hold a mismatch
     std::vector<Output> failed;  ///< a few mismatches
+    std::size_t beyond = 0;      ///< those that no order of the sums comes near
   };
   bool is_nearly_explained() const;
-  void describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+  void describe_mismatches(const Task& task, const CodeMatrix& computed, const Format& sums,
                            Close& close) const;
+  bool is_beyond(const GemmProblem& problem, const Output& at, double recorded, double computed,
+                 const Format& sums) const;
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
@@ -193,22 +198,31 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
 void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
   const Close close = close_.front();
   const GemmPlan& known = close.result.plan;
-  if (lowered.walk != known.convolution) return;
+  if (lowered.walk != known.convolution || close.beyond * 2 > close.failed.size()) return;
   const std::span<const Output> outputs(close.failed);
   Task failed(select(lowered.tasks.back().problem, outputs), select(capture_.d, outputs));
+  const Task& first = lowered.tasks.front();
   std::vector<std::vector<PlanResult>> tried(plans.size());
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
       if (plans[i].unit != known.unit || plans[i].input != known.input) continue;
-      if (const auto operands = failed.prepared->get(plans[i]))
-        try_plan(plans[i], failed, *operands, 1, tried[i]);
+      const auto operands = failed.prepared->get(plans[i]);
+      if (!operands) continue;
+      std::vector<PlanResult> elsewhere;
+      try_plan(plans[i], failed, *operands, 1, tried[i]);
+      const auto hopeless = [&](const PlanResult& x) { return x.mismatches * 2 > failed.d.size(); };
+      if (std::all_of(tried[i].begin(), tried[i].end(), hopeless)) continue;
+      try_plan(plans[i], first, *first.prepared->get(plans[i]), 1, elsewhere);
+      for (std::size_t ending = 0; ending < elsewhere.size(); ++ending)
+        if (elsewhere[ending].mismatches > most_failures(first))
+          tried[i][ending].mismatches = failed.d.size();
     }
   });
   for (const auto& results : tried) {
     result_.tried += std::ssize(results);
     for (const PlanResult& x : results) {
-      if (x.mismatches > most_failures(failed) || x.plan == known) continue;
+      if (x.mismatches * 2 > failed.d.size() || x.plan == known) continue;
       if (options_.interrupted && options_.interrupted()) return;
       if (result_.plans.size() >= options_.most_plans) return;
       Close other = count_on(lowered.tasks, x.plan, 4, lowered.tasks.size() - 1);
@@ -248,8 +262,23 @@ std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed
   return std::ssize(cells);
 }
 
-void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
+/// Is an output further from what a plan gives than another order of its sums could take it? Each
+/// of K roundings errs by less than a unit in the last of the bits that are kept, of 13 for
+/// products of 8 bits and 10 for FP16 sums; orders of magnitude less, as they cancel.
+bool Search::is_beyond(const GemmProblem& problem, const Output& at, double recorded,
+                       double computed, const Format& sums) const {
+  double magnitude = 0;
+  for (std::int64_t k = 0; k < problem.k(); ++k)
+    magnitude += std::fabs(scalar::decoded(problem.a.format, problem.a(at.batch, at.row, k)) *
+                           scalar::decoded(problem.b.format, problem.b(at.batch, k, at.column)));
+  const bool few_bits = formats::bits(problem.a.format) == 8 || sums == formats::fp16;
+  const double distance = std::fabs(recorded - computed);
+  return distance > std::fabs(capture_.alpha) * magnitude * (few_bits ? 0x1p-6 : 0x1p-12);
+}
+
+void Search::describe_mismatches(const Task& task, const CodeMatrix& computed, const Format& sums,
                                  Close& close) const {
+  const CodeMatrix& recorded = task.d;
   const std::vector<bool> near_tie =
       near_tie_outputs(capture_, close.result.plan, options_.threads);
   constexpr std::size_t most_failed = 6;
@@ -261,9 +290,14 @@ void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& c
     if (same_element(recorded.format, recorded[at], computed[at])) continue;
     const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
     close.far += distance.value_or(0) > 16 ? 1 : 0;
-    if (count++ % step == 0 && close.failed.size() < most_failed)
+    if (count++ % step == 0 && close.failed.size() < most_failed) {
       close.failed.push_back({at / (recorded.rows * recorded.columns),
                               at / recorded.columns % recorded.rows, at % recorded.columns});
+      const bool beyond = is_beyond(task.problem, close.failed.back(),
+                                    scalar::decoded(recorded.format, recorded[at]),
+                                    scalar::decoded(computed.format, computed[at]), sums);
+      close.beyond += beyond ? 1 : 0;
+    }
     const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
     close.off_ties += tie ? 0 : 1;
   }
@@ -282,7 +316,8 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
         finish(plan, task.problem, partial_sums(plan, *operands, task.problem, options_.threads));
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);
+    if (&task == &tasks.back() && mismatches != 0)
+      describe_mismatches(task, d, operands->sum, close);
     if (&task == &tasks.back()) return close;
     if (number == 2) close.on_sample = mismatches;
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
