@@ -1,17 +1,14 @@
 #include "emulator/plan_search.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 
-#include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
-#include "emulator/gemm_scalar.hpp"
 #include "emulator/plan_candidates.hpp"
+#include "emulator/plan_closeness.hpp"
 #include "emulator/plan_samples.hpp"
 #include "formats/parallel.hpp"
 
@@ -53,21 +50,9 @@ class Search {
   void run_neighbours(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   void judge_nearest(const std::deque<Lowered>& lowered);
-  /// A plan that nearly passes: mismatches on all outputs, and on the last sample before them.
-  struct Close {
-    PlanResult result;
-    std::int64_t on_sample = 0;
-    std::int64_t far = 0;        ///< mismatches of more than 16 codes
-    std::int64_t off_ties = 0;   ///< mismatches that are not near ties of D's rounding
-    std::int64_t cells = 0;      ///< squares of 8 x 8 outputs that hold a mismatch
-    std::vector<Output> failed;  ///< a few mismatches
-    std::size_t beyond = 0;      ///< those that no order of the sums comes near
-  };
-  bool is_nearly_explained() const;
-  void describe_mismatches(const Task& task, const CodeMatrix& computed, const Format& sums,
-                           Close& close) const;
-  bool is_beyond(const GemmProblem& problem, const Output& at, double recorded, double computed,
-                 const Format& sums) const;
+  bool is_nearly_explained() const {
+    return !close_.empty() && nearly_explains(close_.front(), capture_);
+  }
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
@@ -235,78 +220,10 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
   }
 }
 
-/// Is there a plan that fails in so few places that the result is damaged rather than another
-/// plan's? Another plan's sums differ all over, damage is where it is. Where D is narrow, another
-/// plan fails in few places, too, but next to ties of its rounding; damage does not choose them.
-bool Search::is_nearly_explained() const {
-  if (close_.empty()) return false;
-  const Close& x = close_.front();
-  const CodeMatrix& d = capture_.d;
-  const std::int64_t mismatches = x.result.mismatches;
-  const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
-  if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
-  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
-  return !narrow || std::max(x.far, x.off_ties) * 2 > mismatches;
-}
-
-/// Squares of 8 x 8 outputs that hold a mismatch.
-std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed) {
-  std::set<std::int64_t> cells;
-  for (std::int64_t at = 0; at < recorded.size(); ++at) {
-    if (same_element(recorded.format, recorded[at], computed[at])) continue;
-    const std::int64_t line = at / recorded.columns;
-    cells.insert((line / recorded.rows * recorded.rows + line % recorded.rows / 8) *
-                     recorded.columns +
-                 at % recorded.columns / 8);
-  }
-  return std::ssize(cells);
-}
-
-/// Is an output further from what a plan gives than another order of its sums could take it? Each
-/// of K roundings errs by less than a unit in the last of the bits that are kept, of 13 for
-/// products of 8 bits and 10 for FP16 sums; orders of magnitude less, as they cancel.
-bool Search::is_beyond(const GemmProblem& problem, const Output& at, double recorded,
-                       double computed, const Format& sums) const {
-  double magnitude = 0;
-  for (std::int64_t k = 0; k < problem.k(); ++k)
-    magnitude += std::fabs(scalar::decoded(problem.a.format, problem.a(at.batch, at.row, k)) *
-                           scalar::decoded(problem.b.format, problem.b(at.batch, k, at.column)));
-  const bool few_bits = formats::bits(problem.a.format) == 8 || sums == formats::fp16;
-  const double distance = std::fabs(recorded - computed);
-  return distance > std::fabs(capture_.alpha) * magnitude * (few_bits ? 0x1p-6 : 0x1p-12);
-}
-
-void Search::describe_mismatches(const Task& task, const CodeMatrix& computed, const Format& sums,
-                                 Close& close) const {
-  const CodeMatrix& recorded = task.d;
-  const std::vector<bool> near_tie =
-      near_tie_outputs(capture_, close.result.plan, options_.threads);
-  constexpr std::size_t most_failed = 6;
-  close.cells = failed_cells(recorded, computed);
-  const std::int64_t step =
-      std::max<std::int64_t>(1, close.result.mismatches / std::int64_t{most_failed});
-  std::int64_t count = 0;
-  for (std::int64_t at = 0; at < recorded.size(); ++at) {
-    if (same_element(recorded.format, recorded[at], computed[at])) continue;
-    const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
-    close.far += distance.value_or(0) > 16 ? 1 : 0;
-    if (count++ % step == 0 && close.failed.size() < most_failed) {
-      close.failed.push_back({at / (recorded.rows * recorded.columns),
-                              at / recorded.columns % recorded.rows, at % recorded.columns});
-      const bool beyond = is_beyond(task.problem, close.failed.back(),
-                                    scalar::decoded(recorded.format, recorded[at]),
-                                    scalar::decoded(computed.format, computed[at]), sums);
-      close.beyond += beyond ? 1 : 0;
-    }
-    const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
-    close.off_ties += tie ? 0 : 1;
-  }
-}
-
 /// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
 /// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
-Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
-                               std::int64_t tolerated, std::size_t task_count) const {
+Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
+                       std::size_t task_count) const {
   Close close;
   close.result.plan = plan;
   for (std::size_t number = 2; number < task_count; ++number) {
@@ -317,7 +234,7 @@ Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
     if (&task == &tasks.back() && mismatches != 0)
-      describe_mismatches(task, d, operands->sum, close);
+      describe_mismatches(capture_, task, d, operands->sum, options_.threads, close);
     if (&task == &tasks.back()) return close;
     if (number == 2) close.on_sample = mismatches;
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
