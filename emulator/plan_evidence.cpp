@@ -119,7 +119,6 @@ CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bo
 std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
   // Sums of the same operands in other orders lie this much further away at most.
   constexpr double likely_factor = 8;
-  const Format& d_format = capture.d.format;
   if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
       capture.problem.scale_k != 0 || capture.d.size() == 0)
     return units.size();
@@ -150,8 +149,10 @@ std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoi
   const auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
     return !unit.input.has_slices() && supported(unit);
   });
+  // (Sums of FP8 products keep so few bits that FP32 ones lie as far away.)
+  const Format &a_format = capture.problem.a.format, &d_format = capture.d.format;
   const bool narrow_sums =
-      d_format == formats::fp16 && distances.contains({}) && distances.at({}).ulps > 0.75;
+      a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
   if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
   return static_cast<std::size_t>(rest - units.begin());
 }
