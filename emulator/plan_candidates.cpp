@@ -157,12 +157,13 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
     add(likely, deals, &DealtPlans::split);
     add(likely, deals, &DealtPlans::split_promoted);
   }
-  add(likely, deals, &DealtPlans::split_as_recorded);
+  add(likely, deals, &DealtPlans::split_as_deep);
   add(units, deals, whole);
   add(good, deals, &DealtPlans::promoted);
   add(good, deals, &DealtPlans::residue);
   add(loading, deals, loads);
   result.simple_stages = result.stages.size() - 1;
+  add(likely, deals, &DealtPlans::split_as_high);
   add(likely, deals, &DealtPlans::stream_k_as_recorded);
   add(likely, deals, &DealtPlans::split);
   add(likely, deals, &DealtPlans::split_residue);
@@ -170,7 +171,8 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   add(likely, deals, &DealtPlans::lanes);
   const auto of_others = new_deals(true), of_unlikely = new_deals(true),
              warp_deals = new_deals(true);
-  add(others, of_others, &DealtPlans::split_as_recorded);
+  add(others, of_others, &DealtPlans::split_as_deep);
+  add(others, of_others, &DealtPlans::split_as_high);
   add(others, of_others, &DealtPlans::stream_k_as_recorded);
   add(good, warp_deals, &DealtPlans::warps_of_threads);
   add(others, of_others, &DealtPlans::split);
