@@ -145,6 +145,10 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   if (all.size() == 1 && formats::is_integer(capture.problem.a.format))
     return add(units, deals, whole);
   if (capture.problem.scale_k != 0) return add(units, deals, &DealtPlans::scaled_blocks);
+  // Loads permute what lanes give to an instruction; multiply-adds of one thread have none.
+  auto matrix_units = *part(0, supported);
+  std::erase_if(matrix_units, [](const UnitChoice& x) { return x.unit.arch == "simt"; });
+  const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
   const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
               unlikely = part(supported, all.size());
   if (dealt->narrow() && says(capture, "fast_accumulation", "false"))
@@ -153,12 +157,13 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
     add(likely, deals, &DealtPlans::split);
     add(likely, deals, &DealtPlans::split_promoted);
   }
-  add(likely, deals, &DealtPlans::split_as_recorded);
+  add(likely, deals, &DealtPlans::split_as_deep);
   add(units, deals, whole);
   add(good, deals, &DealtPlans::promoted);
   add(good, deals, &DealtPlans::residue);
-  add(good, deals, loads);
+  add(loading, deals, loads);
   result.simple_stages = result.stages.size() - 1;
+  add(likely, deals, &DealtPlans::split_as_high);
   add(likely, deals, &DealtPlans::stream_k_as_recorded);
   add(likely, deals, &DealtPlans::split);
   add(likely, deals, &DealtPlans::split_residue);
@@ -166,7 +171,8 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   add(likely, deals, &DealtPlans::lanes);
   const auto of_others = new_deals(true), of_unlikely = new_deals(true),
              warp_deals = new_deals(true);
-  add(others, of_others, &DealtPlans::split_as_recorded);
+  add(others, of_others, &DealtPlans::split_as_deep);
+  add(others, of_others, &DealtPlans::split_as_high);
   add(others, of_others, &DealtPlans::stream_k_as_recorded);
   add(good, warp_deals, &DealtPlans::warps_of_threads);
   add(others, of_others, &DealtPlans::split);
@@ -187,12 +193,13 @@ Candidates candidates_for(const GemmCapture& capture) {
   if (capture.kind == "instruction") return instruction_candidates(capture, arch);
   Candidates result;
   std::vector<UnitChoice> units = units_for(capture, arch);
-  const std::size_t supported = put_supported_first(capture, units);
+  const ResultEvidence evidence = put_supported_first(capture, units);
+  result.plausible = evidence.plausible;
   const std::int64_t k = capture.convolution
                              ? capture.convolution->c / capture.convolution->groups *
                                    capture.convolution->r * capture.convolution->s
                              : capture.problem.k();
-  add_stages(capture, units, supported, k, result);
+  add_stages(capture, units, evidence.supported, k, result);
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
     plan.unit = choice.unit;

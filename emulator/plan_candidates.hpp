@@ -14,6 +14,8 @@ struct Candidates {
   /// order: a plan of an earlier stage is not given again.
   std::vector<std::function<std::vector<GemmPlan>()>> stages;
   std::size_t simple_stages = 0;  ///< the last stage of those without splits
+  /// Could any order of the sums give the result? False where it lies far from exact products.
+  bool plausible = true;
   /// Every unit and conversion that the stages know, in plans of nothing else.
   std::vector<GemmPlan> units;
   /// Of convolutions, the likely first; of products, one.

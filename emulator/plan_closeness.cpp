@@ -34,8 +34,8 @@ bool is_beyond(double alpha, const GemmProblem& problem, const Output& at, doubl
     magnitude += std::fabs(scalar::decoded(problem.a.format, problem.a(at.batch, at.row, k)) *
                            scalar::decoded(problem.b.format, problem.b(at.batch, k, at.column)));
   const bool few_bits = formats::bits(problem.a.format) == 8 || sums == formats::fp16;
-  const double distance = std::fabs(recorded - computed);
-  return distance > std::fabs(alpha) * magnitude * (few_bits ? 0x1p-6 : 0x1p-12);
+  const double bound = std::fabs(alpha) * magnitude * (few_bits ? 0x1p-6 : 0x1p-12);
+  return !(std::fabs(recorded - computed) <= bound);  // a NaN is
 }
 
 }  // namespace

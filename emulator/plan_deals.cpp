@@ -157,14 +157,12 @@ std::vector<GemmPlan> DealtPlans::split() const {
   });
 }
 
-std::vector<GemmPlan> DealtPlans::split_as_recorded() const {
+std::vector<GemmPlan> DealtPlans::split_as_recorded(std::size_t direction) const {
   std::vector<int> depths;
-  for (const std::size_t direction : {std::size_t{2}, std::size_t{1}}) {
-    for (const Grid& grid : grids_) {
-      const int depth = grid[direction];
-      if (depth > 1 && std::find(depths.begin(), depths.end(), depth) == depths.end())
-        depths.push_back(depth);
-    }
+  for (const Grid& grid : grids_) {
+    const int depth = grid[direction];
+    if (depth > 1 && std::find(depths.begin(), depths.end(), depth) == depths.end())
+      depths.push_back(depth);
   }
   std::vector<std::pair<Partition, std::int64_t>> pairs;
   const std::vector<Partition> all = splits(k_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -35,8 +36,9 @@ class DealtPlans {
   std::vector<GemmPlan> promoted() const;
   std::vector<GemmPlan> scaled_blocks() const;
   std::vector<GemmPlan> split() const;
-  /// As many slices as a recorded grid is deep, with incomplete tiles last or first.
-  std::vector<GemmPlan> split_as_recorded() const;
+  /// As many slices as a recorded grid is deep, or high, with incomplete tiles last or first.
+  std::vector<GemmPlan> split_as_deep() const { return split_as_recorded(2); }
+  std::vector<GemmPlan> split_as_high() const { return split_as_recorded(1); }
   std::vector<GemmPlan> split_promoted() const;
   std::vector<GemmPlan> split_residue() const;
   static std::vector<GemmPlan> loads();
@@ -58,6 +60,7 @@ class DealtPlans {
 
  private:
   using Grid = std::array<int, 3>;
+  std::vector<GemmPlan> split_as_recorded(std::size_t direction) const;
   static std::vector<Grid> grids_of(const GemmCapture& capture);
   std::vector<GemmPlan> stream_k_on(std::span<const int> block_counts) const;
 

@@ -45,6 +45,47 @@ Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {
   return {median(std::move(absolute)), median(std::move(ulps))};
 }
 
+/// What rounding can do to the sums of a sample at most, more or less: each of K additions errs by
+/// a unit in the last of the accumulator's bits, of the largest prefix of the sum. Of FP8 products
+/// 13 bits may be kept, of FP16 sums 11; FP32 operands may be cut into pieces of 16 bits together.
+std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture) {
+  const Format &a = sample.a.format, &b = sample.b.format, &d = capture.d.format;
+  const bool fp16 = a == formats::fp16 && d == formats::fp16;
+  const int bits = formats::bits(a) == 8 ? 13 : fp16 ? 11 : 24;
+  std::vector<double> bounds;
+  for (std::int64_t g = 0; g < sample.a.batch; ++g) {
+    double sum = 0, largest = 0, magnitude = 0;
+    for (std::int64_t k = 0; k < sample.k(); ++k) {
+      const double product =
+          scalar::decoded(a, sample.a(g, 0, k)) * scalar::decoded(b, sample.b(g, k, 0));
+      sum += product;
+      magnitude += std::fabs(product);
+      largest = std::max(largest, std::fabs(sum));
+    }
+    const double pieces = a == formats::fp32 ? std::ldexp(magnitude, -14) : 0;
+    const double k = static_cast<double>(sample.k());
+    bounds.push_back(std::fabs(capture.alpha) * (4 * std::ldexp(k * largest, -bits) + pieces));
+  }
+  return bounds;
+}
+
+/// The distance from exact numbers as a part of the bounds and many roundings of D, in the middle.
+double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
+                       const std::vector<double>& bounds) {
+  constexpr int roundings_log2 = 5;
+  std::vector<double> shares;
+  for (std::int64_t at = 0; at < d.size(); ++at) {
+    const double x = scalar::decoded(d.format, d[at]);
+    const double y = scalar::decoded(exact.format, exact[at]);
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    const double greatest = std::max(std::fabs(x), std::fabs(y));
+    const double rounding = std::ldexp(greatest, roundings_log2 - d.format.fraction_bits) +
+                            std::ldexp(1.0, formats::min_exponent(d.format));
+    shares.push_back(std::fabs(x - y) / (bounds[static_cast<std::size_t>(at)] + rounding));
+  }
+  return median(std::move(shares));
+}
+
 /// Format and rounding of the operands, where a unit converts them once; else nothing: then little
 /// of them is lost.
 using Conversion = std::optional<std::pair<Format, Rounding>>;
@@ -116,12 +157,12 @@ CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bo
   return execute(exact, product, threads);
 }
 
-std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
   // Sums of the same operands in other orders lie this much further away at most.
   constexpr double likely_factor = 8;
   if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
       capture.problem.scale_k != 0 || capture.d.size() == 0)
-    return units.size();
+    return {units.size(), true};
   const std::vector<Output> outputs = scattered_outputs(capture.d, 24);
   const GemmProblem sample = select(capture.lowered({}), std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
@@ -129,7 +170,9 @@ std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoi
   epilogue.alpha = capture.alpha;
   epilogue.beta = capture.beta;
   std::map<Conversion, Distance, FormatOrder> distances;
+  const std::vector<double> bounds = error_bounds(sample, capture);
   double least = std::numeric_limits<double>::infinity();
+  double least_share = least;
   for (const UnitChoice& unit : units) {
     const auto [entry, is_new] =
         distances.try_emplace(conversion_of(unit, capture.problem.a.format));
@@ -138,8 +181,10 @@ std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoi
     plan.unit = unit.unit;
     plan.input = unit.input;
     const GemmProblem operands = entry->first ? as_multiplied(sample, plan) : sample;
-    entry->second = distance_of(d, nearly_exact(operands, epilogue, true, 1));
+    const CodeMatrix exact = nearly_exact(operands, epilogue, true, 1);
+    entry->second = distance_of(d, exact);
     least = std::min(least, entry->second.absolute);
+    least_share = std::min(least_share, share_of_bounds(d, exact, bounds));
   }
   const auto supported = [&](const UnitChoice& unit) {
     return distances.at(conversion_of(unit, capture.problem.a.format)).absolute <=
@@ -154,7 +199,10 @@ std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoi
   const bool narrow_sums =
       a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
   if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
-  return static_cast<std::size_t>(rest - units.begin());
+  // How much slices of FP64 leave out is theirs to choose; and scales are no part of the bounds.
+  const bool unbounded = a_format == formats::fp64 || !capture.problem.scale_a.empty() ||
+                         !capture.problem.scale_b.empty();
+  return {static_cast<std::size_t>(rest - units.begin()), unbounded || least_share <= 1};
 }
 
 }  // namespace guardbit::emulator

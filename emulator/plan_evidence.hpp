@@ -22,11 +22,16 @@ GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan);
 CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bool addends,
                         int threads);
 
-/// Puts the units first that a recorded result speaks for; how many do is returned. The way in
+struct ResultEvidence {
+  std::size_t supported = 0;  ///< units that the result speaks for
+  bool plausible = true;      ///< the result is as near to a product as rounded sums can be
+};
+
+/// Puts the units first that a recorded result speaks for. The way in
 /// which K is dealt moves a sum by its accumulator's last bits, another conversion of the operands
 /// by theirs: where the exact product of one conversion lies much nearer than another's, that one
 /// was made. And where a result of FP16 lies further from the exact one than its own rounding
 /// takes it, the sums were FP16, too.
-std::size_t put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units);
+ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units);
 
 }  // namespace guardbit::emulator

@@ -192,6 +192,7 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
       if (plans[i].unit != known.unit || plans[i].input != known.input) continue;
+      if (known.lanes.whole() && !plans[i].lanes.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);
       if (!operands) continue;
       std::vector<PlanResult> elsewhere;
@@ -260,7 +261,8 @@ void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
   std::vector<std::vector<GemmPlan>> simple;
   for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
-    if (options_.simple && number > candidates_.simple_stages) return;
+    const bool only_simple = options_.simple || !candidates_.plausible;
+    if (only_simple && number > candidates_.simple_stages) return;
     const std::vector<GemmPlan> stage = candidates_.stages[number]();
     for (std::size_t w = 0; w < likely; ++w)
       if (run_stage(stage, lowered[w])) return;

@@ -208,14 +208,16 @@ Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const 
   const int pieces = plan.input.pieces;
   const double a = conversion(problem.a.format, core.a, plan.input.rounding);
   const double b = conversion(problem.b.format, core.b, plan.input.rounding);
-  x.error.mean_zero = (a == 0 && b == 0) || is_nearest(plan.input.rounding);
+  const Rounding last = plan.input.last.value_or(plan.input.rounding);
+  x.error.mean_zero = (a == 0 && b == 0) || (is_nearest(plan.input.rounding) && is_nearest(last));
   if (pieces == 1) {
     x.error.add(a);
     x.error.add(b);
     x.magnitude = (1 + a) * (1 + b);
     return x;
   }
-  const double u = std::max(a, b);
+  const double u = std::max({a, b, conversion(problem.a.format, core.a, last),
+                             conversion(problem.b.format, core.b, last)});
   x.magnitude = 0;
   double omitted = 0;
   for (int i = 0; i < pieces; ++i)

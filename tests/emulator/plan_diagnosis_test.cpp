@@ -123,7 +123,8 @@ TEST_CASE("planted bugs are named") {
     GemmPlan plan = x.plan;
     plan.epilogue.alpha = 0.75;
     x.capture.d = execute(plan, x.capture.problem);
-    says(x.finding(), "wrong alpha: the product is about 0.75 times A * B, not 1");
+    says(diagnose(x.capture, x.plan, 0).findings.front(),
+         "wrong alpha: the product is about 0.75 times A * B, not 1");
   }
 }
 
