@@ -21,7 +21,7 @@ Words keys_of(const json& object) {
 }
 
 const Words small_e08 = {"experiment", "run",   "E08",   "--set",    "K=64,128",
-                         "--set",      "MN=16", "--set", "repeats=2"};
+                         "--set",      "MN=16", "--set", "repeats=3"};
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -79,7 +79,8 @@ TEST_CASE(
   REQUIRE(run_command(with(small_e08, {"-o", whole})).status == 0);
   json record = json::parse(read_text(whole + "/E08.json"));
   CHECK(record["complete"] == true);
-  CHECK(record["points"].size() == 8);
+  // Two lengths and distributions with three repeats each, and two recorded products.
+  CHECK(record["points"].size() == 14);
   CHECK(record["plans"].size() == 2);
   CHECK(record["formats"] == json::array({"e4m3"}));
   const json points = record["points"];
