@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "formats/error.hpp"
@@ -178,8 +177,9 @@ ReportedTraining read_training(const std::string& path, const std::string& shown
     for (const std::string& recipe : recipes_of(path, entries)) {
       TrainResult result;
       result.recipe = result.title = recipe;
-      result.log = read_log(path + "/" + recipe + "/log.csv");
-      const std::string checkpoint = path + "/" + recipe + "/checkpoint.safetensors";
+      std::string log = path, checkpoint = path;
+      result.log = read_log(log.append("/").append(recipe).append("/log.csv"));
+      checkpoint.append("/").append(recipe).append("/checkpoint.safetensors");
       if (files::exists(checkpoint, error)) result.weights = formats::read_safetensors(checkpoint);
       result.weights_hash = weights_hash_of(result.weights);
       for (const json& entry : entries)

@@ -179,6 +179,14 @@ std::string unit_text(const training::PrecisionRecipe& recipe) {
 
 namespace {
 
+/// The recipe begins where an earlier one ends, which is not there yet.
+bool must_wait(const TrainConfig& config, const training::PrecisionRecipe& recipe,
+               const std::vector<TrainResult>& earlier) {
+  return recipe.quantisation && std::ranges::any_of(earlier, [&](const TrainResult& r) {
+           return r.recipe == config.quantisation.from && !r.complete;
+         });
+}
+
 /// Puts weights of an earlier recipe or a file into the trainer; says which they were.
 std::string start_weights(const TrainConfig& config, const std::vector<TrainResult>& earlier,
                           training::Trainer& trainer) {
@@ -219,6 +227,7 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   result.recipe = recipe.name;
   result.title = recipe.title;
   result.unit = unit_text(recipe);
+  if (must_wait(config, recipe, earlier)) return result;
   std::string deciding = config.text;
   if (recipe.quantisation)
     deciding += "\n" + config.quantisation.text + start_weights(config, earlier, trainer);

@@ -97,11 +97,14 @@ namespace {
 /// What a whole run and one that was killed again and again left, but for times.
 void compare_runs(const TemporaryFolder& folder, const std::vector<std::string>& recipes,
                   const std::vector<std::string>& files) {
+  const auto text_of = [&](std::string path, const std::string& recipe, const std::string& file) {
+    path.append(recipe).append(file);
+    return read_text(folder.path(path));
+  };
   for (const std::string& recipe : recipes) {
     for (const std::string& file : files) {
       INFO(recipe << file);
-      CHECK(read_text(folder.path("whole/" + recipe + file)) ==
-            read_text(folder.path("killed/" + recipe + file)));
+      CHECK(text_of("whole/", recipe, file) == text_of("killed/", recipe, file));
     }
   }
   const json whole = json::parse(read_text(folder.path("whole/results.json")));
@@ -123,6 +126,33 @@ for file in $(find "$folder/killed" -name '*.safetensors'); do guardbit trace "$
 )";
 
 }  // namespace
+
+TEST_CASE("A recipe that begins where another ends waits for it") {
+  const TemporaryFolder folder;
+  tests::write_text(folder.path("c.toml"), R"([data]
+kind = "spiral"
+training = 64
+test = 16
+[model]
+hidden = [8]
+[training]
+recipes = ["fp32", "int8_qat"]
+steps = 6
+batch = 32
+[quantisation]
+from = "fp32"
+calibrators = ["max"]
+)");
+  const json part =
+      train(folder.path("c.toml"), {"-o", folder.path("killed"), "--stop-after", "4"});
+  CHECK(part[0]["complete"] == false);
+  CHECK(part[1]["steps"] == 0);
+  train(folder.path("c.toml"), {"-o", folder.path("killed")});
+  const json whole = train(folder.path("c.toml"), {"-o", folder.path("whole")});
+  CHECK(whole[1]["complete"] == true);
+  compare_runs(folder, {"fp32", "int8_qat"}, {"/log.csv", "/checkpoint.safetensors"});
+  CHECK(whole[1]["distance_from_fp32"] > 0.0);
+}
 
 TEST_CASE("A training run that is killed anywhere ends with the same files") {
   const TemporaryFolder folder;
@@ -158,6 +188,7 @@ preset = "megatron"
 interval = 5
 [quantisation]
 estimator = "learned_scale"
+from = "fp32"
 calibrators = ["max"]
 )");
   const CommandResult result = tests::run_shell(
