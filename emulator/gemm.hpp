@@ -24,7 +24,7 @@ struct PieceProducts;
 struct GemmOperands {
   std::optional<MatrixInstruction> row;    ///< nothing for a CUDA core's multiply-add
   Format sum{};                            ///< of the unit's accumulator
-  std::int64_t unit_k = 1;                 ///< products of one instruction
+  std::int64_t run = 1;                    ///< elements of K that each pair of pieces takes in turn
   std::int64_t expansion = 1;              ///< products of pieces for each element of K
   CodeMatrix a, b, e, c;                   ///< c: where the chain begins with it
   std::vector<double> a_values, b_values;  ///< of a multiply-add instead

@@ -36,7 +36,9 @@ std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format
   for (std::int64_t i = 0; i < matrix.size(); ++i) {
     formats::Value rest = formats::decode(matrix.format, matrix[i]);
     for (CodeMatrix& piece : pieces) {
-      const std::uint64_t code = formats::encode(format, rest, input.rounding);
+      const bool is_last = input.pieces > 1 && &piece == &pieces.back();
+      const Rounding rounding = is_last ? input.last.value_or(input.rounding) : input.rounding;
+      const std::uint64_t code = formats::encode(format, rest, rounding);
       piece.set(i, code);
       if (&piece == &pieces.back()) break;
       // Numbers of a few dozen bits each: FP64 holds the difference exactly.
@@ -104,24 +106,23 @@ std::vector<std::pair<int, int>> piece_products(const InputConversion& input) {
   return products;
 }
 
-/// The matrix with `unit_k` elements of K of each product in turn, K along the columns (of A) or
+/// The matrix with `run` elements of K of each product in turn, K along the columns (of A) or
 /// along the rows (of B); the last run of K is filled up with zeros.
 CodeMatrix expanded(const std::vector<CodeMatrix>& pieces, const std::vector<int>& ranks,
-                    std::int64_t unit_k, bool along_columns) {
+                    std::int64_t run, bool along_columns) {
   const CodeMatrix& first = pieces.front();
   const std::int64_t k = along_columns ? first.columns : first.rows;
-  const std::int64_t steps = (k + unit_k - 1) / unit_k;
+  const std::int64_t steps = (k + run - 1) / run;
   const auto terms = static_cast<std::int64_t>(ranks.size());
-  const std::int64_t all = steps * terms * unit_k;
+  const std::int64_t all = steps * terms * run;
   CodeMatrix result = along_columns ? make_matrix(first.format, first.batch, first.rows, all)
                                     : make_matrix(first.format, first.batch, all, first.columns);
   const std::int64_t others = along_columns ? first.rows : first.columns;
   for (std::int64_t g = 0; g < first.batch; ++g) {
     for (std::int64_t x = 0; x < all; ++x) {
-      const std::int64_t source = x / (unit_k * terms) * unit_k + x % unit_k;
+      const std::int64_t source = x / (run * terms) * run + x % run;
       if (source >= k) continue;
-      const auto rank =
-          static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / unit_k % terms)]);
+      const auto rank = static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / run % terms)]);
       for (std::int64_t i = 0; i < others; ++i)
         result.set(along_columns ? result.index(g, i, x) : result.index(g, x, i),
                    along_columns ? pieces[rank](g, i, source) : pieces[rank](g, source, i));
@@ -196,15 +197,16 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
     GemmOperands of_chain;
     of_chain.row = x.row;
     of_chain.sum = x.sum;
-    of_chain.unit_k = x.unit_k;
+    of_chain.run = input.run != 0 ? input.run : x.run;
     of_chain.expansion = std::ssize(products);
-    of_chain.a = expanded(a, a_ranks, x.unit_k, true);
-    of_chain.b = expanded(b, b_ranks, x.unit_k, false);
+    of_chain.a = expanded(a, a_ranks, of_chain.run, true);
+    of_chain.b = expanded(b, b_ranks, of_chain.run, false);
     x.apart.push_back({std::move(of_chain), products.front().first + products.front().second});
   }
   // The leading chain is the plan's own; of slices, none leads.
   GemmOperands& leading = x.apart.back().operands;
   x.expansion = leading.expansion;
+  x.run = leading.run;
   if (input.has_slices()) {
     x.a = {row.a, problem.a.batch, problem.m(), leading.a.columns, {}};
     x.b = {row.b, problem.b.batch, leading.b.rows, problem.n(), {}};
@@ -281,7 +283,7 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
   }
   x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
   x.sum = x.row->d;
-  x.unit_k = x.row->shape.k;
+  x.run = x.row->shape.k;
   require_product(*x.row, problem.k(), where);
   for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
     const bool integers = formats::is_integer(matrix->format);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,7 @@ struct GemmUnit {
 struct InputConversion {
   enum class Cut : std::uint8_t {
     rest,  ///< each piece is what those before it left, rounded (3xTF32, BF16x9); one chain takes
-           ///< all products, smaller ones first within each instruction
+           ///< all products, smaller ones first within each instruction or run
     scaled_rest,  ///< the same times 2^shift for each piece before it (Ootomo and Yokota, IJHPCA
                   ///< 36, 2022): products of each total rank have a chain of their own; only the
                   ///< leading chain is promoted. At its end, from the last rank on,
@@ -43,7 +44,10 @@ struct InputConversion {
   int pieces = 1;
   int ranks = 1;
   Cut cut = Cut::rest;
-  int shift = 0;  ///< of scaled rests
+  int shift = 0;         ///< of scaled rests
+  std::int64_t run = 0;  ///< of rests: elements of K whose products of one pair of pieces come
+                         ///< before those of the next pair; 0: one instruction's
+  std::optional<Rounding> last = {};  ///< of the last piece, where it is rounded in another way
 
   bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;

@@ -101,10 +101,13 @@ std::string stream_k_text(const StreamK& x) {
 
 std::string input_text(const InputConversion& x) {
   std::string text = word_of(roundings, x.rounding);
+  if (x.last) text += "/" + word_of(roundings, *x.last);
   if (x.pieces == 1 && !x.has_slices()) return text;
   text += ":" + std::to_string(x.pieces) + "x" + std::to_string(x.ranks);
   switch (x.cut) {
-    case InputConversion::Cut::rest: break;
+    case InputConversion::Cut::rest:
+      if (x.run != 0) text += ":run" + std::to_string(x.run);
+      break;
     case InputConversion::Cut::scaled_rest: text += ":scaled" + std::to_string(x.shift); break;
     case InputConversion::Cut::slices: text += ":slices"; break;
     case InputConversion::Cut::grouped_slices: text += ":grouped_slices"; break;
@@ -200,7 +203,11 @@ class PlanReader {
   void read_input() {
     const auto parts = split_at(value_, ':');
     InputConversion& x = plan_.input;
-    word(roundings, parts[0], x.rounding);
+    const std::size_t slash = parts[0].find('/');
+    word(roundings, parts[0].substr(0, slash), x.rounding);
+    if (slash != std::string_view::npos)
+      word(roundings, parts[0].substr(slash + 1), x.last.emplace());
+    if (x.last && parts.size() == 1) refuse("two roundings of pieces alone, as rna/rz:2x2");
     if (parts.size() > 3) refuse("ROUNDING or ROUNDING:PIECESxRANKS[:CUT]");
     if (parts.size() == 1) return;
     product(parts[1], x.pieces, x.ranks);
@@ -218,12 +225,15 @@ class PlanReader {
       x.cut = Cut::slices;
     } else if (cut == "grouped_slices") {
       x.cut = Cut::grouped_slices;
+    } else if (cut.starts_with("run") && x.pieces > 1) {
+      whole(cut.substr(3), x.run);
+      if (x.run < 1) refuse("a run of at least 1");
     } else if (cut.starts_with("scaled") && x.pieces > 1) {
       x.cut = Cut::scaled_rest;
       whole(cut.substr(6), x.shift);
       if (x.shift < 1 || x.shift > 60) refuse("a shift of 1 to 60");
     } else {
-      refuse("scaledSHIFT of 2 or 3 pieces, slices, grouped_slices");
+      refuse("runLENGTH or scaledSHIFT of 2 or 3 pieces, slices, grouped_slices");
     }
   }
 

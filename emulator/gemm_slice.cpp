@@ -50,7 +50,7 @@ GemmOperands part_of(const GemmOperands& x, const GemmProblem& problem, const Bl
   GemmOperands part;
   part.row = x.row;
   part.sum = x.sum;
-  part.unit_k = x.unit_k;
+  part.run = x.run;
   part.expansion = x.expansion;
   part.a = part_of(x.a, block, true);
   part.b = part_of(x.b, block, false);

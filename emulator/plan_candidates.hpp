@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "emulator/gemm_capture.hpp"
@@ -10,8 +10,9 @@ namespace guardbit::emulator {
 
 /// What a search asks for next to the operands: plans are tried stage after stage.
 struct Candidates {
-  /// Everything of a plan but the order of reductions and the epilogue.
-  std::vector<std::vector<GemmPlan>> stages;
+  /// Everything of a plan but the order of reductions and the epilogue. Each is asked once, in
+  /// order: a plan of an earlier stage is not given again.
+  std::vector<std::function<std::vector<GemmPlan>()>> stages;
   std::size_t simple_stages = 0;  ///< the last stage of those without splits
   /// Every unit and conversion that the stages know, in plans of nothing else.
   std::vector<GemmPlan> units;
@@ -23,7 +24,8 @@ struct Candidates {
   std::vector<Epilogue> epilogues;
 };
 
-/// The neighbourhood of what libraries are known to do with such operands, likely plans first.
+/// The neighbourhood of what libraries are known to do with such operands, likely plans first. The
+/// capture must live as long as the candidates.
 Candidates candidates_for(const GemmCapture& capture);
 
 }  // namespace guardbit::emulator

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <utility>
 
 #include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/gemm_scalar.hpp"
+#include "emulator/plan_omissions.hpp"
 #include "emulator/plan_search.hpp"
 
 namespace guardbit::emulator {
@@ -33,7 +36,16 @@ class Comparer {
       : capture_(capture),
         plan_(plan),
         problem_(capture.lowered(plan.convolution)),
-        computed_(execute(plan, problem_, threads)) {}
+        computed_(execute(plan, problem_, threads)) {
+    if (problem_.c.empty() && problem_.bias.empty()) return;
+    GemmProblem product = problem_;
+    product.c = product.bias = {};
+    GemmPlan without_addend = plan;
+    without_addend.epilogue.beta = 0;
+    if (plan.epilogue.addition == Epilogue::Addition::initial)
+      without_addend.epilogue.addition = Epilogue::Addition::fma_product;
+    products_ = execute(without_addend, product, threads);
+  }
 
   Diagnosis run();
 
@@ -43,6 +55,9 @@ class Comparer {
   }
   double computed(std::int64_t at) const {
     return scalar::decoded(computed_.format, computed_[at]);
+  }
+  double product(std::int64_t at) const {
+    return products_.empty() ? computed(at) : scalar::decoded(products_.format, products_[at]);
   }
   std::int64_t index(const FailedArea& x, std::int64_t i, std::int64_t j) const {
     return capture_.d.index(x.batch, i, j);
@@ -55,13 +70,15 @@ class Comparer {
   bool holds(const FailedArea& x, auto&& expected) const;
   std::string another_place(const FailedArea& x) const;
   std::string leftover(const FailedArea& x) const;
-  std::string left_out_k(const FailedArea& x) const;
+  std::string left_out(const FailedArea& x) const;
+  std::string wrong_factor() const;
   FailedArea tile_around(const FailedArea& x) const;
 
   const GemmCapture& capture_;
   const GemmPlan& plan_;
   GemmProblem problem_;
   CodeMatrix computed_;
+  CodeMatrix products_;  ///< without C and bias; empty where there are none
 };
 
 /// The area rounded outward to whole cells: elements of a wrong tile may agree by chance.
@@ -119,7 +136,7 @@ std::string Comparer::leftover(const FailedArea& area) const {
     for (std::int64_t i = 0; i < x.rows; ++i) {
       for (std::int64_t j = 0; j < x.columns; ++j) {
         const double own = computed(index(x, x.row + i, x.column + j));
-        const double other = computed(index(x, row + i, column + j));
+        const double other = product(index(x, row + i, column + j));
         const double seen = recorded(index(x, x.row + i, x.column + j));
         residual += (seen - own - other) * (seen - own - other);
         size += own * own + other * other;
@@ -146,40 +163,36 @@ std::string Comparer::leftover(const FailedArea& area) const {
   return "";
 }
 
-/// Elements of K that did not reach the area: a few of its outputs with parts of A set to zero.
-std::string Comparer::left_out_k(const FailedArea& x) const {
+/// What did not reach the area: C, the bias, the partial sum of a slice, elements of K. A few of
+/// its outputs are computed without.
+std::string Comparer::left_out(const FailedArea& x) const {
   std::vector<Output> outputs;
   for (std::int64_t i = x.row; i < x.row + x.rows && outputs.size() < 24; ++i)
     for (std::int64_t j = x.column; j < x.column + x.columns && outputs.size() < 24; ++j)
       if (capture_.d[index(x, i, j)] != computed_[index(x, i, j)])
         outputs.push_back({x.batch, i, j});
   const GemmProblem few = select(problem_, std::span<const Output>(outputs));
-  const CodeMatrix wanted = select(capture_.d, std::span<const Output>(outputs));
-  const std::int64_t k = few.k();
-  const auto without = [&](std::int64_t begin, std::int64_t end) {
-    GemmProblem part = few;
-    for (std::int64_t g = 0; g < part.a.batch; ++g)
-      for (std::int64_t i = begin; i < end; ++i) part.a.set(part.a.index(g, 0, i), 0);
-    return execute(plan_, part, 1).bytes == wanted.bytes;
-  };
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t t = 1; t < std::min<std::int64_t>(k, 129); ++t) lengths.push_back(t);
-  for (std::int64_t t = 32; t < k; t += 32)
-    if (t > 128) lengths.push_back(t);
-  for (const std::int64_t t : lengths) {
-    if (without(k - t, k))
-      return "missed K tail: the last " + std::to_string(t) + " of " + std::to_string(k) +
-             " elements of K are missing";
-  }
-  for (const std::int64_t tile : {16, 32, 64, 128, 256}) {
-    for (std::int64_t begin = 0; begin < k; begin += tile) {
-      const std::int64_t end = std::min(k, begin + tile);
-      if (without(begin, end))
-        return "missed part of K: elements " + std::to_string(begin) + " to " +
-               std::to_string(end - 1) + " are missing";
+  return left_out_of(few, select(capture_.d, std::span<const Output>(outputs)), plan_);
+}
+
+/// Is the whole result, but for C and the bias, the product times another factor?
+std::string Comparer::wrong_factor() const {
+  double both = 0, square = 0, size = 0;
+  const auto each = [&](auto&& visit) {
+    for (std::int64_t at = 0; at < capture_.d.size(); ++at) {
+      const double p = product(at), seen = recorded(at) - (computed(at) - p);
+      if (std::isfinite(p) && std::isfinite(seen)) visit(seen, p);
     }
-  }
-  return "";
+  };
+  each([&](double seen, double p) { both += seen * p, square += p * p, size += seen * seen; });
+  const double factor = square == 0 ? 1 : both / square;
+  double rest = 0;
+  each([&](double seen, double p) { rest += (seen - factor * p) * (seen - factor * p); });
+  if (!(rest * 1e4 <= size) || std::fabs(factor - 1) < 1e-3) return "";
+  std::ostringstream text;
+  text << "wrong alpha: the product is about " << std::setprecision(4)
+       << factor * plan_.epilogue.alpha << " times A * B, not " << plan_.epilogue.alpha;
+  return text.str();
 }
 
 std::string Comparer::explain(const FailedArea& x) const {
@@ -198,7 +211,7 @@ std::string Comparer::explain(const FailedArea& x) const {
     return "a single element " + std::to_string(x.largest_distance) +
            " ulp off, which no plan in the neighbourhood explains";
   using Look = std::string (Comparer::*)(const FailedArea&) const;
-  for (const Look look : {&Comparer::another_place, &Comparer::leftover, &Comparer::left_out_k})
+  for (const Look look : {&Comparer::another_place, &Comparer::leftover, &Comparer::left_out})
     if (std::string finding = (this->*look)(x); !finding.empty()) return finding;
   if (size == 1)
     return "a single element off by " + std::to_string(x.largest_distance) +
@@ -305,6 +318,8 @@ Diagnosis Comparer::run() {
   // Scattered over most of the result: the plan is wrong, not a part of the result.
   const bool everywhere = result.mismatches * 2 > result.outputs || result.area_count > 64;
   if (everywhere) {
+    if (std::string factor = wrong_factor(); !factor.empty())
+      result.findings.push_back(std::move(factor));
     result.findings.push_back(result.largest_distance <= 1024
                                   ? "differences of a few ulp all over: the order or precision of "
                                     "the sums is none that was tried"
@@ -324,41 +339,6 @@ Diagnosis Comparer::run() {
 
 Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads) {
   return Comparer(capture, plan, threads).run();
-}
-
-std::vector<Variant> wrong_variants(const GemmCapture& capture) {
-  std::vector<Variant> variants;
-  if (capture.convolution) return variants;
-  const GemmProblem& x = capture.problem;
-  const auto add = [&](std::string name) -> GemmCapture& {
-    variants.push_back({std::move(name), capture});
-    return variants.back().capture;
-  };
-  if (!x.c.empty() && capture.beta != 0) add("C is left out").beta = 0;
-  if (!x.bias.empty()) add("the bias is left out").problem.bias = {};
-  if (capture.alpha != 1) add("alpha is taken as 1").alpha = 1;
-  if (x.m() == x.n()) {
-    GemmCapture& transposed = add("the whole result is transposed");
-    for (std::int64_t g = 0; g < x.a.batch; ++g)
-      for (std::int64_t i = 0; i < x.m(); ++i)
-        for (std::int64_t j = 0; j < x.n(); ++j)
-          transposed.d.set(transposed.d.index(g, i, j), capture.d(g, j, i));
-  }
-  // Tails that a kernel with tiles of K may forget.
-  std::vector<std::int64_t> tails;
-  for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
-    tails.push_back(x.k() % tile == 0 ? tile : x.k() % tile);
-  for (const std::int64_t t : {1, 2, 4}) tails.push_back(t);
-  std::sort(tails.begin(), tails.end());
-  tails.erase(std::unique(tails.begin(), tails.end()), tails.end());
-  for (const std::int64_t t : tails) {
-    if (t >= x.k()) continue;
-    GemmCapture& cut = add("missed K tail: the last " + std::to_string(t) + " of " +
-                           std::to_string(x.k()) + " elements of K are missing everywhere");
-    for (std::int64_t line = 0; line < x.a.batch * x.m(); ++line)
-      for (std::int64_t i = x.k() - t; i < x.k(); ++i) cut.problem.a.set(line * x.k() + i, 0);
-  }
-  return variants;
 }
 
 }  // namespace guardbit::emulator

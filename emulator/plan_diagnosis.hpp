@@ -33,12 +33,4 @@ struct Diagnosis {
 /// Compares the capture with what the plan gives.
 Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads);
 
-/// Variants of what was asked that a wrong kernel may have computed instead, each with its name:
-/// the last elements of K left out, C or the bias left out, a result stored transposed.
-struct Variant {
-  std::string name;
-  GemmCapture capture;
-};
-std::vector<Variant> wrong_variants(const GemmCapture& capture);
-
 }  // namespace guardbit::emulator

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/gemm_scalar.hpp"
+#include "emulator/plan_evidence.hpp"
 #include "formats/error.hpp"
 
 namespace guardbit::emulator {
@@ -49,20 +50,11 @@ std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, s
 /// added, the sum alone may be rounded before: every other one is such a sum's.
 std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
                                            std::size_t count, int threads) {
-  GemmPlan exact;
-  exact.unit = {"simt", "fma.fp64"};
-  exact.epilogue = epilogue;
-  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
-  exact.epilogue.addition = Epilogue::Addition::fma_product;
   const std::vector<std::int64_t> results =
-      near_ties(execute(exact, problem, threads), epilogue.output, count);
+      near_ties(nearly_exact(problem, epilogue, true, threads), epilogue.output, count);
   std::vector<std::int64_t> sums;
-  if ((!problem.c.empty() && epilogue.beta != 0) || !problem.bias.empty()) {
-    GemmProblem product = problem;
-    product.c = product.bias = {};
-    exact.epilogue.beta = 0;
-    sums = near_ties(execute(exact, product, threads), epilogue.output, count);
-  }
+  if ((!problem.c.empty() && epilogue.beta != 0) || !problem.bias.empty())
+    sums = near_ties(nearly_exact(problem, epilogue, false, threads), epilogue.output, count);
   std::vector<std::int64_t> outputs;
   std::set<std::int64_t> known;
   for (std::size_t i = 0; i < std::max(results.size(), sums.size()); ++i) {
@@ -72,28 +64,17 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
   return outputs;
 }
 
-/// The problem with A and B as the plan's unit takes them, where it converts them once.
-GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
-  GemmProblem x = problem;
-  if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1 ||
-      plan.input.has_slices())
-    return x;
-  GemmPlan unit;
-  unit.unit = plan.unit;
-  unit.input = plan.input;
-  GemmOperands operands = prepare(unit, problem, "search");
-  x.a = std::move(operands.a);
-  x.b = std::move(operands.b);
-  return x;
-}
-
 bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_integer(d); }
 
 /// The samples before all outputs: critical ones where D is narrow, then a grid of rows and
-/// columns.
+/// columns. The first, which most plans fail, holds outputs of different rows and columns, so that
+/// one damaged tile spoils few.
 void add_samples(const GemmCapture& capture, const GemmProblem& all,
                  const std::vector<Output>& critical, std::deque<Task>& tasks) {
-  for (const std::size_t count : {std::size_t{12}, critical.size()}) {
+  const std::vector<Output> first =
+      critical.empty() ? scattered_outputs(capture.d, 4) : std::vector<Output>{};
+  if (!first.empty()) tasks.emplace_back(select(all, first), select(capture.d, first));
+  for (const std::size_t count : {std::size_t{4}, std::size_t{12}, critical.size()}) {
     const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
     if (!few.empty()) tasks.emplace_back(select(all, few), select(capture.d, few));
   }
@@ -122,14 +103,11 @@ std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& comp
 
 std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   const std::scoped_lock lock(mutex_);
-  const std::string key =
-      plan.unit.arch + plan.unit.instruction +
-      std::to_string(static_cast<int>(plan.input.rounding)) + "/" +
-      std::to_string(plan.input.pieces) + "/" + std::to_string(plan.input.ranks) + "/" +
-      std::to_string(static_cast<int>(plan.input.cut)) + "/" + std::to_string(plan.input.shift) +
-      "/" + std::to_string(plan.loads.lanes) + "/" + std::to_string(plan.loads.run) + "/" +
-      std::to_string(plan.loads.take);
-  auto [entry, is_new] = prepared_.try_emplace(key);
+  GemmPlan operands;
+  operands.unit = plan.unit;
+  operands.input = plan.input;
+  operands.loads = plan.loads;
+  auto [entry, is_new] = prepared_.try_emplace(to_text(operands));
   if (is_new) {
     try {
       entry->second = std::make_shared<const GemmOperands>(prepare(plan, problem_, "search"));

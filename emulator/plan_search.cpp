@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 
-#include "emulator/capture.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/plan_candidates.hpp"
+#include "emulator/plan_closeness.hpp"
 #include "emulator/plan_samples.hpp"
 #include "formats/parallel.hpp"
 
@@ -50,20 +50,13 @@ class Search {
   void run_neighbours(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   void judge_nearest(const std::deque<Lowered>& lowered);
-  /// A plan that nearly passes: mismatches on all outputs, and on the last sample before them.
-  struct Close {
-    PlanResult result;
-    std::int64_t on_sample = 0;
-    std::int64_t far = 0;       ///< mismatches of more than 16 codes
-    std::int64_t off_ties = 0;  ///< mismatches that are not near ties of D's rounding
-    std::int64_t cells = 0;     ///< squares of 8 x 8 outputs that hold a mismatch
-  };
-  bool is_nearly_explained() const;
-  void describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
-                           Close& close) const;
+  bool is_nearly_explained() const {
+    return !close_.empty() && nearly_explains(close_.front(), capture_);
+  }
   Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
                  std::size_t task_count) const;
   void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
+  void doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered);
   void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
                 std::vector<PlanResult>& results) const;
 
@@ -71,9 +64,13 @@ class Search {
   const SearchOptions& options_;
   Candidates candidates_;
   SearchResult result_;
-  std::vector<PlanResult> nearest_;  ///< on the sample
+  std::vector<PlanResult> nearest_;  ///< on the second sample
+  std::vector<PlanResult> far_;      ///< on the first, where they fail too often for the second
   std::vector<Close> close_;
 };
+
+/// A damaged result fails some of a sample under its own plan, too.
+std::int64_t most_failures(const Task& sample) { return sample.d.size() / 4; }
 
 /// Every ending of a main loop on one task.
 void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands,
@@ -99,8 +96,7 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
   });
 }
 
-/// True once there is an exact plan, those near it in the stage being tried, too, or one that says
-/// where the result is damaged.
+/// True once there is an exact plan.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
   for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
@@ -108,38 +104,57 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
     std::vector<GemmPlan> plans(stage.begin() + static_cast<std::ptrdiff_t>(begin),
                                 stage.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
-    run_plans(plans, lowered.tasks);
-    if (result_.explained() || is_nearly_explained()) return true;
+    if (is_nearly_explained()) {
+      doubt_close(plans, lowered);
+    } else {
+      run_plans(plans, lowered.tasks);
+    }
+    if (result_.explained()) return true;
   }
   return false;
 }
 
+/// Endings of one main loop on the second sample, where one of them does well on the first.
+struct Tried {
+  std::int64_t count = 0;
+  PlanResult best;  ///< on the first sample
+  std::vector<PlanResult> results;
+};
+
 void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tasks) {
-  Task& few = tasks.front();
-  std::vector<std::vector<PlanResult>> tried(stage.size());
-  formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (options_.interrupted && options_.interrupted()) return;
-      const auto operands = few.prepared->get(stage[i]);
-      if (operands) try_plan(stage[i], few, *operands, 1, tried[i]);
-    }
-  });
+  Task &first = tasks[0], &few = tasks[1];
   const auto fewer = [](const PlanResult& x, const PlanResult& y) {
     return x.mismatches < y.mismatches;
   };
-  // A damaged result fails some of the sample under its own plan, too.
-  const std::int64_t tolerated = few.d.size() / 4;
+  std::vector<Tried> all_tried(stage.size());
+  formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options_.interrupted && options_.interrupted()) return;
+      const auto operands = first.prepared->get(stage[i]);
+      if (!operands) continue;
+      std::vector<PlanResult> results;
+      try_plan(stage[i], first, *operands, 1, results);
+      Tried& tried = all_tried[i];
+      tried.count = std::ssize(results);
+      tried.best = *std::min_element(results.begin(), results.end(), fewer);
+      if (tried.best.mismatches > most_failures(first)) continue;
+      try_plan(stage[i], few, *few.prepared->get(stage[i]), 1, tried.results);
+    }
+  });
   std::vector<PlanResult> passed, nearly;
-  for (const auto& results : tried) {
-    result_.tried += std::ssize(results);
-    for (const PlanResult& x : results) {
+  for (const Tried& tried : all_tried) {
+    result_.tried += tried.count;
+    if (tried.results.empty() && tried.count != 0) far_.push_back(tried.best);
+    for (const PlanResult& x : tried.results) {
       if (x.mismatches == 0) passed.push_back(x);
-      if (x.mismatches != 0 && x.mismatches <= tolerated) nearly.push_back(x);
+      if (x.mismatches != 0 && x.mismatches <= most_failures(few)) nearly.push_back(x);
       if (x.mismatches != 0) nearest_.push_back(x);
     }
   }
-  std::stable_sort(nearest_.begin(), nearest_.end(), fewer);
-  if (nearest_.size() > 8) nearest_.resize(8);
+  for (std::vector<PlanResult>* list : {&nearest_, &far_}) {
+    std::stable_sort(list->begin(), list->end(), fewer);
+    if (list->size() > 8) list->resize(8);
+  }
   for (const PlanResult& candidate : passed) {
     if (options_.interrupted && options_.interrupted()) return;
     if (result_.plans.size() >= options_.most_plans) return;
@@ -162,65 +177,66 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
   close_.insert(close_.begin(), count_on(tasks, best->result.plan, 1, tasks.size()));
 }
 
-/// Is there a plan that fails in so few places that the result is damaged rather than another
-/// plan's? Another plan's sums differ all over, damage is where it is. Where D is narrow, another
-/// plan fails in few places, too, but next to ties of its rounding; damage does not choose them.
-bool Search::is_nearly_explained() const {
-  if (close_.empty()) return false;
-  const Close& x = close_.front();
-  const CodeMatrix& d = capture_.d;
-  const std::int64_t mismatches = x.result.mismatches;
-  const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
-  if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
-  const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
-  return !narrow || std::max(x.far, x.off_ties) * 2 > mismatches;
-}
-
-/// Squares of 8 x 8 outputs that hold a mismatch.
-std::int64_t failed_cells(const CodeMatrix& recorded, const CodeMatrix& computed) {
-  std::set<std::int64_t> cells;
-  for (std::int64_t at = 0; at < recorded.size(); ++at) {
-    if (same_element(recorded.format, recorded[at], computed[at])) continue;
-    const std::int64_t line = at / recorded.columns;
-    cells.insert((line / recorded.rows * recorded.rows + line % recorded.rows / 8) *
-                     recorded.columns +
-                 at % recorded.columns / 8);
-  }
-  return std::ssize(cells);
-}
-
-void Search::describe_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed,
-                                 Close& close) const {
-  const std::vector<bool> near_tie =
-      near_tie_outputs(capture_, close.result.plan, options_.threads);
-  close.cells = failed_cells(recorded, computed);
-  for (std::int64_t at = 0; at < recorded.size(); ++at) {
-    if (same_element(recorded.format, recorded[at], computed[at])) continue;
-    const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
-    close.far += distance.value_or(0) > 16 ? 1 : 0;
-    const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
-    close.off_ties += tie ? 0 : 1;
+/// A result that a plan gives but for some places may be damaged there, or another plan's that
+/// differs there only: where shares of stream-K end, where a last slice is incomplete. Plans of the
+/// same unit are tried on outputs that failed.
+void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
+  const Close close = close_.front();
+  const GemmPlan& known = close.result.plan;
+  if (lowered.walk != known.convolution || close.beyond * 2 > close.failed.size()) return;
+  const std::span<const Output> outputs(close.failed);
+  Task failed(select(lowered.tasks.back().problem, outputs), select(capture_.d, outputs));
+  const Task& first = lowered.tasks.front();
+  std::vector<std::vector<PlanResult>> tried(plans.size());
+  formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (options_.interrupted && options_.interrupted()) return;
+      if (plans[i].unit != known.unit || plans[i].input != known.input) continue;
+      const auto operands = failed.prepared->get(plans[i]);
+      if (!operands) continue;
+      std::vector<PlanResult> elsewhere;
+      try_plan(plans[i], failed, *operands, 1, tried[i]);
+      const auto hopeless = [&](const PlanResult& x) { return x.mismatches * 2 > failed.d.size(); };
+      if (std::all_of(tried[i].begin(), tried[i].end(), hopeless)) continue;
+      try_plan(plans[i], first, *first.prepared->get(plans[i]), 1, elsewhere);
+      for (std::size_t ending = 0; ending < elsewhere.size(); ++ending)
+        if (elsewhere[ending].mismatches > most_failures(first))
+          tried[i][ending].mismatches = failed.d.size();
+    }
+  });
+  for (const auto& results : tried) {
+    result_.tried += std::ssize(results);
+    for (const PlanResult& x : results) {
+      if (x.mismatches * 2 > failed.d.size() || x.plan == known) continue;
+      if (options_.interrupted && options_.interrupted()) return;
+      if (result_.plans.size() >= options_.most_plans) return;
+      Close other = count_on(lowered.tasks, x.plan, 4, lowered.tasks.size() - 1);
+      if (other.result.mismatches < 0 || other.on_sample > close_.front().on_sample) continue;
+      other = count_on(lowered.tasks, x.plan, 1, lowered.tasks.size());
+      if (other.result.mismatches == 0) result_.plans.push_back(other.result);
+      if (other.result.mismatches < close_.front().result.mismatches)
+        close_.insert(close_.begin(), std::move(other));
+    }
   }
 }
 
 /// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
 /// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
-Search::Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan,
-                               std::int64_t tolerated, std::size_t task_count) const {
+Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
+                       std::size_t task_count) const {
   Close close;
   close.result.plan = plan;
-  for (std::size_t number = 1; number < task_count; ++number) {
+  for (std::size_t number = 2; number < task_count; ++number) {
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
     const CodeMatrix d =
         finish(plan, task.problem, partial_sums(plan, *operands, task.problem, options_.threads));
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0) describe_mismatches(task.d, d, close);
+    if (&task == &tasks.back() && mismatches != 0)
+      describe_mismatches(capture_, task, d, operands->sum, options_.threads, close);
     if (&task == &tasks.back()) return close;
-    if (&task == &tasks[1]) {
-      close.on_sample = mismatches;
-    }
+    if (number == 2) close.on_sample = mismatches;
     if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
     if (tolerated == 0 && mismatches != 0) return close;
     if (tolerated != 0 && mismatches * tolerated > task.d.size()) close.result.mismatches = -1;
@@ -242,14 +258,17 @@ SearchResult Search::run() {
 /// Likely walks meet every stage; the others those that are cheap.
 void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
+  std::vector<std::vector<GemmPlan>> simple;
   for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
     if (options_.simple && number > candidates_.simple_stages) return;
+    const std::vector<GemmPlan> stage = candidates_.stages[number]();
     for (std::size_t w = 0; w < likely; ++w)
-      if (run_stage(candidates_.stages[number], lowered[w])) return;
+      if (run_stage(stage, lowered[w])) return;
+    if (number <= candidates_.simple_stages && lowered.size() > likely) simple.push_back(stage);
     if (number != candidates_.simple_stages) continue;
     for (std::size_t w = likely; w < lowered.size(); ++w)
-      for (std::size_t simple = 0; simple <= number; ++simple)
-        if (run_stage(candidates_.stages[simple], lowered[w])) return;
+      for (const std::vector<GemmPlan>& plans : simple)
+        if (run_stage(plans, lowered[w])) return;
   }
 }
 
@@ -272,7 +291,7 @@ void Search::run_neighbours(std::deque<Lowered>& lowered) {
 
 /// The plans that did best on a sample, on all outputs.
 void Search::judge_nearest(const std::deque<Lowered>& lowered) {
-  for (const PlanResult& near : nearest_) {
+  for (const PlanResult& near : nearest_.empty() ? far_ : nearest_) {
     for (const Lowered& x : lowered) {
       if (x.walk != near.plan.convolution) continue;
       const Task& all = x.tasks.back();

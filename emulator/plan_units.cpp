@@ -112,10 +112,15 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     return units;
   }
   if (a == formats::fp32) {
-    std::vector<UnitChoice> tensor;
     for (const Rounding rounding :
          {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
       add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
+    const std::size_t once = units.size();
+    // Of Triton, which takes the products of a tile of K pair by pair; the rest is the register as
+    // it is.
+    for (const int tile : {32, 64, 16, 128})
+      add_rows(formats::tf32, formats::tf32,
+               {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
     for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
       add_rows(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
     for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
@@ -126,7 +131,7 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });
-    units.insert(capture.tf32 ? units.end() : units.begin(), fma);
+    units.insert(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0), fma);
     return units;
   }
   add_rows(a, b, {});

@@ -50,6 +50,11 @@ std::string input_words(const InputConversion& input) {
   }
   if (input.pieces > 1 || input.has_slices())
     text += " in " + std::to_string(input.pieces) + (input.has_slices() ? " slices" : " pieces");
+  if (input.last == Rounding::toward_zero) text += ", the last one truncated";
+  if (input.last == Rounding::nearest_even) text += ", the last one to nearest even";
+  if (input.last == Rounding::nearest_away) text += ", the last one to nearest, ties away";
+  if (input.run != 0)
+    text += ", " + std::to_string(input.run) + " elements of K of each pair of pieces in turn";
   if (input.cut == InputConversion::Cut::scaled_rest)
     text += ", each scaled by 2^" + std::to_string(input.shift) + " more";
   return text;

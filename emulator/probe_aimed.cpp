@@ -48,7 +48,8 @@ class Aimer {
     block_.reset();
     if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
     first_ = draw_.place() / length_ * length_;
-    switch (draw_.below(7)) {
+    switch (draw_.below(8)) {
+      case 7: addend_alone(); return std::move(q_);
       case 6: beside_power(); break;
       case 0: below_large(); break;
       case 1: tie(large_exponent()); break;
@@ -194,12 +195,28 @@ class Aimer {
     if (draw_.coin()) draw_.set_addend(q_, draw_.between(high - 40, high), draw_.coin(), true);
   }
 
-  /// Zeros of either sign wherever no term stands.
+  /// The addend beside products that are zero: it is rounded as a result, or kept as it is.
+  void addend_alone() {
+    const bool small = draw_.coin();
+    const int least = least_power(box_.c);
+    const int greatest = small ? least + box_.c.fraction_bits + 2 : greatest_power(box_.c);
+    if (draw_.below(4) != 0)
+      draw_.set_addend(q_, draw_.between(least, greatest), draw_.coin(), draw_.coin());
+    else if (draw_.coin() && box_.has_addend)
+      q_.c = formats::sign_mask(box_.c);
+    sign_zeros();
+  }
+
+  /// Zeros of either sign wherever no term stands: of A or of B, times any number.
   void sign_zeros() {
     for (std::size_t i = 0; i < q_.a.size(); ++i) {
       if (q_.a[i] != 0) continue;
-      if (formats::has_negative_zero(box_.a) && draw_.coin()) q_.a[i] = formats::sign_mask(box_.a);
-      q_.b[i] = number_code(box_.b, draw_.coin(), 0);
+      const bool zero_in_a = draw_.coin();
+      const Format &zero = zero_in_a ? box_.a : box_.b, &other = zero_in_a ? box_.b : box_.a;
+      const bool negative = formats::has_negative_zero(zero) && draw_.coin();
+      (zero_in_a ? q_.a : q_.b)[i] = negative ? formats::sign_mask(zero) : 0;
+      (zero_in_a ? q_.b : q_.a)[i] = draw_.number(
+          other, draw_.between(least_power(other), greatest_power(other)), draw_.coin());
     }
   }
 

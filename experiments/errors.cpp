@@ -90,6 +90,20 @@ double Repeats::spread_of_one_more() const {
   return std::sqrt(squares / (n - 1) * (1 + 1 / n));
 }
 
+Reference reference_of_repeats(std::string_view printed, const Repeats& measured,
+                               std::string_view by) {
+  const double value = number_of(printed), median = measured.median();
+  const double smaller = std::min(1.0, std::abs(value) / std::abs(median));
+  Reference reference;
+  reference.value = value;
+  reference.tolerance = half_digit(printed) + 3 * measured.spread_of_one_more() * smaller;
+  reference.tolerance_reason = "half a unit of the ";
+  reference.tolerance_reason.append(by).append(
+      " last digit, and three standard deviations of another repeat, as a share of the smaller "
+      "number: it is one run with other numbers");
+  return reference;
+}
+
 double number_of(std::string_view printed) {
   return std::strtod(std::string(printed).c_str(), nullptr);
 }

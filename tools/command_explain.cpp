@@ -10,6 +10,7 @@
 
 #include "emulator/gemm_capture.hpp"
 #include "emulator/plan_diagnosis.hpp"
+#include "emulator/plan_omissions.hpp"
 #include "emulator/plan_search.hpp"
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"

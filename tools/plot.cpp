@@ -103,13 +103,16 @@ std::string script_of(const Figure& figure, const SvgSize& size) {
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const Curve& c = figure.curves[i];
     if (!has_points(figure, c)) continue;
-    // Dots, squares, triangles and diamonds; dashes from the second round of colours on.
-    constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12};
+    // Dots, squares, triangles and diamonds; from the second round of colours on dashes, or other
+    // points, so that no two look alike.
+    constexpr std::array filled = {7, 5, 9, 13}, hollow = {6, 4, 8, 12}, crosses = {1, 2, 3, 10};
+    constexpr std::array points = {hollow, filled, crosses};
     const std::size_t kind = i % filled.size(), round = i / colours.size();
     s << std::exchange(between, ", ") << "$c" << i << " using 1:2 with ";
     if (c.points) {
-      s << "points pointtype " << hollow[kind] << " pointsize 1.4";
+      s << "points pointtype " << points[round % points.size()][kind] << " pointsize 1.4";
     } else {
+      // Marks of long curves would hide each other.
       constexpr std::size_t most_marks = 30;
       s << "linespoints pointtype " << filled[kind] << " pointsize 0.7 dashtype " << round + 1
         << " pointinterval " << 1 + c.x.size() / most_marks;

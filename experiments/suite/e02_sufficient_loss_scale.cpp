@@ -36,7 +36,9 @@ std::vector<double> losses(const StepGradients& gradients,
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const std::string& trace = s.word("trace");
-  const auto steps = s.integers("step"), scales = s.integers("log2_S");
+  const auto steps = s.integers("step");
+  auto scales = s.integers("log2_S");
+  std::ranges::sort(scales);
   const double tolerated = s.number("tolerated");
   Outcome outcome;
   outcome.figure = {"E02: what FP16 loses of the sum of magnitudes", "log2 of the loss scale S",
@@ -79,7 +81,7 @@ Outcome run(Run& run) {
 
 Experiment sufficient_loss_scale() {
   std::vector<Parameter> parameters = trace_parameters();
-  parameters.push_back({"log2_S", "logarithms of the loss scales, ascending", "0:32:1", "0:32:4",
+  parameters.push_back({"log2_S", "logarithms of the loss scales", "0:32:1", "0:32:4",
                         Parameter::Kind::integer, true, -100, 100});
   parameters.push_back({"tolerated", "share of the sum of |g| that may be lost, in percent", "0.01",
                         "", Parameter::Kind::number, false, 0, 100});

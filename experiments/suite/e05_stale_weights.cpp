@@ -37,16 +37,39 @@ double compensated(const Walk& x) {
   return w;
 }
 
-double stochastic(const Walk& x, const Draws& draws, std::int64_t trial) {
+/// Where one walk ends; adds to `variance` that of each rounding on its way.
+double stochastic(const Walk& x, const Draws& draws, std::int64_t trial, double& variance) {
   double w = x.weight;
   for (std::int64_t i = 0; i < x.steps; ++i) {
     const double sum = w + x.update;
+    variance += stochastic_variance(x.format, sum);
     const auto value = formats::decode(formats::fp64, std::bit_cast<std::uint64_t>(sum));
     const auto random = draws.bits(static_cast<std::uint64_t>(trial * x.steps + i));
     w = emulator::scalar::decoded(
         x.format, formats::encode(x.format, value, formats::Rounding::stochastic, {}, random));
   }
   return w;
+}
+
+/// The first walk of each kind, at fifty of its steps.
+Figure figure_of(const Walk& walk, const Draws& draws) {
+  constexpr std::int64_t places = 50;
+  Curve nearest{"to nearest even"}, kahan{"compensated (Kahan)"}, random{"stochastic, one walk"},
+      exact{"exact"};
+  for (std::int64_t i = 0; i <= places; ++i) {
+    Walk part = walk;
+    part.steps = walk.steps * i / places;
+    const auto step = static_cast<double>(part.steps);
+    double variance = 0;
+    nearest.add(step, to_nearest(part));
+    kahan.add(step, compensated(part));
+    random.add(step, stochastic(part, draws, 0, variance));
+    exact.add(step, walk.weight + step * walk.update);
+  }
+  return {.title = "E05: a BF16 weight under equal updates",
+          .x_label = "step",
+          .y_label = "weight",
+          .curves = {nearest, kahan, random, exact}};
 }
 
 Outcome run(Run& run) {
@@ -59,13 +82,15 @@ Outcome run(Run& run) {
   const auto& single = run.point("deterministic", [&] {
     return std::vector<double>{to_nearest(walk), compensated(walk)};
   });
+  // Roundings do not correlate, so the variance of the end is the mean of what walks add up.
   const auto& walks = run.point("stochastic", [&] {
-    std::vector<double> ends;
+    double sum = 0, variance = 0;
     for (std::int64_t t = 0; t < trials; ++t) {
       run.check_stop();
-      ends.push_back(stochastic(walk, run.draws("rounding"), t));
+      sum += stochastic(walk, run.draws("rounding"), t, variance);
     }
-    return ends;
+    const auto n = static_cast<double>(trials);
+    return std::vector<double>{sum / n, std::sqrt(variance / n)};
   });
   const auto& thresholds = run.point("thresholds", [&] {
     double least = 1e300, most = 0;
@@ -75,11 +100,7 @@ Outcome run(Run& run) {
     }
     return std::vector<double>{least, most};
   });
-  double mean = 0, squares = 0;
-  const auto n = static_cast<double>(walks.size());
-  for (const double x : walks) mean += x / n;
-  for (const double x : walks) squares += (x - mean) * (x - mean);
-  const double error = std::sqrt(squares / (n - 1) / n);
+  const double deviation = walks[1], error = deviation / std::sqrt(static_cast<double>(trials));
   const double end = walk.weight + static_cast<double>(walk.steps) * walk.update;
   const bool usual = s == usual_settings(stale_weights().parameters, false) ||
                      s == usual_settings(stale_weights().parameters, true);
@@ -88,10 +109,11 @@ Outcome run(Run& run) {
   outcome.findings = {
       {"to nearest even: final weight", "", single[0]},
       {"compensated (Kahan): final weight", "", single[1]},
-      {"stochastic: mean final weight", "", mean,
+      {"stochastic: mean final weight", "", walks[0],
        Reference{.value = end,
                  .tolerance = 4 * error,
-                 .tolerance_reason = "four standard errors of the mean of the trials",
+                 .tolerance_reason = "four standard errors of the mean of the trials, from the "
+                                     "variance of each rounding",
                  .source = "each stochastic rounding keeps its mean",
                  .certainty = Certainty::derived}},
       {"smallest |update| / |w| at which loss ends, over all w", "2^-9",
@@ -110,8 +132,9 @@ Outcome run(Run& run) {
   }
   outcome.findings[3].reference = Reference{.value = 1, .source = half_units};
   outcome.findings[4].reference = Reference{.value = 2, .source = half_units};
+  outcome.figure = figure_of(walk, run.draws("rounding"));
   outcome.notes.emplace_back(
-      "Standard deviation of one stochastic walk: " + std::to_string(error * std::sqrt(n)) + ".");
+      "Standard deviation of one stochastic walk: " + std::to_string(deviation) + ".");
   return outcome;
 }
 

@@ -7,6 +7,7 @@
 #include "emulator/gemm_scalar.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/digit_training.hpp"
+#include "experiments/suite/lost_updates.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/training/layers.hpp"
 #include "experiments/training/model.hpp"
@@ -101,10 +102,7 @@ class Weights {
     if (result == w) ++tally.lost;
     tally.moved += result - w;
     tally.wanted += u;
-    // Between the neighbours of the sum: the variance is (sum - low)(high - sum).
-    const double near = rounded(sum);
-    const double other = near == sum ? near : neighbour_of(near, sum > near);
-    tally.variance += std::abs(sum - near) * std::abs(other - sum);
+    tally.variance += stochastic_variance(bf16, sum);
     return static_cast<float>(result);
   }
 
@@ -203,18 +201,25 @@ Outcome run(Run& run) {
                      .source = "each rounding keeps its mean, so 4 is exceeded once in 16000 runs",
                      .relation = Reference::Relation::at_most}});
   }
+  // Where rounding to nearest does no worse than the published range, nothing is to be repaired,
+  // and whoever does nothing would pass.
+  const double hurt = -100 * paired_difference(correct[1], correct[0]).share;
   for (const std::size_t i : {std::size_t{2}, std::size_t{3}}) {
     const std::string name = ways[i].name;
     const PairedDifference to_fp32 = paired_difference(correct[i], correct[0]),
                            to_nearest = paired_difference(correct[i], correct[1]);
+    const double tolerance = 0.15 + 400 * to_fp32.error;
     outcome.findings.push_back(
         {name + ": accuracy over that of FP32 weights", "points", 100 * to_fp32.share,
          Reference{.value = 0.05,
-                   .tolerance = 0.15 + 400 * to_fp32.error,
+                   .tolerance = tolerance,
                    .tolerance_reason = "the published range is -0.1 to +0.2; four standard errors, "
                                        "from the images that only one of the two recognises",
                    .source = "arXiv 2010.06192, abstract",
-                   .certainty = Certainty::read}});
+                   .certainty = Certainty::read,
+                   .undecidable = hurt + 0.05 > tolerance
+                                      ? ""
+                                      : "rounding to nearest loses no more than that either"}});
     outcome.findings.push_back({name + ": points recovered from rounding to nearest", "points",
                                 100 * to_nearest.share,
                                 Reference{.value = 7,
@@ -246,13 +251,13 @@ Experiment stochastic_weights() {
           "Both end within -0.1 to +0.2 points of FP32 and recover up to 7 points (arXiv "
           "2010.06192, "
           "abstract read); stochastic rounding moves weights by what it should in the mean.",
-      .parameters = {{"steps", "", "1500", "100", Kind::integer, false, 1, 1000000},
-                     {"learning_rate", "", "0.01", "", Kind::number, false, 1e-7, 10},
+      .parameters = {{"steps", "", "1500", "600", Kind::integer, false, 1, 1000000},
+                     {"learning_rate", "", "0.003", "", Kind::number, false, 1e-7, 10},
                      {"hidden", "numbers of the layer between", "64", "16", Kind::integer, false, 1,
                       4096},
                      {"batch", "images of a step", "32", "", Kind::integer, false, 1, 4096},
                      {"images", "to train on", "6000", "1000", Kind::integer, false, 64, 1000000},
-                     {"test", "images", "2000", "500", Kind::integer, false, 10, 1000000}},
+                     {"test", "images", "2000", "1000", Kind::integer, false, 10, 1000000}},
       .run = run,
   };
 }

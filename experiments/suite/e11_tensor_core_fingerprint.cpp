@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -136,13 +137,17 @@ Outcome run(Run& run) {
     }
     outcome.figure.curves.push_back(curve);
     const std::string key = std::string(r.name) + " to FP32, Hopper";
-    outcome.findings.push_back({key + ": widths that give every answer", "", exact,
-                                Reference{.value = 1, .source = "a unit has one width"}});
+    const std::string untried =
+        std::ranges::find(widths, r.published) == widths.end() ? "that width was not tried" : "";
+    outcome.findings.push_back(
+        {key + ": widths that give every answer", "", exact,
+         Reference{.value = 1, .source = "a unit has one width", .undecidable = untried}});
     outcome.findings.push_back(
         {key + ": that width", "bits", found,
          Reference{.value = static_cast<double>(r.published),
                    .source = "MMA-Sim (arXiv 2511.10909), MATLAB-tensor-core (arXiv 2512.07004)",
-                   .certainty = Certainty::read}});
+                   .certainty = Certainty::read,
+                   .undecidable = untried}});
   }
   for (const Probe& probe : probes) {
     std::string key(probe.arch);

@@ -99,7 +99,10 @@ Outcome run(Run& run) {
          Reference{.value = 1,
                    .source = "arXiv 2605.16617, abstract: at least the accuracy of SGEMM",
                    .certainty = Certainty::read,
-                   .relation = Reference::Relation::at_most}});
+                   .relation = Reference::Relation::at_most,
+                   .undecidable = k < 16 || s.integer("MN") < 32
+                                      ? "so few and short sums are a matter of luck"
+                                      : ""}});
   }
   std::erase_if(outcome.figure.curves, [](const Curve& c) { return c.name == "sgemm, promoted"; });
   outcome.notes.emplace_back(

@@ -148,12 +148,14 @@ Outcome run(Run& run) {
   outcome.figure = {"E19: FP64 products from INT8 products", "slices of 7 bits, or moduli",
                     "accuracy (bits: -log2 of the largest |error| / (|A||B|))"};
   double before = 0, shrinks = 0;
-  const auto reaches = [](const char* source) {
+  const auto reaches = [](const char* source, bool enough) {
     return Reference{.value = 1,
                      .source = source,
                      .certainty = Certainty::read,
-                     .relation = Reference::Relation::at_most};
+                     .relation = Reference::Relation::at_most,
+                     .undecidable = enough ? "" : "too few to hold what FP64 does"};
   };
+  const double k_bits = std::log2(s.number("K"));
   for (const std::int64_t range : ranges) {
     const std::string key = "exponents within " + std::to_string(range);
     std::optional<Problem> problem;
@@ -170,16 +172,22 @@ Outcome run(Run& run) {
         outcome.findings.end(),
         {{key + ": FP64 multiply-adds", "bits", -std::log2(errors[0])},
          {key + ": " + std::to_string(most) + " slices over FP64, error", "",
-          errors.back() / errors[0], reaches("arXiv 2306.11975, abstract: FP64 accuracy")},
+          errors.back() / errors[0],
+          // A row's numbers lie up to 2 * range apart, each with 53 bits.
+          reaches("arXiv 2306.11975, abstract: FP64 accuracy",
+                  7 * std::int64_t{most} >= 53 + 2 * range)},
          {key + ": slices needed for that", "", slices},
          {key + ": INT8 products of those slices", "", slices * (slices + 1) / 2},
          {key + ": moduli needed for that, one INT8 product each", "", needed},
          {key + ": sums that residues get wrong", "", residues[0],
           Reference{.source = "Chinese remainder theorem: none below half the moduli's product"}}});
     if (range == 0)
-      outcome.findings.push_back({key + ": " + std::to_string(moduli) + " moduli over FP64, error",
-                                  "", residues.back() / errors[0],
-                                  reaches("arXiv 2504.08009, abstract: FP64 accuracy")});
+      outcome.findings.push_back(
+          {key + ": " + std::to_string(moduli) + " moduli over FP64, error", "",
+           residues.back() / errors[0],
+           // Sums of K products of two numbers of 53 bits, and a sign;
+           // moduli are just below 256.
+           reaches("arXiv 2504.08009, abstract: FP64 accuracy", 7.8 * moduli >= 107 + k_bits)});
     if (slices < before) ++shrinks;
     before = slices;
   }

@@ -192,7 +192,7 @@ Experiment delayed_scaling() {
           "One infinite amax freezes the scale for as many updates as the history is long, 1024, "
           "under `max`, for one under `most_recent` (derived from the roll of the history).",
       .parameters =
-          {{"history", "length of the window", "1024", "64", Kind::integer, false, 1, 65536},
+          {{"history", "length of the window", "1024", "64", Kind::integer, false, 1, 8192},
            {"steps", "of each story", "200", "60", Kind::integer, false, 4, 100000},
            {"spike", "how much larger the tensor is once", "32", "", Kind::number, false, 1.5, 1e6},
            {"elements", "of the tensor", "4096", "512", Kind::integer, false, 1, 1000000}},

@@ -71,6 +71,23 @@ Reference of(std::string_view printed) {
           .certainty = Certainty::measured};
 }
 
+/// What the largest element of a block loses, over the binade of its magnitude.
+Figure figure_of(const std::string& name, const std::vector<std::string>& modes) {
+  const formats::BlockFormat format = *formats::find_block_format(name);
+  Figure figure{.title = "E22: what " + name + " clips of the largest element of a block",
+                .x_label = "largest magnitude (times a power of two)",
+                .y_label = "lost (% of it)"};
+  for (const std::string& mode : modes) {
+    Curve curve{mode};
+    for (int i = 0; i < 64; ++i) {
+      const float amax = 1 + static_cast<float>(i) / 64;
+      curve.add(static_cast<double>(amax), 100 * clipped(format, amax, mode));
+    }
+    figure.curves.push_back(curve);
+  }
+  return figure;
+}
+
 Outcome run(Run& run) {
   const auto& formats_asked = run.settings().words("format");
   const auto& modes = run.settings().words("mode");
@@ -109,6 +126,7 @@ Outcome run(Run& run) {
       outcome.findings.insert(outcome.findings.end(), {share, worst, normal});
     }
   }
+  outcome.figure = figure_of(formats_asked.front(), modes);
   outcome.notes.emplace_back(
       "ml-explore/mlx PR 4353 (read) reports 29.27 % as the worst loss before and 5.84 % after "
       "rounding scales up, on tensors that were not published: not decided here.");

@@ -188,6 +188,8 @@ Outcome run(Run& run) {
   const auto& distributions = s.words("distribution");
   run.announce(distributions.size() * (methods.size() + 1) + 1);
   Outcome outcome;
+  outcome.figure = {"E24: what FP4 blocks keep of numbers", "stored as zero (% of all)",
+                    "signal over error (dB)"};
   for (const std::string& distribution : distributions) {
     std::array<double, methods.size()> decibels{};
     for (std::size_t i = 0; i < methods.size(); ++i) {
@@ -195,6 +197,9 @@ Outcome run(Run& run) {
       const auto& x = run.point(
           key, [&] { return quality(run, methods[i], s.integer("blocks"), distribution); });
       decibels[i] = x[0];
+      Curve point{key, {}, {}, true};
+      point.add(x[1], x[0]);
+      outcome.figure.curves.push_back(point);
       outcome.findings.insert(outcome.findings.end(), {{key + ": signal over error", "dB", x[0]},
                                                        {key + ": stored as zero", "%", x[1]}});
     }
@@ -257,7 +262,8 @@ Experiment fp4_formats() {
           "No published figure for these numbers: NVFP4 keeps more of numbers without outliers, "
           "and "
           "the borders follow from the formats.",
-      .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 1, 10000000},
+      .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 500,
+                      10000000},
                      {"distribution", "of the numbers", "normal,laplace,outliers,log_uniform", "",
                       Kind::word, true, 0, 0, distribution_names}},
       .run = run,

@@ -82,8 +82,11 @@ Outcome run(Run& run) {
   const auto steps = s.integers("step");
   const double floor = s.number("floor");
   Outcome outcome;
+  outcome.figure = {
+      "E25: gradients that E4M3 stores as zero, amax of tiles of 128 raised to a floor", "floor",
+      "stored as zero (%)", true};
   if (!has_trace(trace, outcome)) return outcome;
-  run.announce(steps.size());
+  run.announce(2 * steps.size());
   for (const std::int64_t step : steps) {
     const std::string key = "step " + std::to_string(step);
     const auto& lost = run.point(key, [&] {
@@ -93,6 +96,15 @@ Outcome run(Run& run) {
       for (const Recipe& recipe : recipes) values.push_back(lost_percent(recipe, gradients, floor));
       return values;
     });
+    const auto drawn = s.numbers("drawn");
+    const auto& shares = run.point(key + ", floors", [&] {
+      const StepGradients gradients = gradients_of(run, trace, step, "grad_out");
+      std::vector<double> values;
+      values.reserve(drawn.size());
+      for (const double x : drawn) values.push_back(lost_percent(recipes.back(), gradients, x));
+      return values;
+    });
+    outcome.figure.curves.push_back({key, drawn, shares});
     for (std::size_t i = 0; i < recipes.size(); ++i) {
       Finding finding{key + ", " + std::string(recipes[i].name) + ": stored as zero", "%", lost[i]};
       for (const Recorded& r : recorded) {
@@ -121,6 +133,8 @@ Experiment tile_scales() {
   std::vector<Parameter> parameters = trace_parameters();
   parameters.push_back({"floor", "least amax of a tile (DeepGEMM: 1e-4)", "0.0001", "",
                         Parameter::Kind::number, false, 1e-30, 1e30});
+  parameters.push_back({"drawn", "floors in the plot", "1e-10:0.01:x10", "1e-08,0.0001",
+                        Parameter::Kind::number, true, 1e-30, 1e30});
   return {
       .name = "E25",
       .slug = "tile_scales",

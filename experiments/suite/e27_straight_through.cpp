@@ -16,6 +16,23 @@ struct Recorded {
 constexpr std::array recorded = {Recorded{12.74, true}, Recorded{12.75, false},
                                  Recorded{-12.85, true}};
 
+/// Two units on either side of the largest integer's number.
+Figure figure_of(const IntegerGrid& grid, float amax) {
+  Figure figure{.title = "E27: where the gradient passes, around the largest integer",
+                .x_label = "x",
+                .y_label = "gradient by x (1: it passes)"};
+  for (const auto& [name, variant] : {std::pair{"PyTorch", StraightThrough::pytorch},
+                                      std::pair{"ModelOpt", StraightThrough::modelopt}}) {
+    Curve curve{name};
+    for (int i = -20; i <= 20; ++i) {
+      const float x = amax + static_cast<float>(i) / 10 * amax / static_cast<float>(grid.high);
+      curve.add(static_cast<double>(x), static_cast<double>(gradient_of(variant, grid, x, amax).x));
+    }
+    figure.curves.push_back(curve);
+  }
+  return figure;
+}
+
 Outcome run(Run& run) {
   const Settings& s = run.settings();
   const auto scale = static_cast<float>(s.number("scale"));
@@ -64,6 +81,7 @@ Outcome run(Run& run) {
                                         .source = "pytorch issue 49779: CPU and GPU disagreed",
                                         .certainty = Certainty::read,
                                         .relation = Reference::Relation::at_least}});
+  outcome.figure = figure_of(grid, amax);
   outcome.notes.emplace_back(
       "PyTorch tests after rounding, ties to even, so the border lies at 12.75 (127.5 becomes 128) "
       "but -12.85 still passes (-128.5 becomes -128); ModelOpt tests the number itself.");

@@ -66,6 +66,8 @@ Outcome run(Run& run) {
   const auto& distributions = s.words("distribution");
   run.announce(names.size() * distributions.size());
   Outcome outcome;
+  outcome.figure = {"E28: what 2:4 pruning by magnitude keeps", "sum of |w| kept (%)",
+                    "sum of w^2 kept (%)"};
   for (const std::string& distribution : distributions) {
     for (const std::string& name : names) {
       const formats::Format format = formats::require_format(name, "format");
@@ -78,6 +80,9 @@ Outcome run(Run& run) {
       const Share mass = share_of(sums, 0, 2), energy = share_of(sums, 1, 3);
       double ties = 0;
       for (std::size_t b = 0; b < sums.size() / 5; ++b) ties += sums[5 * b + 4];
+      Curve point{key, {}, {}, true};
+      point.add(mass.percent, energy.percent);
+      outcome.figure.curves.push_back(point);
       Finding of_mass{key + ": sum of |w| kept", "%", mass.percent};
       Finding of_energy{key + ": sum of w^2 kept", "%", energy.percent};
       if (distribution == "normal" && name == "fp32") {

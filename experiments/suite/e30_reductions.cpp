@@ -5,6 +5,7 @@
 #include "emulator/gemm_scalar.hpp"
 #include "experiments/run.hpp"
 #include "experiments/suite/suite.hpp"
+#include "experiments/training/precision.hpp"
 
 namespace guardbit::experiments {
 
@@ -52,6 +53,43 @@ double rms_norm_of(const Format& inside, double x, std::int64_t n) {
   return scalar::rounded(formats::fp16, x / root);
 }
 
+/// Sums of ones at powers of two.
+Figure figure_of_counts() {
+  Figure figure{.title = "E30: ones added one after another",
+                .x_label = "ones",
+                .y_label = "sum",
+                .log_x = true,
+                .log_y = true};
+  for (const auto& [name, format] :
+       {std::pair{"FP16", formats::fp16}, std::pair{"BF16", formats::bf16},
+        std::pair{"FP32", formats::fp32}}) {
+    Curve curve{name};
+    double sum = 0;
+    for (int i = 1; i <= 1 << 13; ++i) {
+      sum = scalar::add(format, sum, 1);
+      if ((i & (i - 1)) == 0) curve.add(i, sum);
+    }
+    figure.curves.push_back(curve);
+  }
+  return figure;
+}
+
+/// What the policy that training follows here makes of FP16 input, and torch did.
+void add_autocast(Outcome& outcome) {
+  using training::Operation;
+  constexpr std::array measured = {std::pair{Operation::layer_norm, 32},
+                                   std::pair{Operation::rms_norm, 16},
+                                   std::pair{Operation::gelu, 16}, std::pair{Operation::relu, 16}};
+  for (const auto& [operation, bits] : measured) {
+    const training::CastRule& rule = training::rule_of(operation);
+    outcome.findings.push_back({"autocast of FP16 input: " + std::string(rule.name), "bits",
+                                rule.cast == training::Cast::fp32 ? 32.0 : 16.0,
+                                Reference{.value = static_cast<double>(bits),
+                                          .source = "type of the result, torch 2.11 on an H200",
+                                          .certainty = Certainty::measured}});
+  }
+}
+
 Outcome run(Run& run) {
   const auto n = run.settings().integer("n");
   run.announce(3);
@@ -79,7 +117,8 @@ Outcome run(Run& run) {
        Reference{.value = 256, .source = half, .certainty = Certainty::derived}},
       {"mean of n equal numbers, summed in FP16: smallest that overflows", "", squares[1]},
       {"the same, summed in FP32: the mean of 65504 overflows", "", squares[2],
-       Reference{.source = "a mean is no larger than the numbers"}},
+       Reference{.source = "a mean is no larger than the numbers",
+                 .undecidable = n <= 8192 ? "" : "beyond 2^29 the sum in FP32 is rounded"}},
       {"RMS norm of n equal numbers in FP16: smallest that becomes 0", "", squares[3]},
       {"mean of n ones, summed in FP16", "", small[0],
        Reference{.value = std::min(1.0, 2048.0 / static_cast<double>(n)),
@@ -93,10 +132,11 @@ Outcome run(Run& run) {
                  .tolerance = std::ldexp(1.0, -11),
                  .tolerance_reason = "half a unit in the last place",
                  .source = "x / |x|, but for eps"}}};
+  add_autocast(outcome);
+  outcome.figure = figure_of_counts();
   outcome.notes.emplace_back(
-      "Under autocast with FP16 input, torch 2.11 gives FP32 for sum, rsqrt, softmax and "
-      "layer_norm, "
-      "FP16 for mean, var, sqrt, rms_norm and batch_norm (measured on an H200). A kernel that also "
+      "Under autocast with FP16 input, torch 2.11 also gives FP32 for sum, rsqrt and softmax, "
+      "FP16 for mean, var, sqrt and batch_norm (measured on an H200). A kernel that also "
       "computes in FP16 inside meets the limits above.");
   return outcome;
 }
@@ -113,7 +153,8 @@ Experiment reductions() {
           "rounded to FP16, or inside to FP32; the smallest numbers at which each fails.",
       .expected =
           "Squares overflow FP16 from about 256 on; counts stop at 2048 (FP16) and 256 (BF16) "
-          "(derived).",
+          "(derived). Under autocast layer_norm of FP16 is FP32; rms_norm, GELU and ReLU stay "
+          "FP16 (measured, torch 2.11 on an H200).",
       .parameters = {{"n", "numbers", "4096", "", Parameter::Kind::integer, false, 1, 1000000}},
       .run = run,
   };

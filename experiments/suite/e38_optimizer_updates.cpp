@@ -5,6 +5,7 @@
 
 #include "emulator/gemm_scalar.hpp"
 #include "experiments/run.hpp"
+#include "experiments/suite/lost_updates.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {
@@ -60,8 +61,9 @@ std::vector<double> stuck_moments(const Format& f, double beta) {
   const std::int64_t count = std::int64_t{1} << f.fraction_bits;
   for (std::int64_t i = 0; i < count; ++i) {
     const double v = 1 + unit * static_cast<double>(i);
-    if (rounded(f, beta * v) == v) ++kept;
-    const double lost = v * (1 - beta), half = i == 0 ? unit / 4 : unit / 2;
+    const double next = beta * v;
+    if (rounded(f, next) == v) ++kept;
+    const double lost = v - next, half = i == 0 ? unit / 4 : unit / 2;
     if (lost < half || (lost == half && i % 2 == 0)) ++should;
   }
   return {kept, should};
@@ -73,14 +75,21 @@ struct Decay {
   std::int64_t steps;
 };
 
-/// AdamW's w -= lr * wd * w from 1 on, without any gradient.
-double decayed(const Decay& x, Keeping keeping, const Draws& draws, std::int64_t trial) {
+/// AdamW's w -= lr * wd * w from 1 on, without any gradient. Adds to `variance` what stochastic
+/// roundings leave of theirs in the end: each later step shrinks it as it does the weight.
+double decayed(const Decay& x, Keeping keeping, const Draws& draws, std::int64_t trial,
+               double& variance) {
   Weight w{1, 0, 1};
+  double spread = 0;
   for (std::int64_t i = 0; i < x.steps; ++i) {
     const double from = keeping == Keeping::master ? w.master : w.value;
-    w.add(-static_cast<float>(x.step * from), keeping, x.format,
-          draws.bits(static_cast<std::uint64_t>(trial * x.steps + i)));
+    const float update = -static_cast<float>(x.step * from);
+    if (keeping == Keeping::stochastic)
+      spread = spread * (1 - x.step) * (1 - x.step) +
+               stochastic_variance(x.format, w.value + static_cast<double>(update));
+    w.add(update, keeping, x.format, draws.bits(static_cast<std::uint64_t>(trial * x.steps + i)));
   }
+  variance += spread;
   return w.value;
 }
 
@@ -122,12 +131,14 @@ struct Recipe {
   std::string optimizer;  ///< sgd, momentum, adam, adamw
   Format weights, states;
   Keeping keeping;
+  double beta2;  ///< of Adam
 };
 
 /// The loss after each step. Moments are computed in FP32 and stored in their format.
 std::vector<double> trained(const Recipe& recipe, const Regression& problem, std::int64_t steps,
                             const Draws& draws) {
-  constexpr float beta_1 = 0.9F, beta_2 = 0.999F, epsilon = 1e-8F;
+  constexpr float beta_1 = 0.9F, epsilon = 1e-8F;
+  const auto beta_2 = static_cast<float>(recipe.beta2);
   const bool adam = recipe.optimizer == "adam" || recipe.optimizer == "adamw";
   const float rate = adam ? 0.02F : recipe.optimizer == "sgd" ? 0.05F : 0.005F;
   const float decay = recipe.optimizer == "adamw" ? 0.01F : 0;
@@ -188,23 +199,24 @@ void add_decay(Run& run, Outcome& outcome) {
       const std::string key = "weight decay alone, " + name + " " + std::string(word);
       const bool random = keeping == Keeping::stochastic;
       const auto& ends = run.point(key, [&, way = keeping] {
-        std::vector<double> values;
-        for (std::int64_t t = 0; t < (random ? trials : 1); ++t)
-          values.push_back(decayed(decay, way, run.draws("decay " + name), t));
-        return values;
+        const std::int64_t walks = random ? trials : 1;
+        double sum = 0, variance = 0;
+        for (std::int64_t t = 0; t < walks; ++t) {
+          run.check_stop();
+          sum += decayed(decay, way, run.draws("decay " + name), t, variance);
+        }
+        const auto n = static_cast<double>(walks);
+        return std::vector<double>{sum / n, std::sqrt(variance) / n};
       });
-      double mean = 0, squares = 0;
-      const auto n = static_cast<double>(ends.size());
-      for (const double x : ends) mean += x / n;
-      for (const double x : ends) squares += (x - mean) * (x - mean);
       Reference expected{.value = end,
                          .tolerance = unit,
                          .tolerance_reason = "one unit in the last place below 2",
                          .source = "(1 - step)^steps, kept in two numbers",
                          .certainty = Certainty::recalled};
       if (random) {
-        expected.tolerance = 4 * std::sqrt(squares / (n - 1) / n);
-        expected.tolerance_reason = "four standard errors of the mean of the trials";
+        expected.tolerance = 4 * ends[1];
+        expected.tolerance_reason =
+            "four standard errors of the mean of the trials, from the variance of each rounding";
         expected.source = "(1 - step)^steps: stochastic rounding keeps the mean";
         expected.certainty = Certainty::derived;
       } else if (keeping == Keeping::master) {
@@ -214,7 +226,7 @@ void add_decay(Run& run, Outcome& outcome) {
         expected.source = "(1 - step)^steps";
         expected.certainty = Certainty::derived;
       }
-      Finding finding{key + ": end", "", mean, expected};
+      Finding finding{key + ": end", "", ends[0], expected};
       if (keeping == Keeping::nearest) {
         finding.reference.reset();
         if (decay.step < unit / 4)
@@ -241,14 +253,15 @@ void add_training(Run& run, Outcome& outcome) {
     outcome.figure.curves.push_back(curve);
   };
   using formats::fp32;
+  const double beta2 = s.number("beta2");
   for (const std::string& optimizer : s.words("optimizer")) {
-    train({optimizer, fp32, fp32, Keeping::nearest}, optimizer + ", all FP32");
+    train({optimizer, fp32, fp32, Keeping::nearest, beta2}, optimizer + ", all FP32");
     for (const std::string& weight : s.words("weight")) {
       const Format format = formats::require_format(weight, "weight");
       for (const auto& [word, keeping] : keepings) {
         std::string key = optimizer;
         key.append(", ").append(weight).append(" weights ").append(word);
-        train({optimizer, format, fp32, keeping}, key);
+        train({optimizer, format, fp32, keeping, beta2}, key);
       }
     }
     if (optimizer == "sgd") continue;
@@ -256,7 +269,8 @@ void add_training(Run& run, Outcome& outcome) {
       if (state == "fp32") continue;
       std::string key = optimizer;
       key.append(", states in ").append(state);
-      train({optimizer, fp32, formats::require_format(state, "state"), Keeping::nearest}, key);
+      train({optimizer, fp32, formats::require_format(state, "state"), Keeping::nearest, beta2},
+            key);
     }
   }
 }
@@ -307,7 +321,8 @@ Experiment optimizer_updates() {
                       true, 0, 0, "fp32,bf16,fp16,e5m2,e4m3"},
                      {"drawn", "optimizer in the plot", "adam", "", Kind::word, false, 0, 0,
                       "sgd,momentum,adam,adamw"},
-                     {"beta2", "of Adam's second moment", "0.999", "", Kind::number, false, 0.5, 1},
+                     {"beta2", "of Adam's second moment", "0.999", "", Kind::number, false, 0.5,
+                      0.999999},
                      {"decay", "learning rate times weight decay", "0.0001", "", Kind::number,
                       false, 1e-7, 0.1},
                      {"steps", "of decay", "1000", "", Kind::integer, false, 1, 100000},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "emulator/gemm_scalar.hpp"
+#include "formats/neighbour.hpp"
 
 namespace guardbit::experiments {
 
@@ -31,6 +32,14 @@ std::vector<LostUpdate> lost_updates(const formats::Format& format) {
     }
   }
   return result;
+}
+
+double stochastic_variance(const formats::Format& format, double x) {
+  const double near = emulator::scalar::rounded(format, x);
+  if (near == x || !std::isfinite(near)) return 0;
+  const auto code = formats::neighbour(format, emulator::scalar::encoded(format, near), x > near);
+  const double other = code ? emulator::scalar::decoded(format, *code) : near;
+  return std::isfinite(other) ? std::abs(x - near) * std::abs(other - x) : 0;
 }
 
 }  // namespace guardbit::experiments

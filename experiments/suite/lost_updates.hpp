@@ -21,4 +21,8 @@ double update_grid(const formats::Format& format);
 /// two, as long as they are normal.
 std::vector<LostUpdate> lost_updates(const formats::Format& format);
 
+/// The variance of x rounded stochastically: (x - low)(high - x) for its neighbours; 0 past the
+/// last.
+double stochastic_variance(const formats::Format& format, double x);
+
 }  // namespace guardbit::experiments

@@ -57,6 +57,8 @@ TEST_CASE("a plan that says nothing is refused with its place and the choices") 
   CHECK(error_of("simt/fma.fp32 input=rne:2x2:slices").find("truncated") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rz:21x21:slices").find("20 pieces") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rne:2x2:scaled0").find("a shift") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rne:2x2:run0").find("a run") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rne/rz").find("of pieces") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 stream_k=4x8x8").find("TILE_K") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 stream_k=4x8x8x8:round_robin").find("balanced") !=
         std::string::npos);

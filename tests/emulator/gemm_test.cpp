@@ -304,6 +304,38 @@ TEST_CASE("a small product of each special ingredient") {
     CHECK(error("rne:2x2") < error("rne") / 100);
     CHECK(error("rz") > error("rne"));
   }
+  SECTION("runs of K take one pair of pieces after the other") {
+    using formats::Rounding;
+    const auto piece = [&](const CodeMatrix& m, std::int64_t at, int rank) {
+      const std::uint64_t big =
+          formats::convert(fp32, m[at], formats::tf32, Rounding::nearest_away);
+      if (rank == 0) return big;
+      const double rest = value_of(fp32, m[at]) - value_of(formats::tf32, big);
+      return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(rest), formats::tf32,
+                              Rounding::toward_zero);
+    };
+    const CodeMatrix d = execute(words(tf32 + " input=rna/rz:2x2:run16 promote=16"), x);
+    const emulator::MatrixInstruction row = emulator::require_instruction(
+        "sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32", "test");
+    for (std::int64_t at = 0; at < 6; ++at) {
+      std::uint64_t sum = 0;
+      for (std::int64_t run = 0; run < 40; run += 16) {
+        std::uint64_t partial = 0;
+        for (const auto& [of_a, of_b] : {std::pair{1, 0}, {0, 1}, {0, 0}}) {
+          for (std::int64_t begin = run; begin < std::min<std::int64_t>(40, run + 16); begin += 8) {
+            std::vector<std::uint64_t> a, b;
+            for (std::int64_t k = begin; k < begin + 8; ++k) {
+              a.push_back(piece(x.a, at / 2 * 40 + k, of_a));
+              b.push_back(piece(x.b, k * 2 + at % 2, of_b));
+            }
+            partial = emulator::dot(row, {a, b, partial, {}, {}});
+          }
+        }
+        sum = rounded_sum(fp32, sum, partial);
+      }
+      CHECK(d[at] == sum);
+    }
+  }
   SECTION("scaled rests have a chain of their own") {
     // In FP16 the unscaled rest of a number near 2^-14 is lost; scaled by 2^11 it is not.
     const auto value = [](const CodeMatrix& m, std::int64_t at) {

@@ -68,6 +68,9 @@ GemmPlan random_plan(Random& random) {
     } else if (random.one_in(3)) {
       plan.input.rounding = Rounding::toward_zero;
       plan.input.cut = random.one_in(2) ? Cut::slices : Cut::grouped_slices;
+    } else if (random.one_in(2)) {
+      plan.input.run = 32;
+      plan.input.last = Rounding::toward_zero;
     }
   }
   plan.convolution = {static_cast<emulator::ConvolutionOrder::Walk>(random.below(3)),
