@@ -1,7 +1,7 @@
 # What people compile for the machine at hand: Eigen with -march=native, and the libraries whose conversions ours are
 # measured beside, where their sources are had. The instruction sets that the compiler may then use are handed on by the
-# names of its macros (__AVX2__: AVX2), for the program to ask the CPU for them where it runs.
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" OR CMAKE_CROSSCOMPILING)
+# names of its macros (__AVX2__: AVX2), for the program to ask the CPU for them where it runs, which only g++ can do.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" OR CMAKE_CROSSCOMPILING OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   return()
 endif()
 function(guardbit_macros result)

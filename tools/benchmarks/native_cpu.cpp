@@ -7,7 +7,7 @@
 
 namespace guardbit::tools {
 
-#if defined(GUARDBIT_NATIVE)
+#if defined(GUARDBIT_NATIVE) && !defined(__clang__)
 
 namespace {
 
