@@ -18,6 +18,7 @@ constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 constexpr int to_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 constexpr int larger_magnitude = 0b1011;  // VRANGE: the larger |x|, without sign
 constexpr int and_or = 0xEA;              // (x & y) | z
+constexpr int select_by = 0xE2;           // y ? x : z
 constexpr int either_pair = 0xF8;         // x | (y & z)
 
 [[gnu::always_inline]] inline __m512i load_bytes(const std::byte* from) {
@@ -66,34 +67,33 @@ struct ByteMaximum {
 struct Fp64Lanes {
   using Value = double;
   using Vector = __m512d;
+  using Bits = __m512i;
   static constexpr int width = 8, vectors = 2, columns = width * vectors;
   static constexpr int sign_group = 16;
   static constexpr std::ptrdiff_t a_step = 8 * tile_rows, b_step = 8 * columns;
   static constexpr std::ptrdiff_t a_sign_step = 4 * tile_rows, b_sign_step = 2 * 64 * vectors;
 
-  static constexpr int bias = 1023, fraction_bits = 52;
+  /// Of exponents as they stand in sums.
+  static constexpr int bias = 1023 + fp64_scale_exponent, fraction_bits = 52;
   static constexpr bool wide_exponents = true, lags = true;
   /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
-  static constexpr int strip = 128, part_places = 256;
+  static constexpr int strip = 256, part_places = 256;
 
   template <Result Kind, bool Wide>
   struct Constants {
     static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
-    __m512i offset_bits, exponent_field, half, largest_offset, low, zero_exponent, sign;
+    __m512i offset_bits, exponent_field, low, zero_exponent;
     __m512d least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
         : offset_bits(_mm512_set1_epi64(
               (std::int64_t{fraction_bits - rule.kept_fraction_bits} << fraction_bits) +
               (std::int64_t{1} << (fraction_bits - 1)))),
-          exponent_field(_mm512_set1_epi64(std::int64_t{0x7FF} << fraction_bits)),
-          half(_mm512_set1_epi64(std::int64_t{1} << (fraction_bits - 1))),
-          largest_offset(_mm512_set1_epi64(0x7FEFFFFFFFFFFFFF)),
+          exponent_field(_mm512_set1_epi64(std::int64_t{0x5FF} << fraction_bits)),
           low(_mm512_set1_epi64(0xFFFF)),
           zero_exponent(
               _mm512_set1_epi16(static_cast<std::int16_t>((rule.zero_exponent + bias) << 4))),
-          sign(_mm512_set1_epi64(std::numeric_limits<std::int64_t>::min())),
-          least_addend(_mm512_set1_pd(Kind == Result::fp16 ? 0x1p-14 : 0x1p-126)),
+          least_addend(_mm512_set1_pd((Kind == Result::fp16 ? 0x1p-14 : 0x1p-126) * scale<double>)),
           nudged_one(_mm512_set1_pd(nudge<double>)),
           least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
   };
@@ -104,8 +104,10 @@ struct Fp64Lanes {
 
     template <class C>
     [[gnu::always_inline]] __m512d of(const C&, int v, int r) const {
+      const __m512i of_rows = fields[v][r / 4];
       return _mm512_castsi512_pd(
-          _mm512_slli_epi64(fields[v][r / 4], static_cast<unsigned>(48 - 16 * (r % 4))));
+          r % 4 == 3 ? of_rows
+                     : _mm512_slli_epi64(of_rows, static_cast<unsigned>(48 - 16 * (r % 4))));
     }
   };
   template <bool Wide>
@@ -180,13 +182,12 @@ struct Fp64Lanes {
     return _mm512_fmadd_round_pd(addend, x.nudged_one,
                                  _mm512_castsi512_pd(_mm512_add_epi64(exponent, low_bits)), down);
   }
-  /// The accumulator less X, which has its exponent. X stays finite beside infinities.
+  /// The accumulator less X, which has its exponent (claim 4).
   template <class C>
   [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
-    const __m512i offset = _mm512_ternarylogic_epi64(_mm512_castpd_si512(accumulator),
-                                                     x.exponent_field, x.half, and_or);
-    return _mm512_sub_pd(accumulator,
-                         _mm512_castsi512_pd(_mm512_min_epu32(offset, x.largest_offset)));
+    return _mm512_sub_pd(accumulator, _mm512_castsi512_pd(_mm512_ternarylogic_epi64(
+                                          _mm512_castpd_si512(accumulator), x.exponent_field,
+                                          x.offset_bits, select_by)));
   }
 
   /// Rounded to nearest even to FP16's grid; infinite from 2^16 on. +0 for zeros.
@@ -194,26 +195,27 @@ struct Fp64Lanes {
   [[gnu::always_inline]] static Vector rounded_to_fp16(const C& x, Vector exact) {
     const __m512d largest = _mm512_range_pd(exact, x.least_addend, larger_magnitude);
     const __m512i shift = _mm512_set1_epi64(std::int64_t{fraction_bits - 10} << fraction_bits);
+    const __m512i half = _mm512_set1_epi64(std::int64_t{1} << (fraction_bits - 1));
     const __m512d magic = _mm512_castsi512_pd(_mm512_ternarylogic_epi64(
-        _mm512_add_epi64(_mm512_castpd_si512(largest), shift), x.exponent_field, x.half, and_or));
+        _mm512_add_epi64(_mm512_castpd_si512(largest), shift), x.exponent_field, half, and_or));
     const __m512d rounded = _mm512_sub_pd(_mm512_add_pd(exact, magic), magic);
-    return infinite_from(x, rounded, rounded, 0x1p16);
+    return infinite_from(rounded, rounded, 0x1p16);
   }
-  template <class C>
-  [[gnu::always_inline]] static Vector infinite_from(const C& x, Vector value, Vector compared,
-                                                     double limit) {
-    const __mmask8 over =
-        _mm512_cmp_pd_mask(_mm512_abs_pd(compared), _mm512_set1_pd(limit), _CMP_GE_OQ);
-    return _mm512_castsi512_pd(_mm512_mask_ternarylogic_epi64(_mm512_castpd_si512(value), over,
-                                                              x.sign, x.exponent_field, and_or));
+  [[gnu::always_inline]] static Vector infinite_from(Vector value, Vector compared, double limit) {
+    const __m512i sign = _mm512_set1_epi64(std::numeric_limits<std::int64_t>::min());
+    const __m512i infinity = _mm512_set1_epi64(std::int64_t{0x7FF} << fraction_bits);
+    const __mmask8 over = _mm512_cmp_pd_mask(_mm512_abs_pd(compared),
+                                             _mm512_set1_pd(limit * scale<double>), _CMP_GE_OQ);
+    return _mm512_castsi512_pd(
+        _mm512_mask_ternarylogic_epi64(_mm512_castpd_si512(value), over, sign, infinity, and_or));
   }
   template <Result Kind, bool Wide, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
     if constexpr (Kind == Result::fp16) {
       return rounded_to_fp16(x, exact);
     } else if constexpr (Wide) {
-      const __m512d cut = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(exact, to_zero));
-      return _mm512_add_pd(infinite_from(x, cut, exact, 0x1p128), zero());  // -0 becomes +0
+      const __m512d cut = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(unscaled(exact), to_zero));
+      return infinite_from(scaled(cut), exact, 0x1p128);
     } else {
       const __m512i kept = _mm512_set1_epi64(-(std::int64_t{1} << (fraction_bits - 23)));
       return _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(exact), kept));
@@ -225,7 +227,14 @@ struct Fp64Lanes {
   [[gnu::always_inline]] static Vector add(const C& x, Vector a, Vector b) {
     const __m512d sum = _mm512_add_pd(a, b);
     if constexpr (Kind == Result::fp16) return rounded_to_fp16(x, sum);
-    return _mm512_cvtps_pd(_mm512_cvtpd_ps(sum));
+    return scaled(_mm512_cvtps_pd(_mm512_cvtpd_ps(unscaled(sum))));
+  }
+  /// -0 becomes +0.
+  [[gnu::always_inline]] static Vector scaled(Vector x) {
+    return _mm512_fmadd_pd(x, _mm512_set1_pd(scale<double>), zero());
+  }
+  [[gnu::always_inline]] static Vector unscaled(Vector x) {
+    return _mm512_mul_pd(x, _mm512_set1_pd(1 / scale<double>));
   }
 
   template <Result Kind, bool Wide>
@@ -237,12 +246,12 @@ struct Fp64Lanes {
     } else {
       value = _mm256_loadu_ps(reinterpret_cast<const float*>(row + 32 * v));
     }
-    return _mm512_add_pd(_mm512_cvtps_pd(value), zero());  // -0 becomes +0
+    return scaled(_mm512_cvtps_pd(value));
   }
   template <Result Kind, bool Wide>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte*) {
-    const __m256 value = _mm512_cvtpd_ps(result);
+    const __m256 value = _mm512_cvtpd_ps(unscaled(result));
     const __mmask8 nan = _mm256_cmp_ps_mask(value, value, _CMP_UNORD_Q);
     if constexpr (Kind == Result::fp16) {
       const __m128i codes = _mm_mask_mov_epi16(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT),
@@ -260,6 +269,7 @@ struct Fp64Lanes {
 struct Fp32Lanes {
   using Value = float;
   using Vector = __m512;
+  using Bits = __m512i;
   static constexpr int width = 16, vectors = 2, columns = width * vectors;
   static constexpr int sign_group = 32;
   static constexpr std::ptrdiff_t a_step = 4 * tile_rows, b_step = 4 * columns;
@@ -464,7 +474,7 @@ struct Fp64Lanes::Maximum<true> {
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i)
         result.fields[v][i] = _mm512_max_epu16(
-            _mm512_subs_epu16(codes[v][i], _mm512_set1_epi16(1 << 4)), x.zero_exponent);
+            _mm512_add_epi16(codes[v][i], _mm512_set1_epi16((bias - 1024) << 4)), x.zero_exponent);
     }
     return result;
   }

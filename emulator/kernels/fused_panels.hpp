@@ -41,9 +41,18 @@ template <class Vector>
   return v;
 }
 
+constexpr double power_of_two(int exponent) {
+  return __builtin_bit_cast(double, static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
 /// What B's factors are multiplied by (fused_tile.hpp).
 template <class Value>
 inline constexpr Value nudge = 1 + (sizeof(Value) == 8 ? 0x1p-30 : 0x1p-20);
+/// And by this, which makes sums as many times what they stand for.
+template <class Value>
+inline constexpr Value scale = sizeof(Value) == 8
+                                   ? static_cast<Value>(power_of_two(fp64_scale_exponent))
+                                   : Value{1};
 
 /// What of a unit's factors decides how its products are summed.
 struct UnitRange {
@@ -316,7 +325,7 @@ struct ColumnWriter {
   template <class Vector>
   [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
     store(panel + layout_of.values + place * layout_of.value_step + first_column * sizeof(Value),
-          v * nudge<Value>);
+          v * (nudge<Value> * scale<Value>));
   }
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
     store(panel + layout_of.codes + place * layout_of.code_step + first_column * 4,
@@ -338,7 +347,7 @@ struct ColumnWriter {
 };
 
 /// Places are packed so many at a time: whole blocks, and whole executions of composed rows.
-inline constexpr int piece = 128;
+inline constexpr int piece = 256;
 
 /// One unit of an operand: what to read.
 struct UnitSource {

@@ -172,11 +172,10 @@ inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
 }
 
 /// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
-/// high-performance matrix multiplication", TOMS 2008). A is packed over a range of K and a block
-/// of rows, which serve every block of columns; B over that range and a block of columns, which
-/// stay in the third-level cache. A task takes every panel of B past its rows of A, which stay in
-/// the second, and a strip of the panel in the first. Sums wait between strips as the lanes hold
-/// them, between ranges in D.
+/// high-performance matrix multiplication", TOMS 2008). B is packed over a range of K and a block
+/// of columns, which stay in the third-level cache. A task packs its rows of A over that range just
+/// before it takes every panel of B past them, so that they never leave the second. Sums wait
+/// between strips as the lanes hold them, between ranges in D.
 template <class Lanes>
 class Product {
  public:
@@ -184,8 +183,7 @@ class Product {
   using Rows = PackedOperand<RowWriter<Value>>;
   using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
 
-  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Rows& a,
-          Columns& b)
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Columns& b)
       : row_(row),
         rule_{row.kept_fraction_bits, row.zero_exponent},
         functions_(functions),
@@ -193,39 +191,36 @@ class Product {
         group_(std::min(row.block_k, Lanes::sign_group)),
         strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
         places_(places_of(row, x.k)),
-        a_(a),
         b_(b) {}
 
   void run(int threads) {
     large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
-    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
-      for (std::int64_t begin = 0; begin < places_; begin += part_places) {
-        Part part{row,   std::min(part_rows, x_.m - row),       0, 0,
-                  begin, std::min(part_places, places_ - begin)};
-        pack_rows(part, threads);
-        for (std::int64_t column = 0; column < x_.n; column += part_columns) {
-          part.column = column;
-          part.columns = std::min(part_columns, x_.n - column);
-          pack_columns(part, threads);
-          multiply(part, threads);
-        }
+    if (x_.m == 0 || x_.n == 0) return;
+    for (std::int64_t begin = 0; begin < places_; begin += part_places) {
+      Part part{0, 0, begin, std::min(part_places, places_ - begin)};
+      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
+      for (std::int64_t column = 0; column < x_.n; column += part_columns) {
+        part.column = column;
+        part.columns = std::min(part_columns, x_.n - column);
+        pack_columns(part, of_rows, threads);
+        multiply(part, threads);
       }
     }
   }
 
  private:
-  static constexpr std::int64_t part_rows = 2048, part_columns = 512;
+  static constexpr std::int64_t part_columns = 2048;
   static constexpr std::int64_t part_places = Lanes::part_places;
   static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
   static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
   static constexpr std::size_t sum_bytes =
       sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
 
-  /// Rows of A, columns of B, places of both.
+  /// Columns of B and places.
   struct Part {
-    std::int64_t row, rows, column, columns, begin, count;
+    std::int64_t column, columns, begin, count;
   };
-  /// Tiles by eight rows and panels of the part.
+  /// Tiles of eight rows, and panels of the part.
   struct Task {
     std::int64_t tile_begin, tile_end, panel_begin, panel_end;
     std::int64_t tiles() const { return tile_end - tile_begin; }
@@ -242,20 +237,32 @@ class Product {
                           });
   }
 
-  void pack_rows(const Part& part, int threads) {
-    a_.prepare(row_, group_, part.rows, part.count, strip_);
-    pack_values(a_source(row_, x_, group_), part.row, part, a_, threads);
-    rows_have_exponents_ = false;
+  /// Exponents of all of A at the part's places.
+  UnitRange range_of_rows(const Part& part, int threads) const {
+    const UnitSource from = a_source(row_, x_, group_);
+    const std::int64_t units = (x_.m + unit_lines - 1) / unit_lines;
+    std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
+    each_unit(units, threads, [&](std::int64_t u) {
+      ranges[static_cast<std::size_t>(u)] = from.range(u * unit_lines, part.begin, part.count);
+    });
+    UnitRange all = ranges.front();
+    for (const UnitRange& range : ranges) all.include(range);
+    return all;
   }
-  /// And the exponents of both, where the row's may be wide and those of the part are.
-  void pack_columns(const Part& part, int threads) {
+  /// B's, and its exponents where the row's may be wide and those of the part are.
+  void pack_columns(const Part& part, const UnitRange& of_rows, int threads) {
     b_.prepare(row_, group_, part.columns, part.count, strip_);
-    pack_values(b_source(row_, x_, group_), part.column, part, b_, threads);
-    if (!row_.wide_exponents || fused::is_calm(a_.whole_range(), b_.whole_range())) return;
-    pack_exponents(b_source(row_, x_, group_), part.column, part, b_, threads);
-    if (rows_have_exponents_) return;
-    pack_exponents(a_source(row_, x_, group_), part.row, part, a_, threads);
-    rows_have_exponents_ = true;
+    const UnitSource from = b_source(row_, x_, group_);
+    pack_values(from, part.column, part, b_, threads);
+    has_exponents_ = row_.wide_exponents && !fused::is_calm(of_rows, b_.whole_range());
+    if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
+  }
+  void pack_rows(const Part& part, const Task& task, Rows& a) const {
+    const std::int64_t row = task.tile_begin * tile_rows;
+    a.prepare(row_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count, strip_);
+    const UnitSource from = a_source(row_, x_, group_);
+    pack_values(from, row, part, a, 1);
+    if (has_exponents_) pack_exponents(from, row, part, a, 1);
   }
   template <class Operand>
   void pack_values(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
@@ -281,7 +288,7 @@ class Product {
     const auto parts = [](std::int64_t whole, std::int64_t size) {
       return (whole + size - 1) / size;
     };
-    const std::int64_t tiles = parts(part.rows, tile_rows);
+    const std::int64_t tiles = parts(x_.m, tile_rows);
     const std::int64_t panels = parts(part.columns, Lanes::columns);
     const std::int64_t count = formats::thread_count(threads);
     const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
@@ -308,11 +315,15 @@ class Product {
 
   void run(const Part& part, const Task& task) const {
     static thread_local PanelMemory memory;
+    static thread_local Rows rows;
     memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    pack_rows(part, task, rows);
+    const auto strip_bytes = static_cast<std::int64_t>(b_.layout().size);
+    const std::int64_t share = round_up((strip_bytes + task.tiles() - 1) / task.tiles(), 64);
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
     TileOperands coming;
-    bool coming_is_wide = find(at, coming);
+    bool coming_is_wide = find(rows, task, at, coming);
     for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
@@ -330,11 +341,11 @@ class Product {
         TileOperands x = coming;
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
-        prefetch(task, at);
+        prefetch(task, at, share);
         if (at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
           prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
-          coming_is_wide = find(at, coming);
+          coming_is_wide = find(rows, task, at, coming);
           coming.largest_is_known = coming_is_wide == is_wide;
         }
         const bool by_exponents = is_wide && row_.wide_exponents;
@@ -355,17 +366,15 @@ class Product {
     return ++at.panel < task.panel_end;
   }
 
-  /// Brings the strip of B that begins to the first-level cache, all lines at once because the tile
-  /// asks for them one after the other, and some of the next one to the second.
-  void prefetch(const Task& task, const Place& here) const {
-    constexpr int to_first = 3, to_second = 2;
-    const auto lines = static_cast<std::int64_t>(b_.layout().size / 64);
-    if (here.tile == task.tile_begin) fetch<to_first>(b_.panel(here.strip, here.panel), 0, lines);
+  /// Brings a tile's share of B's next strip to the second-level cache.
+  void prefetch(const Task& task, const Place& here, std::int64_t share) const {
     Place next{task.tile_end - 1, here.panel, here.strip};
     if (!advance(task, next)) return;
-    const std::int64_t done = here.tile - task.tile_begin;
-    fetch<to_second>(b_.panel(next.strip, next.panel), lines * done / task.tiles(),
-                     lines * (done + 1) / task.tiles());
+    const std::int64_t first = (here.tile - task.tile_begin) * share;
+    const std::byte* const from = b_.panel(next.strip, next.panel);
+    const auto size = static_cast<std::int64_t>(b_.layout().size);
+    for (std::int64_t at = first; at < std::min(first + share, size); at += 64)
+      __builtin_prefetch(from + at, 0, 2);
   }
   /// Brings what the sums of the next panels begin from to the second-level cache.
   void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
@@ -381,7 +390,7 @@ class Product {
         std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
     if (from.column_stride != 1) return;
     for (std::int64_t r = 0; r < tile_rows; ++r) {
-      const std::int64_t row = part.row + tile * tile_rows + r;
+      const std::int64_t row = tile * tile_rows + r;
       if (row >= x_.m) return;
       const std::byte* const line = from.from(row, column).codes.data;
       for (std::int64_t at = 0; at < columns * from.codes.container_bytes; at += 64)
@@ -389,28 +398,23 @@ class Product {
     }
   }
 
-  template <int Locality>
-  static void fetch(const std::byte* from, std::int64_t first, std::int64_t last) {
-    for (std::int64_t line = first; line < last; ++line)
-      __builtin_prefetch(from + 64 * line, 0, Locality);
-  }
-
   /// Sets all of A and B for a tile; says whether it is wide.
-  bool find(const Place& at, TileOperands& x) const {
-    const std::byte* const rows = a_.panel(at.strip, at.tile);
+  bool find(const Rows& rows, const Task& task, const Place& at, TileOperands& x) const {
+    const std::int64_t tile = at.tile - task.tile_begin;
+    const std::byte* const panel = rows.panel(at.strip, tile);
     const std::byte* const columns = b_.panel(at.strip, at.panel);
-    const PanelLayout &of_a = a_.layout(), &of_b = b_.layout();
-    x.a_values = rows + of_a.values;
-    x.a_codes = rows + of_a.codes;
-    x.a_exponents = rows + of_a.exponents;
-    x.a_signs = rows + of_a.signs;
+    const PanelLayout &of_a = rows.layout(), &of_b = b_.layout();
+    x.a_values = panel + of_a.values;
+    x.a_codes = panel + of_a.codes;
+    x.a_exponents = panel + of_a.exponents;
+    x.a_signs = panel + of_a.signs;
     x.b_values = columns + of_b.values;
     x.b_codes = columns + of_b.codes;
     x.b_exponents = columns + of_b.exponents;
     x.b_signs = columns + of_b.signs;
     x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
     constexpr std::int64_t units = Lanes::columns / unit_lines;
-    const UnitRange& a_range = a_.range(at.strip, at.tile * tile_rows / unit_lines);
+    const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
     bool calm = true;
     for (std::int64_t u = 0; u < units; ++u) {
       const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
@@ -424,7 +428,7 @@ class Product {
   void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
                     bool begin) const {
     const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
-    const std::int64_t row = part.row + tile * tile_rows;
+    const std::int64_t row = tile * tile_rows;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
     const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
@@ -480,17 +484,15 @@ class Product {
   int group_;            ///< places whose signs stand together
   std::int64_t strip_;   ///< places of one
   std::int64_t places_;  ///< of K
-  Rows& a_;
   Columns& b_;
-  bool large_addends_ = false;        ///< every tile is wide for their sake
-  bool rows_have_exponents_ = false;  ///< of A's part
+  bool large_addends_ = false;  ///< every tile is wide for their sake
+  bool has_exponents_ = false;  ///< the part, of both operands
 };
 
 template <class Lanes>
 void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
-  static thread_local typename Product<Lanes>::Rows a;  // their memory is kept
-  static thread_local typename Product<Lanes>::Columns b;
-  Product<Lanes>(row, tile_functions<Lanes>(row), product, a, b).run(threads);
+  static thread_local typename Product<Lanes>::Columns b;  // its memory is kept
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, b).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.

@@ -54,6 +54,8 @@ struct FusedRow {
 /// an addend is so large that every product is cut to zero.
 inline constexpr int lowest_calm_exponent = -100;
 inline constexpr int highest_calm_exponent = 60;
+/// Sums in FP64's lanes are 2^this times what they stand for (fused_tile.hpp, claim 4).
+inline constexpr int fp64_scale_exponent = 160;
 /// Exponents of one operand that fit beside each other in a byte's code (fused_tile.hpp).
 inline constexpr int widest_span = 63;
 

@@ -48,9 +48,18 @@
 //
 // FP16 results see subnormal and zero addends' exponents: these are raised to -14, and to e0.
 //
-// Infinities and NaNs are left to IEEE arithmetic: their products, sums and cuts are what the unit
-// makes of them, X is finite whatever c is (its exponent field wraps), and results are made
-// canonical when they are stored. A special's code is any: E does not matter then.
+// X is taken off a finished accumulator, whose exponent it has. Infinities and NaNs are left to
+// IEEE arithmetic: their products, sums and cuts are what the unit makes of them as long as that X
+// is finite. A special's code is any: E does not matter then. Results are made canonical when they
+// are stored. FP32's lanes take a minimum with the largest finite number for it; FP64's need no
+// instruction:
+//
+//   Claim 4. B is stored 2^160 times as large, and so are all sums. Then bit 9 of the exponent
+//   field of every E and X is 0, that of an infinity or a NaN is 1, and a mask that leaves that bit
+//   out takes finite numbers' exponents as they are and makes every other finite. Proof. Between
+//   zeros' E and c's or any product's, -140 <= E <= 286, and X's exponent is E - F + 52, 26 to 39
+//   more; biased by 1023 + 160, all of it lies in [1043, 1508], within [1024, 1536), where bit 9
+//   is 0.
 //
 // Wide tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
@@ -204,6 +213,8 @@ class Tile {
                                                 Accumulators& lower) {
     const std::byte* const a = x_.a_values + block * (BlockK * Lanes::a_step);
     const std::byte* const b = x_.b_values + block * (BlockK * Lanes::b_step);
+    const std::byte* b_again = b;  // loaded again, which is cheaper than kept
+    asm("" : "+r"(b_again));
     const Codes next = coming(block);
     maximum_.clear();
     if (block == 0) {
@@ -223,20 +234,20 @@ class Tile {
 #pragma GCC unroll 4
     for (int k = lag; k < BlockK; ++k) {
       multiply<0>(a, b, k, upper);
-      multiply<half>(a, b, k - lag, lower);
+      multiply<half>(a, b_again, k - lag, lower);
       include(next + k);
     }
     if (block < last_) {
       exponents_ = maximum_.finish(constants_, x_.lowest);
 #pragma GCC unroll 8
       for (int k = 0; k < lag; ++k) {
-        multiply<half>(a, b, k + BlockK - lag, lower);
+        multiply<half>(a, b_again, k + BlockK - lag, lower);
         turn_part<0, true>(k, block, upper);
       }
     } else {
 #pragma GCC unroll 8
       for (int k = 0; k < lag; ++k) {
-        multiply<half>(a, b, k + BlockK - lag, lower);
+        multiply<half>(a, b_again, k + BlockK - lag, lower);
         turn_part<0, false>(k, block, upper);
       }
     }

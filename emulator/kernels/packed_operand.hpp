@@ -26,6 +26,7 @@ class PackedOperand {
     lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
     units_ = (lines_ + unit_lines - 1) / unit_lines;
     count_ = count;
+    strips_ = (count + strip - 1) / strip;
     const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
     layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
                              row.wide_exponents);
@@ -36,7 +37,7 @@ class PackedOperand {
   }
 
   std::int64_t units() const { return units_; }
-  std::int64_t strips() const { return (count_ + strip_ - 1) / strip_; }
+  std::int64_t strips() const { return strips_; }
   std::int64_t places(std::int64_t s) const { return std::min(strip_, count_ - s * strip_); }
   const PanelLayout& layout() const { return layout_; }
   const std::byte* panel(std::int64_t s, std::int64_t index) const {
@@ -61,7 +62,7 @@ class PackedOperand {
   }
 
  private:
-  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0;
+  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0, strips_ = 0;
   std::vector<UnitRange> ranges_;
   PanelLayout layout_;
   std::size_t strip_bytes_ = 0;

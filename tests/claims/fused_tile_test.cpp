@@ -116,6 +116,30 @@ TEST_CASE("sums of byte codes say whether both factors are real") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from an infinity's") {
+  constexpr int field_of_infinity = 2047, bit = 1 << 9;
+  constexpr auto has_bit = [](int exponent) {
+    const int field = exponent + 1023 + emulator::fused::fp64_scale_exponent;
+    return field <= 0 || field >= field_of_infinity || (field & bit) != 0;
+  };
+  int rows = 0;
+  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
+    CAPTURE(std::string_view(row.name));
+    const int scales = x.scale_k != 0 ? 2 * 127 : 0;
+    const int lowest = std::min(x.zero_exponent, -127);
+    const int highest =
+        std::max(127, formats::max_exponent(row.a) + formats::max_exponent(row.b) + 1 + scales);
+    int wrong = 0;
+    for (int e = lowest; e <= highest; ++e)
+      wrong += has_bit(e) || has_bit(e - x.kept_fraction_bits + 52) ? 1 : 0;
+    CHECK(wrong == 0);
+    ++rows;
+  });
+  CHECK(rows > 100);
+  CHECK((field_of_infinity & bit) != 0);
+  CHECK(has_bit(-160));  // a smaller scale would not do for the lowest exponents
+}
+
 TEST_CASE("lanes hold the sums of every row they serve") {
   int rows = 0;
   for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
