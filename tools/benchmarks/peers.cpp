@@ -6,7 +6,7 @@
 
 namespace guardbit::tools {
 
-std::vector<ConversionPeer> conversion_peers(std::string_view to) {
+std::vector<ConversionPeer> conversion_peers([[maybe_unused]] std::string_view to) {
   static const bool may_run = native_obstacle().empty();
   std::vector<ConversionPeer> list;
   if (!may_run) return list;
