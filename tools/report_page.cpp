@@ -17,9 +17,7 @@ namespace guardbit::tools {
 
 namespace {
 
-using experiments::Curve;
 using experiments::Experiment;
-using experiments::Figure;
 using experiments::Finding;
 using experiments::Outcome;
 using experiments::Parameter;

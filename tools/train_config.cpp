@@ -443,7 +443,7 @@ namespace {
 /// One of MNIST's files, as it is or as it is distributed.
 std::string plain_or_packed(const std::string& path) {
   std::error_code error;
-  const std::string packed = path + ".gz";
+  std::string packed = path + ".gz";
   if (!std::filesystem::exists(path, error) && std::filesystem::exists(packed, error))
     return packed;
   return path;
