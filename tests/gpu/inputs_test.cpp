@@ -100,7 +100,7 @@ TEST_CASE("scales are finite beside finite operands and differ from one another"
       const bool special = entry.family == InputFamily::raw_bits ||
                            entry.family == InputFamily::one_special ||
                            entry.family == InputFamily::many_specials;
-      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 32);
+      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 16);
       std::set<std::uint64_t> seen;
       int wrong = 0;
       for (const auto* const scales : {&batch.a_scale, &batch.b_scale}) {
@@ -118,7 +118,9 @@ TEST_CASE("scales are finite beside finite operands and differ from one another"
 }
 
 TEST_CASE("every family, seed and execution has a stream of its own") {
-  for (const TensorCoreInstruction& row : sample()) {
+  const auto rows = sample();
+  for (std::size_t at = 0; at < rows.size(); at += 3) {
+    const TensorCoreInstruction& row = rows[at];
     std::set<std::vector<std::uint64_t>> seen;
     std::size_t count = 0;
     for (const InputFamilyEntry& entry : input_families(input_kind(row))) {

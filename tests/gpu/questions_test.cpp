@@ -62,13 +62,19 @@ TEST_CASE("the outcomes of a question differ from each other in their words") {
 }
 
 TEST_CASE("a row changed as an outcome says answers with that outcome's words") {
-  for_each_inquiry([](const Question&, const Inquiry& inquiry) {
+  // Questions about what no row of the catalogue can say: their outcomes have words only.
+  const std::set<std::string_view> beyond_rows = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
+  for_each_inquiry([&](const Question& question, const Inquiry& inquiry) {
+    const Answer believed = answer_of(inquiry.believed, inquiry);
+    int told_apart = 0;
     for (const Outcome& outcome : inquiry.outcomes()) {
       if (!outcome.hypothesis) continue;
       INFO(outcome.meaning << "; " << describe_inputs(inquiry));
       const Answer answer = answer_of(*outcome.hypothesis, inquiry);
       CHECK(answer.words == outcome.words);
+      if (!(answer == believed)) ++told_apart;
     }
+    CHECK((told_apart >= 1 || beyond_rows.contains(question.id)));
   });
 }
 
@@ -78,20 +84,6 @@ TEST_CASE("the model answers every question, at every place alike") {
     INFO(describe_inputs(inquiry));
     CHECK(answer.same_everywhere);
     CHECK(conclude(inquiry, answer) != nullptr);
-  });
-}
-
-TEST_CASE("another row than the believed one is told apart, where a row can be otherwise") {
-  // Questions about what no row of the catalogue can say: their outcomes have words only.
-  const std::set<std::string_view> beyond_rows = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
-  for_each_inquiry([&](const Question& question, const Inquiry& inquiry) {
-    if (beyond_rows.contains(question.id)) return;
-    const Answer believed = answer_of(inquiry.believed, inquiry);
-    int told_apart = 0;
-    for (const Outcome& outcome : inquiry.outcomes())
-      if (outcome.hypothesis && !(answer_of(*outcome.hypothesis, inquiry) == believed))
-        ++told_apart;
-    CHECK(told_apart >= 1);
   });
 }
 
