@@ -27,13 +27,13 @@ FP64 beside FP64 rows. The engine `avx2` is compared with Eigen compiled for AVX
 vector of A again for each multiply-add that takes it, 16 loads instead of 7 for every 12 multiply-adds, and the loop waits for
 loads; with `-mtune=generic` added the two are alike.
 
-Other work shared the machine, so the programs ran at real-time priority (`chrt -f 1`).
+Other work shared the machine for some of them, which then ran at real-time priority (`chrt -f 1`).
 """
 
 EVIDENCE = """
 Quick or not, every engine gives the reference's bits: on 2026-11-22 products by all 358 arithmetics that have engines were compared
-on 1,992,989,184 outputs, over all families of inputs and twelve seeds, in odd sizes and unaligned views, without a difference (and
-the block-scaled FP4 ones, whose tiles changed later that day, on 57,917,942 more):
+on 1,992,989,184 outputs, over all families of inputs and twelve seeds, in odd sizes and unaligned views, without a difference (and,
+since tiles changed later that day, by the same arithmetics on 332,164,864 more of two other seeds):
 
     GUARDBIT_SWEEP_SEED=n guardbit_tests_emulator "products equal the reference on 10^9 outputs"
 """
