@@ -71,6 +71,15 @@ std::vector<GemmPlan> plans_of(const Values& values, Set set) {
   return plans;
 }
 
+/// Plans of slices of K and of the lanes that share each.
+std::vector<GemmPlan> split_with_lanes(const std::vector<std::pair<Partition, Partition>>& pairs) {
+  return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+    plan.split = pair.first;
+    plan.lanes = pair.second;
+    return true;
+  });
+}
+
 }  // namespace
 
 bool Deals::insert(const GemmPlan& plan) {
@@ -240,11 +249,7 @@ std::vector<GemmPlan> DealtPlans::warps_of_threads() const {
                              threads);
     }
   }
-  return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
-    plan.split = pair.first;
-    plan.lanes = pair.second;
-    return true;
-  });
+  return split_with_lanes(pairs);
 }
 
 std::vector<GemmPlan> DealtPlans::split_lanes() const {
@@ -256,11 +261,7 @@ std::vector<GemmPlan> DealtPlans::split_lanes() const {
       if (lanes.parts <= 4 && lanes.tile >= 8 && lanes.division != Division::balanced)
         pairs.emplace_back(split, lanes);
   }
-  return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
-    plan.split = pair.first;
-    plan.lanes = pair.second;
-    return true;
-  });
+  return split_with_lanes(pairs);
 }
 
 std::vector<GemmPlan> DealtPlans::split_many_lanes() const {
@@ -275,11 +276,7 @@ std::vector<GemmPlan> DealtPlans::split_many_lanes() const {
         pairs.emplace_back(split, lanes);
     }
   }
-  return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
-    plan.split = pair.first;
-    plan.lanes = pair.second;
-    return true;
-  });
+  return split_with_lanes(pairs);
 }
 
 std::vector<GemmPlan> DealtPlans::stream_k() const {

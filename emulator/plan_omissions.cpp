@@ -9,6 +9,15 @@ namespace guardbit::emulator {
 
 namespace {
 
+/// The problem with those elements of K of A set to zero.
+GemmProblem without_elements(GemmProblem problem, const KRanges& ranges) {
+  for (std::int64_t line = 0; line < problem.a.batch * problem.m(); ++line)
+    for (const KRange& range : ranges)
+      for (std::int64_t i = range.begin; i < std::min(range.end, problem.k()); ++i)
+        problem.a.set(line * problem.k() + i, 0);
+  return problem;
+}
+
 /// Outputs of a plan computed with parts of A set to zero, as against recorded ones.
 class Omissions {
  public:
@@ -25,12 +34,7 @@ class Omissions {
     return execute(plan, problem, 1).bytes == recorded_.bytes;
   }
   bool without(const KRanges& ranges) const {
-    GemmProblem part = problem_;
-    for (std::int64_t line = 0; line < part.a.batch * part.m(); ++line)
-      for (const KRange& range : ranges)
-        for (std::int64_t i = range.begin; i < std::min(range.end, part.k()); ++i)
-          part.a.set(line * part.k() + i, 0);
-    return gives(part, plan_);
+    return gives(without_elements(problem_, ranges), plan_);
   }
 
   const GemmProblem& problem_;
@@ -141,8 +145,7 @@ std::vector<Variant> wrong_variants(const GemmCapture& capture) {
     if (t >= x.k()) continue;
     GemmCapture& cut = add("missed K tail: the last " + std::to_string(t) + " of " +
                            std::to_string(x.k()) + " elements of K are missing everywhere");
-    for (std::int64_t line = 0; line < x.a.batch * x.m(); ++line)
-      for (std::int64_t i = x.k() - t; i < x.k(); ++i) cut.problem.a.set(line * x.k() + i, 0);
+    cut.problem = without_elements(x, {{x.k() - t, x.k()}});
   }
   return variants;
 }

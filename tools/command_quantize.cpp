@@ -13,6 +13,7 @@
 #include "experiments/integer_product.hpp"
 #include "experiments/integer_tensor.hpp"
 #include "experiments/structured_sparsity.hpp"
+#include "experiments/training/integer_network.hpp"
 #include "experiments/training/trainer.hpp"
 #include "formats/error.hpp"
 #include "formats/files/array_file.hpp"
@@ -98,11 +99,8 @@ bool is_checkpoint(const formats::TensorFile& file) {
 /// Of a checkpoint the layers that ModelOpt prunes, of other files every tensor.
 std::optional<experiments::PruningAxis> pruned_axis(const formats::Tensor& tensor,
                                                     bool of_checkpoint, const std::string& where) {
-  if (!of_checkpoint) return experiments::input_axis(tensor.shape, where);
-  if (tensor.shape.size() < 2 ||
-      !experiments::is_pruned_by_modelopt(std::vector{tensor.shape[0], tensor.shape.back()}))
-    return std::nullopt;
-  return experiments::PruningAxis{static_cast<std::size_t>(tensor.shape.back()), 1};
+  if (of_checkpoint) return experiments::training::pruned_axis(tensor);
+  return experiments::input_axis(tensor.shape, where);
 }
 
 Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
@@ -301,9 +299,8 @@ std::vector<const formats::Tensor*> chosen(const formats::TensorFile& file,
     names.push_back(t.name);
     if (!list.empty()) list += ", ";
     list += formats::printable(t.name, 40);
-    const bool is_weight =
-        !of_checkpoint || (t.name.ends_with(".weight") && !experiments::training::is_state(t.name));
-    if (options.tensors.empty() && is_weight) tensors.push_back(&t);
+    const bool is_operand = !of_checkpoint || experiments::training::is_weight(t);
+    if (options.tensors.empty() && is_operand) tensors.push_back(&t);
   }
   const std::string where = formats::printable(options.input);
   for (const std::string& name : options.tensors) {

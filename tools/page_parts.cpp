@@ -50,9 +50,7 @@ std::string alternative_text(const Figure& figure) {
 }
 
 std::string numbers_of(const Figure& figure) {
-  HtmlTable table(
-      "lnn", figure.title,
-      std::array{"curve", escaped(figure.x_label).c_str(), escaped(figure.y_label).c_str()});
+  HtmlTable table("lnn", figure.title, {"curve", escaped(figure.x_label), escaped(figure.y_label)});
   for (const Curve& c : figure.curves) {
     for (std::size_t i = 0; i < c.x.size(); ++i)
       table.add(std::array{escaped(c.name), number(c.x[i], "%.6g"), number(c.y[i], "%.6g")});
@@ -85,28 +83,13 @@ std::string badge(const std::string& verdict) {
 }
 
 HtmlTable::HtmlTable(std::string columns, const std::string& caption,
-                     std::span<const char* const> head)
+                     const std::vector<std::string>& head)
     : columns_(std::move(columns)) {
-  begin(caption);
-  for (std::size_t i = 0; i < head.size(); ++i) add_head(head[i], i);
-  html_ += "</tr></thead><tbody>";
-}
-
-HtmlTable::HtmlTable(std::string columns, const std::string& caption,
-                     std::span<const std::string> head)
-    : columns_(std::move(columns)) {
-  begin(caption);
-  for (std::size_t i = 0; i < head.size(); ++i) add_head(head[i], i);
-  html_ += "</tr></thead><tbody>";
-}
-
-void HtmlTable::begin(const std::string& caption) {
   html_ = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
           "\"><table><caption>" + escaped(caption) + "</caption><thead><tr>";
-}
-
-void HtmlTable::add_head(std::string_view cell, std::size_t column) {
-  html_.append("<th scope=\"col\"").append(side(column)).append(">").append(cell).append("</th>");
+  for (std::size_t i = 0; i < head.size(); ++i)
+    html_.append("<th scope=\"col\"").append(side(i)).append(">").append(head[i]).append("</th>");
+  html_ += "</tr></thead><tbody>";
 }
 
 void HtmlTable::add(std::span<const std::string> cells) {

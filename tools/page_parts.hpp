@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "experiments/experiment.hpp"
 
@@ -11,16 +12,13 @@ namespace guardbit::tools {
 class HtmlTable {
  public:
   /// One letter per column: 'l' text, 'w' longer text, 'n' number.
-  HtmlTable(std::string columns, const std::string& caption, std::span<const char* const> head);
-  HtmlTable(std::string columns, const std::string& caption, std::span<const std::string> head);
+  HtmlTable(std::string columns, const std::string& caption, const std::vector<std::string>& head);
 
   /// Cells are HTML. The first one names the row.
   void add(std::span<const std::string> cells);
   std::string finish() const;
 
  private:
-  void begin(const std::string& caption);
-  void add_head(std::string_view cell, std::size_t column);
   const char* side(std::size_t i) const;
 
   std::string columns_, html_;

@@ -23,10 +23,9 @@ using experiments::Outcome;
 using experiments::Parameter;
 
 std::string findings_of(const Outcome& outcome) {
-  HtmlTable table(
-      "wnnlww", "What was measured, beside what it should be",
-      std::array{"what", "measured", "expected", "verdict", "how we know", "why the tolerance"});
-  HtmlTable others("wn", "Numbers without a reference", std::array{"what", "measured"});
+  HtmlTable table("wnnlww", "What was measured, beside what it should be",
+                  {"what", "measured", "expected", "verdict", "how we know", "why the tolerance"});
+  HtmlTable others("wn", "Numbers without a reference", {"what", "measured"});
   std::size_t compared = 0;
   for (const Finding& f : outcome.findings) {
     if (!f.reference) {
@@ -57,7 +56,7 @@ std::string joined(const auto& words, const char* between) {
 }
 
 std::string parameters_of(const ReportedRun& run) {
-  HtmlTable table("lwwl", "Parameters", std::array{"name", "value", "meaning", "may be"});
+  HtmlTable table("lwwl", "Parameters", {"name", "value", "meaning", "may be"});
   for (const Parameter& p : run.experiment->parameters) {
     table.add(std::array{"<code>" + escaped(p.name) + "</code>",
                          escaped(joined(run.record.identity.settings.words(p.name), ", ")),

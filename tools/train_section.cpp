@@ -1,5 +1,3 @@
-#include <span>
-
 #include "tools/page.hpp"
 #include "tools/page_parts.hpp"
 #include "tools/train_folder.hpp"
@@ -16,7 +14,7 @@ std::string html_table(const std::string& columns, const std::string& caption,
   TextRows cells = rows;
   for (std::vector<std::string>& row : cells)
     for (std::string& cell : row) cell = escaped(cell);
-  HtmlTable table(columns, caption, std::span<const std::string>(cells.front()));
+  HtmlTable table(columns, caption, cells.front());
   for (std::size_t i = 1; i < cells.size(); ++i) table.add(cells[i]);
   return table.finish();
 }

@@ -18,24 +18,6 @@ namespace guardbit::experiments::training {
 
 namespace {
 
-formats::Tensor tensor_of(std::string name, const Dimensions& shape, const Values& values) {
-  const auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
-  formats::Tensor t;
-  t.name = std::move(name);
-  t.format = formats::fp32;
-  t.shape = shape;
-  t.bytes = *bytes;
-  t.owner = bytes;
-  return t;
-}
-
-Values values_of(const formats::Tensor& tensor) {
-  Values values(tensor.bytes.size() / sizeof(float));
-  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
 std::string text_of(double x) {
   return std::to_string(std::bit_cast<std::uint64_t>(x));  // all bits, in decimal
 }
@@ -60,6 +42,24 @@ const formats::Tensor& require_tensor(const formats::TensorFile& file, const std
 
 }  // namespace
 
+formats::Tensor tensor_of(std::string name, const Dimensions& shape, const Values& values) {
+  const auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
+  std::memcpy(bytes->data(), values.data(), bytes->size());
+  formats::Tensor t;
+  t.name = std::move(name);
+  t.format = formats::fp32;
+  t.shape = shape;
+  t.bytes = *bytes;
+  t.owner = bytes;
+  return t;
+}
+
+Values values_of(const formats::Tensor& tensor) {
+  Values values(tensor.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
 std::map<std::string, RunningRange> ranges_of(const formats::TensorFile& checkpoint) {
   std::map<std::string, RunningRange> ranges;
   for (const formats::Tensor& tensor : checkpoint.tensors) {
@@ -71,6 +71,10 @@ std::map<std::string, RunningRange> ranges_of(const formats::TensorFile& checkpo
     ranges[tensor.name.substr(prefix.size())] = {numbers[0], numbers[1], true};
   }
   return ranges;
+}
+
+bool is_weight(const formats::Tensor& tensor) {
+  return tensor.name.ends_with(".weight") && !is_state(tensor.name);
 }
 
 bool is_state(std::string_view name) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -24,12 +23,6 @@ const formats::Tensor& require(const formats::TensorFile& file, const std::strin
   if (tensor == nullptr || tensor->format != formats::fp32)
     throw Error(std::string(where), "holds no weights '" + formats::printable(name) + "'");
   return *tensor;
-}
-
-Values numbers_of(const formats::Tensor& tensor) {
-  Values numbers(tensor.bytes.size() / sizeof(float));
-  std::memcpy(numbers.data(), tensor.bytes.data(), tensor.bytes.size());
-  return numbers;
 }
 
 /// A layer's weights as a matrix [outputs, K], each row on its grid.
@@ -145,11 +138,11 @@ void IntegerNetwork::add_layer(const formats::TensorFile& weights,
   if (found == grids.end())
     throw Error(std::string(where), "holds no range of " + layer.name + "'s input");
   layer.input = found->second.input;
-  layer.weights = integers_of(numbers_of(require(weights, layer.name + ".weight", where)),
+  layer.weights = integers_of(values_of(require(weights, layer.name + ".weight", where)),
                               found->second.weights);
   // The sparse instruction takes two numbers of each four; of INT4 it takes pairs of each eight.
   layer.sparse = execution_.sparse && layer.input.high > 15 && is_sparse(layer.weights);
-  const Values bias = numbers_of(require(weights, layer.name + ".bias", where));
+  const Values bias = values_of(require(weights, layer.name + ".bias", where));
   for (std::size_t o = 0; o < bias.size(); ++o) {
     const double unit = static_cast<double>(layer.input.scale()) *
                         static_cast<double>(layer.weights.grids[o].scale());
@@ -233,7 +226,7 @@ struct LoadedNetwork {
     if (quantisation && quantisation->estimator == StraightThrough::learned_scale)
       model.learn_scales();
     for (Parameter* p : model.parameters())
-      p->value.values = numbers_of(require(checkpoint, p->name, where));
+      p->value.values = values_of(require(checkpoint, p->name, where));
     context.set_observes(false);
   }
 
@@ -345,21 +338,21 @@ RunningRange calibrated_range(Calibrator calibrator, const CalibrationQuirks& qu
   return range;
 }
 
+std::optional<PruningAxis> pruned_axis(const formats::Tensor& weights) {
+  if (weights.shape.size() < 2) return std::nullopt;
+  const std::int64_t inputs = weights.shape.back();  // of convolutions the channels
+  if (!is_pruned_by_modelopt(std::vector{weights.shape[0], inputs})) return std::nullopt;
+  return PruningAxis{static_cast<std::size_t>(inputs), 1};
+}
+
 std::vector<LayerPruning> prune_layers(formats::TensorFile& checkpoint, std::string_view where) {
   std::vector<LayerPruning> all;
   for (formats::Tensor& tensor : checkpoint.tensors) {
-    if (!tensor.name.ends_with(".weight") || is_state(tensor.name) || tensor.shape.size() < 2)
-      continue;
-    const std::int64_t inputs = tensor.shape.back();  // of convolutions the channels
-    if (!is_pruned_by_modelopt(std::vector{tensor.shape[0], inputs})) continue;
-    Values numbers = numbers_of(tensor);
-    const PruningAxis axis{static_cast<std::size_t>(inputs), 1};
-    LayerPruning layer{tensor.name, prune(numbers, axis, where)};
-    const auto bytes = std::make_shared<std::vector<std::byte>>(tensor.bytes.size());
-    std::memcpy(bytes->data(), numbers.data(), bytes->size());
-    tensor.bytes = *bytes;
-    tensor.owner = bytes;
-    all.push_back(std::move(layer));
+    const auto axis = is_weight(tensor) ? pruned_axis(tensor) : std::nullopt;
+    if (!axis) continue;
+    Values numbers = values_of(tensor);
+    all.push_back({tensor.name, prune(numbers, *axis, where)});
+    tensor = tensor_of(tensor.name, tensor.shape, numbers);
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,7 +100,10 @@ struct LayerPruning {
   std::string name;
   PruningSummary summary;
 };
-/// Prunes the layers that ModelOpt prunes: outputs a multiple of 8, inputs of 16.
+/// The axis of a checkpoint's weights along which they are pruned, their inputs; none where
+/// ModelOpt prunes nothing: outputs that are no multiple of 8, inputs of 16.
+std::optional<PruningAxis> pruned_axis(const formats::Tensor& weights);
+/// Prunes the layers that ModelOpt prunes.
 std::vector<LayerPruning> prune_layers(formats::TensorFile& checkpoint, std::string_view where);
 
 }  // namespace guardbit::experiments::training

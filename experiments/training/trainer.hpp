@@ -101,6 +101,12 @@ std::map<std::string, RunningRange> ranges_of(const formats::TensorFile& checkpo
 
 /// Is a checkpoint's tensor of that name no parameter?
 bool is_state(std::string_view name);
+/// A layer's weights in a checkpoint: of linear layers [outputs, inputs], of convolutions
+/// [outputs, rows, columns, channels].
+bool is_weight(const formats::Tensor& tensor);
+/// Tensors as a checkpoint holds them, in FP32.
+formats::Tensor tensor_of(std::string name, const Dimensions& shape, const Values& values);
+Values values_of(const formats::Tensor& tensor);
 
 /// sqrt(sum (a - b)^2 / sum b^2) over all weights, in FP64; tensors by their names, of two
 /// checkpoints. Nothing where the names differ.

@@ -2,6 +2,7 @@
 
 #include "emulator/gemm_capture.hpp"
 #include "emulator/gemm_plan.hpp"
+#include "emulator/plan_search.hpp"
 #include "tests/emulator/input_codes.hpp"
 
 /// Operands and plans drawn from a seeded stream.
@@ -18,5 +19,12 @@ emulator::GemmPlan random_plan(Random& random);
 /// What a plan makes of a problem, as a recording of a machine of type sm_90 would hold it.
 emulator::GemmCapture recording_of(const emulator::GemmPlan& plan,
                                    const emulator::GemmProblem& problem);
+
+/// The first plans that give a recording.
+inline emulator::SearchResult search(const emulator::GemmCapture& capture) {
+  emulator::SearchOptions options;
+  options.most_plans = 4;
+  return search_plans(capture, options);
+}
 
 }  // namespace guardbit::tests

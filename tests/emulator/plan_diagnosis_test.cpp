@@ -17,12 +17,6 @@ using emulator::GemmPlan;
 using emulator::GemmProblem;
 using emulator::SearchResult;
 
-SearchResult search(const GemmCapture& capture) {
-  emulator::SearchOptions options;
-  options.most_plans = 4;
-  return search_plans(capture, options);
-}
-
 /// A result of 96 x 96 x 200 with something done to it.
 struct Damaged {
   GemmCapture capture;
@@ -43,6 +37,13 @@ struct Damaged {
   void put_tile(std::int64_t row, std::int64_t column, Source source) {
     for (std::int64_t i = 0; i < 16; ++i)
       for (std::int64_t j = 0; j < 16; ++j) put(row + i, column + j, source(i, j));
+  }
+  /// What the plan makes of the product without those elements of K.
+  emulator::CodeMatrix without(std::int64_t begin, std::int64_t end) const {
+    GemmProblem cut = capture.problem;
+    for (std::int64_t i = 0; i < 96; ++i)
+      for (std::int64_t k = begin; k < end; ++k) cut.a.set(i * 200 + k, 0);
+    return execute(plan, cut);
   }
   /// The first finding of a search that must not succeed.
   std::string finding() const {
@@ -82,10 +83,7 @@ TEST_CASE("planted bugs are named") {
     says(x.finding(), "swapped tile: it holds what belongs at rows 64 to 79, columns 16 to 31");
   }
   SECTION("a missed K tail of one tile") {
-    GemmProblem cut = x.capture.problem;
-    for (std::int64_t i = 0; i < 96; ++i)
-      for (std::int64_t k = 192; k < 200; ++k) cut.a.set(i * 200 + k, 0);
-    const emulator::CodeMatrix d = execute(x.plan, cut);
+    const emulator::CodeMatrix d = x.without(192, 200);
     x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
     says(x.finding(), "missed K tail: the last 8 of 200");
   }
@@ -112,10 +110,7 @@ TEST_CASE("planted bugs are named") {
     says(x.finding(), "the whole result is transposed");
   }
   SECTION("a partial sum that one tile did not get") {
-    GemmProblem cut = x.capture.problem;
-    for (std::int64_t i = 0; i < 96; ++i)
-      for (std::int64_t k = 0; k < 128; ++k) cut.a.set(i * 200 + k, 0);
-    const emulator::CodeMatrix d = execute(x.plan, cut);
+    const emulator::CodeMatrix d = x.without(0, 128);
     x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
     says(x.finding(), "missed partial sum: that of slice 0 of 2");
   }

@@ -31,12 +31,6 @@ std::vector<std::string> captures_in(const std::filesystem::path& folder) {
   return files;
 }
 
-SearchResult search(const GemmCapture& capture) {
-  emulator::SearchOptions options;
-  options.most_plans = 4;
-  return search_plans(capture, options);
-}
-
 /// The found plans, replayed by themselves, must give every output.
 void check_explained(const GemmCapture& capture, const SearchResult& result) {
   INFO(capture.path);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,21 +9,10 @@
 
 #include "experiments/random_numbers.hpp"
 #include "tests/catch.hpp"
+#include "tests/experiments/training/small_network.hpp"
 
 namespace guardbit::experiments::training {
 namespace {
-
-formats::Tensor tensor_of(const std::string& name, const Dimensions& shape, const Values& values) {
-  const auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(float));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
-  return {name, formats::fp32, formats::Packing::container, shape, *bytes, bytes};
-}
-
-Values values_of(const formats::Tensor& tensor) {
-  Values values(tensor.bytes.size() / sizeof(float));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
-  return values;
-}
 
 /// Whole numbers from -high to high times `unit`, with both ends in each of the rows.
 Values whole_numbers(const std::string& stream, std::int64_t rows, std::int64_t columns, int high,
@@ -255,15 +243,7 @@ TEST_CASE(
     }
     return trainer;
   };
-  TrainingRules rules;
-  rules.model.kind = ModelShape::Kind::mlp;
-  rules.model.inputs = 16;
-  rules.model.hidden = {24};
-  rules.model.classes = 3;
-  rules.optimizer.learning_rate = 0.05F;
-  rules.optimizer.momentum = 0.9F;
-  rules.batch = 32;
-  rules.recipe = require_recipe("fp32", "", "test");
+  TrainingRules rules = small_network("fp32");
   const formats::TensorFile fp32 = trained(rules, 60, 0)->checkpoint();
   for (const char* recipe : {"int8_qat", "int4_qat"}) {
     for (const char* estimator : {"pytorch", "modelopt", "pass_through", "learned_scale"}) {

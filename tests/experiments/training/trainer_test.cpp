@@ -8,20 +8,13 @@
 #include "experiments/random_numbers.hpp"
 #include "formats/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/experiments/training/small_network.hpp"
 
 namespace guardbit::experiments::training {
 namespace {
 
 TrainingRules rules_of(const std::string& recipe) {
-  TrainingRules rules;
-  rules.model.kind = ModelShape::Kind::mlp;
-  rules.model.inputs = 16;
-  rules.model.hidden = {24};
-  rules.model.classes = 3;
-  rules.optimizer.learning_rate = 0.05F;
-  rules.optimizer.momentum = 0.9F;
-  rules.batch = 32;
-  rules.recipe = require_recipe(recipe, "", "test");
+  TrainingRules rules = small_network(recipe);
   rules.recipe.delayed.history = 4;
   if (rules.recipe.scaler) {
     rules.recipe.scaler->initial = 0x1p20;  // too much at first
