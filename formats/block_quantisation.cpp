@@ -216,12 +216,18 @@ std::int32_t BlockQuantisation::choose_exponents(std::span<const std::uint32_t> 
   return least;
 }
 
-/// The code of the scale: how many thresholds the largest magnitude reaches.
-std::uint64_t BlockQuantisation::count_thresholds(std::uint32_t largest) const {
-  std::size_t reached = 0;
-  for (std::size_t step = most_scales / 2; step != 0; step /= 2)
-    reached += largest >= scale_thresholds_[reached + step - 1] ? step : 0;
-  return reached;
+/// The codes of scales: how many thresholds each block's largest magnitude reaches. A step of all
+/// searches at a time, for none waits for another.
+void BlockQuantisation::count_thresholds(std::span<const std::uint32_t> largest,
+                                         std::byte* scales) const {
+  std::array<std::uint32_t, most_blocks> reached{};
+  for (std::uint32_t step = most_scales / 2; step != 0; step /= 2) {
+    for (std::size_t b = 0; b < largest.size(); ++b) {
+      const std::uint32_t word = std::min(largest[b], infinity - 1);
+      reached[b] += word >= scale_thresholds_[reached[b] + step - 1] ? step : 0;
+    }
+  }
+  for (std::size_t b = 0; b < largest.size(); ++b) scales[b] = static_cast<std::byte>(reached[b]);
 }
 
 void BlockQuantisation::quantise_by_reference(const std::byte* words, std::uint64_t first,
@@ -249,8 +255,7 @@ void BlockQuantisation::quantise_by_thresholds(std::span<const std::uint32_t> la
   const std::size_t count = largest.size() * static_cast<std::size_t>(block_size_);
   const int shift = std::countr_zero(static_cast<std::size_t>(block_size_));
   const int width = bits(format_.element);
-  for (std::size_t b = 0; b < largest.size(); ++b)
-    scales[b] = static_cast<std::byte>(count_thresholds(std::min(largest[b], infinity - 1)));
+  count_thresholds(largest, scales);
   if (is_stochastic()) {
     const auto most = static_cast<std::uint32_t>(max_finite_code(format_.element));
     kernels_->carry_blocks(element_thresholds_.data(), carries_.data(), scales, shift, width, most,

@@ -93,7 +93,7 @@ class BlockQuantisation {
   bool prepare_carries();
   std::int32_t choose_exponents(std::span<const std::uint32_t> largest, std::byte* scales,
                                 std::uint32_t* lowest) const;
-  std::uint64_t count_thresholds(std::uint32_t largest) const;
+  void count_thresholds(std::span<const std::uint32_t> largest, std::byte* scales) const;
   // `first` is the index of the first element in the array.
   void quantise_row(const std::byte* words, std::uint64_t first, std::size_t length,
                     std::byte* elements, std::byte* scales) const;
