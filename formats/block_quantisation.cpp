@@ -162,10 +162,7 @@ bool BlockQuantisation::prepare_carries() {
     kernels::BlockCarries& carries = carries_[scale];
     carries.next.fill(never);
     Value unit = decode(format_.scale, scale);
-    if (unit.kind == Kind::zero) {  // no threshold is in reach, and nothing carries
-      carries.offset = ~std::uint32_t{0xFFFF};
-      continue;
-    }
+    if (unit.kind == Kind::zero) continue;  // thresholds are out of reach, too
     if (options_.tensor_scale) unit = times(unit, *options_.tensor_scale);
     const int zeros = std::countr_zero(unit.significand);
     const std::uint64_t significand = unit.significand >> zeros;
@@ -257,9 +254,8 @@ void BlockQuantisation::quantise_by_thresholds(std::span<const std::uint32_t> la
   const int width = bits(format_.element);
   count_thresholds(largest, scales);
   if (is_stochastic()) {
-    const auto most = static_cast<std::uint32_t>(max_finite_code(format_.element));
-    kernels_->carry_blocks(element_thresholds_.data(), carries_.data(), scales, shift, width, most,
-                           words, random, random_mask_, codes, count);
+    kernels_->carry_blocks(element_thresholds_.data(), carries_.data(), scales, shift, width, words,
+                           random, random_mask_, codes, count);
   } else {
     kernels_->compare_blocks(element_thresholds_.data(), scales, shift, width, words, codes, count);
   }

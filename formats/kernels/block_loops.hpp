@@ -117,9 +117,9 @@ void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, in
 
 template <class Lanes>
 void carry_blocks(const Thresholds<8>* rows, const BlockCarries* carries,
-                  const std::byte* row_of_block, int block_shift, int width, std::uint32_t largest,
-                  const std::byte* words, const std::uint32_t* random, std::uint32_t random_mask,
-                  std::byte* codes, std::size_t count) {
+                  const std::byte* row_of_block, int block_shift, int width, const std::byte* words,
+                  const std::uint32_t* random, std::uint32_t random_mask, std::byte* codes,
+                  std::size_t count) {
   using Word = typename Lanes::Word;
   const Word one = Lanes::set(1);
   const Word sign_shift = Lanes::set(static_cast<std::uint32_t>(32 - width));
@@ -145,9 +145,7 @@ void carry_blocks(const Thresholds<8>* rows, const BlockCarries* carries,
       const Word sum =
           Lanes::upper_of_sum(significand, shift, Lanes::pick(carry.weight.data(), reached), bits);
       const auto carries_over = Lanes::at_least(sum, Lanes::pick(carry.next.data(), reached));
-      const Word rounded = Lanes::select(carries_over, reached + one, reached);
-      // What is past the largest number stays there, whatever became of its sum.
-      code[part] = Lanes::smaller(rounded, Lanes::set(largest)) |
+      code[part] = Lanes::select(carries_over, reached + one, reached) |
                    (Lanes::shift_right(word, sign_shift) & sign_mask);
     }
     Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);

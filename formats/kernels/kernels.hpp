@@ -32,8 +32,11 @@ using Thresholds = std::array<std::uint32_t, count>;
 /// Nor does it matter that X * 2^s is truncated to an integer: all else is one. And the right side
 /// has no bits below 32: the upper word of the sum decides. X * 2^s is below U * M_(k+1) * 2^32, so
 /// the sum fits 64 bits where U * (2 * M_(k+1) - M_k) fits 32.
+///
+/// Where no number is next, `weight` is 0 and `next` is ~0: no 24 bits, however shifted, reach
+/// that.
 struct BlockCarries {
-  std::array<std::uint32_t, 8> weight{};  ///< U * (M_(k+1) - M_k), for each k below the largest
+  std::array<std::uint32_t, 8> weight{};  ///< U * (M_(k+1) - M_k)
   std::array<std::uint32_t, 8> next{};    ///< U * M_(k+1)
   std::uint32_t offset = 0;  ///< from the exponent's field, at least 1, to s, in two's complement
 };
@@ -72,11 +75,10 @@ struct Kernels {
   /// the magnitude reaches.
   void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
                          int width, const std::byte* words, std::byte* codes, std::size_t count);
-  /// The same, one more where the block's carries say so of the element's random word. The largest
-  /// magnitude has code `largest`.
+  /// The same, one more where the block's carries say so of the element's random word.
   void (*carry_blocks)(const Thresholds<8>* rows, const BlockCarries* carries,
                        const std::byte* row_of_block, int block_shift, int width,
-                       std::uint32_t largest, const std::byte* words, const std::uint32_t* random,
+                       const std::byte* words, const std::uint32_t* random,
                        std::uint32_t random_mask, std::byte* codes, std::size_t count);
   /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
   void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
