@@ -137,6 +137,12 @@ void BlockQuantisation::prepare_thresholds() {
     });
     if (scale_thresholds_[code - 1] >= infinity) scale_thresholds_[code - 1] = never;
   }
+  for (std::size_t eighth = 0; eighth < reached_before_.size(); ++eighth) {
+    const auto first = static_cast<std::uint32_t>(eighth) << eighth_shift;
+    const auto* const past =
+        std::upper_bound(scale_thresholds_.begin(), scale_thresholds_.end(), first);
+    reached_before_[eighth] = static_cast<std::uint8_t>(past - scale_thresholds_.begin());
+  }
   for (std::uint64_t scale = 0; scale <= scales; ++scale) {
     element_thresholds_[scale].fill(never);
     for (std::uint64_t code = 1; code <= magnitudes && scale != 0; ++code) {
@@ -213,18 +219,18 @@ std::int32_t BlockQuantisation::choose_exponents(std::span<const std::uint32_t> 
   return least;
 }
 
-/// The codes of scales: how many thresholds each block's largest magnitude reaches. A step of all
-/// searches at a time, for none waits for another.
+/// The codes of scales: how many thresholds each block's largest magnitude reaches. An eighth of a
+/// binade, where the count begins, holds at most one for a scale of three fraction bits, so that
+/// the loop after the sum, right for any, ends at once. The threshold after the last is ~0.
 void BlockQuantisation::count_thresholds(std::span<const std::uint32_t> largest,
                                          std::byte* scales) const {
-  std::array<std::uint32_t, most_blocks> reached{};
-  for (std::uint32_t step = most_scales / 2; step != 0; step /= 2) {
-    for (std::size_t b = 0; b < largest.size(); ++b) {
-      const std::uint32_t word = std::min(largest[b], infinity - 1);
-      reached[b] += word >= scale_thresholds_[reached[b] + step - 1] ? step : 0;
-    }
+  for (std::size_t b = 0; b < largest.size(); ++b) {
+    const std::uint32_t word = std::min(largest[b], infinity - 1);
+    std::size_t reached = reached_before_[word >> eighth_shift];
+    reached += word >= scale_thresholds_[reached] ? 1U : 0U;
+    while (word >= scale_thresholds_[reached]) ++reached;
+    scales[b] = static_cast<std::byte>(reached);
   }
-  for (std::size_t b = 0; b < largest.size(); ++b) scales[b] = static_cast<std::byte>(reached[b]);
 }
 
 void BlockQuantisation::quantise_by_reference(const std::byte* words, std::uint64_t first,

@@ -123,6 +123,8 @@ class BlockQuantisation {
   std::int32_t scale_offset_ = 0;
   // thresholds
   kernels::Thresholds<most_scales> scale_thresholds_{};
+  static constexpr int eighth_shift = 20;  // of words, to their sign, exponent and 3 bits more
+  std::array<std::uint8_t, 0x7F8> reached_before_{};  ///< thresholds, by an eighth of a binade
   std::array<kernels::Thresholds<most_elements>, most_scales> element_thresholds_{};
   std::array<kernels::BlockCarries, most_scales> carries_{};  ///< where stochastic
   std::uint32_t random_mask_ = 0;
