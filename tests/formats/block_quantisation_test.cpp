@@ -50,7 +50,6 @@ Value number(std::string_view text) {
 
 struct Quantised {
   std::vector<std::byte> elements, scales;
-  friend bool operator==(const Quantised&, const Quantised&) = default;
 };
 
 Quantised by_definition(const BlockFormat& format, const BlockQuantisationOptions& options,
@@ -278,7 +277,7 @@ TEST_CASE("stochastic elements are right on average") {
     sums[i % 4] += x.negative ? -magnitude : magnitude;
   }
   for (std::size_t k = 0; k < 4; ++k) {
-    const double mean = sums[k] / (count / 4);
+    const double mean = sums[k] / (count / 4.0);
     const double deviation = 2 / std::sqrt(count / 4.0);  // of steps of at most 2: far above it
     CHECK(std::abs(mean - expected[k]) < (k == 0 ? 1e-12 : 3 * deviation));
   }

@@ -43,10 +43,6 @@ Tensor some_tensor(std::vector<std::int64_t> shape, unsigned seed) {
   return tensor_of_codes("x", fp32, Packing::container, std::move(shape), words);
 }
 
-struct Index {
-  std::size_t outer, on_axis, inner;
-};
-
 /// What quantise_tensor should say, one element at a time.
 struct Expected {
   std::vector<std::uint64_t> elements, scales;
@@ -204,7 +200,7 @@ TEST_CASE("tensors without elements have neither blocks nor scales") {
 }
 
 TEST_CASE("the tensor scale of a tensor takes its largest magnitude to the largest number") {
-  const auto scale_of = [](std::vector<float> values) {
+  const auto scale_of = [](const std::vector<float>& values) {
     std::vector<std::uint32_t> words;
     words.reserve(values.size());
     for (const float x : values) words.push_back(std::bit_cast<std::uint32_t>(x));
