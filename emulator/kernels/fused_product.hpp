@@ -172,10 +172,11 @@ inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
 }
 
 /// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
-/// high-performance matrix multiplication", TOMS 2008). B is packed over a range of K and a block
-/// of columns, which stay in the third-level cache. A task packs its rows of A over that range just
-/// before it takes every panel of B past them, so that they never leave the second. Sums wait
-/// between strips as the lanes hold them, between ranges in D.
+/// high-performance matrix multiplication", TOMS 2008). A block of D takes all of K, range by
+/// range. B is packed over a range and the block's columns, which stay in the third-level cache. A
+/// task packs its rows of A over that range just before it takes every panel of B past them, so
+/// that they never leave the second. Sums wait for the next range as the lanes hold them, tile by
+/// tile, and become D after the last.
 template <class Lanes>
 class Product {
  public:
@@ -183,7 +184,14 @@ class Product {
   using Rows = PackedOperand<RowWriter<Value>>;
   using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
 
-  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Columns& b)
+  /// Kept from one product to the next.
+  struct Memory {
+    Columns columns;
+    PanelMemory sums;
+  };
+
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x,
+          Memory& memory)
       : row_(row),
         rule_{row.kept_fraction_bits, row.zero_exponent},
         functions_(functions),
@@ -191,40 +199,55 @@ class Product {
         group_(std::min(row.block_k, Lanes::sign_group)),
         strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
         places_(places_of(row, x.k)),
-        b_(b) {}
+        b_(memory.columns),
+        sums_(memory.sums) {}
 
   void run(int threads) {
     large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
-    if (x_.m == 0 || x_.n == 0) return;
-    for (std::int64_t begin = 0; begin < places_; begin += part_places) {
-      Part part{0, 0, begin, std::min(part_places, places_ - begin)};
-      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
-      for (std::int64_t column = 0; column < x_.n; column += part_columns) {
-        part.column = column;
-        part.columns = std::min(part_columns, x_.n - column);
-        pack_columns(part, of_rows, threads);
-        multiply(part, threads);
-      }
+    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
+      for (std::int64_t column = 0; column < x_.n; column += part_columns)
+        run({row, std::min(part_rows, x_.m - row), column, std::min(part_columns, x_.n - column), 0,
+             0},
+            threads);
     }
   }
 
  private:
-  static constexpr std::int64_t part_columns = 2048;
+  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;
   static constexpr std::int64_t part_places = Lanes::part_places;
   static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
   static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
   static constexpr std::size_t sum_bytes =
       sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
 
-  /// Columns of B and places.
+  /// A block of D and a range of places.
   struct Part {
-    std::int64_t column, columns, begin, count;
+    std::int64_t row, rows, column, columns, begin, count;
+    std::int64_t tiles() const { return parts(rows, tile_rows); }
+    std::int64_t panels() const { return parts(columns, Lanes::columns); }
   };
-  /// Tiles of eight rows, and panels of the part.
+  /// Tiles of eight rows and panels, of the part.
   struct Task {
     std::int64_t tile_begin, tile_end, panel_begin, panel_end;
     std::int64_t tiles() const { return tile_end - tile_begin; }
   };
+
+  static std::int64_t parts(std::int64_t whole, std::int64_t size) {
+    return (whole + size - 1) / size;
+  }
+
+  /// All of K for a block of D.
+  void run(Part part, int threads) {
+    if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
+    for (part.begin = 0; part.begin < places_; part.begin += part_places) {
+      part.count = std::min(part_places, places_ - part.begin);
+      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
+      pack_columns(part, of_rows, threads);
+      multiply(part, threads);
+    }
+  }
+  /// Do sums wait for another range?
+  bool waits() const { return places_ > part_places; }
 
   /// Calls visit(unit) for every unit of so many.
   template <class Visit>
@@ -237,13 +260,14 @@ class Product {
                           });
   }
 
-  /// Exponents of all of A at the part's places.
+  /// Exponents of the part's rows of A at its places.
   UnitRange range_of_rows(const Part& part, int threads) const {
     const UnitSource from = a_source(row_, x_, group_);
-    const std::int64_t units = (x_.m + unit_lines - 1) / unit_lines;
+    const std::int64_t units = parts(part.rows, unit_lines);
     std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
     each_unit(units, threads, [&](std::int64_t u) {
-      ranges[static_cast<std::size_t>(u)] = from.range(u * unit_lines, part.begin, part.count);
+      ranges[static_cast<std::size_t>(u)] =
+          from.range(part.row + u * unit_lines, part.begin, part.count);
     });
     UnitRange all = ranges.front();
     for (const UnitRange& range : ranges) all.include(range);
@@ -258,7 +282,7 @@ class Product {
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
   }
   void pack_rows(const Part& part, const Task& task, Rows& a) const {
-    const std::int64_t row = task.tile_begin * tile_rows;
+    const std::int64_t row = part.row + task.tile_begin * tile_rows;
     a.prepare(row_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count, strip_);
     const UnitSource from = a_source(row_, x_, group_);
     pack_values(from, row, part, a, 1);
@@ -285,11 +309,7 @@ class Product {
 
   /// Tasks of one height and one width, as many as keep all threads busy to the end.
   void multiply(const Part& part, int threads) const {
-    const auto parts = [](std::int64_t whole, std::int64_t size) {
-      return (whole + size - 1) / size;
-    };
-    const std::int64_t tiles = parts(x_.m, tile_rows);
-    const std::int64_t panels = parts(part.columns, Lanes::columns);
+    const std::int64_t tiles = part.tiles(), panels = part.panels();
     const std::int64_t count = formats::thread_count(threads);
     const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
     const std::int64_t height = round_up(parts(tiles, wanted_down), unit_lines / tile_rows);
@@ -316,7 +336,9 @@ class Product {
   void run(const Part& part, const Task& task) const {
     static thread_local PanelMemory memory;
     static thread_local Rows rows;
-    memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    if (!waits())
+      memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    const bool begins = part.begin == 0, ends = part.begin + part.count == places_;
     pack_rows(part, task, rows);
     const auto strip_bytes = static_cast<std::int64_t>(b_.layout().size);
     const std::int64_t share = round_up((strip_bytes + task.tiles() - 1) / task.tiles(), 64);
@@ -327,6 +349,8 @@ class Product {
     for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
+        if (waits())
+          return sums_.data() + sum_bytes * static_cast<std::size_t>(panel * part.tiles() + tile);
         const std::int64_t index = (panel - first) * task.tiles() + tile - task.tile_begin;
         return memory.data() + sum_bytes * static_cast<std::size_t>(index);
       };
@@ -336,15 +360,16 @@ class Product {
           for (std::int64_t j = first; j < last; ++j)
             convert_sums(part, i, j, sums_of(i, j), begin);
       };
-      convert(true);
+      if (begins) convert(true);
       while (at.panel < last) {
         TileOperands x = coming;
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
         prefetch(task, at, share);
-        if (at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
+        if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
           prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
+          if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
           coming_is_wide = find(rows, task, at, coming);
           coming.largest_is_known = coming_is_wide == is_wide;
         }
@@ -354,7 +379,7 @@ class Product {
         x.largest = largest.data();
         (is_wide ? functions_.wide : functions_.calm)(rule_, x);
       }
-      convert(false);
+      if (ends) convert(false);
     }
   }
   /// Rows go by first, then strips. False at the end.
@@ -366,35 +391,34 @@ class Product {
     return ++at.panel < task.panel_end;
   }
 
-  /// Brings a tile's share of B's next strip to the second-level cache.
+  /// Brings memory to the first-level cache.
+  static void prefetch_lines(const std::byte* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
+  }
+  /// Brings a tile's share of B's next strip there.
   void prefetch(const Task& task, const Place& here, std::int64_t share) const {
     Place next{task.tile_end - 1, here.panel, here.strip};
     if (!advance(task, next)) return;
     const std::int64_t first = (here.tile - task.tile_begin) * share;
-    const std::byte* const from = b_.panel(next.strip, next.panel);
     const auto size = static_cast<std::int64_t>(b_.layout().size);
-    for (std::int64_t at = first; at < std::min(first + share, size); at += 64)
-      __builtin_prefetch(from + at, 0, 2);
+    if (first < size)
+      prefetch_lines(b_.panel(next.strip, next.panel) + first,
+                     static_cast<std::size_t>(std::min(share, size - first)));
   }
-  /// Brings what the sums of the next panels begin from to the second-level cache.
+  /// Brings what the sums of the next panels begin from there.
   void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
                      std::int64_t panel_end) const {
-    if (part.begin == 0 && x_.modifiers.zero_addend) return;
-    const ConstMatrix from = part.begin == 0
-                                 ? x_.c
-                                 : ConstMatrix{{x_.d.codes.data, x_.d.codes.container_bytes, 0},
-                                               x_.d.row_stride,
-                                               x_.d.column_stride};
+    if (x_.modifiers.zero_addend) return;
+    const ConstMatrix& from = x_.c;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t columns =
         std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
     if (from.column_stride != 1) return;
     for (std::int64_t r = 0; r < tile_rows; ++r) {
-      const std::int64_t row = tile * tile_rows + r;
+      const std::int64_t row = part.row + tile * tile_rows + r;
       if (row >= x_.m) return;
       const std::byte* const line = from.from(row, column).codes.data;
-      for (std::int64_t at = 0; at < columns * from.codes.container_bytes; at += 64)
-        __builtin_prefetch(line + at, 0, 2);
+      prefetch_lines(line, static_cast<std::size_t>(columns * from.codes.container_bytes));
     }
   }
 
@@ -428,15 +452,15 @@ class Product {
   void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
                     bool begin) const {
     const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
-    const std::int64_t row = tile * tile_rows;
+    const std::int64_t row = part.row + tile * tile_rows;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
     const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
     const Matrix d = x_.d.from(row, column);
     const int width = d.codes.container_bytes;
-    const bool none = part.begin == 0 && x_.modifiers.zero_addend;
+    const bool none = x_.modifiers.zero_addend;
     ConstMatrix c{{d.codes.data, width, 0}, d.row_stride, d.column_stride};
-    if (part.begin == 0 && !none) c = x_.c.from(row, column);
+    if (!none) c = x_.c.from(row, column);
     TileRows at{none ? nullptr : c.codes.data, d.codes.data, c.row_stride * width,
                 d.row_stride * width};
     const bool is_whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
@@ -485,14 +509,15 @@ class Product {
   std::int64_t strip_;   ///< places of one
   std::int64_t places_;  ///< of K
   Columns& b_;
+  PanelMemory& sums_;
   bool large_addends_ = false;  ///< every tile is wide for their sake
   bool has_exponents_ = false;  ///< the part, of both operands
 };
 
 template <class Lanes>
 void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
-  static thread_local typename Product<Lanes>::Columns b;  // its memory is kept
-  Product<Lanes>(row, tile_functions<Lanes>(row), product, b).run(threads);
+  static thread_local typename Product<Lanes>::Memory memory;
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, memory).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.
