@@ -175,7 +175,8 @@ class Decoder {
 [[gnu::always_inline]] inline Words load_codes(const std::byte* from, int container_bytes) {
   using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
   using Shorts16 = std::uint16_t __attribute__((vector_size(32)));
-  if (container_bytes == 1) return __builtin_convertvector(load<Bytes16>(from), Words);
+  if (container_bytes == 1)  // GCC 12 takes bytes apart one by one where words are the aim
+    return __builtin_convertvector(__builtin_convertvector(load<Bytes16>(from), Shorts16), Words);
   if (container_bytes == 2) return __builtin_convertvector(load<Shorts16>(from), Words);
   return load<Words>(from);
 }
