@@ -8,130 +8,13 @@
 
 #include "emulator/kernels/blocked_product.hpp"
 #include "emulator/kernels/default_environment.hpp"
-#include "emulator/kernels/fused_tile.hpp"
 #include "emulator/kernels/packed_operand.hpp"
 #include "emulator/kernels/panel_memory.hpp"
+#include "emulator/kernels/tile_functions.hpp"
+#include "emulator/kernels/unit_source.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator::fused {
-
-/// The functions of a row; `wide` null where no tile is wide: no product can leave the calm range,
-/// no addend is too large for the lanes.
-struct TileFunctions {
-  TileFunction calm = nullptr, wide = nullptr;
-  SumFunctions sums{}, large_sums{};  ///< of large addends, where the lanes have such
-};
-
-template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasWide>
-TileFunctions functions_of() {
-  constexpr bool has_large = HasWide && !Lanes::wide_exponents;
-  TileFunctions found;
-  found.calm = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
-  if constexpr (HasWide) found.wide = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
-  found.sums = {begin_sums<Lanes, Kind, false>, end_sums<Lanes, Kind, false>};
-  if constexpr (has_large)
-    found.large_sums = {begin_sums<Lanes, Kind, true>, end_sums<Lanes, Kind, true>};
-  return found;
-}
-
-template <class Lanes, int BlockK>
-TileFunctions chain_functions(const FusedRow& row) {
-  constexpr auto chain = Composition::chain;
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, chain, Result::fp16, false>();
-  if constexpr (sizeof(typename Lanes::Value) == 4) {
-    return functions_of<Lanes, BlockK, chain, Result::e8m13, true>();
-  } else {
-    return functions_of<Lanes, BlockK, chain, Result::fp32, true>();
-  }
-}
-
-template <class Lanes, int BlockK, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, Blocks, Result::fp16, false>();
-  return functions_of<Lanes, BlockK, Blocks, Result::fp32, false>();
-}
-
-template <class Lanes, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  switch (row.block_k) {
-    case 8: return halves_functions<Lanes, 8, Blocks>(row);
-    case 16: return halves_functions<Lanes, 16, Blocks>(row);
-    default: return {};
-  }
-}
-
-/// No function where the lanes have no kernel for the row.
-template <class Lanes>
-TileFunctions tile_functions(const FusedRow& row) {
-  if (row.composition != Composition::chain) {
-    if constexpr (sizeof(typename Lanes::Value) == 8) {
-      if (row.wide_exponents) return {};
-      return row.composition == Composition::chained_halves
-                 ? halves_functions<Lanes, Composition::chained_halves>(row)
-                 : halves_functions<Lanes, Composition::separate_halves>(row);
-    }
-    return {};
-  }
-  switch (row.block_k) {
-    case 4: return chain_functions<Lanes, 4>(row);
-    case 8: return chain_functions<Lanes, 8>(row);
-    case 16: return chain_functions<Lanes, 16>(row);
-    case 32: return chain_functions<Lanes, 32>(row);
-    case 64: return chain_functions<Lanes, 64>(row);
-    default: return {};
-  }
-}
-
-/// A's rows; `group` factors' signs stand together.
-inline UnitSource a_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  const std::int64_t stored = row.sparsity.group_elements == 0 ? x.k
-                                                               : x.k / row.sparsity.group_elements *
-                                                                     row.sparsity.stored_per_group;
-  UnitSource a{row,
-               row.a,
-               {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
-               {row.a, x.modifiers.negate_a},
-               group};
-  if (row.sparsity.group_elements != 0) a.places = x.e;
-  if (row.scale_k != 0)
-    a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
-                (x.k + row.scale_k - 1) / row.scale_k};
-  return a;
-}
-/// B's columns.
-inline UnitSource b_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  UnitSource b{row,
-               row.b,
-               {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
-               {row.b, x.modifiers.negate_b},
-               group};
-  if (row.scale_k != 0)
-    b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
-                (x.k + row.scale_k - 1) / row.scale_k};
-  return b;
-}
-
-/// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
-/// a NaN that those would meet, nor where two values of a group claim one place.
-inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
-  const Sparsity& sparsity = row.sparsity;
-  if (sparsity.group_elements == 0) return true;
-  const UnitSource b = b_source(row, x, 1);
-  for (std::int64_t line = 0; line < x.n; line += unit_lines)
-    if (b.any_special(line)) return false;
-  const std::int64_t groups = x.k / sparsity.group_elements;
-  for (std::int64_t i = 0; i < x.m; ++i) {
-    for (std::int64_t g = 0; g < groups; ++g) {
-      std::uint32_t taken = 0;
-      for (int s = 0; s < sparsity.stored_per_group; s += sparsity.chunk) {
-        const std::uint32_t place = 1U << x.e(i, g * sparsity.stored_per_group + s);
-        if ((taken & place) != 0) return false;
-        taken |= place;
-      }
-    }
-  }
-  return true;
-}
 
 /// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
 struct TileCopy {
