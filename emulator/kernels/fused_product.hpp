@@ -1,10 +1,9 @@
 #pragma once
 
 // A whole matrix product by tiles: operands are packed a range of K at a time, then every tile runs
-// its blocks of that range, D holding the sums between ranges.
+// its blocks of that range.
 
 #include <functional>
-#include <optional>
 
 #include "emulator/kernels/blocked_product.hpp"
 #include "emulator/kernels/default_environment.hpp"
@@ -96,7 +95,7 @@ class Product {
   }
 
  private:
-  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;
+  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;  ///< 32 MiB of sums
   static constexpr std::int64_t part_places = Lanes::part_places;
   static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
   static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
@@ -223,8 +222,6 @@ class Product {
       memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
     const bool begins = part.begin == 0, ends = part.begin + part.count == places_;
     pack_rows(part, task, rows);
-    const auto strip_bytes = static_cast<std::int64_t>(b_.layout().size);
-    const std::int64_t share = round_up((strip_bytes + task.tiles() - 1) / task.tiles(), 64);
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
     TileOperands coming;
@@ -248,7 +245,6 @@ class Product {
         TileOperands x = coming;
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
-        prefetch(task, at, share);
         if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
           prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
@@ -277,16 +273,6 @@ class Product {
   /// Brings memory to the first-level cache.
   static void prefetch_lines(const std::byte* from, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
-  }
-  /// Brings a tile's share of B's next strip there.
-  void prefetch(const Task& task, const Place& here, std::int64_t share) const {
-    Place next{task.tile_end - 1, here.panel, here.strip};
-    if (!advance(task, next)) return;
-    const std::int64_t first = (here.tile - task.tile_begin) * share;
-    const auto size = static_cast<std::int64_t>(b_.layout().size);
-    if (first < size)
-      prefetch_lines(b_.panel(next.strip, next.panel) + first,
-                     static_cast<std::size_t>(std::min(share, size - first)));
   }
   /// Brings what the sums of the next panels begin from there.
   void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,

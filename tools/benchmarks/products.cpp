@@ -8,10 +8,8 @@
 #include <random>
 #include <utility>
 
-#include "emulator/catalogue.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/matrix_product.hpp"
-#include "formats/error.hpp"
 #include "formats/parallel.hpp"
 #include "tools/benchmarks/cases.hpp"
 #include "tools/benchmarks/operands.hpp"
