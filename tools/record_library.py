@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records matrix products of one GPU as captures of kind gemm: python3 record_library.py FOLDER [lt|triton|torch|large|own ...]
+"""Records matrix products of one GPU as captures of kind gemm: python3 record_library.py FOLDER [PART[:SEED] ...]
 (needs PyTorch with its CUDA libraries; nvcc for `own`; a few minutes).
 
   lt      cuBLASLt, algorithm by algorithm: what the heuristics propose, then every algorithm id with splits of K and
@@ -8,6 +8,7 @@
   torch   PyTorch's own calls over shapes, layouts and scalars drawn from a seed: mm, addmm, linear, bmm, baddbmm,
           _int_mm, _scaled_mm, 2:4 sparse, conv2d
   large   some rows and columns of products of up to 8192 x 8192 x 16384
+  whole   products of several hundred rows and columns, of which one block of the GPU computes more than one tile or less
   own     a kernel of warp-level tensor core instructions, stream-K and sliced over warps; its plan is in the file
 
 `guardbit explain FILE` finds the plans; `case`, `kernels` and `grids` of the metadata say what was called.
@@ -613,12 +614,25 @@ def record_large(recorder, seed=1):
     print(f"large: {recorder.count} in all", flush=True)
 
 
+def record_whole(recorder, seed=1):
+    library, draw = f"PyTorch {torch.__version__}", Draw(seed)
+    for m, n, k in ((192, 256, 2048), (384, 128, 2048), (200, 264, 1032), (1024, 64, 1024)):
+        for name in ("tf32", "fp32", "f16acc"):
+            dtype, transposed = settings(name), draw.choice(True, False)
+            a, b = draw.values(m, k, dtype=dtype), laid_out(draw.values(k, n, dtype=dtype), transposed)
+            recorder.save(f"whole{seed}_{name}_{m}x{n}x{k}_N{'T' if transposed else 'N'}", library, a, b, lambda: a @ b,
+                          math_mode="tf32" if name == "tf32" else None)
+    print(f"whole: {recorder.count} in all", flush=True)
+
+
 def main():
     recorder = Recorder(sys.argv[1])
-    parts = {"lt": record_lt, "triton": record_triton, "torch": record_torch, "large": record_large, "own": record_own}
-    for name in sys.argv[2:] or parts:
+    parts = {"lt": record_lt, "triton": record_triton, "torch": record_torch, "large": record_large,
+             "whole": record_whole, "own": record_own}
+    for part in sys.argv[2:] or parts:
+        name, _, seed = part.partition(":")
         try:
-            parts[name](recorder)
+            parts[name](recorder, **({"seed": int(seed)} if seed else {}))
         except Exception as error:
             print(f"{name} ended early: {error!r}", flush=True)
     print(f"{recorder.count} results in {sys.argv[1]}")
