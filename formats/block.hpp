@@ -54,6 +54,14 @@ inline constexpr std::array block_format_catalogue = {
 /// The block format of that name or alias (any case).
 std::optional<BlockFormat> find_block_format(std::string_view name);
 
+/// The name that the catalogue gives the format; empty where it has none such.
+constexpr std::string_view name_of(const BlockFormat& format) {
+  for (const BlockFormatEntry& entry : block_format_catalogue) {
+    if (entry.format == format) return entry.name;
+  }
+  return {};
+}
+
 /// Blocks, and so scales, that a row of `length` elements takes; the last block may be partial.
 constexpr std::int64_t block_count(const BlockFormat& format, std::int64_t length) {
   return length / format.block_size + (length % format.block_size != 0 ? 1 : 0);

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
-#include <vector>
+#include <mutex>
 
 #include "formats/arithmetic.hpp"
 #include "formats/catalogue.hpp"
@@ -20,6 +20,7 @@ namespace guardbit::formats {
 namespace {
 
 constexpr std::size_t chunk = 1024;  // elements; whole blocks of 16 and 32
+constexpr std::size_t most_blocks = chunk / 16;
 constexpr std::size_t word_bytes = sizeof(std::uint32_t);
 constexpr std::uint32_t infinity = fp32_infinity;
 constexpr std::uint32_t sign_bit = 0x80000000;
@@ -59,7 +60,7 @@ std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
 }
 
 std::uint64_t block_element(const BlockFormat& format, const Value& x, std::uint64_t scale,
-                            const BlockQuantisationOptions& options) {
+                            const BlockQuantisationOptions& options, RandomBits random) {
   Value unit = decode(format.scale, scale);
   if (unit.kind == Kind::zero) {
     return encode(format.element, x.kind == Kind::nan ? x : zero_value(x.negative),
@@ -68,7 +69,7 @@ std::uint64_t block_element(const BlockFormat& format, const Value& x, std::uint
   unit.exponent += format.element_exponent;
   if (options.tensor_scale) unit = times(unit, *options.tensor_scale);
   const Unrounded quotient = x.kind == Kind::nan ? exactly(x) : divide(x, unit);
-  return encode(format.element, quotient, options.rounding, options.overflow);
+  return encode(format.element, quotient, options.rounding, options.overflow, random);
 }
 
 BlockQuantisation::BlockQuantisation(const BlockFormat& format,
@@ -78,8 +79,9 @@ BlockQuantisation::BlockQuantisation(const BlockFormat& format,
       options_(options),
       kernels_(kernels != nullptr ? kernels : kernels::available().front()),
       block_size_(format.block_size) {
-  if (options.rounding == Rounding::stochastic || options.rule.rounding == Rounding::stochastic)
-    throw Error("rounding", "blocks are not quantised stochastically");
+  if (options.rule.rounding == Rounding::stochastic)
+    throw Error("scale rule", "scales are not rounded stochastically");
+  assert(options.random_bits >= 1 && options.random_bits <= most_random_bits);
   if (options.tensor_scale &&
       (options.tensor_scale->kind != Kind::finite || options.tensor_scale->negative))
     throw Error("tensor scale", "a tensor scale is a finite number above zero");
@@ -88,14 +90,16 @@ BlockQuantisation::BlockQuantisation(const BlockFormat& format,
     prepare_exponents();
   } else if (bits(format.element) - (format.element.has_sign ? 1 : 0) <= 3 &&
              format.element.encoding == Encoding::floating && has_negative_zero(format.element) &&
-             bits(format.scale) <= 8 && !format.scale.has_sign && is_symmetric(options.rounding)) {
+             bits(format.scale) <= 8 && !format.scale.has_sign && is_symmetric(options.rounding) &&
+             encode_overflow(format.element, false, options.rounding, options.overflow) ==
+                 max_finite_code(format.element)) {
     prepare_thresholds();
   }
 }
 
 void BlockQuantisation::prepare_exponents() {
   const auto plan = kernels::narrowing(format_.element, options_.rounding, options_.overflow,
-                                       -format_.element_exponent, 32);
+                                       -format_.element_exponent, options_.random_bits);
   if (!plan || plan->container != 8 ||
       (plan->signs != kernels::Signs::bit && plan->signs != kernels::Signs::complement) ||
       plan->alignment == kernels::Alignment::same_exponents)
@@ -120,6 +124,12 @@ void BlockQuantisation::prepare_thresholds() {
   const std::uint64_t scales = max_finite_code(format_.scale);
   const std::uint64_t magnitudes = max_finite_code(format_.element);
   if (scales >= most_scales || magnitudes >= most_elements) return;
+  // Where a random carry decides, it does from the code below.
+  BlockQuantisationOptions to_code_below = options_;
+  if (is_stochastic()) {
+    to_code_below.rounding = Rounding::toward_zero;
+    if (!prepare_carries()) return;
+  }
   scale_thresholds_.fill(never);
   for (std::uint64_t code = 1; code <= scales; ++code) {
     scale_thresholds_[code - 1] = first_word([&](std::uint32_t word) {
@@ -127,15 +137,53 @@ void BlockQuantisation::prepare_thresholds() {
     });
     if (scale_thresholds_[code - 1] >= infinity) scale_thresholds_[code - 1] = never;
   }
+  for (std::size_t eighth = 0; eighth < reached_before_.size(); ++eighth) {
+    const auto first = static_cast<std::uint32_t>(eighth) << eighth_shift;
+    const auto* const past =
+        std::upper_bound(scale_thresholds_.begin(), scale_thresholds_.end(), first);
+    reached_before_[eighth] = static_cast<std::uint8_t>(past - scale_thresholds_.begin());
+  }
   for (std::uint64_t scale = 0; scale <= scales; ++scale) {
     element_thresholds_[scale].fill(never);
     for (std::uint64_t code = 1; code <= magnitudes && scale != 0; ++code) {
       element_thresholds_[scale][code - 1] = first_word([&](std::uint32_t word) {
-        return block_element(format_, decode(fp32, word), scale, options_) >= code;
+        return block_element(format_, decode(fp32, word), scale, to_code_below) >= code;
       });
     }
   }
   method_ = Method::thresholds;
+}
+
+/// False where a product would not fit its word.
+bool BlockQuantisation::prepare_carries() {
+  const Format& element = format_.element;
+  const int step = min_exponent(element) - element.fraction_bits;
+  const auto magnitude = [&](std::uint64_t code) {
+    const Value value = decode(element, code);
+    return value.kind == Kind::zero ? 0 : value.significand << (value.exponent - step);
+  };
+  const std::uint64_t largest = max_finite_code(element);
+  random_mask_ = ~std::uint32_t{0} << (32 - options_.random_bits);
+  for (std::uint64_t scale = 0; scale <= max_finite_code(format_.scale); ++scale) {
+    kernels::BlockCarries& carries = carries_[scale];
+    carries.next.fill(never);
+    Value unit = decode(format_.scale, scale);
+    if (unit.kind == Kind::zero) continue;  // thresholds are out of reach, too
+    if (options_.tensor_scale) unit = times(unit, *options_.tensor_scale);
+    const int zeros = std::countr_zero(unit.significand);
+    const std::uint64_t significand = unit.significand >> zeros;
+    const int exponent = unit.exponent + zeros + format_.element_exponent + step - 32;
+    for (std::uint64_t code = 0; code < largest; ++code) {
+      const std::uint64_t next = magnitude(code + 1);
+      const std::uint64_t weight = next - magnitude(code);
+      if ((uint128{significand} * (next + weight)) >> 32 != 0) return false;
+      carries.next[code] = static_cast<std::uint32_t>(significand * next);
+      carries.weight[code] = static_cast<std::uint32_t>(significand * weight);
+    }
+    constexpr int fp32_unit = -150;  // a significand's, less its exponent's field
+    carries.offset = static_cast<std::uint32_t>(fp32_unit - exponent);
+  }
+  return true;
 }
 
 /// Scales of blocks whose scales are powers of two, and the lowest fields that these make of the
@@ -171,16 +219,22 @@ std::int32_t BlockQuantisation::choose_exponents(std::span<const std::uint32_t> 
   return least;
 }
 
-/// The code of the scale: how many thresholds the largest magnitude reaches.
-std::uint64_t BlockQuantisation::count_thresholds(std::uint32_t largest) const {
-  std::size_t reached = 0;
-  for (std::size_t step = most_scales / 2; step != 0; step /= 2)
-    reached += largest >= scale_thresholds_[reached + step - 1] ? step : 0;
-  return reached;
+/// The codes of scales: how many thresholds each block's largest magnitude reaches. An eighth of a
+/// binade, where the count begins, holds at most one for a scale of three fraction bits, so that
+/// the loop after the sum, right for any, ends at once. The threshold after the last is ~0.
+void BlockQuantisation::count_thresholds(std::span<const std::uint32_t> largest,
+                                         std::byte* scales) const {
+  for (std::size_t b = 0; b < largest.size(); ++b) {
+    const std::uint32_t word = std::min(largest[b], infinity - 1);
+    std::size_t reached = reached_before_[word >> eighth_shift];
+    reached += word >= scale_thresholds_[reached] ? 1U : 0U;
+    while (word >= scale_thresholds_[reached]) ++reached;
+    scales[b] = static_cast<std::byte>(reached);
+  }
 }
 
-void BlockQuantisation::quantise_by_reference(const std::byte* words, std::byte* codes,
-                                              std::byte& scale) const {
+void BlockQuantisation::quantise_by_reference(const std::byte* words, std::uint64_t first,
+                                              std::byte* codes, std::byte& scale) const {
   const auto size = static_cast<std::size_t>(block_size_);
   std::uint32_t largest = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -190,47 +244,80 @@ void BlockQuantisation::quantise_by_reference(const std::byte* words, std::byte*
   const std::uint64_t code = block_scale(format_, decode(fp32, largest), options_);
   scale = static_cast<std::byte>(code);
   for (std::size_t i = 0; i < size; ++i) {
+    const RandomBits random = is_stochastic()
+                                  ? random_bits(options_.seed, first + i, options_.random_bits)
+                                  : RandomBits{};
     codes[i] = static_cast<std::byte>(
-        block_element(format_, decode(fp32, word_at(words, i)), code, options_));
+        block_element(format_, decode(fp32, word_at(words, i)), code, options_, random));
   }
+}
+
+void BlockQuantisation::quantise_by_thresholds(std::span<const std::uint32_t> largest,
+                                               const std::byte* words, const std::uint32_t* random,
+                                               std::byte* codes, std::byte* scales) const {
+  const std::size_t count = largest.size() * static_cast<std::size_t>(block_size_);
+  const int shift = std::countr_zero(static_cast<std::size_t>(block_size_));
+  const int width = bits(format_.element);
+  count_thresholds(largest, scales);
+  if (is_stochastic()) {
+    kernels_->carry_blocks(element_thresholds_.data(), carries_.data(), scales, shift, width, words,
+                           random, random_mask_, codes, count);
+  } else {
+    kernels_->compare_blocks(element_thresholds_.data(), scales, shift, width, words, codes, count);
+  }
+}
+
+void BlockQuantisation::quantise_by_exponents(std::span<const std::uint32_t> largest,
+                                              const std::byte* words, const std::uint32_t* random,
+                                              std::byte* codes, std::byte* scales) const {
+  const std::size_t count = largest.size() * static_cast<std::size_t>(block_size_);
+  const int shift = std::countr_zero(static_cast<std::size_t>(block_size_));
+  std::array<std::uint32_t, most_blocks> lowest{};
+  const std::int32_t least = choose_exponents(largest, scales, lowest.data());
+  const bool raised = narrowing_.alignment == kernels::Alignment::any ||
+                      !kernels::tiny_vanishes(narrowing_, least - kernels::raised_field);
+  for (std::size_t b = 0; b < largest.size() && !raised; ++b) lowest[b] -= kernels::raised_field;
+  kernels_->narrow_blocks(raised ? raised_narrowing_ : narrowing_, lowest.data(), shift, words,
+                          random, codes, count);
 }
 
 /// Whole blocks, a multiple of the granule together, to a code per byte.
-void BlockQuantisation::quantise_chunk(const std::byte* words, std::size_t count, std::byte* codes,
+void BlockQuantisation::quantise_chunk(const std::byte* words, std::uint64_t first,
+                                       std::size_t count, std::byte* codes,
                                        std::byte* scales) const {
   const auto size = static_cast<std::size_t>(block_size_);
   const std::size_t blocks = count / size;
+  const auto by_reference = [&](std::size_t b) {
+    quantise_by_reference(words + b * size * word_bytes, first + b * size, codes + b * size,
+                          scales[b]);
+  };
   if (method_ == Method::reference) {
-    for (std::size_t b = 0; b < blocks; ++b)
-      quantise_by_reference(words + b * size * word_bytes, codes + b * size, scales[b]);
+    for (std::size_t b = 0; b < blocks; ++b) by_reference(b);
     return;
   }
-  std::array<std::uint32_t, chunk / 16> largest{};
-  std::array<std::uint32_t, chunk / 16> lowest{};
-  const int shift = std::countr_zero(size);
-  kernels_->block_maxima(words, shift, largest.data(), count);
+  std::array<std::uint32_t, most_blocks> maxima{};
+  kernels_->block_maxima(words, std::countr_zero(size), maxima.data(), count);
+  const auto largest = std::span(maxima).first(blocks);
+  std::array<std::uint32_t, chunk + 2 * kernels::granule> random_words;  // written before read
+  const std::uint64_t before = first % 4;  // of four elements that share a block of random words
+  if (is_stochastic()) {
+    kernels_->random_words(options_.seed, first - before, random_words.data(),
+                           count + kernels::granule);
+  }
+  const std::uint32_t* const random = random_words.data() + before;
   if (method_ == Method::thresholds) {
-    for (std::size_t b = 0; b < blocks; ++b)
-      scales[b] = static_cast<std::byte>(count_thresholds(std::min(largest[b], infinity - 1)));
-    kernels_->compare_blocks(element_thresholds_.data(), scales, shift, bits(format_.element),
-                             words, codes, count);
+    quantise_by_thresholds(largest, words, random, codes, scales);
   } else {
-    const std::int32_t least =
-        choose_exponents(std::span(largest).first(blocks), scales, lowest.data());
-    const bool raised = narrowing_.alignment == kernels::Alignment::any ||
-                        !kernels::tiny_vanishes(narrowing_, least - kernels::raised_field);
-    for (std::size_t b = 0; b < blocks && !raised; ++b) lowest[b] -= kernels::raised_field;
-    kernels_->narrow_blocks(raised ? raised_narrowing_ : narrowing_, lowest.data(), shift, words,
-                            codes, count);
+    quantise_by_exponents(largest, words, random, codes, scales);
   }
   for (std::size_t b = 0; b < blocks; ++b) {
-    if (largest[b] >= infinity)
-      quantise_by_reference(words + b * size * word_bytes, codes + b * size, scales[b]);
+    if (largest[b] >= infinity) by_reference(b);
   }
 }
 
-void BlockQuantisation::quantise_row(const std::byte* words, std::size_t length,
-                                     std::byte* elements, std::byte* scales) const {
+void BlockQuantisation::quantise_row(const std::byte* words, std::uint64_t first,
+                                     std::size_t length, std::byte* elements,
+                                     std::byte* scales) const {
   const auto size = static_cast<std::size_t>(block_size_);
   const int width = bits(format_.element);
   std::array<std::byte, chunk> codes;  // written before read
@@ -242,7 +329,7 @@ void BlockQuantisation::quantise_row(const std::byte* words, std::size_t length,
     std::byte* const to = elements + done * static_cast<std::size_t>(width) / 8;
     std::byte* const scales_at = scales + done / size;
     if (count == chunk) {
-      quantise_chunk(at, count, width == 8 ? to : codes.data(), scales_at);
+      quantise_chunk(at, first + done, count, width == 8 ? to : codes.data(), scales_at);
       if (width != 8) kernels_->pack(width, codes.data(), to, count);
       continue;
     }
@@ -251,7 +338,7 @@ void BlockQuantisation::quantise_row(const std::byte* words, std::size_t length,
     const std::size_t whole = (count + unit - 1) / unit * unit;
     std::fill_n(padded.begin(), whole * word_bytes, std::byte{0});
     std::memcpy(padded.data(), at, count * word_bytes);
-    quantise_chunk(padded.data(), whole, codes.data(), padded_scales.data());
+    quantise_chunk(padded.data(), first + done, whole, codes.data(), padded_scales.data());
     std::memcpy(scales_at, padded_scales.data(), (count + size - 1) / size);
     if (width != 8) {
       kernels_->pack(width, codes.data(), padded.data(), whole);
@@ -273,17 +360,23 @@ void BlockQuantisation::operator()(std::span<const std::byte> input, std::int64_
     rows = rows * length / static_cast<std::int64_t>(chunk);
     length = chunk;
   }
-  const auto row_grain = static_cast<std::size_t>(
-      std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, length)));
+  const auto row_length = static_cast<std::size_t>(length);
+  const std::size_t row_grain =
+      std::max<std::size_t>(1, 65536 / std::max<std::size_t>(1, row_length));
+  std::mutex mutex;
+  std::size_t done = 0;
   parallel_for(static_cast<std::size_t>(rows), row_grain, options_.threads,
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
                    const auto r = static_cast<std::int64_t>(row);
-                   quantise_row(input.data() + row * static_cast<std::size_t>(length) * word_bytes,
-                                static_cast<std::size_t>(length),
-                                elements.data() + r * element_bytes(format_, length),
+                   quantise_row(input.data() + row * row_length * word_bytes, row * row_length,
+                                row_length, elements.data() + r * element_bytes(format_, length),
                                 scales.data() + r * scale_bytes(format_, length));
                  }
+                 if (!options_.progress) return;
+                 const std::lock_guard lock(mutex);
+                 done += (end - begin) * row_length;
+                 options_.progress(done);
                });
 }
 

@@ -3,11 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
 #include "formats/block.hpp"
 #include "formats/kernels/kernels.hpp"
+#include "formats/random.hpp"
 #include "formats/rounding.hpp"
 #include "formats/value.hpp"
 
@@ -37,10 +39,16 @@ inline constexpr ScaleRule scale_nearest = {ScaleRule::Divisor::largest_number,
 
 struct BlockQuantisationOptions {
   ScaleRule rule = scale_of_exponents;
-  Rounding rounding = Rounding::nearest_even;  ///< of the elements; not stochastic
+  Rounding rounding = Rounding::nearest_even;  ///< of the elements
   Overflow overflow = overflow_saturate;       ///< of the elements
   std::optional<Value> tensor_scale;           ///< divides everything; finite, above zero
-  int threads = 0;                             ///< 0: all
+  /// Of Rounding::stochastic: the element at `column` of `row` takes random_bits(seed, row * length
+  /// + column, random_bits).
+  std::uint64_t seed = 0;
+  int random_bits = most_random_bits;  ///< 1 to 32
+  int threads = 0;                     ///< 0: all
+  /// Elements done, now and then, from any thread, one at a time.
+  std::function<void(std::size_t done)> progress;
 };
 
 /// The scale of a block whose largest finite magnitude is `largest` (zero if all are).
@@ -48,16 +56,18 @@ std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
                           const BlockQuantisationOptions& options);
 
 /// The element that stands for x in a block of that scale: x over the scale and the tensor scale,
-/// rounded once. Where the scale is zero, so is every element, with its sign.
+/// rounded once. Where the scale is zero, so is every element, with its sign. `random` is that of
+/// Rounding::stochastic.
 std::uint64_t block_element(const BlockFormat& format, const Value& x, std::uint64_t scale,
-                            const BlockQuantisationOptions& options);
+                            const BlockQuantisationOptions& options, RandomBits random = {});
 
 /// FP32 rows to blocks, choosing scales and rounding elements in one pass over memory. NaN and
 /// infinity do not count for the scale; the overflow policy says what they become. Prepared once
 /// for any number of arrays.
 class BlockQuantisation {
  public:
-  /// Throws Error for stochastic rounding and for a tensor scale that is not a number above zero.
+  /// Throws Error for stochastic rounding of scales and for a tensor scale that is not a number
+  /// above zero.
   /// `kernels` is one of kernels::available(), the widest if null.
   explicit BlockQuantisation(const BlockFormat& format,
                              const BlockQuantisationOptions& options = {},
@@ -80,14 +90,24 @@ class BlockQuantisation {
 
   void prepare_exponents();
   void prepare_thresholds();
+  bool prepare_carries();
   std::int32_t choose_exponents(std::span<const std::uint32_t> largest, std::byte* scales,
                                 std::uint32_t* lowest) const;
-  std::uint64_t count_thresholds(std::uint32_t largest) const;
-  void quantise_row(const std::byte* words, std::size_t length, std::byte* elements,
-                    std::byte* scales) const;
-  void quantise_chunk(const std::byte* words, std::size_t count, std::byte* codes,
-                      std::byte* scales) const;
-  void quantise_by_reference(const std::byte* words, std::byte* codes, std::byte& scale) const;
+  void count_thresholds(std::span<const std::uint32_t> largest, std::byte* scales) const;
+  // `first` is the index of the first element in the array.
+  void quantise_row(const std::byte* words, std::uint64_t first, std::size_t length,
+                    std::byte* elements, std::byte* scales) const;
+  void quantise_chunk(const std::byte* words, std::uint64_t first, std::size_t count,
+                      std::byte* codes, std::byte* scales) const;
+  void quantise_by_thresholds(std::span<const std::uint32_t> largest, const std::byte* words,
+                              const std::uint32_t* random, std::byte* codes,
+                              std::byte* scales) const;
+  void quantise_by_exponents(std::span<const std::uint32_t> largest, const std::byte* words,
+                             const std::uint32_t* random, std::byte* codes,
+                             std::byte* scales) const;
+  void quantise_by_reference(const std::byte* words, std::uint64_t first, std::byte* codes,
+                             std::byte& scale) const;
+  bool is_stochastic() const { return options_.rounding == Rounding::stochastic; }
 
   static constexpr std::size_t most_elements = 8;  ///< magnitudes, where thresholds serve
   static constexpr std::size_t most_scales = 128;
@@ -103,7 +123,11 @@ class BlockQuantisation {
   std::int32_t scale_offset_ = 0;
   // thresholds
   kernels::Thresholds<most_scales> scale_thresholds_{};
+  static constexpr int eighth_shift = 20;  // of words, to their sign, exponent and 3 bits more
+  std::array<std::uint8_t, 0x7F8> reached_before_{};  ///< thresholds, by an eighth of a binade
   std::array<kernels::Thresholds<most_elements>, most_scales> element_thresholds_{};
+  std::array<kernels::BlockCarries, most_scales> carries_{};  ///< where stochastic
+  std::uint32_t random_mask_ = 0;
 };
 
 }  // namespace guardbit::formats

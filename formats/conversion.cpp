@@ -90,21 +90,22 @@ bool is_subnormal(const Format& f, const Value& v) {
          (v.significand >> f.fraction_bits) == 0;
 }
 
-/// The number that is rounded to the destination for an element of that value.
-Unrounded operand(const Format& from, const Value& value, const ConversionOptions& options) {
+/// The number that is rounded to the destination for an element of that value; `from` is its
+/// format, where it is one's.
+Unrounded operand(const std::optional<Format>& from, const Value& value,
+                  const ConversionOptions& options) {
   const Unrounded x =
       options.scale && value.kind != Kind::nan ? multiply(value, *options.scale) : exactly(value);
-  const bool reads_source = options.source && (*options.source != from || options.scale);
+  const bool reads_source = options.source && (options.source != from || options.scale);
   return reads_source ? exactly(as_source(*options.source, x)) : x;
 }
 
 class Converting {
  public:
-  Converting(const Format& from, const Format& to, const ConversionOptions& options)
+  Converting(const std::optional<Format>& from, const Format& to, const ConversionOptions& options)
       : from_(from), to_(to), options_(options) {}
 
-  Outcome operator()(std::uint64_t code, RandomBits random) const {
-    const Value value = decode(from_, code);
+  Outcome operator()(const Value& value, RandomBits random) const {
     const Unrounded x = operand(from_, value, options_);
     Outcome outcome;
     outcome.code = encode(to_, x, options_.rounding, options_.overflow, random);
@@ -157,7 +158,7 @@ class Converting {
                                                                             << -shift;
   }
 
-  Format from_;
+  std::optional<Format> from_;
   Format to_;
   const ConversionOptions& options_;
 };
@@ -233,7 +234,8 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing,
   const std::size_t codes = bits(from) <= widest_table ? std::size_t{1} << bits(from) : 0;
   if (codes != 0 && codes < count && options.rounding != Rounding::stochastic) {
     table.resize(codes);
-    for (std::size_t code = 0; code < codes; ++code) table[code] = converting(code, {});
+    for (std::size_t code = 0; code < codes; ++code)
+      table[code] = converting(decode(from, code), {});
   }
   Tally total;
   std::mutex mutex;
@@ -241,8 +243,8 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing,
     Tally tally;
     if (table.empty()) {
       for (std::size_t i = begin; i < end; ++i) {
-        const Outcome outcome =
-            converting(load_code(input, from, from_packing, i), converting.random(i));
+        const Value value = decode(from, load_code(input, from, from_packing, i));
+        const Outcome outcome = converting(value, converting.random(i));
         store_code(output, to, to_packing, i, outcome.code);
         tally.add(outcome, 1);
       }
@@ -256,6 +258,27 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing,
       for (std::size_t code = 0; code < codes; ++code) {
         if (occurrences[code] != 0) tally.add(table[code], occurrences[code]);
       }
+    }
+    const std::lock_guard lock(mutex);
+    total.add(tally);
+    if (options.progress) options.progress(total.counts.elements);
+  });
+  return total.summary();
+}
+
+ConversionSummary convert_values(const std::function<Value(std::size_t)>& value, const Format& to,
+                                 Packing to_packing, std::span<std::byte> output, std::size_t count,
+                                 const ConversionOptions& options) {
+  check(options);
+  const Converting converting({}, to, options);
+  Tally total;
+  std::mutex mutex;
+  parallel_for(count, grain, options.threads, [&](std::size_t begin, std::size_t end) {
+    Tally tally;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Outcome outcome = converting(value(i), converting.random(i));
+      store_code(output, to, to_packing, i, outcome.code);
+      tally.add(outcome, 1);
     }
     const std::lock_guard lock(mutex);
     total.add(tally);

@@ -67,6 +67,11 @@ ConversionSummary convert_codes(const Format& from, Packing from_packing,
                                 Packing to_packing, std::span<std::byte> output, std::size_t count,
                                 const ConversionOptions& options = {});
 
+/// The same of numbers that no code says alone: `value` gives element i's, from any thread.
+ConversionSummary convert_values(const std::function<Value(std::size_t i)>& value, const Format& to,
+                                 Packing to_packing, std::span<std::byte> output, std::size_t count,
+                                 const ConversionOptions& options = {});
+
 /// A converted tensor of the same name and shape.
 Tensor convert_tensor(const Tensor& tensor, const Format& to, Packing packing,
                       const ConversionOptions& options, ConversionSummary& summary);

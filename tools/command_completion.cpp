@@ -79,7 +79,7 @@ std::string named_words(const std::string& command, const std::string& name) {
 
 /// The same by the type that the help shows, which says it best where there is one.
 std::string typed_words(const std::string& command, const std::string& type) {
-  if (type == "FORMAT") return format_words(command == "formats");
+  if (type == "FORMAT") return format_words(command == "formats" || command == "cast");
   if (type == "ROUNDING") return rounding_words();
   if (type == "OVERFLOW") return overflow_words();
   if (type == "FILE") return std::string(files);

@@ -28,13 +28,6 @@ struct Selection {
   std::vector<std::vector<Fact>> block;
 };
 
-std::string_view block_name(const formats::BlockFormat& format) {
-  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
-    if (entry.format == format) return entry.name;
-  }
-  return {};
-}
-
 std::string_view block_standard(const formats::BlockFormat& format) {
   for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
     if (entry.format == format) return entry.standard;
@@ -61,7 +54,7 @@ Selection select(const std::vector<std::string>& names) {
   Selection selection;
   const auto add_block = [&](const formats::BlockFormat& format) {
     selection.block.push_back(
-        facts_of(std::string(block_name(format)), format, block_standard(format)));
+        facts_of(std::string(formats::name_of(format)), format, block_standard(format)));
   };
   for (const std::string& name : names) {
     if (const auto block = formats::find_block_format(name)) {

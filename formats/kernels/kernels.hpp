@@ -21,6 +21,26 @@ using ByteTable = std::array<std::uint32_t, 256>;
 template <std::size_t count>
 using Thresholds = std::array<std::uint32_t, count>;
 
+/// Which random bits lift a magnitude from code k, which rounding toward zero gives, to the next.
+/// With magnitudes of the format as integers M_k times its finest step, that step times the block's
+/// unit as U * 2^(f + 32), and the number's magnitude as X * 2^e, the discarded fraction is
+///   d = (X * 2^e / (U * 2^(f + 32)) - M_k) / (M_(k+1) - M_k).
+/// Its first n bits and the n random ones, R, carry when floor(d * 2^n) + R >= 2^n. Since 2^n - R
+/// is an integer, the floor does not matter. With r = R * 2^(32 - n), the random bits at the top of
+/// a word, and s = e - f, that is
+///   X * 2^s + U * (M_(k+1) - M_k) * r >= U * M_(k+1) * 2^32.
+/// Nor does it matter that X * 2^s is truncated to an integer: all else is one. And the right side
+/// has no bits below 32: the upper word of the sum decides. X * 2^s is below U * M_(k+1) * 2^32, so
+/// the sum fits 64 bits where U * (2 * M_(k+1) - M_k) fits 32.
+///
+/// Where no number is next, `weight` is 0 and `next` is ~0: no 24 bits, however shifted, reach
+/// that.
+struct BlockCarries {
+  std::array<std::uint32_t, 8> weight{};  ///< U * (M_(k+1) - M_k)
+  std::array<std::uint32_t, 8> next{};    ///< U * M_(k+1)
+  std::uint32_t offset = 0;  ///< from the exponent's field, at least 1, to s, in two's complement
+};
+
 /// The array kernels for one kind of CPU. Addresses need no alignment except where said.
 struct Kernels {
   std::string_view name;
@@ -47,14 +67,19 @@ struct Kernels {
   /// Here and below blocks have at least 16 elements.
   void (*block_maxima)(const std::byte* words, int block_shift, std::uint32_t* maxima,
                        std::size_t count);
-  /// `narrow` to bytes with a `lowest` of its own for each block, for Signs::bit and complement,
-  /// not stochastic.
+  /// `narrow` to bytes with a `lowest` of its own for each block, for Signs::bit and complement.
   void (*narrow_blocks)(const Narrowing& plan, const std::uint32_t* lowest, int block_shift,
-                        const std::byte* words, std::byte* codes, std::size_t count);
+                        const std::byte* words, const std::uint32_t* random, std::byte* codes,
+                        std::size_t count);
   /// Codes of `width` bits, a sign bit on top and below it how many thresholds of the block's row
   /// the magnitude reaches.
   void (*compare_blocks)(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
                          int width, const std::byte* words, std::byte* codes, std::size_t count);
+  /// The same, one more where the block's carries say so of the element's random word.
+  void (*carry_blocks)(const Thresholds<8>* rows, const BlockCarries* carries,
+                       const std::byte* row_of_block, int block_shift, int width,
+                       const std::byte* words, const std::uint32_t* random,
+                       std::uint32_t random_mask, std::byte* codes, std::size_t count);
   /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
   void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);

@@ -23,6 +23,7 @@ constexpr Kernels kernels_of(std::string_view name) {
           .block_maxima = block_maxima<Lanes>,
           .narrow_blocks = narrow_blocks<Lanes>,
           .compare_blocks = compare_blocks<Lanes>,
+          .carry_blocks = carry_blocks<Lanes>,
           .pack = pack<Lanes>,
           .unpack = unpack<Lanes>};
 }

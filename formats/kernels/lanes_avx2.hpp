@@ -67,6 +67,29 @@ struct Avx2Lanes {
     return word(_mm256_or_si256(even, _mm256_slli_epi64(odd, 32)));
   }
 
+  static Word upper_of_sum(Word x, Word shift, Word a, Word b) {
+    // A shift that is negative is a long one, which leaves nothing, as an unsigned number.
+    const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
+    const auto of_even = [&](__m256i significand, __m256i left, __m256i right, __m256i product) {
+      const __m256i shifted = _mm256_or_si256(_mm256_sllv_epi64(significand, left),
+                                              _mm256_srlv_epi64(significand, right));
+      return _mm256_add_epi64(shifted, product);
+    };
+    const __m256i left = reg(shift);
+    const __m256i right = _mm256_sub_epi32(_mm256_setzero_si256(), left);
+    const __m256i even = of_even(_mm256_and_si256(reg(x), low), _mm256_and_si256(left, low),
+                                 _mm256_and_si256(right, low), _mm256_mul_epu32(reg(a), reg(b)));
+    const __m256i odd = of_even(
+        _mm256_srli_epi64(reg(x), 32), _mm256_srli_epi64(left, 32), _mm256_srli_epi64(right, 32),
+        _mm256_mul_epu32(_mm256_srli_epi64(reg(a), 32), _mm256_srli_epi64(reg(b), 32)));
+    return word(_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA));
+  }
+  static Word pick(const std::uint32_t* words, Word index) {
+    const __m256i eight =
+        _mm256_loadu_si256(static_cast<const __m256i*>(static_cast<const void*>(words)));
+    return word(_mm256_permutevar8x32_epi32(eight, reg(index)));
+  }
+
   static void store8(std::byte* at, Word x0, Word x1, Word x2, Word x3, bool stream) {
     const __m256i packed = _mm256_packus_epi16(_mm256_packus_epi32(reg(x0), reg(x1)),
                                                _mm256_packus_epi32(reg(x2), reg(x3)));

@@ -59,6 +59,29 @@ struct Avx512Lanes {
     return word(_mm512_or_si512(even, _mm512_slli_epi64(odd, 32)));
   }
 
+  static Word upper_of_sum(Word x, Word shift, Word a, Word b) {
+    // A shift that is negative is a long one, which leaves nothing, as an unsigned number.
+    const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
+    const auto of_even = [&](__m512i significand, __m512i left, __m512i right, __m512i product) {
+      const __m512i shifted = _mm512_or_si512(_mm512_sllv_epi64(significand, left),
+                                              _mm512_srlv_epi64(significand, right));
+      return _mm512_add_epi64(shifted, product);
+    };
+    const __m512i left = reg(shift);
+    const __m512i right = _mm512_sub_epi32(_mm512_setzero_si512(), left);
+    const __m512i even = of_even(_mm512_and_si512(reg(x), low), _mm512_and_si512(left, low),
+                                 _mm512_and_si512(right, low), _mm512_mul_epu32(reg(a), reg(b)));
+    const __m512i odd = of_even(
+        _mm512_srli_epi64(reg(x), 32), _mm512_srli_epi64(left, 32), _mm512_srli_epi64(right, 32),
+        _mm512_mul_epu32(_mm512_srli_epi64(reg(a), 32), _mm512_srli_epi64(reg(b), 32)));
+    return word(_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd));
+  }
+  static Word pick(const std::uint32_t* words, Word index) {
+    const __m256i eight =
+        _mm256_loadu_si256(static_cast<const __m256i*>(static_cast<const void*>(words)));
+    return word(_mm512_permutexvar_epi32(reg(index), _mm512_castsi256_si512(eight)));
+  }
+
   static void store8(std::byte* at, Word x0, Word x1, Word x2, Word x3, bool stream) {
     // Each pack works within 128-bit parts; the last permutation puts those in order.
     const __m512i packed = _mm512_packus_epi16(_mm512_packus_epi32(reg(x0), reg(x1)),

@@ -49,6 +49,17 @@ struct PortableLanes {
     return static_cast<Word>(product >> 24) | (lost ? 1U : 0U);
   }
 
+  /// Bits 32 to 63 of x * 2^shift + a * b, the first term truncated to an integer and all of it to
+  /// 64 bits. The shift is in two's complement.
+  static Word upper_of_sum(Word x, Word shift, Word a, Word b) {
+    const std::uint64_t shifted = shift < 64    ? std::uint64_t{x} << shift
+                                  : -shift < 64 ? std::uint64_t{x} >> -shift
+                                                : 0;
+    return static_cast<Word>((shifted + std::uint64_t{a} * b) >> 32);
+  }
+  /// Which of eight words each index names.
+  static Word pick(const std::uint32_t* words, Word index) { return words[index]; }
+
   /// Four vectors of codes to 4 * count containers. `stream` past the caches: `at` is a multiple of
   /// the bytes stored then.
   static void store8(std::byte* at, Word x0, Word x1, Word x2, Word x3, bool /*stream*/) {

@@ -158,6 +158,47 @@ TEST_CASE("integers below 2^23 are FP32 numbers, whose fields are those of the s
   CHECK(holds);
 }
 
+TEST_CASE("a random carry in a block is the upper word of a sum, in small numbers of all kinds") {
+  // Words of 8 bits for 32: units of 4 bits, significands of 5, magnitudes of E2M1.
+  constexpr int width = 8;
+  constexpr std::array<std::uint64_t, 8> magnitudes = {0, 1, 2, 3, 4, 6, 8, 12};
+  std::size_t wrong = 0;
+  std::size_t compared = 0;
+  for (std::uint64_t unit = 1; unit < 16; ++unit) {
+    for (int shift = -9; shift <= 14; ++shift) {  // a significand counts in 2^(shift - width) steps
+      for (std::uint64_t x = 0; x < 32; ++x) {
+        const Unrounded quotient = x == 0 ? exactly(zero_value(false))
+                                          : divide({Kind::finite, false, shift - width, x},
+                                                   {Kind::finite, false, 0, unit});
+        for (std::size_t k = 0; k < 7; ++k) {
+          // unit * M_k <= x * 2^(shift - width) < unit * M_(k+1)
+          const auto reaches = [&](std::uint64_t magnitude) {
+            return x << (shift + 16) >= (unit * magnitude) << (width + 16);
+          };
+          if (!reaches(magnitudes[k]) || reaches(magnitudes[k + 1])) continue;
+          const std::uint64_t shifted = shift >= 0 ? x << shift : x >> -shift;
+          const std::uint64_t next = unit * magnitudes[k + 1];
+          const std::uint64_t weight = next - unit * magnitudes[k];
+          for (int count = 1; count <= width; ++count) {
+            for (std::uint64_t random = 0; random < std::uint64_t{1} << count; ++random) {
+              const std::uint64_t sum = shifted + weight * (random << (width - count));
+              Unrounded steps = quotient;  // E2M1 counts in halves
+              steps.exponent -= 1;
+              const std::uint64_t code =
+                  encode(e2m1, steps, Rounding::stochastic, overflow_saturate, {random, count});
+              const std::uint64_t carried = sum >> width >= next ? k + 1 : k;
+              wrong += carried != code || sum >> (2 * width) != 0 ? 1 : 0;
+              ++compared;
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(compared > 1000000);
+}
+
 TEST_CASE("twice the largest magnitude has the next power of two as its scale, within bounds") {
   for (const BlockFormatEntry& entry : block_format_catalogue) {
     if (entry.format.scale != e8m0) continue;

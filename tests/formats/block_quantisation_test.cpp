@@ -11,6 +11,7 @@
 #include "formats/codec.hpp"
 #include "formats/converters.hpp"
 #include "formats/error.hpp"
+#include "formats/random.hpp"
 #include "formats/storage.hpp"
 #include "formats/text.hpp"
 #include "tests/catch.hpp"
@@ -71,7 +72,11 @@ Quantised by_definition(const BlockFormat& format, const BlockQuantisationOption
       largest = decode(fp32, most);
       const std::uint64_t scale = block_scale(format, largest, options);
       result.scales.push_back(static_cast<std::byte>(scale));
-      for (const Value& x : block) codes.push_back(block_element(format, x, scale, options));
+      for (const Value& x : block) {
+        const std::size_t index = row * length + codes.size();
+        const RandomBits random = random_bits(options.seed, index, options.random_bits);
+        codes.push_back(block_element(format, x, scale, options, random));
+      }
     }
     std::vector<std::byte> packed(
         static_cast<std::size_t>(element_bytes(format, static_cast<std::int64_t>(length))));
@@ -82,8 +87,7 @@ Quantised by_definition(const BlockFormat& format, const BlockQuantisationOption
 }
 
 void check_equal(const BlockFormat& format, const BlockQuantisationOptions& options,
-                 std::size_t rows, std::size_t length, unsigned seed) {
-  const std::vector<std::byte> words = words_of_all_kinds(rows * length, seed);
+                 const std::vector<std::byte>& words, std::size_t rows, std::size_t length) {
   const Quantised expected = by_definition(format, options, words, rows, length);
   for (const kernels::Kernels* kernels : kernels::available()) {
     const BlockQuantisation quantisation(format, options, kernels);
@@ -95,6 +99,11 @@ void check_equal(const BlockFormat& format, const BlockQuantisationOptions& opti
     CHECK(made.scales == expected.scales);
     CHECK(made.elements == expected.elements);
   }
+}
+
+void check_equal(const BlockFormat& format, const BlockQuantisationOptions& options,
+                 std::size_t rows, std::size_t length, unsigned seed) {
+  check_equal(format, options, words_of_all_kinds(rows * length, seed), rows, length);
 }
 
 constexpr std::array rules = {scale_of_exponents, scale_without_overflow, scale_nearest};
@@ -171,8 +180,108 @@ TEST_CASE("a tensor scale divides scales and elements") {
   options.tensor_scale = zero_value(false);
   CHECK_THROWS_AS(BlockQuantisation(nvfp4, options), Error);
   options.tensor_scale.reset();
-  options.rounding = Rounding::stochastic;
+  options.rule.rounding = Rounding::stochastic;
   CHECK_THROWS_AS(BlockQuantisation(nvfp4, options), Error);
+}
+
+TEST_CASE("stochastic elements take the random bits of their index, whatever rule and data") {
+  BlockQuantisationOptions options;
+  options.rounding = Rounding::stochastic;
+  options.threads = 1;
+  for (const BlockFormatEntry& entry : block_format_catalogue) {
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      options.rule = rules[i];
+      options.random_bits = std::array{32, 1, 8}[i];
+      options.overflow = i == 2 ? overflow_ieee : overflow_saturate;
+      ++options.seed;
+      CAPTURE(entry.name, options.random_bits);
+      check_equal(entry.format, options, 1, 1984, 1);
+      check_equal(entry.format, options, 3, 97, 2);
+    }
+  }
+}
+
+TEST_CASE("stochastic elements under a tensor scale, and of all threads, chunks and scales") {
+  BlockQuantisationOptions options;
+  options.rounding = Rounding::stochastic;
+  options.rule = scale_nearest;
+  options.seed = 5;
+  for (const std::string_view scale : {"1", "0.0123", "0x1.fffffep-3", "0x1p-140", "3e30"}) {
+    options.tensor_scale = decode(fp32, encode(fp32, parse_value(scale, "test").value));
+    CHECK(BlockQuantisation(nvfp4, options).uses_kernels());
+    check_equal(nvfp4, options, 1, 2000, 3);
+  }
+  // One bit more than FP32 has: products of scales and numbers need not fit their words.
+  options.tensor_scale = number("0x1.0000001p0");
+  CHECK_FALSE(BlockQuantisation(nvfp4, options).uses_kernels());
+  check_equal(nvfp4, options, 1, 320, 4);
+  options.tensor_scale.reset();
+  options.threads = 3;
+  for (const unsigned length : {1U, 15U, 33U, 1022U, 1024U, 2049U}) {
+    check_equal(nvfp4, options, 5, length, length);
+    check_equal(mxfp6_e3m2, options, 5, length, length);
+  }
+  // Every scale that NVFP4 has, and magnitudes around every number times it.
+  options.threads = 1;
+  std::mt19937 random(9);
+  std::vector<std::byte> words;
+  for (std::uint64_t scale = 1; scale <= max_finite_code(ue4m3); ++scale) {
+    for (std::uint32_t i = 0; i < 16; ++i) {
+      Value x = decode(ue4m3, scale);
+      x.significand *= i == 0 ? 24 : random() % 25;  // quarters: neighbours and between them
+      x.exponent -= 2;
+      std::uint32_t word =
+          static_cast<std::uint32_t>(encode(fp32, x.significand == 0 ? zero_value(false) : x));
+      if (word > 8 && i != 0) word += static_cast<std::uint32_t>(random() % 3) - 1;
+      words.resize(words.size() + 4);
+      store_word(&words[words.size() - 4], word | (i % 2 << 31));
+    }
+  }
+  check_equal(nvfp4, options, words, 1, words.size() / 4);
+}
+
+TEST_CASE("a million stochastic elements of every block format and many tensor scales", "[sweep]") {
+  std::mt19937_64 random(11);
+  for (const BlockFormatEntry& entry : block_format_catalogue) {
+    for (unsigned seed = 0; seed < 64; ++seed) {
+      BlockQuantisationOptions options;
+      options.rounding = Rounding::stochastic;
+      options.rule = rules[seed % 3];
+      options.seed = random();
+      options.random_bits = 1 + static_cast<int>(random() % 32);
+      if (entry.format.tensor_scale) {
+        const std::uint64_t word = 1 + random() % 0x7F7FFFFF;
+        options.tensor_scale = decode(fp32, word);
+      }
+      CAPTURE(entry.name, options.seed, options.random_bits);
+      check_equal(entry.format, options, 8, 2048 + seed, seed);
+    }
+  }
+}
+
+TEST_CASE("stochastic elements are right on average") {
+  // 1/4, 1/2 and 7/8 of the way between numbers of a block whose largest says that its scale is 1.
+  constexpr std::size_t count = 16384;
+  constexpr std::array<float, 4> row = {6.0F, 0.125F, -2.5F, 5.75F};
+  constexpr std::array<double, 4> expected = {6, 0.125, -2.5, 5.75};
+  std::vector<std::byte> words(count * 4), elements(count / 2), scales(count / 16);
+  for (std::size_t i = 0; i < count; ++i)
+    store_word(&words[4 * i], std::bit_cast<std::uint32_t>(row[i % 4]));
+  BlockQuantisationOptions options;
+  options.rounding = Rounding::stochastic;
+  options.rule = scale_nearest;
+  BlockQuantisation(nvfp4, options)(words, 1, count, elements, scales);
+  std::array<double, 4> sums{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const Value x = decode(e2m1, load_code(elements, e2m1, Packing::dense, i));
+    const double magnitude = std::ldexp(static_cast<double>(x.significand), x.exponent);
+    sums[i % 4] += x.negative ? -magnitude : magnitude;
+  }
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double mean = sums[k] / (count / 4);
+    const double deviation = 2 / std::sqrt(count / 4.0);  // of steps of at most 2: far above it
+    CHECK(std::abs(mean - expected[k]) < (k == 0 ? 1e-12 : 3 * deviation));
+  }
 }
 
 TEST_CASE("rows of any length are quantised by any number of threads") {
@@ -186,9 +295,12 @@ TEST_CASE("rows of any length are quantised by any number of threads") {
 }
 
 TEST_CASE("the kernels quantise every block format") {
+  BlockQuantisationOptions stochastic;
+  stochastic.rounding = Rounding::stochastic;
   for (const BlockFormatEntry& entry : block_format_catalogue) {
     CAPTURE(entry.name);
     CHECK(BlockQuantisation(entry.format).uses_kernels());
+    CHECK(BlockQuantisation(entry.format, stochastic).uses_kernels());
   }
 }
 

@@ -238,7 +238,7 @@ TEST_CASE("cast: what is wrong is said before any work and nothing is left behin
   refused({folder.path(""), "--to", "e4m3", "-o", output}, "directory");
   refused({"/dev/null", "--to", "e4m3", "-o", output}, "not a regular file");
   refused({input, "--to", "fp61", "-o", output}, "did you mean");
-  refused({input, "--to", "nvfp4", "-o", output}, "is a block format");
+  refused({input, "--to", "nvfp4", "-o", output}, "one tensor, not 3");
   refused({input, "--to", "e4m3", "--from", "e2m1", "-o", output}, "x.npy");
   refused({input, "--to", "e4m3", "--from", "fp64", "-o", output}, "x.npy");
   refused({input, "--to", "e4m3", "--overflow", "pytroch", "-o", output}, "did you mean pytorch?");

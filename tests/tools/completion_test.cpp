@@ -58,8 +58,9 @@ TEST_CASE("completion: commands, options and closed lists of values") {
 
 TEST_CASE("completion: block formats only where they are taken") {
   const TemporaryFolder folder;
-  for (const std::string place : {"show 1 --format", "cast x --to", "cast x --from"})
-    CHECK_FALSE(has(completions(folder, "guardbit " + place + " "), "nvfp4"));
+  CHECK_FALSE(has(completions(folder, "guardbit show 1 --format "), "nvfp4"));
+  for (const std::string place : {"formats", "cast x --to", "cast x --from"})
+    CHECK(has(completions(folder, "guardbit " + place + " "), "nvfp4"));
 }
 
 TEST_CASE("completion: architectures and instructions") {

@@ -144,8 +144,8 @@ Planned peer_conversion(const std::string& group, const Pair& pair, const Conver
 constexpr std::array block_formats = {"mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4"};
 
 /// FP32 rows of 4096 to blocks, scales chosen on the way.
-Planned quantisation(const std::string& group, std::string_view block, std::size_t count,
-                     int threads) {
+Planned quantisation(const std::string& group, std::string_view block, formats::Rounding rounding,
+                     std::size_t count, int threads) {
   const formats::BlockFormat format = *formats::find_block_format(block);
   constexpr std::int64_t length = 4096;
   const auto rows = static_cast<std::int64_t>(count) / length;
@@ -154,7 +154,7 @@ Planned quantisation(const std::string& group, std::string_view block, std::size
   Planned planned;
   Result& r = planned.result;
   r.kind = "convert";
-  r.subject = "fp32_to_" + std::string(block);
+  r.subject = group.substr(group.find('/') + 1);
   r.name = group + "/" + std::to_string(threads);
   r.threads = threads;
   r.unit = "GB/s";
@@ -165,6 +165,7 @@ Planned quantisation(const std::string& group, std::string_view block, std::size
     const auto codes = std::make_shared<Bytes>(elements);
     const auto factors = std::make_shared<Bytes>(scales);
     formats::BlockQuantisationOptions options;
+    options.rounding = rounding;
     options.threads = threads;
     if (format.scale != formats::e8m0) options.rule = formats::scale_nearest;
     const auto quantise = std::make_shared<formats::BlockQuantisation>(format, options);
@@ -191,11 +192,16 @@ void plan_conversions(const BenchOptions& options, std::vector<Group>& groups) {
     groups.push_back(std::move(group));
   }
   for (const char* const block : block_formats) {
-    const std::string name = std::string("convert/fp32_to_") + block;
-    Group group = {memory_copy(name, size)};
-    for (const int threads : options.threads.empty() ? std::vector{1} : options.threads)
-      group.push_back(quantisation(name, block, size / sizeof(float), threads));
-    groups.push_back(std::move(group));
+    for (const formats::Rounding rounding :
+         {formats::Rounding::nearest_even, formats::Rounding::stochastic}) {
+      const bool stochastic = rounding == formats::Rounding::stochastic;
+      const std::string name =
+          std::string("convert/fp32_to_") + block + (stochastic ? "_stochastic" : "");
+      Group group = {memory_copy(name, size)};
+      for (const int threads : options.threads.empty() ? std::vector{1} : options.threads)
+        group.push_back(quantisation(name, block, rounding, size / sizeof(float), threads));
+      groups.push_back(std::move(group));
+    }
   }
 }
 
