@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -27,6 +28,15 @@ int thread_count(int requested) {
 
 namespace {
 
+/// Gives way to other threads for as long as a short parallel_for may take to come or to end, while
+/// which going to sleep and being woken would take longer. Returns early when `is_done`.
+template <class IsDone>
+void wait_awake(const IsDone& is_done) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::microseconds(100);
+  while (!is_done() && Clock::now() < end) std::this_thread::yield();
+}
+
 /// Threads that wait for work, as many as were ever wanted at once. They are never ended: the
 /// process ends them, wherever that happens.
 class Workers {
@@ -48,8 +58,12 @@ class Workers {
     }
     begin_.notify_all();
     work();
+    {
+      const std::lock_guard lock(mutex_);
+      wanted_ = 0;  // who has not begun need not
+    }
+    wait_awake([this] { return running_ == 0; });
     std::unique_lock lock(mutex_);
-    wanted_ = 0;  // who has not begun need not
     end_.wait(lock, [&] { return running_ == 0; });
     work_ = nullptr;
     is_taken_ = false;
@@ -66,6 +80,9 @@ class Workers {
   [[noreturn]] void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
+      lock.unlock();
+      wait_awake([this] { return wanted_ > 0; });
+      lock.lock();
       begin_.wait(lock, [&] { return wanted_ > 0; });
       --wanted_;
       ++running_;
@@ -81,7 +98,8 @@ class Workers {
   std::mutex mutex_;
   std::condition_variable begin_, end_;
   const std::function<void()>* work_ = nullptr;
-  std::size_t threads_ = 0, wanted_ = 0, running_ = 0;
+  std::size_t threads_ = 0;
+  std::atomic<std::size_t> wanted_ = 0, running_ = 0;  ///< change under the mutex
 };
 
 }  // namespace

@@ -30,7 +30,8 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC target( \
     "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
-#include "emulator/kernels/avx512_lanes.hpp"
+#include "emulator/kernels/avx512_fp32_lanes.hpp"
+#include "emulator/kernels/avx512_fp64_lanes.hpp"
 #include "emulator/kernels/fused_product.hpp"
 #endif
 

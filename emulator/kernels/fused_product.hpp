@@ -1,137 +1,19 @@
 #pragma once
 
 // A whole matrix product by tiles: operands are packed a range of K at a time, then every tile runs
-// its blocks of that range, D holding the sums between ranges.
+// its blocks of that range.
 
 #include <functional>
-#include <optional>
 
 #include "emulator/kernels/blocked_product.hpp"
 #include "emulator/kernels/default_environment.hpp"
-#include "emulator/kernels/fused_tile.hpp"
 #include "emulator/kernels/packed_operand.hpp"
 #include "emulator/kernels/panel_memory.hpp"
+#include "emulator/kernels/tile_functions.hpp"
+#include "emulator/kernels/unit_source.hpp"
 #include "formats/parallel.hpp"
 
 namespace guardbit::emulator::fused {
-
-/// The functions of a row; `wide` null where no tile is wide: no product can leave the calm range,
-/// no addend is too large for the lanes.
-struct TileFunctions {
-  TileFunction calm = nullptr, wide = nullptr;
-  SumFunctions sums{}, large_sums{};  ///< of large addends, where the lanes have such
-};
-
-template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasWide>
-TileFunctions functions_of() {
-  constexpr bool has_large = HasWide && !Lanes::wide_exponents;
-  TileFunctions found;
-  found.calm = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
-  if constexpr (HasWide) found.wide = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
-  found.sums = {begin_sums<Lanes, Kind, false>, end_sums<Lanes, Kind, false>};
-  if constexpr (has_large)
-    found.large_sums = {begin_sums<Lanes, Kind, true>, end_sums<Lanes, Kind, true>};
-  return found;
-}
-
-template <class Lanes, int BlockK>
-TileFunctions chain_functions(const FusedRow& row) {
-  constexpr auto chain = Composition::chain;
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, chain, Result::fp16, false>();
-  if constexpr (sizeof(typename Lanes::Value) == 4) {
-    return functions_of<Lanes, BlockK, chain, Result::e8m13, true>();
-  } else {
-    return functions_of<Lanes, BlockK, chain, Result::fp32, true>();
-  }
-}
-
-template <class Lanes, int BlockK, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, Blocks, Result::fp16, false>();
-  return functions_of<Lanes, BlockK, Blocks, Result::fp32, false>();
-}
-
-template <class Lanes, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  switch (row.block_k) {
-    case 8: return halves_functions<Lanes, 8, Blocks>(row);
-    case 16: return halves_functions<Lanes, 16, Blocks>(row);
-    default: return {};
-  }
-}
-
-/// No function where the lanes have no kernel for the row.
-template <class Lanes>
-TileFunctions tile_functions(const FusedRow& row) {
-  if (row.composition != Composition::chain) {
-    if constexpr (sizeof(typename Lanes::Value) == 8) {
-      if (row.wide_exponents) return {};
-      return row.composition == Composition::chained_halves
-                 ? halves_functions<Lanes, Composition::chained_halves>(row)
-                 : halves_functions<Lanes, Composition::separate_halves>(row);
-    }
-    return {};
-  }
-  switch (row.block_k) {
-    case 4: return chain_functions<Lanes, 4>(row);
-    case 8: return chain_functions<Lanes, 8>(row);
-    case 16: return chain_functions<Lanes, 16>(row);
-    case 32: return chain_functions<Lanes, 32>(row);
-    case 64: return chain_functions<Lanes, 64>(row);
-    default: return {};
-  }
-}
-
-/// A's rows; `group` factors' signs stand together.
-inline UnitSource a_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  const std::int64_t stored = row.sparsity.group_elements == 0 ? x.k
-                                                               : x.k / row.sparsity.group_elements *
-                                                                     row.sparsity.stored_per_group;
-  UnitSource a{row,
-               row.a,
-               {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
-               {row.a, x.modifiers.negate_a},
-               group};
-  if (row.sparsity.group_elements != 0) a.places = x.e;
-  if (row.scale_k != 0)
-    a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
-                (x.k + row.scale_k - 1) / row.scale_k};
-  return a;
-}
-/// B's columns.
-inline UnitSource b_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  UnitSource b{row,
-               row.b,
-               {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
-               {row.b, x.modifiers.negate_b},
-               group};
-  if (row.scale_k != 0)
-    b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
-                (x.k + row.scale_k - 1) / row.scale_k};
-  return b;
-}
-
-/// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
-/// a NaN that those would meet, nor where two values of a group claim one place.
-inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
-  const Sparsity& sparsity = row.sparsity;
-  if (sparsity.group_elements == 0) return true;
-  const UnitSource b = b_source(row, x, 1);
-  for (std::int64_t line = 0; line < x.n; line += unit_lines)
-    if (b.any_special(line)) return false;
-  const std::int64_t groups = x.k / sparsity.group_elements;
-  for (std::int64_t i = 0; i < x.m; ++i) {
-    for (std::int64_t g = 0; g < groups; ++g) {
-      std::uint32_t taken = 0;
-      for (int s = 0; s < sparsity.stored_per_group; s += sparsity.chunk) {
-        const std::uint32_t place = 1U << x.e(i, g * sparsity.stored_per_group + s);
-        if ((taken & place) != 0) return false;
-        taken |= place;
-      }
-    }
-  }
-  return true;
-}
 
 /// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
 struct TileCopy {
@@ -172,10 +54,11 @@ inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
 }
 
 /// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
-/// high-performance matrix multiplication", TOMS 2008). B is packed over a range of K and a block
-/// of columns, which stay in the third-level cache. A task packs its rows of A over that range just
-/// before it takes every panel of B past them, so that they never leave the second. Sums wait
-/// between strips as the lanes hold them, between ranges in D.
+/// high-performance matrix multiplication", TOMS 2008). A block of D takes all of K, range by
+/// range. B is packed over a range and the block's columns, which stay in the third-level cache. A
+/// task packs its rows of A over that range just before it takes every panel of B past them, so
+/// that they never leave the second. Sums wait for the next range as the lanes hold them, tile by
+/// tile, and become D after the last.
 template <class Lanes>
 class Product {
  public:
@@ -183,7 +66,14 @@ class Product {
   using Rows = PackedOperand<RowWriter<Value>>;
   using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
 
-  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x, Columns& b)
+  /// Kept from one product to the next.
+  struct Memory {
+    Columns columns;
+    PanelMemory sums;
+  };
+
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x,
+          Memory& memory)
       : row_(row),
         rule_{row.kept_fraction_bits, row.zero_exponent},
         functions_(functions),
@@ -191,40 +81,55 @@ class Product {
         group_(std::min(row.block_k, Lanes::sign_group)),
         strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
         places_(places_of(row, x.k)),
-        b_(b) {}
+        b_(memory.columns),
+        sums_(memory.sums) {}
 
   void run(int threads) {
     large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
-    if (x_.m == 0 || x_.n == 0) return;
-    for (std::int64_t begin = 0; begin < places_; begin += part_places) {
-      Part part{0, 0, begin, std::min(part_places, places_ - begin)};
-      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
-      for (std::int64_t column = 0; column < x_.n; column += part_columns) {
-        part.column = column;
-        part.columns = std::min(part_columns, x_.n - column);
-        pack_columns(part, of_rows, threads);
-        multiply(part, threads);
-      }
+    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
+      for (std::int64_t column = 0; column < x_.n; column += part_columns)
+        run({row, std::min(part_rows, x_.m - row), column, std::min(part_columns, x_.n - column), 0,
+             0},
+            threads);
     }
   }
 
  private:
-  static constexpr std::int64_t part_columns = 2048;
+  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;  ///< 32 MiB of sums
   static constexpr std::int64_t part_places = Lanes::part_places;
   static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
   static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
   static constexpr std::size_t sum_bytes =
       sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
 
-  /// Columns of B and places.
+  /// A block of D and a range of places.
   struct Part {
-    std::int64_t column, columns, begin, count;
+    std::int64_t row, rows, column, columns, begin, count;
+    std::int64_t tiles() const { return parts(rows, tile_rows); }
+    std::int64_t panels() const { return parts(columns, Lanes::columns); }
   };
-  /// Tiles of eight rows, and panels of the part.
+  /// Tiles of eight rows and panels, of the part.
   struct Task {
     std::int64_t tile_begin, tile_end, panel_begin, panel_end;
     std::int64_t tiles() const { return tile_end - tile_begin; }
   };
+
+  static std::int64_t parts(std::int64_t whole, std::int64_t size) {
+    return (whole + size - 1) / size;
+  }
+
+  /// All of K for a block of D.
+  void run(Part part, int threads) {
+    if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
+    for (part.begin = 0; part.begin < places_; part.begin += part_places) {
+      part.count = std::min(part_places, places_ - part.begin);
+      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
+      pack_columns(part, of_rows, threads);
+      multiply(part, threads);
+    }
+  }
+  /// Do sums wait for another range?
+  bool waits() const { return places_ > part_places; }
 
   /// Calls visit(unit) for every unit of so many.
   template <class Visit>
@@ -237,13 +142,14 @@ class Product {
                           });
   }
 
-  /// Exponents of all of A at the part's places.
+  /// Exponents of the part's rows of A at its places.
   UnitRange range_of_rows(const Part& part, int threads) const {
     const UnitSource from = a_source(row_, x_, group_);
-    const std::int64_t units = (x_.m + unit_lines - 1) / unit_lines;
+    const std::int64_t units = parts(part.rows, unit_lines);
     std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
     each_unit(units, threads, [&](std::int64_t u) {
-      ranges[static_cast<std::size_t>(u)] = from.range(u * unit_lines, part.begin, part.count);
+      ranges[static_cast<std::size_t>(u)] =
+          from.range(part.row + u * unit_lines, part.begin, part.count);
     });
     UnitRange all = ranges.front();
     for (const UnitRange& range : ranges) all.include(range);
@@ -258,7 +164,7 @@ class Product {
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
   }
   void pack_rows(const Part& part, const Task& task, Rows& a) const {
-    const std::int64_t row = task.tile_begin * tile_rows;
+    const std::int64_t row = part.row + task.tile_begin * tile_rows;
     a.prepare(row_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count, strip_);
     const UnitSource from = a_source(row_, x_, group_);
     pack_values(from, row, part, a, 1);
@@ -285,11 +191,7 @@ class Product {
 
   /// Tasks of one height and one width, as many as keep all threads busy to the end.
   void multiply(const Part& part, int threads) const {
-    const auto parts = [](std::int64_t whole, std::int64_t size) {
-      return (whole + size - 1) / size;
-    };
-    const std::int64_t tiles = parts(x_.m, tile_rows);
-    const std::int64_t panels = parts(part.columns, Lanes::columns);
+    const std::int64_t tiles = part.tiles(), panels = part.panels();
     const std::int64_t count = formats::thread_count(threads);
     const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
     const std::int64_t height = round_up(parts(tiles, wanted_down), unit_lines / tile_rows);
@@ -316,10 +218,10 @@ class Product {
   void run(const Part& part, const Task& task) const {
     static thread_local PanelMemory memory;
     static thread_local Rows rows;
-    memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    if (!waits())
+      memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    const bool begins = part.begin == 0, ends = part.begin + part.count == places_;
     pack_rows(part, task, rows);
-    const auto strip_bytes = static_cast<std::int64_t>(b_.layout().size);
-    const std::int64_t share = round_up((strip_bytes + task.tiles() - 1) / task.tiles(), 64);
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
     TileOperands coming;
@@ -327,6 +229,8 @@ class Product {
     for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
+        if (waits())
+          return sums_.data() + sum_bytes * static_cast<std::size_t>(panel * part.tiles() + tile);
         const std::int64_t index = (panel - first) * task.tiles() + tile - task.tile_begin;
         return memory.data() + sum_bytes * static_cast<std::size_t>(index);
       };
@@ -336,15 +240,15 @@ class Product {
           for (std::int64_t j = first; j < last; ++j)
             convert_sums(part, i, j, sums_of(i, j), begin);
       };
-      convert(true);
+      if (begins) convert(true);
       while (at.panel < last) {
         TileOperands x = coming;
         const bool is_wide = coming_is_wide;
         x.sums = sums_of(at.tile, at.panel);
-        prefetch(task, at, share);
-        if (at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
+        if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
           prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
+          if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
           coming_is_wide = find(rows, task, at, coming);
           coming.largest_is_known = coming_is_wide == is_wide;
         }
@@ -354,7 +258,7 @@ class Product {
         x.largest = largest.data();
         (is_wide ? functions_.wide : functions_.calm)(rule_, x);
       }
-      convert(false);
+      if (ends) convert(false);
     }
   }
   /// Rows go by first, then strips. False at the end.
@@ -366,35 +270,24 @@ class Product {
     return ++at.panel < task.panel_end;
   }
 
-  /// Brings a tile's share of B's next strip to the second-level cache.
-  void prefetch(const Task& task, const Place& here, std::int64_t share) const {
-    Place next{task.tile_end - 1, here.panel, here.strip};
-    if (!advance(task, next)) return;
-    const std::int64_t first = (here.tile - task.tile_begin) * share;
-    const std::byte* const from = b_.panel(next.strip, next.panel);
-    const auto size = static_cast<std::int64_t>(b_.layout().size);
-    for (std::int64_t at = first; at < std::min(first + share, size); at += 64)
-      __builtin_prefetch(from + at, 0, 2);
+  /// Brings memory to the first-level cache.
+  static void prefetch_lines(const std::byte* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
   }
-  /// Brings what the sums of the next panels begin from to the second-level cache.
+  /// Brings what the sums of the next panels begin from there.
   void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
                      std::int64_t panel_end) const {
-    if (part.begin == 0 && x_.modifiers.zero_addend) return;
-    const ConstMatrix from = part.begin == 0
-                                 ? x_.c
-                                 : ConstMatrix{{x_.d.codes.data, x_.d.codes.container_bytes, 0},
-                                               x_.d.row_stride,
-                                               x_.d.column_stride};
+    if (x_.modifiers.zero_addend) return;
+    const ConstMatrix& from = x_.c;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t columns =
         std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
     if (from.column_stride != 1) return;
     for (std::int64_t r = 0; r < tile_rows; ++r) {
-      const std::int64_t row = tile * tile_rows + r;
+      const std::int64_t row = part.row + tile * tile_rows + r;
       if (row >= x_.m) return;
       const std::byte* const line = from.from(row, column).codes.data;
-      for (std::int64_t at = 0; at < columns * from.codes.container_bytes; at += 64)
-        __builtin_prefetch(line + at, 0, 2);
+      prefetch_lines(line, static_cast<std::size_t>(columns * from.codes.container_bytes));
     }
   }
 
@@ -428,15 +321,15 @@ class Product {
   void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
                     bool begin) const {
     const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
-    const std::int64_t row = tile * tile_rows;
+    const std::int64_t row = part.row + tile * tile_rows;
     const std::int64_t column = part.column + panel * Lanes::columns;
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
     const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
     const Matrix d = x_.d.from(row, column);
     const int width = d.codes.container_bytes;
-    const bool none = part.begin == 0 && x_.modifiers.zero_addend;
+    const bool none = x_.modifiers.zero_addend;
     ConstMatrix c{{d.codes.data, width, 0}, d.row_stride, d.column_stride};
-    if (part.begin == 0 && !none) c = x_.c.from(row, column);
+    if (!none) c = x_.c.from(row, column);
     TileRows at{none ? nullptr : c.codes.data, d.codes.data, c.row_stride * width,
                 d.row_stride * width};
     const bool is_whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
@@ -485,14 +378,15 @@ class Product {
   std::int64_t strip_;   ///< places of one
   std::int64_t places_;  ///< of K
   Columns& b_;
+  PanelMemory& sums_;
   bool large_addends_ = false;  ///< every tile is wide for their sake
   bool has_exponents_ = false;  ///< the part, of both operands
 };
 
 template <class Lanes>
 void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
-  static thread_local typename Product<Lanes>::Columns b;  // its memory is kept
-  Product<Lanes>(row, tile_functions<Lanes>(row), product, b).run(threads);
+  static thread_local typename Product<Lanes>::Memory memory;
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, memory).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.

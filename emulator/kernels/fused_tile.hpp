@@ -125,8 +125,8 @@ struct SumFunctions {
 ///
 /// Every factor of B is then loaded twice, which does not pay in long blocks and FP32's lanes.
 ///
-/// Lanes: the instruction set's vectors (avx512_lanes.hpp). Wide: exponents in 16 bits, results
-/// anywhere in FP32's range; of FP32's lanes, addends too large for them.
+/// Lanes: the instruction set's vectors (avx512_fp64_lanes.hpp). Wide: exponents in 16 bits,
+/// results anywhere in FP32's range; of FP32's lanes, addends too large for them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool Wide>
 class Tile {
  public:

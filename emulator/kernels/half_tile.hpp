@@ -5,7 +5,7 @@
 #include <cstdint>
 
 // Tiles of FP16 products in FP64 lanes of AVX2, by the method and the claims of fused_tile.hpp,
-// with the rounding mode set to downward around them and exponents in 16 bits instead of bytes.
+// with the rounding mode set to downward around them and exponents as signed bytes.
 namespace guardbit::emulator::half {
 
 inline constexpr int lines_of_panel = 16, rows_together = 2, longest_panel = 128;
@@ -17,8 +17,10 @@ using Codes = std::array<std::uint16_t, lines_of_panel>;
 /// (place, line) of B lies at place * 16 + line, of A at (line / 2 * 128 + place) * 2 + line % 2.
 struct Panel {
   static constexpr std::size_t count = std::size_t{lines_of_panel} * longest_panel;
-  alignas(64) std::array<double, count> values;           ///< B's times 1 + 2^-30
-  alignas(64) std::array<std::int16_t, count> exponents;  ///< of a zero one that never wins
+  alignas(64) std::array<double, count> values;  ///< B's times 1 + 2^-30
+  /// Twice each, of a zero -128: of a column (x, x), of two rows (x, y, x, y), so that two rows and
+  /// sixteen columns meet in one vector.
+  alignas(64) std::array<std::int8_t, 2 * count> exponents;
   /// Of each block as of places; bit i: factor i is a negative number; is a positive one.
   alignas(64) std::array<std::uint16_t, count> negative, positive;
 };

@@ -222,6 +222,9 @@ TEST_CASE("products of odd sizes equal the reference") {
     compare(row, InputFamily::narrow_exponents, turn, 3, 257, 17, {}, {});
     compare(row, InputFamily::narrow_exponents, turn, 257, 3, 17, {}, {});
     compare(row, InputFamily::narrow_exponents, turn, 2, 3, 1537, {}, {});
+    // Sums that wait between ranges of K, of several panels and tiles.
+    compare(row, InputFamily::narrow_exponents, turn, 19, 70, 1100, {}, {});
+    compare(row, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
   }
 }
 
@@ -268,7 +271,8 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
     for (const MatrixInstruction* row : rows) {
       for (const InputFamily family : input_families(*row)) {
         const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
-        const int blocks = 1 + static_cast<int>(turn % 3);
+        const bool is_long = turn % 13 == 5;  // several ranges of K
+        const int blocks = is_long ? 600 / row->shape.k : 1 + static_cast<int>(turn % 3);
         const int cut = std::min(row->shape.k - 1, static_cast<int>(turn % 4));
         const int k = whole_groups(*row, blocks * row->shape.k - cut);
         compare(*row, family, first + turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));

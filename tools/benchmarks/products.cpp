@@ -8,14 +8,13 @@
 #include <random>
 #include <utility>
 
-#include "emulator/catalogue.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/matrix_product.hpp"
-#include "formats/error.hpp"
 #include "formats/parallel.hpp"
 #include "tools/benchmarks/cases.hpp"
 #include "tools/benchmarks/operands.hpp"
 #include "tools/benchmarks/plan.hpp"
+#include "tools/benchmarks/rows.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 
 namespace guardbit::tools {
@@ -159,11 +158,6 @@ Planned emulated_product(const std::string& name, const Engine& engine,
   return planned;
 }
 
-bool is_asked_for(const BenchOptions& options, const Engine& engine) {
-  return options.engines.empty() || std::find(options.engines.begin(), options.engines.end(),
-                                              engine.name) != options.engines.end();
-}
-
 /// All at the middle size of the full set, which shows what data cost.
 constexpr std::int64_t size_of_families = 1024;
 
@@ -181,40 +175,10 @@ std::vector<DataFamily> families(const BenchOptions& options, const Size& size) 
   return chosen;
 }
 
-/// Engines that a product of usual size keeps busy for seconds.
-bool is_slow(const Engine& engine) {
-  return engine.name == "reference" || engine.name == "portable" || engine.device != nullptr;
-}
-
-std::vector<int> thread_counts(const BenchOptions& options, const Engine& engine,
-                               std::string_view family) {
-  if (!options.threads.empty()) return options.threads;
-  if (is_slow(engine) || family != "normal") return {1};
-  const int all = formats::thread_count(0);
-  return options.full && all > 1 ? std::vector{1, all} : std::vector{1};
-}
-
 /// The longest that one product should take: of slow engines a part shows the rate.
 double longest_product(const BenchOptions& options, const Engine& engine) {
   if (is_slow(engine)) return 0.1;
   return options.full ? 4.0 : 0.25;
-}
-
-/// A row that is measured under a name.
-struct Row {
-  Case of;
-  MatrixInstruction row;
-};
-
-std::vector<Row> chosen_rows(const BenchOptions& options) {
-  if (!options.instruction.empty()) {
-    return {{{"row", options.arch, options.instruction},
-             emulator::require_instruction(options.arch, options.instruction, "bench")}};
-  }
-  std::vector<Row> rows;
-  for (const Case& of : cases())
-    rows.push_back({of, emulator::require_instruction(of.arch, of.instruction, "bench")});
-  return rows;
 }
 
 /// The first model that takes the row: the engine that a user gets.
@@ -382,39 +346,6 @@ void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
       emulator::require_product(of.row, point.size.k, "--curves");
       groups.push_back(curve_group(options, of, point));
     }
-  }
-}
-
-void plan_replays(const BenchOptions& options, std::vector<Group>& groups) {
-  for (const Row& of : chosen_rows(options)) {
-    Group group;
-    for (const Engine& engine : emulator::engines()) {
-      if (!engine.accepts(of.row) || !is_asked_for(options, engine)) continue;
-      for (const int threads : thread_counts(options, engine, "normal")) {
-        Planned planned;
-        Result& r = planned.result;
-        r.kind = "replay";
-        r.subject = of.of.name;
-        r.arch = of.row.arch;
-        r.instruction = std::string_view(of.row.name);
-        r.engine = engine.name;
-        r.threads = threads;
-        r.unit = "M outputs/s";
-        r.name = "replay/" + r.subject + "/" + r.engine + "/" + std::to_string(threads);
-        const std::int64_t executions = engine.name == "reference" ? 64 : 2048;
-        planned.prepare = [&engine, row = of.row, threads,
-                           executions](Result& result) -> std::function<void()> {
-          const auto operands = std::make_shared<BatchOperands>(row, executions);
-          const emulator::Shape& s = operands->batch().shape;
-          result.work = 1e-6 * static_cast<double>(executions) * s.m * s.n;
-          return [operands, &engine, row, threads] {
-            emulator::run_batch(engine, row, operands->batch(), threads);
-          };
-        };
-        group.push_back(std::move(planned));
-      }
-    }
-    groups.push_back(std::move(group));
   }
 }
 
