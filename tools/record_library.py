@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Records matrix products of one GPU as captures of kind gemm: python3 record_library.py FOLDER [lt|triton|own ...]
+"""Records matrix products of one GPU as captures of kind gemm: python3 record_library.py FOLDER [PART[:SEED] ...]
 (needs PyTorch with its CUDA libraries; nvcc for `own`; a few minutes).
 
   lt      cuBLASLt, algorithm by algorithm: what the heuristics propose, then every algorithm id with splits of K and
           each reduction scheme that it allows
   triton  tl.dot in FP16, BF16, FP8, TF32, 3xTF32 and FP32; whole, split in slices of K, and stream-K
+  torch   PyTorch's own calls over shapes, layouts and scalars drawn from a seed: mm, addmm, linear, bmm, baddbmm,
+          _int_mm, _scaled_mm, 2:4 sparse, conv2d
+  large   some rows and columns of products of up to 8192 x 8192 x 16384
+  whole   products of several hundred rows and columns, of which one block of the GPU computes more than one tile or less
   own     a kernel of warp-level tensor core instructions, stream-K and sliced over warps; its plan is in the file
 
 `guardbit explain FILE` finds the plans; `case`, `kernels` and `grids` of the metadata say what was called.
@@ -12,7 +16,9 @@
 
 import ctypes
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -50,12 +56,14 @@ class Recorder:
                  for x in found]
         return "; ".join(x["name"] for x in found), "; ".join(grids)
 
-    def save(self, case, library, a, b, call, c=None, **metadata):
-        """Records what `call` returns, [M, N]; a is [M, K], b [K, N]."""
-        d = call().clone()
+    def save(self, case, library, a, b, call, c=None, more=None, **metadata):
+        """Records what `call` returns, [M, N]; a is [M, K], b [K, N]; `more` are further tensors."""
+        d = call().clone().contiguous()
+        if not torch.equal(d.view(torch.uint8), call().contiguous().view(torch.uint8)):
+            raise RuntimeError("another result each time")
         torch.cuda.synchronize()
         kernels, grids = self.kernels(call)
-        tensors = {"a": a, "b": b, "d": d} if c is None else {"a": a, "b": b, "c": c, "d": d}
+        tensors = {"a": a, "b": b, "d": d, **({} if c is None else {"c": c}), **(more or {})}
         tensors = {name: x.detach().contiguous().cpu() for name, x in tensors.items()}
         facts = dict(self.facts, case=case, library=library, kernels=kernels, grids=grids)
         facts.update({key: str(value) for key, value in metadata.items() if value is not None})
@@ -431,12 +439,200 @@ def record_own(recorder):
     print(f"own kernel: {recorder.count} in all", flush=True)
 
 
+def settings(name):
+    """Sets PyTorch's switches for products of that kind; the type of the operands."""
+    matmul = torch.backends.cuda.matmul
+    matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = name == "tf32"
+    matmul.allow_fp16_accumulation = name == "f16acc"
+    matmul.allow_fp16_reduced_precision_reduction = name != "f16full"
+    matmul.allow_bf16_reduced_precision_reduction = name != "bf16full"
+    return {"f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64}.get(name[:4].rstrip("af"), torch.float32)
+
+
+def laid_out(x, transposed):
+    return x.transpose(-1, -2).contiguous().transpose(-1, -2) if transposed else x.contiguous()
+
+
+class Draw:
+    """Shapes and choices of one seed."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        torch.manual_seed(seed)
+
+    def size(self, low, high, multiple=1):
+        """Of no preferred magnitude."""
+        x = math.exp(self.random.uniform(math.log(low), math.log(high + 1)))
+        return max(multiple, int(x) // multiple * multiple)
+
+    def shape(self, multiple=1, deepest=16384):
+        """M, N and K; the operands stay small enough for a file of each product."""
+        cells, multiple = self.choice(1 << 15, 1 << 15, 1 << 17), self.random.choice([multiple, max(multiple, 8), max(multiple, 64)])
+        k = self.size(16, deepest, multiple)
+        widest = max(2 * multiple, min(320, cells // k))
+        return self.size(1, widest, multiple), self.size(1, widest, multiple), k
+
+    def choice(self, *values):
+        return self.random.choice(values)
+
+    def values(self, *shape, dtype=torch.float32):
+        return torch.randn(shape, device="cuda").to(dtype)
+
+
+def record_torch(recorder, seed=1, count=16):
+    library = f"PyTorch {torch.__version__}"
+    draw = Draw(seed)
+
+    def attempt(case, *arguments, **metadata):
+        try:
+            recorder.save(case, library, *arguments, **metadata)
+        except Exception as error:  # a shape that the library does not take
+            print(f"{case}: {str(error).splitlines()[:1]}", flush=True)
+
+    for i in range(count):
+        for name in ("f16", "bf16", "tf32", "fp32", "f16acc", "f16full", "bf16full", "f64"):
+            dtype, (m, n, k) = settings(name), draw.shape()
+            layout = draw.choice("NN", "NT", "TN", "TT")
+            a, b = laid_out(draw.values(m, k, dtype=dtype), layout[0] == "T"), laid_out(draw.values(k, n, dtype=dtype), layout[1] == "T")
+            math_mode = "tf32" if name == "tf32" else None
+            call = draw.choice("mm", "mm", "addmm", "bias", "linear", "bmm") if i % 2 else "mm"
+            case = f"torch{seed}_{i}_{call}_{name}_{m}x{n}x{k}_{layout}"
+            if call == "mm":
+                attempt(case, a, b, lambda: a @ b, math_mode=math_mode)
+            elif call == "addmm":
+                alpha, beta = draw.choice(1.0, 0.5, 1.7), draw.choice(1.0, 0.25, -0.3)
+                c = draw.values(m, n, dtype=dtype)
+                attempt(f"{case}_{alpha}_{beta}", a, b, lambda: torch.addmm(c, a, b, beta=beta, alpha=alpha), c,
+                        math_mode=math_mode, alpha=alpha, beta=beta)
+            elif call in ("bias", "linear"):
+                bias, weight = draw.values(n, dtype=dtype), b.t().contiguous()
+                function = (lambda: torch.addmm(bias, a, b)) if call == "bias" else \
+                    (lambda: torch.nn.functional.linear(a, weight, bias))
+                attempt(case, a, b, function, math_mode=math_mode, more={"bias": bias})
+            else:
+                count_of = draw.choice(2, 3, 5)
+                m, n, k = max(1, m // 2), max(1, n // 2), max(1, k // count_of)
+                x, y = draw.values(count_of, m, k, dtype=dtype), draw.values(count_of, k, n, dtype=dtype)
+                x, y = laid_out(x, layout[0] == "T"), laid_out(y, layout[1] == "T")
+                case = f"torch{seed}_{i}_bmm_{name}_{count_of}x{m}x{n}x{k}_{layout}"
+                if draw.choice(True, False):
+                    attempt(case, x, y, lambda: torch.bmm(x, y), math_mode=math_mode)
+                else:
+                    c = draw.values(count_of, m, n, dtype=dtype)
+                    attempt(case + "_0.5_2", x, y, lambda: torch.baddbmm(c, x, y, beta=2, alpha=0.5), c,
+                            math_mode=math_mode, alpha=0.5, beta=2.0)
+
+        settings("f16")
+        m, n, k = draw.shape(8)
+        m = max(m, 17)
+        a, b = (torch.randint(-128, 128, s, device="cuda").to(torch.int8) for s in ((m, k), (n, k)))
+        b = b.t() if draw.choice(True, False) else b.t().contiguous()
+        attempt(f"torch{seed}_{i}_int8_{m}x{n}x{k}", a, b, lambda: torch._int_mm(a, b))
+
+        m, n, k = draw.shape(16)
+        formats = draw.choice((torch.float8_e4m3fn, torch.float8_e4m3fn), (torch.float8_e4m3fn, torch.float8_e5m2),
+                              (torch.float8_e5m2, torch.float8_e4m3fn))
+        a, b = draw.values(m, k, dtype=formats[0]), draw.values(n, k, dtype=formats[1]).t()
+        fast, scaling, result = draw.choice(True, False), draw.choice("one", "one", "tensor", "row", "block"), \
+            draw.choice(torch.float32, torch.bfloat16, torch.float16)
+        scales = {"one": ((1,), (1,)), "tensor": ((1,), (1,)), "row": ((m, 1), (1, n))}.get(scaling)
+        if scaling == "block":
+            n, k = max(128, n // 128 * 128), max(128, k // 128 * 128)
+            a, b = draw.values(m, k, dtype=formats[0]), draw.values(n, k, dtype=formats[1]).t()
+            scales = ((m, k // 128), (k // 128, n // 128))
+        x, y = (torch.rand(s, device="cuda") + 0.5 if scaling != "one" else torch.ones(s, device="cuda") for s in scales)
+        if scaling in ("row", "block"):
+            result = torch.bfloat16
+        if scaling == "block":  # the library takes scales of rows with rows innermost, of blocks with K innermost
+            fast, x, y = False, x.t().contiguous().t(), y.t().contiguous().t()
+        scaled = {} if scaling == "one" else {"scale_a": x, "scale_b": y}
+        attempt(f"torch{seed}_{i}_scaled_{str(formats[0])[14:18]}_{str(formats[1])[14:18]}_{scaling}_{str(result)[6:]}_"
+                f"fast{int(fast)}_{m}x{n}x{k}", a, b,
+                lambda: torch._scaled_mm(a, b, scale_a=x, scale_b=y, out_dtype=result, use_fast_accum=fast),
+                fast_accumulation=str(fast).lower(), more=scaled)
+
+        dtype = draw.choice(torch.float16, torch.bfloat16, torch.int8)
+        m, n, k = draw.shape(64, 4096)
+        a, b = (torch.randint(-20, 20, s, device="cuda").to(torch.int8) if dtype == torch.int8 else draw.values(*s, dtype=dtype)
+                for s in ((m, k), (n, k)))
+        a = (a.float() * torch.tensor(draw.choice([1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 0, 1]), device="cuda").repeat(m, k // 4)).to(dtype)
+        packed = None
+        try:
+            packed = torch.sparse.to_sparse_semi_structured(a)
+        except Exception as error:
+            print(f"sparse {m}x{n}x{k}: {str(error).splitlines()[:1]}")
+        if packed is not None:
+            attempt(f"torch{seed}_{i}_sparse_{str(dtype)[6:]}_{m}x{n}x{k}", a, b.t(), lambda: torch.mm(packed, b.t()),
+                    sparsity="2:4")
+
+        for name in ("f16", "bf16", "tf32", "fp32"):
+            dtype, groups = settings(name), draw.choice(1, 1, 1, 2, 4)
+            channels, outputs = groups * draw.size(3, 96 // groups, draw.choice(1, 4, 8)), groups * draw.size(4, 96 // groups, draw.choice(1, 4, 8))
+            image, filters = draw.choice(7, 8, 9, 14, 16), draw.choice((1, 1), (3, 3), (3, 3), (5, 5), (1, 3), (7, 7))
+            stride, dilation, batch = draw.choice(1, 1, 2), draw.choice(1, 1, 2), draw.choice(1, 2, 4)
+            padding = draw.choice(0, 1, 2)
+            last = draw.choice(True, False)
+            a, b = draw.values(batch, channels, image, image, dtype=dtype), draw.values(outputs, channels // groups, *filters, dtype=dtype)
+            if last:
+                a, b = a.to(memory_format=torch.channels_last), b.to(memory_format=torch.channels_last)
+            bias = draw.values(outputs, dtype=dtype) if draw.choice(True, False, False) else None
+            attempt(f"torch{seed}_{i}_conv_{name}_{'nhwc' if last else 'nchw'}_{batch}x{channels}x{image}_{outputs}x"
+                    f"{filters[0]}x{filters[1]}_p{padding}s{stride}d{dilation}g{groups}" + ("_bias" if bias is not None else ""), a, b,
+                    lambda: torch.nn.functional.conv2d(a, b, bias, stride, padding, dilation, groups),
+                    math_mode="tf32" if name == "tf32" else None, kind="conv2d", stride=stride, padding=padding,
+                    dilation=dilation, groups=groups, layout="NHWC" if last else "NCHW", more={} if bias is None else {"bias": bias})
+        print(f"PyTorch: {recorder.count} in all", flush=True)
+
+
+def record_large(recorder, seed=1):
+    """A recording has 16 of the rows and of the columns: enough to tell plans apart in a file of less than a MiB."""
+    library, draw = f"PyTorch {torch.__version__}", Draw(seed)
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 2048), (1000, 3000, 5000), (512, 512, 16384), (2048, 1024, 8192),
+                    (128, 8192, 8192), (8192, 64, 4096), (640, 640, 12288), (1, 4096, 4096), (16, 11008, 4096)):
+        for name in ("f16", "bf16", "tf32", "fp32", "e4m3_fast0", "e4m3_fast1", "int8", "f16acc"):
+            dtype = settings(name)
+            rows, columns = (torch.randperm(x, device="cuda")[:16].sort().values for x in (m, n))
+            fast = None if "fast" not in name else name.endswith("1")
+            a, b = draw.values(m, k), draw.values(n, k)
+            one = torch.ones(1, device="cuda")
+            if name == "int8":
+                a, b = (x.mul(40).clamp(-128, 127).to(torch.int8) for x in (a, b))
+                product = lambda: torch._int_mm(a, b.t())
+            elif fast is not None:
+                a, b = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
+                product = lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=fast)
+            else:
+                a, b = a.to(dtype), b.to(dtype)
+                product = lambda: a @ b.t()
+            case = f"large{seed}_{name}_{m}x{n}x{k}"
+            try:
+                recorder.save(case, library, a[rows], b[columns].t(), lambda: product()[rows][:, columns],
+                              math_mode="tf32" if name == "tf32" else None, rows=rows.tolist(), columns=columns.tolist(),
+                              fast_accumulation=None if fast is None else str(fast).lower())
+            except Exception as error:
+                print(f"{case}: {str(error).splitlines()[:1]}", flush=True)
+    print(f"large: {recorder.count} in all", flush=True)
+
+
+def record_whole(recorder, seed=1):
+    library, draw = f"PyTorch {torch.__version__}", Draw(seed)
+    for m, n, k in ((192, 256, 2048), (384, 128, 2048), (200, 264, 1032), (1024, 64, 1024)):
+        for name in ("tf32", "fp32", "f16acc"):
+            dtype, transposed = settings(name), draw.choice(True, False)
+            a, b = draw.values(m, k, dtype=dtype), laid_out(draw.values(k, n, dtype=dtype), transposed)
+            recorder.save(f"whole{seed}_{name}_{m}x{n}x{k}_N{'T' if transposed else 'N'}", library, a, b, lambda: a @ b,
+                          math_mode="tf32" if name == "tf32" else None)
+    print(f"whole: {recorder.count} in all", flush=True)
+
+
 def main():
     recorder = Recorder(sys.argv[1])
-    parts = {"lt": record_lt, "triton": record_triton, "own": record_own}
-    for name in sys.argv[2:] or parts:
+    parts = {"lt": record_lt, "triton": record_triton, "torch": record_torch, "large": record_large,
+             "whole": record_whole, "own": record_own}
+    for part in sys.argv[2:] or parts:
+        name, _, seed = part.partition(":")
         try:
-            parts[name](recorder)
+            parts[name](recorder, **({"seed": int(seed)} if seed else {}))
         except Exception as error:
             print(f"{name} ended early: {error!r}", flush=True)
     print(f"{recorder.count} results in {sys.argv[1]}")

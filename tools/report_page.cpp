@@ -137,8 +137,8 @@ std::string accuracies_of(const ReportedTraining& training) {
 
 std::string report_page(const ReportedFolder& folder, const std::function<void(double)>& progress) {
   const std::map<std::string_view, int> counts = runs_by_name(folder);
-  HtmlTable verdicts("lwl", "Verdicts", std::array{"run", "question", "verdict"});
-  HtmlTable trainings("lwl", "Training runs", std::array{"run", "recipes and accuracy", "state"});
+  HtmlTable verdicts("lwl", "Verdicts", {"run", "question", "verdict"});
+  HtmlTable trainings("lwl", "Training runs", {"run", "recipes and accuracy", "state"});
   std::string sections;
   std::size_t done = 0;
   const auto add = [&](const std::string& section) {
