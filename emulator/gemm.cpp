@@ -40,7 +40,8 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
           add(parts[p], parts[p + step]);
       break;
     case SumOrder::halves:
-      for (auto count = std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
+      for (auto count =
+               std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
            count > 1;) {
         const std::size_t half = (count + 1) / 2;
         for (std::size_t p = 0; p + half < std::min(count, parts.size()); ++p)

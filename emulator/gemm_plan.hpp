@@ -55,23 +55,23 @@ struct InputConversion {
 
 /// Which k's the accumulators of a partition take.
 enum class Division : std::uint8_t {
-  ceil,         ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
-  balanced,     ///< consecutive runs; the first tiles % parts of them have one tile more
+  ceil,           ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
+  balanced,       ///< consecutive runs; the first tiles % parts of them have one tile more
   balanced_last,  ///< consecutive runs; the last tiles % parts of them have one tile more
-  round_robin,  ///< tile t goes to accumulator t % parts
+  round_robin,    ///< tile t goes to accumulator t % parts
 };
 
 /// In which order partial sums are added.
 enum class SumOrder : std::uint8_t {
-  ascending,   ///< ((p0 + p1) + p2) + ...
-  descending,  ///< ((pn + pn-1) + ...) + p0
-  adjacent,    ///< a tree: p0 + p1, p2 + p3, ... then again
+  ascending,      ///< ((p0 + p1) + p2) + ...
+  descending,     ///< ((pn + pn-1) + ...) + p0
+  adjacent,       ///< a tree: p0 + p1, p2 + p3, ... then again
   adjacent_last,  ///< the same from the last part on: pn + pn-1, pn-2 + pn-3, ... then again
-  halves,      ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
-               ///< number, whether or not each has a part
-  by_four,     ///< four sums take the parts in turn; then ((s0 + s1) + s2) + s3
-  buffers,     ///< of n parts all but the last go round ceil(n / 2) buffers and are added there; the
-               ///< last one then takes the buffers in turn: ((pn + b0) + b1) + ...
+  halves,    ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
+             ///< number, whether or not each has a part
+  by_four,   ///< four sums take the parts in turn; then ((s0 + s1) + s2) + s3
+  buffers,   ///< of n parts all but the last go round ceil(n / 2) buffers and are added there; the
+             ///< last one then takes the buffers in turn: ((pn + b0) + b1) + ...
   in_place,  ///< of a split: each part goes through the epilogue, the first one with its addend,
              ///< the others with what the one before left in D, rounded to D's format
 };

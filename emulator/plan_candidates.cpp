@@ -146,9 +146,8 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   if (capture.problem.scale_k != 0) return add(units, deals, &DealtPlans::scaled_blocks);
   // Loads permute what lanes give to an instruction; multiply-adds of one thread have none.
   auto matrix_units = *part(0, supported);
-  std::erase_if(matrix_units, [](const UnitChoice& x) {
-    return x.unit.arch == "simt" || x.loads.lanes != 0;
-  });
+  std::erase_if(matrix_units,
+                [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
   const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
   auto scalar_units = *part(0, supported);
   std::erase_if(scalar_units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });

@@ -12,17 +12,17 @@ namespace guardbit::emulator {
 namespace {
 
 constexpr std::array<std::int64_t, 11> tiles = {64, 32, 8, 16, 128, 1, 4, 2, 256, 96, 48};
-constexpr int most_parts = 160;
-constexpr int most_blocks = 1024;
+constexpr int most_parts = 1024;
 
 /// Parts that K can be split into, few before many: every number up to a limit where there are
 /// tiles enough.
 std::vector<Partition> splits(std::int64_t k) {
   std::vector<Partition> result;
-  for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, most_parts}}) {
-    for (const Division division : {Division::ceil, Division::balanced, Division::round_robin,
-                                    Division::balanced_last}) {
+  for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, 160}, {161, most_parts}}) {
+    for (const Division division :
+         {Division::ceil, Division::balanced, Division::round_robin, Division::balanced_last}) {
       if (division == Division::balanced_last && fewest != 2) continue;
+      if (division != Division::ceil && fewest > 160) continue;
       for (const std::int64_t tile : tiles) {
         const std::int64_t count = (k + tile - 1) / tile;
         for (int parts = fewest; parts <= std::min<std::int64_t>(count, most); ++parts)
@@ -266,7 +266,7 @@ std::vector<GemmPlan> DealtPlans::blocks_of_threads() const {
                                formats::fp32};
       for (const std::int64_t blocks : {pieces, std::int64_t{16}, std::int64_t{31},
                                         std::int64_t{32}, std::int64_t{64}, std::int64_t{8}})
-        if (blocks <= pieces && blocks <= most_blocks)
+        if (blocks <= pieces && blocks <= most_parts)
           pairs.emplace_back(Partition{static_cast<int>(blocks), piece, Division::round_robin,
                                        SumOrder::ascending, formats::fp32},
                              of_block);

@@ -111,8 +111,8 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       const bool in_place = x.split.order == SumOrder::in_place;
       if (!in_place && added != epilogue.compute)
         sums = add_up(x.split, *(added = epilogue.compute), parts);
-      const CodeMatrix d = in_place ? finish(whole, task.problem, parts)
-                                    : finish(epilogue, task.problem, sums);
+      const CodeMatrix d =
+          in_place ? finish(whole, task.problem, parts) : finish(epilogue, task.problem, sums);
       results.push_back({std::move(whole), count_mismatches(task.d, d)});
     }
   });

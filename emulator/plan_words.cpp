@@ -14,7 +14,8 @@ std::string order_words(SumOrder order) {
     case SumOrder::adjacent_last: return "as a tree of neighbours from the last one on";
     case SumOrder::by_four: return "by four sums, which take them in turn,";
     case SumOrder::halves: return "as a tree of halves";
-    case SumOrder::buffers: return "by way of half as many buffers, which the last one takes in turn,";
+    case SumOrder::buffers:
+      return "by way of half as many buffers, which the last one takes in turn,";
     case SumOrder::in_place: return "in D, one after the other,";
   }
   return "";
