@@ -92,6 +92,15 @@ void choose(const UnitChoice& choice, GemmPlan& plan) {
 
 namespace {
 
+/// Volta's m8n8k4, which later machines compute on CUDA cores (NUMERICS 1.5): no library uses it
+/// there.
+bool is_emulated_by_multiply_adds(const MatrixInstruction& row) {
+  return formats::bits(row.a) <= 16 &&
+         std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
+           return step.operation == Operation::dot && step.spec.summation == Summation::fma_chain;
+         });
+}
+
 std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_view arch) {
   const Format a = capture.problem.a.format, b = capture.problem.b.format;
   const bool sparse = capture.problem.sparse_a;
@@ -100,8 +109,9 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
                             const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
       for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
-        units.push_back(
-            {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
+        if (!is_emulated_by_multiply_adds(*row))
+          units.push_back(
+              {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
       if (!compressed) break;
     }
   };
