@@ -166,15 +166,15 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   // FP8 widened to FP16, in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
   // the chain taking both halves; or in ascending order.
   if (formats::bits(a) == 8) {
-    const std::size_t own = units.size();
     for (const LoadOrder& loads : {LoadOrder{8, 4, 2}, LoadOrder{}})
       add_rows(formats::fp16, formats::fp16, {}, loads);
-    units.erase(std::remove_if(units.begin() + static_cast<std::ptrdiff_t>(own), units.end(),
-                               [](const UnitChoice& u) {
-                                 return u.unit.instruction.find(".f16.f16.f16") !=
-                                        std::string::npos;
-                               }),
-                units.end());
+    std::erase_if(units, [](const UnitChoice& u) {
+      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
+    });
+    // What takes several steps comes last.
+    std::stable_partition(units.begin(), units.end(), [](const UnitChoice& u) {
+      return require_instruction(u.unit.arch, u.unit.instruction, "search").steps.count == 1;
+    });
   }
   add_multiply_adds("fma.fp32");
   if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
