@@ -63,6 +63,7 @@ class Judge {
       for (std::size_t at = 0; at < ks.size(); ++at)
         lanes[owner(plan_.lanes, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(ks[at]);
       std::vector<std::uint64_t> lane_sums;
+      lane_sums.reserve(lanes.size());
       for (const auto& [lane, own] : lanes) lane_sums.push_back(promoted(g, i, j, own));
       sums.push_back(added(plan_.lanes, lane_sums));
     }
