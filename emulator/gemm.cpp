@@ -33,18 +33,35 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
     case SumOrder::ascending:
       for (std::size_t p = 1; p < parts.size(); ++p) add(parts[0], parts[p]);
       break;
+    case SumOrder::adjacent_last: std::reverse(parts.begin(), parts.end()); [[fallthrough]];
     case SumOrder::adjacent:
       for (std::size_t step = 1; step < parts.size(); step *= 2)
         for (std::size_t p = 0; p + step < parts.size(); p += 2 * step)
           add(parts[p], parts[p + step]);
       break;
     case SumOrder::halves:
-      for (std::size_t count = parts.size(); count > 1;) {
+      for (auto count =
+               std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
+           count > 1;) {
         const std::size_t half = (count + 1) / 2;
-        for (std::size_t p = 0; p + half < count; ++p) add(parts[p], parts[p + half]);
+        for (std::size_t p = 0; p + half < std::min(count, parts.size()); ++p)
+          add(parts[p], parts[p + half]);
         count = half;
       }
       break;
+    case SumOrder::by_four:
+      for (std::size_t p = 4; p < parts.size(); ++p) add(parts[p % 4], parts[p]);
+      for (std::size_t p = 1; p < std::min<std::size_t>(4, parts.size()); ++p)
+        add(parts[0], parts[p]);
+      break;
+    case SumOrder::buffers: {
+      const std::size_t buffers = parts.size() / 2 + parts.size() % 2;
+      for (std::size_t p = buffers; p + 1 < parts.size(); ++p) add(parts[p % buffers], parts[p]);
+      std::rotate(parts.begin(), parts.end() - 1, parts.end());
+      for (std::size_t p = 1; p <= buffers; ++p)
+        if (p < parts.size()) add(parts[0], parts[p]);
+      break;
+    }
     case SumOrder::in_place: break;  // in the epilogue
   }
   return std::move(parts.front());
@@ -64,7 +81,8 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& 
   const std::int64_t m = problem.m(), n = problem.n();
   const Format f = e.compute;
   const bool initial = e.addition == Epilogue::Addition::initial;
-  const double alpha = initial ? 1 : scalar::rounded(f, e.alpha),
+  const bool alpha_done = initial || e.alpha_on != Epilogue::AlphaOn::sum;
+  const double alpha = alpha_done ? 1 : scalar::rounded(f, e.alpha),
                beta = scalar::rounded(f, addends.beta);
   const bool has_c = !initial && !addends.c.empty() && addends.beta != 0;
   const bool has_bias = !addends.bias.empty();
@@ -116,15 +134,22 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& 
 
 }  // namespace
 
+CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums) {
+  return finish(epilogue, problem, {problem.c, problem.bias, epilogue.beta}, sums);
+}
+
 CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts) {
   const Epilogue& e = plan.epilogue;
   if (plan.split.order != SumOrder::in_place || parts.size() <= 1)
-    return finish(e, problem, {problem.c, problem.bias, e.beta},
-                  add_up(plan.split, e.compute, std::move(parts)));
+    return finish(e, problem, add_up(plan.split, e.compute, std::move(parts)));
   const CodeMatrix no_bias;
-  CodeMatrix d = finish(e, problem, {problem.c, no_bias, e.beta}, parts.front());
+  // Without C, a bias is what the first part meets in D.
+  const bool has_c = !problem.c.empty() && e.beta != 0;
+  CodeMatrix d =
+      finish(e, problem, {problem.c, has_c ? no_bias : problem.bias, e.beta}, parts.front());
   for (std::size_t p = 1; p < parts.size(); ++p)
-    d = finish(e, problem, {d, p + 1 == parts.size() ? problem.bias : no_bias, 1}, parts[p]);
+    d = finish(e, problem, {d, has_c && p + 1 == parts.size() ? problem.bias : no_bias, 1},
+               parts[p]);
   return d;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ inline constexpr int no_exponent = 1 << 20;
 
 /// Products of pieces that have a chain of their own, aside from the leading one's.
 struct PieceProducts;
+class FewDots;
 
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
@@ -28,10 +30,12 @@ struct GemmOperands {
   std::int64_t expansion = 1;              ///< products of pieces for each element of K
   CodeMatrix a, b, e, c;                   ///< c: where the chain begins with it
   std::vector<double> a_values, b_values;  ///< of a multiply-add instead
+  bool rounds_products = false;            ///< it is not fused
   std::vector<PieceProducts> apart;        ///< in the order in which they are added
   /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
   /// infinity or a NaN.
   std::vector<int> a_exponents, b_exponents;
+  std::shared_ptr<const FewDots> few = nullptr;  ///< of a few dot products, where it can be
 
   /// Elements of K; filled up where pieces or loads ask for it.
   std::int64_t k() const { return b.rows / expansion; }
@@ -56,6 +60,9 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& operand
 
 /// Partial sums stored and added as the partition says; additions in the format of the epilogue.
 Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums> parts);
+
+/// D of sums that an epilogue takes.
+CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums);
 
 /// D of the parts' sums: added, and sent through the epilogue.
 CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts);

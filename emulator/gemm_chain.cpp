@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/engine.hpp"
+#include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
 #include "emulator/kernels/multiply_add.hpp"
 #include "formats/parallel.hpp"
@@ -109,6 +110,8 @@ void Chain::promote(const Sums& partial, std::int64_t k, Sums& sums) const {
 }
 
 Sums Chain::run_row(const KRanges& ranges) const {
+  if (x_.few && !begins_with_c_)
+    if (Sums sums; x_.few->run(ranges, sums)) return sums;
   const MatrixInstruction& row = *x_.row;
   const Engine& engine = require_engine("auto", row);
   const std::int64_t m = problem_.m(), n = problem_.n();
@@ -154,8 +157,24 @@ Sums Chain::run_row(const KRanges& ranges) const {
 }
 
 template <class Real>
+Sums Chain::run_dots(const KRanges& ranges) const {
+  const std::int64_t k = x_.a.columns;
+  Sums sums(static_cast<std::size_t>(x_.a.batch));
+  for (std::int64_t g = 0; g < x_.a.batch; ++g) {
+    Real sum{0};
+    for (const KRange& range : ranges)
+      sum = multiply_add::dot(x_.a_values.data() + g * k + range.begin,
+                              x_.b_values.data() + g * k + range.begin, range.length(), sum,
+                              x_.rounds_products);
+    sums[static_cast<std::size_t>(g)] = sum;
+  }
+  return sums;
+}
+
+template <class Real>
 Sums Chain::run_fma(const KRanges& ranges) const {
   const std::int64_t m = problem_.m(), n = problem_.n(), k = x_.a.columns;
+  if (m == 1 && n == 1) return run_dots<Real>(ranges);
   const std::vector<Real> b(x_.b_values.begin(), x_.b_values.end());
   Sums sums(static_cast<std::size_t>(outputs()));
   formats::parallel_for(
@@ -170,7 +189,7 @@ Sums Chain::run_fma(const KRanges& ranges) const {
               multiply_add::fma_row(
                   static_cast<Real>(x_.a_values[line * static_cast<std::size_t>(k) +
                                                 static_cast<std::size_t>(i)]),
-                  b.data() + (g * k + i) * n, sum.data(), n);
+                  b.data() + (g * k + i) * n, sum.data(), n, x_.rounds_products);
           }
           std::copy(sum.begin(), sum.end(), sums.begin() + static_cast<std::int64_t>(line) * n);
         }

@@ -21,6 +21,9 @@ class Chain {
   void promote(const Sums& partial, std::int64_t k, Sums& sums) const;
   Sums run_row(const KRanges& ranges) const;
   Sums run_scalar(const KRanges& ranges) const;
+  /// One dot product for each batch entry.
+  template <class Real>
+  Sums run_dots(const KRanges& ranges) const;
   template <class Real>
   Sums run_fma(const KRanges& ranges) const;
 

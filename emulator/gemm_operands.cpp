@@ -5,6 +5,7 @@
 
 #include "emulator/catalogue.hpp"
 #include "emulator/gemm.hpp"
+#include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/error.hpp"
@@ -255,11 +256,12 @@ void compress(const MatrixInstruction& row, GemmOperands& x, std::string_view wh
 
 Format scalar_format(const GemmUnit& unit, std::string_view where) {
   if (unit.instruction == "fma.fp32") return formats::fp32;
+  if (unit.instruction == "mul_add.fp32") return formats::fp32;
   if (unit.instruction == "fma.fp64") return formats::fp64;
   if (unit.instruction == "fma.fp16") return formats::fp16;
   if (unit.instruction == "mad.int32") return formats::int32;
   throw Error(std::string(where), "unknown unit 'simt/" + unit.instruction + "'",
-              "fma.fp32, fma.fp64, fma.fp16, mad.int32");
+              "fma.fp32, mul_add.fp32, fma.fp64, fma.fp16, mad.int32");
 }
 
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
@@ -274,11 +276,16 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
                                         plan.unit.instruction);
   if (plan.unit.arch == "simt") {
     x.sum = scalar_format(plan.unit, where);
+    x.rounds_products = plan.unit.instruction == "mul_add.fp32";
     x.a = CodeMatrix{problem.a.format, problem.a.batch, problem.m(), problem.k(), {}};
     x.b = CodeMatrix{problem.b.format, problem.b.batch, problem.k(), problem.n(), {}};
     const bool integer = formats::is_integer(x.sum);
     x.a_values = values_of(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
     x.b_values = values_of(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
+    using AlphaOn = Epilogue::AlphaOn;
+    if (const AlphaOn on = plan.epilogue.alpha_on; on != AlphaOn::sum)
+      for (double& value : on == AlphaOn::a ? x.a_values : x.b_values)
+        value = scalar::multiply(x.sum, scalar::rounded(x.sum, plan.epilogue.alpha), value);
     return x;
   }
   x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
@@ -309,6 +316,8 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
     if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
     x.c = converted(problem.c, x.row->c, {});
   }
+  if (!plan.input.has_slices()) x.few = FewDots::of(x);
+  for (PieceProducts& other : x.apart) other.operands.few = FewDots::of(other.operands);
   return x;
 }
 

@@ -54,10 +54,13 @@ std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges) {
         lengths.push_back(std::min(each, length - begin));
       return cut(ranges, lengths);
     }
-    case Division::balanced: {
+    case Division::balanced:
+    case Division::balanced_last: {
+      const bool last = partition.division == Division::balanced_last;
       std::int64_t begin = 0;
       for (std::int64_t part = 0; part < parts; ++part) {
-        const std::int64_t each = (tiles / parts + (part < tiles % parts ? 1 : 0)) * tile;
+        const std::int64_t place = last ? parts - 1 - part : part;
+        const std::int64_t each = (tiles / parts + (place < tiles % parts ? 1 : 0)) * tile;
         lengths.push_back(std::min(each, length - begin));
         begin += lengths.back();
       }

@@ -16,7 +16,8 @@ using formats::Format;
 using formats::Rounding;
 
 /// What multiplies and accumulates. With `arch` "simt" the unit is a scalar multiply-add of a CUDA
-/// core: fma.fp32, fma.fp64, fma.fp16, or mad.int32. Otherwise it is a row of the catalogue.
+/// core: fma.fp32, fma.fp64, fma.fp16, mad.int32, or mul_add.fp32, whose products are rounded
+/// before they are added. Otherwise it is a row of the catalogue.
 struct GemmUnit {
   std::string arch = "simt";
   std::string instruction = "fma.fp32";
@@ -55,19 +56,25 @@ struct InputConversion {
 
 /// Which k's the accumulators of a partition take.
 enum class Division : std::uint8_t {
-  ceil,         ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
-  balanced,     ///< consecutive runs; the first tiles % parts of them have one tile more
-  round_robin,  ///< tile t goes to accumulator t % parts
+  ceil,           ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
+  balanced,       ///< consecutive runs; the first tiles % parts of them have one tile more
+  balanced_last,  ///< consecutive runs; the last tiles % parts of them have one tile more
+  round_robin,    ///< tile t goes to accumulator t % parts
 };
 
 /// In which order partial sums are added.
 enum class SumOrder : std::uint8_t {
-  ascending,   ///< ((p0 + p1) + p2) + ...
-  descending,  ///< ((pn + pn-1) + ...) + p0
-  adjacent,    ///< a tree: p0 + p1, p2 + p3, ... then again
-  halves,      ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do
-  in_place,  ///< of a split: each part goes through the epilogue, the first one with beta * c, the
-             ///< others with what the one before left in D, rounded to D's format
+  ascending,      ///< ((p0 + p1) + p2) + ...
+  descending,     ///< ((pn + pn-1) + ...) + p0
+  adjacent,       ///< a tree: p0 + p1, p2 + p3, ... then again
+  adjacent_last,  ///< the same from the last part on: pn + pn-1, pn-2 + pn-3, ... then again
+  halves,    ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
+             ///< number, whether or not each has a part
+  by_four,   ///< four sums take the parts in turn; then ((s0 + s1) + s2) + s3
+  buffers,   ///< of n parts all but the last go round ceil(n / 2) buffers and are added there; the
+             ///< last one then takes the buffers in turn: ((pn + b0) + b1) + ...
+  in_place,  ///< of a split: each part goes through the epilogue, the first one with its addend,
+             ///< the others with what the one before left in D, rounded to D's format
 };
 
 /// K dealt to `parts` accumulators in tiles, whose sums are added afterwards.
@@ -154,6 +161,9 @@ struct Epilogue {
   };
   Addition addition = Addition::fma_product;
   Scales scales = Scales::joint;
+  /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so.
+  enum class AlphaOn : std::uint8_t { sum, a, b };
+  AlphaOn alpha_on = AlphaOn::sum;
   Format compute = formats::fp32;  ///< of every operation here
   Format output = formats::fp32;   ///< D; rounded to nearest even
   double alpha = 1, beta = 0;

@@ -20,13 +20,17 @@ using Words = std::array<std::pair<Enum, std::string_view>, count>;
 constexpr Words<Rounding, 3> roundings = {{{Rounding::nearest_even, "rne"},
                                            {Rounding::nearest_away, "rna"},
                                            {Rounding::toward_zero, "rz"}}};
-constexpr Words<Division, 3> divisions = {{{Division::ceil, "ceil"},
+constexpr Words<Division, 4> divisions = {{{Division::ceil, "ceil"},
                                            {Division::balanced, "balanced"},
+                                           {Division::balanced_last, "balanced_last"},
                                            {Division::round_robin, "round_robin"}}};
-constexpr Words<SumOrder, 5> orders = {{{SumOrder::ascending, "ascending"},
+constexpr Words<SumOrder, 8> orders = {{{SumOrder::ascending, "ascending"},
                                         {SumOrder::descending, "descending"},
                                         {SumOrder::adjacent, "adjacent"},
+                                        {SumOrder::adjacent_last, "adjacent_last"},
                                         {SumOrder::halves, "halves"},
+                                        {SumOrder::by_four, "by_four"},
+                                        {SumOrder::buffers, "buffers"},
                                         {SumOrder::in_place, "in_place"}}};
 using Tiles = StreamK::Tiles;
 constexpr Words<Tiles, 3> tile_choices = {
@@ -46,6 +50,9 @@ constexpr Words<Addition, 5> additions = {{{Addition::fma_product, "fma_product"
                                            {Addition::separate, "separate"},
                                            {Addition::rounded, "rounded"},
                                            {Addition::initial, "initial"}}};
+using AlphaOn = Epilogue::AlphaOn;
+constexpr Words<AlphaOn, 3> alpha_places = {
+    {{AlphaOn::sum, "sum"}, {AlphaOn::a, "a"}, {AlphaOn::b, "b"}}};
 using Scales = Epilogue::Scales;
 constexpr Words<Scales, 3> scale_orders = {
     {{Scales::joint, "joint"}, {Scales::a_then_b, "a_then_b"}, {Scales::b_then_a, "b_then_a"}}};
@@ -156,7 +163,7 @@ class PlanReader {
     if (key == "scales") return word(scale_orders, value, plan_.epilogue.scales);
     if (key == "compute") return format(value, plan_.epilogue.compute);
     if (key == "d") return format(value, plan_.epilogue.output);
-    if (key == "alpha") return real(value, plan_.epilogue.alpha);
+    if (key == "alpha") return read_alpha();
     if (key == "beta") return real(value, plan_.epilogue.beta);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
@@ -252,6 +259,13 @@ class PlanReader {
     if (plan_.convolution.channel_multiple < 1) refuse("fill of at least 1");
   }
 
+  void read_alpha() {
+    const auto parts = split_at(value_, ':');
+    real(parts[0], plan_.epilogue.alpha);
+    if (parts.size() > 2) refuse("ALPHA or ALPHA:OPERAND");
+    if (parts.size() == 2) word(alpha_places, parts[1], plan_.epilogue.alpha_on);
+  }
+
   void read_loads() {
     const auto parts = split_at(value_, ':');
     if (parts.size() != 2) refuse("LANESxRUN:TAKE");
@@ -304,7 +318,8 @@ class PlanReader {
       x.sums = *sums;
     }
     if (x.order == SumOrder::in_place) refuse("in_place is an order of split alone");
-    if (x.division == Division::round_robin) refuse("ceil, balanced: shares are consecutive");
+    if (x.division != Division::ceil && x.division != Division::balanced)
+      refuse("ceil, balanced: shares are consecutive");
   }
 
   GemmPlan& plan_;
@@ -335,7 +350,9 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   add(e.addition == standard.epilogue.addition, "add", word_of(additions, e.addition));
   add(e.scales == standard.epilogue.scales, "scales", word_of(scale_orders, e.scales));
   add(e.compute == formats::fp32, "compute", formats::name_of(e.compute));
-  add(e.alpha == 1, "alpha", number_text(e.alpha));
+  add(e.alpha == 1, "alpha",
+      number_text(e.alpha) +
+          (e.alpha_on == AlphaOn::sum ? "" : ":" + word_of(alpha_places, e.alpha_on)));
   add(e.beta == 0, "beta", number_text(e.beta));
   add(false, "d", formats::name_of(e.output));
   return fields;

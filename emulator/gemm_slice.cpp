@@ -52,6 +52,7 @@ GemmOperands part_of(const GemmOperands& x, const GemmProblem& problem, const Bl
   part.sum = x.sum;
   part.run = x.run;
   part.expansion = x.expansion;
+  part.rounds_products = x.rounds_products;
   part.a = part_of(x.a, block, true);
   part.b = part_of(x.b, block, false);
   part.e = part_of(x.e, block, true);

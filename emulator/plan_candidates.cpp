@@ -22,8 +22,7 @@ std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, Deals& deal
   stage.reserve(units.size() * plans.size());
   for (const UnitChoice& choice : units) {
     for (GemmPlan plan : plans) {
-      plan.unit = choice.unit;
-      plan.input = choice.input;
+      choose(choice, plan);
       // What takes a tile of K pair by pair adds each tile to its sum.
       if (choice.input.run != 0) plan.promotion.interval = choice.input.run;
       stage.push_back(std::move(plan));
@@ -147,8 +146,15 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   if (capture.problem.scale_k != 0) return add(units, deals, &DealtPlans::scaled_blocks);
   // Loads permute what lanes give to an instruction; multiply-adds of one thread have none.
   auto matrix_units = *part(0, supported);
-  std::erase_if(matrix_units, [](const UnitChoice& x) { return x.unit.arch == "simt"; });
+  std::erase_if(matrix_units,
+                [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
   const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
+  auto scalar_units = *part(0, supported);
+  std::erase_if(scalar_units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
+  // Kernels of dot products round them; those of matrices do not.
+  if (!scalar_units.empty() && scalar_units[0].unit.instruction == "fma.fp32")
+    scalar_units.push_back({{"simt", "mul_add.fp32"}, {}});
+  const auto threads = std::make_shared<const std::vector<UnitChoice>>(std::move(scalar_units));
   const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
               unlikely = part(supported, all.size());
   if (dealt->narrow() && says(capture, "fast_accumulation", "false"))
@@ -169,6 +175,8 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   add(likely, deals, &DealtPlans::split_residue);
   add(likely, deals, &DealtPlans::split_promoted);
   add(likely, deals, &DealtPlans::lanes);
+  add(threads, deals, &DealtPlans::promoted_lanes);
+  add(threads, deals, &DealtPlans::blocks_of_threads);
   const auto of_others = new_deals(true), of_unlikely = new_deals(true),
              warp_deals = new_deals(true);
   add(others, of_others, &DealtPlans::split_as_deep);
@@ -202,12 +210,12 @@ Candidates candidates_for(const GemmCapture& capture) {
   add_stages(capture, units, evidence.supported, k, result);
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
-    plan.unit = choice.unit;
-    plan.input = choice.input;
+    choose(choice, plan);
   }
   result.walks = walks_for(capture);
-  result.orders = {SumOrder::ascending, SumOrder::descending, SumOrder::halves, SumOrder::adjacent,
-                   SumOrder::in_place};
+  result.orders = {SumOrder::ascending, SumOrder::descending,    SumOrder::halves,
+                   SumOrder::adjacent,  SumOrder::adjacent_last, SumOrder::buffers,
+                   SumOrder::by_four,   SumOrder::in_place};
   const Format d = capture.d.format;
   result.workspaces = {formats::fp32};
   if (d == formats::fp16 || d == formats::bf16) result.workspaces.push_back(d);

@@ -70,6 +70,9 @@ bool nearly_explains(const Close& x, const GemmCapture& capture) {
   const CodeMatrix& d = capture.d;
   const std::int64_t mismatches = x.result.mismatches;
   const std::int64_t cells = d.batch * ((d.rows + 7) / 8) * ((d.columns + 7) / 8);
+  // One of thousands of plans gives most of a handful of outputs by chance.
+  constexpr std::int64_t fewest_matches = 24;
+  if (d.size() - mismatches < fewest_matches) return false;
   if (mismatches * 4 > d.size() || (x.cells * 4 > cells && mismatches > 3)) return false;
   const bool narrow = formats::bits(d.format) <= 16 && !formats::is_integer(d.format);
   return !narrow || std::max(x.far, x.off_ties) * 2 > mismatches;

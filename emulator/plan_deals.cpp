@@ -12,14 +12,17 @@ namespace guardbit::emulator {
 namespace {
 
 constexpr std::array<std::int64_t, 11> tiles = {64, 32, 8, 16, 128, 1, 4, 2, 256, 96, 48};
-constexpr int most_parts = 160;
+constexpr int most_parts = 1024;
 
 /// Parts that K can be split into, few before many: every number up to a limit where there are
 /// tiles enough.
 std::vector<Partition> splits(std::int64_t k) {
   std::vector<Partition> result;
-  for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, most_parts}}) {
-    for (const Division division : {Division::ceil, Division::balanced, Division::round_robin}) {
+  for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, 160}, {161, most_parts}}) {
+    for (const Division division :
+         {Division::ceil, Division::balanced, Division::round_robin, Division::balanced_last}) {
+      if (division == Division::balanced_last && fewest != 2) continue;
+      if (division != Division::ceil && fewest > 160) continue;
       for (const std::int64_t tile : tiles) {
         const std::int64_t count = (k + tile - 1) / tile;
         for (int parts = fewest; parts <= std::min<std::int64_t>(count, most); ++parts)
@@ -235,6 +238,41 @@ std::vector<GemmPlan> DealtPlans::lanes() const {
     plan.lanes = p;
     return true;
   });
+}
+
+std::vector<GemmPlan> DealtPlans::promoted_lanes() const {
+  std::vector<std::pair<Partition, std::int64_t>> pairs;
+  for (const int parts : {16, 32, 8, 4, 64, 128})
+    for (const std::int64_t tile : {1, 2, 4})
+      for (const std::int64_t interval : {32, 16, 64, 8, 4, 128})
+        if (parts * interval < k_ && tile <= interval)
+          pairs.emplace_back(
+              Partition{parts, tile, Division::round_robin, SumOrder::ascending, formats::fp32},
+              interval);
+  return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
+    plan.lanes = pair.first;
+    plan.promotion.interval = pair.second;
+    return true;
+  });
+}
+
+std::vector<GemmPlan> DealtPlans::blocks_of_threads() const {
+  std::vector<std::pair<Partition, Partition>> pairs;
+  for (const int threads : {128, 256, 64, 32, 512}) {
+    for (const std::int64_t run : {1, 2, 4, 8}) {
+      const std::int64_t piece = threads * run, pieces = (k_ + piece - 1) / piece;
+      if (pieces < 2) continue;
+      const Partition of_block{threads, run, Division::round_robin, SumOrder::ascending,
+                               formats::fp32};
+      for (const std::int64_t blocks : {pieces, std::int64_t{16}, std::int64_t{31},
+                                        std::int64_t{32}, std::int64_t{64}, std::int64_t{8}})
+        if (blocks <= pieces && blocks <= most_parts)
+          pairs.emplace_back(Partition{static_cast<int>(blocks), piece, Division::round_robin,
+                                       SumOrder::ascending, formats::fp32},
+                             of_block);
+    }
+  }
+  return split_with_lanes(pairs);
 }
 
 std::vector<GemmPlan> DealtPlans::warps_of_threads() const {

@@ -44,6 +44,10 @@ class DealtPlans {
   static std::vector<GemmPlan> loads();
   std::vector<GemmPlan> residue() const;
   std::vector<GemmPlan> lanes() const;
+  /// Lanes whose chains begin anew every so many elements (matrix by vector).
+  std::vector<GemmPlan> promoted_lanes() const;
+  /// The threads of blocks that each take a piece of K in turn (dot products).
+  std::vector<GemmPlan> blocks_of_threads() const;
   /// The threads of several warps that share K: those of a warp add up first (matrix by vector).
   std::vector<GemmPlan> warps_of_threads() const;
   /// Few slices of K, and warps or threads that share each.

@@ -114,6 +114,14 @@ bool sums_are_fp16(const UnitChoice& unit) {
   return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
 }
 
+/// Does the unit keep as many bits as an FP32 sum has, more or less?
+bool keeps_fp32(const UnitChoice& unit) {
+  if (unit.unit.arch == "simt") return true;
+  const MatrixInstruction row =
+      require_instruction(unit.unit.arch, unit.unit.instruction, "search");
+  return row.steps.list[0].spec.kept_fraction_bits >= formats::fp32.fraction_bits;
+}
+
 }  // namespace
 
 std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count) {
@@ -191,7 +199,7 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
            likely_factor * least;
   };
   // Slices of FP64 are many products: nothing but their own plan is tried with them.
-  const auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
+  auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
     return !unit.input.has_slices() && supported(unit);
   });
   // (Sums of FP8 products keep so few bits that FP32 ones lie as far away.)
@@ -199,6 +207,15 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   const bool narrow_sums =
       a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
   if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
+  // Of FP8 products 13 bits may be kept: then FP32 results lie further from exact ones than
+  // truncated FP32 sums of K products can.
+  if (formats::bits(a_format) == 8 && d_format == formats::fp32 && sample.k() > 32) {
+    const double k = static_cast<double>(sample.k());
+    const bool wide = distances.at({}).ulps < 64 * std::max(1.0, k / 512);
+    const auto agree = std::stable_partition(
+        units.begin(), rest, [&](const UnitChoice& x) { return keeps_fp32(x) == wide; });
+    if (agree != units.begin()) rest = agree;
+  }
   // How much slices of FP64 leave out is theirs to choose; and scales are no part of the bounds.
   const bool unbounded = a_format == formats::fp64 || !capture.problem.scale_a.empty() ||
                          !capture.problem.scale_b.empty();

@@ -107,6 +107,8 @@ std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   operands.unit = plan.unit;
   operands.input = plan.input;
   operands.loads = plan.loads;
+  operands.epilogue.alpha = plan.epilogue.alpha;
+  operands.epilogue.alpha_on = plan.epilogue.alpha_on;
   auto [entry, is_new] = prepared_.try_emplace(to_text(operands));
   if (is_new) {
     try {

@@ -16,6 +16,19 @@ namespace guardbit::emulator {
 
 namespace {
 
+/// Is every sum of so few parts in this order one in an order before it?
+bool is_known_order(SumOrder order, int parts) {
+  switch (order) {
+    case SumOrder::descending:
+    case SumOrder::halves: return parts == 2;
+    case SumOrder::adjacent:
+    case SumOrder::adjacent_last:
+    case SumOrder::buffers: return parts <= 3;
+    case SumOrder::by_four: return parts <= 4;
+    default: return false;
+  }
+}
+
 /// A plan with every order of reduction and every epilogue that matter to it.
 template <class Visit>
 void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool split, bool lanes,
@@ -27,8 +40,10 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
     for (const SumOrder split_order : split ? candidates.orders : one) {
       // In place, sums have D's format.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
+      if (is_known_order(split_order, plan.split.parts)) continue;
       for (const SumOrder lane_order : lanes ? candidates.orders : one) {
-        if (lane_order == SumOrder::in_place) continue;
+        if (lane_order == SumOrder::in_place || is_known_order(lane_order, plan.lanes.parts))
+          continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;
         x.lanes.order = lane_order;
@@ -85,13 +100,20 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       lane_order = x.lanes.order;
       computed = true;
     }
-    for (const Epilogue& epilogue : candidates_.epilogues) {
+    std::optional<Format> added;  // the format in which the parts' sums are
+    Sums sums;
+    for (Epilogue epilogue : candidates_.epilogues) {
+      epilogue.alpha_on = plan.epilogue.alpha_on;
       // Only FP16 sums are ever added and scaled in FP16.
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;
       whole.epilogue = epilogue;
-      const CodeMatrix d = finish(whole, task.problem, parts);
-      results.push_back({whole, count_mismatches(task.d, d)});
+      const bool in_place = x.split.order == SumOrder::in_place;
+      if (!in_place && added != epilogue.compute)
+        sums = add_up(x.split, *(added = epilogue.compute), parts);
+      const CodeMatrix d =
+          in_place ? finish(whole, task.problem, parts) : finish(epilogue, task.problem, sums);
+      results.push_back({std::move(whole), count_mismatches(task.d, d)});
     }
   });
 }
@@ -184,6 +206,8 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
   const Close close = close_.front();
   const GemmPlan& known = close.result.plan;
   if (lowered.walk != known.convolution || close.beyond * 2 > close.failed.size()) return;
+  // FP8 products are added nearly without rounding: all units but one come near a result.
+  const bool any_unit = formats::bits(capture_.problem.a.format) == 8;
   const std::span<const Output> outputs(close.failed);
   Task failed(select(lowered.tasks.back().problem, outputs), select(capture_.d, outputs));
   const Task& first = lowered.tasks.front();
@@ -191,7 +215,8 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
-      if (plans[i].unit != known.unit || plans[i].input != known.input) continue;
+      const bool same_unit = plans[i].unit == known.unit && plans[i].input == known.input;
+      if (!same_unit && !any_unit) continue;
       if (known.lanes.whole() && !plans[i].lanes.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);
       if (!operands) continue;
@@ -284,6 +309,8 @@ void Search::run_neighbours(std::deque<Lowered>& lowered) {
       GemmPlan& plan = plans.emplace_back(close);
       plan.unit = unit.unit;
       plan.input = unit.input;
+      plan.loads = unit.loads;
+      plan.epilogue.alpha_on = unit.epilogue.alpha_on;
       plan.residue_first = tile;
     }
   }

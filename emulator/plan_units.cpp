@@ -82,24 +82,49 @@ std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Form
   return distinct;
 }
 
+void choose(const UnitChoice& choice, GemmPlan& plan) {
+  plan.unit = choice.unit;
+  plan.input = choice.input;
+  if (choice.loads.lanes != 0) plan.loads = choice.loads;
+  plan.epilogue.alpha_on = choice.alpha_on;
+  plan.epilogue.alpha = choice.alpha;
+}
+
 namespace {
+
+/// Volta's m8n8k4, which later machines compute on CUDA cores (NUMERICS 1.5): no library uses it
+/// there.
+bool is_emulated_by_multiply_adds(const MatrixInstruction& row) {
+  return formats::bits(row.a) <= 16 &&
+         std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
+           return step.operation == Operation::dot && step.spec.summation == Summation::fma_chain;
+         });
+}
 
 std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_view arch) {
   const Format a = capture.problem.a.format, b = capture.problem.b.format;
   const bool sparse = capture.problem.sparse_a;
   std::vector<UnitChoice> units;
-  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input) {
+  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input,
+                            const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
       for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
-        units.push_back(
-            {{std::string(row->arch), std::string(std::string_view(row->name))}, input});
+        if (!is_emulated_by_multiply_adds(*row))
+          units.push_back(
+              {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
       if (!compressed) break;
     }
   };
-  const UnitChoice fma = {{"simt", "fma.fp32"}, {}};
+  const auto add_multiply_adds = [&](const char* name) {
+    const UnitChoice fma = {{"simt", name}, {}};
+    units.push_back(fma);
+    if (capture.alpha == 1) return;
+    for (const auto on : {Epilogue::AlphaOn::a, Epilogue::AlphaOn::b})
+      units.push_back({fma.unit, {}, {}, on, capture.alpha});
+  };
   using Cut = InputConversion::Cut;
   if (a == formats::fp64) {
-    units.push_back({{"simt", "fma.fp64"}, {}});
+    add_multiply_adds("fma.fp64");
     for (const Cut cut : {Cut::slices, Cut::grouped_slices})
       for (const int slices : {8, 7, 9, 6, 10, 5, 11, 12})
         add_rows(formats::int8, formats::int8, {Rounding::toward_zero, slices, slices, cut});
@@ -131,11 +156,27 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });
-    units.insert(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0), fma);
+    const std::size_t rows = units.size();
+    add_multiply_adds("fma.fp32");
+    std::rotate(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0),
+                units.begin() + static_cast<std::ptrdiff_t>(rows), units.end());
     return units;
   }
   add_rows(a, b, {});
-  units.push_back(fma);
+  // FP8 widened to FP16, in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
+  // the chain taking both halves; or in ascending order.
+  if (formats::bits(a) == 8) {
+    for (const LoadOrder& loads : {LoadOrder{8, 4, 2}, LoadOrder{}})
+      add_rows(formats::fp16, formats::fp16, {}, loads);
+    std::erase_if(units, [](const UnitChoice& u) {
+      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
+    });
+    // What takes several steps comes last.
+    std::stable_partition(units.begin(), units.end(), [](const UnitChoice& u) {
+      return require_instruction(u.unit.arch, u.unit.instruction, "search").steps.count == 1;
+    });
+  }
+  add_multiply_adds("fma.fp32");
   if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
   return units;
 }
@@ -148,7 +189,8 @@ void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units)
     if (!matches_kernel(row.kernel, kernels->second)) continue;
     const GemmPlan named = parse_plan(row.plan, "table of plans");
     const auto found = std::find_if(units.begin(), units.end(), [&](const UnitChoice& x) {
-      return x.unit == named.unit && x.input == named.input;
+      return x.unit == named.unit && x.input == named.input && x.loads.lanes == 0 &&
+             x.alpha_on == Epilogue::AlphaOn::sum;
     });
     if (found == units.end()) continue;
     std::rotate(units.begin(), found, found + 1);

@@ -9,11 +9,17 @@
 
 namespace guardbit::emulator {
 
-/// A unit with the conversion of its operands.
+/// A unit with what becomes of its operands.
 struct UnitChoice {
   GemmUnit unit;
   InputConversion input;
+  LoadOrder loads = {};
+  Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
+  double alpha = 1;  ///< where it is an operand's
 };
+
+/// Gives the plan the unit and what belongs to it.
+void choose(const UnitChoice& choice, GemmPlan& plan);
 
 /// Rows of the machine that multiply these formats, one of each arithmetic, the likely first.
 std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,

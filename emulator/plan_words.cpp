@@ -11,7 +11,11 @@ std::string order_words(SumOrder order) {
     case SumOrder::ascending: return "in ascending order";
     case SumOrder::descending: return "in descending order";
     case SumOrder::adjacent: return "as a tree of neighbours";
+    case SumOrder::adjacent_last: return "as a tree of neighbours from the last one on";
+    case SumOrder::by_four: return "by four sums, which take them in turn,";
     case SumOrder::halves: return "as a tree of halves";
+    case SumOrder::buffers:
+      return "by way of half as many buffers, which the last one takes in turn,";
     case SumOrder::in_place: return "in D, one after the other,";
   }
   return "";
@@ -23,6 +27,7 @@ std::string partition_words(const Partition& p, const std::string& owner) {
   switch (p.division) {
     case Division::ceil: break;
     case Division::balanced: text += ", evenly"; break;
+    case Division::balanced_last: text += ", evenly, the last ones longer"; break;
     case Division::round_robin: text += ", dealt in turn"; break;
   }
   return text + ", added " + order_words(p.order) + " in " + formats::name_of(p.sums);
@@ -95,6 +100,8 @@ std::string describe(const GemmPlan& plan) {
   if (!plan.lanes.whole()) add(partition_words(plan.lanes, "lanes"));
   if (!plan.split.whole()) add(partition_words(plan.split, "slices"));
   if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k));
+  if (plan.epilogue.alpha_on == Epilogue::AlphaOn::a) add("alpha times A first");
+  if (plan.epilogue.alpha_on == Epilogue::AlphaOn::b) add("alpha times B first");
   add(addition_words(plan.epilogue.addition));
   return text + "; result in " + formats::name_of(plan.epilogue.output);
 }

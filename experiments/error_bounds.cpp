@@ -232,7 +232,9 @@ Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const 
 
 double reduction_depth(const Partition& partition, std::size_t parts) {
   if (parts <= 1) return 0;
-  const bool tree = partition.order == SumOrder::adjacent || partition.order == SumOrder::halves;
+  const bool tree = partition.order == SumOrder::adjacent ||
+                    partition.order == SumOrder::adjacent_last ||
+                    partition.order == SumOrder::halves;
   return tree ? static_cast<double>(std::bit_width(parts - 1)) : static_cast<double>(parts - 1);
 }
 

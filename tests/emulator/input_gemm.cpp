@@ -30,8 +30,8 @@ emulator::Partition random_partition(Random& random) {
   if (random.one_in(2)) return p;
   p.parts = random.between(2, 9);
   p.tile = one_of(std::array{1, 4, 8, 64}, random);
-  p.division = static_cast<emulator::Division>(random.below(3));
-  p.order = static_cast<emulator::SumOrder>(random.below(4));
+  p.division = static_cast<emulator::Division>(random.below(4));
+  p.order = static_cast<emulator::SumOrder>(random.below(7));
   p.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   return p;
 }
@@ -45,7 +45,7 @@ emulator::StreamK random_stream_k(Random& random) {
   x.tiles = static_cast<emulator::StreamK::Tiles>(random.below(3));
   x.along_m = random.one_in(2);
   x.division = random.one_in(2) ? emulator::Division::ceil : emulator::Division::balanced;
-  x.order = static_cast<emulator::SumOrder>(random.below(4));
+  x.order = static_cast<emulator::SumOrder>(random.below(7));
   x.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   return x;
 }
@@ -91,6 +91,8 @@ GemmPlan random_plan(Random& random) {
   plan.epilogue.output = one_of(std::array{formats::fp32, formats::fp16, formats::e4m3}, random);
   if (random.one_in(3)) plan.epilogue.compute = formats::fp64;
   if (random.one_in(2)) plan.epilogue.alpha = 1.0 / random.between(2, 9);
+  if (plan.epilogue.alpha != 1)
+    plan.epilogue.alpha_on = static_cast<emulator::Epilogue::AlphaOn>(random.below(3));
   if (random.one_in(2)) plan.epilogue.beta = -1e-5 * random.between(1, 9);
   return plan;
 }
