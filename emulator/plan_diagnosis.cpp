@@ -29,11 +29,24 @@ std::string place_text(const FailedArea& x) {
   return range("row", x.row, x.rows) + ", " + range("column", x.column, x.columns);
 }
 
+/// "1 row further on and 8 columns back"
+std::string offset_text(std::int64_t rows, std::int64_t columns) {
+  std::string text;
+  for (const auto& [what, by] : {std::pair{"row", rows}, {"column", columns}}) {
+    if (by == 0) continue;
+    text += (text.empty() ? "" : " and ") + std::to_string(std::abs(by)) + " " + what;
+    text += std::string(std::abs(by) == 1 ? "" : "s") + (by > 0 ? " further on" : " back");
+  }
+  return text;
+}
+
 /// Compares one capture with one plan.
 class Comparer {
  public:
-  Comparer(const GemmCapture& capture, const GemmPlan& plan, int threads)
-      : capture_(capture),
+  Comparer(const GemmCapture& capture, const GemmPlan& plan, int threads,
+           std::function<bool()> interrupted)
+      : interrupted_(std::move(interrupted)),
+        capture_(capture),
         plan_(plan),
         problem_(capture.lowered(plan.convolution)),
         computed_(execute(plan, problem_, threads)) {
@@ -71,9 +84,13 @@ class Comparer {
   std::string another_place(const FailedArea& x) const;
   std::string leftover(const FailedArea& x) const;
   std::string left_out(const FailedArea& x) const;
-  std::string wrong_factor() const;
+  std::string wrong_factor(const FailedArea& x) const;
+  std::string wrong_factor_of_all() const;
   FailedArea tile_around(const FailedArea& x) const;
 
+  bool interrupted() const { return interrupted_ && interrupted_(); }
+
+  std::function<bool()> interrupted_;
   const GemmCapture& capture_;
   const GemmPlan& plan_;
   GemmProblem problem_;
@@ -101,16 +118,15 @@ bool Comparer::holds(const FailedArea& x, auto&& expected) const {
 }
 
 /// The area holds what belongs elsewhere, or itself transposed.
-std::string Comparer::another_place(const FailedArea& area) const {
-  const FailedArea x = tile_around(area);
+std::string Comparer::another_place(const FailedArea& x) const {
   if (x.rows * x.columns < 4) return "";
   const auto at = [&](std::int64_t i, std::int64_t j) { return computed_(x.batch, i, j); };
   if (x.rows == x.columns && holds(x, [&](std::int64_t i, std::int64_t j) {
         return at(x.row + (j - x.column), x.column + (i - x.row));
       }))
     return "transposed tile: it holds its own elements with rows and columns exchanged";
-  for (std::int64_t row = 0; row + x.rows <= capture_.d.rows; row += cell) {
-    for (std::int64_t column = 0; column + x.columns <= capture_.d.columns; column += cell) {
+  for (std::int64_t row = 0; row + x.rows <= capture_.d.rows; ++row) {
+    for (std::int64_t column = 0; column + x.columns <= capture_.d.columns; ++column) {
       if (row == x.row && column == x.column) continue;
       if (!holds(x, [&](std::int64_t i, std::int64_t j) {
             return at(row + i - x.row, column + j - x.column);
@@ -119,7 +135,13 @@ std::string Comparer::another_place(const FailedArea& area) const {
       FailedArea source = x;
       source.row = row;
       source.column = column;
-      return "swapped tile: it holds what belongs at " + place_text(source);
+      // A tile swapped with another one overlaps it nowhere.
+      const bool shifted =
+          std::abs(row - x.row) < x.rows && std::abs(column - x.column) < x.columns;
+      return (shifted ? "wrong offset: it holds what belongs " +
+                            offset_text(row - x.row, column - x.column) + ", at "
+                      : "swapped tile: it holds what belongs at ") +
+             place_text(source);
     }
   }
   return "";
@@ -175,13 +197,17 @@ std::string Comparer::left_out(const FailedArea& x) const {
   return left_out_of(few, select(capture_.d, std::span<const Output>(outputs)), plan_);
 }
 
-/// Is the whole result, but for C and the bias, the product times another factor?
-std::string Comparer::wrong_factor() const {
+/// Is the area, but for C and the bias, the product times another factor?
+std::string Comparer::wrong_factor(const FailedArea& x) const {
   double both = 0, square = 0, size = 0;
+  if (x.rows * x.columns < 8) return "";
   const auto each = [&](auto&& visit) {
-    for (std::int64_t at = 0; at < capture_.d.size(); ++at) {
-      const double p = product(at), seen = recorded(at) - (computed(at) - p);
-      if (std::isfinite(p) && std::isfinite(seen)) visit(seen, p);
+    for (std::int64_t i = x.row; i < x.row + x.rows; ++i) {
+      for (std::int64_t j = x.column; j < x.column + x.columns; ++j) {
+        const std::int64_t at = index(x, i, j);
+        const double p = product(at), seen = recorded(at) - (computed(at) - p);
+        if (std::isfinite(p) && std::isfinite(seen)) visit(seen, p);
+      }
     }
   };
   each([&](double seen, double p) { both += seen * p, square += p * p, size += seen * seen; });
@@ -193,6 +219,18 @@ std::string Comparer::wrong_factor() const {
   text << "wrong alpha: the product is about " << std::setprecision(4)
        << factor * plan_.epilogue.alpha << " times A * B, not " << plan_.epilogue.alpha;
   return text.str();
+}
+
+std::string Comparer::wrong_factor_of_all() const {
+  FailedArea all;
+  all.rows = capture_.d.rows, all.columns = capture_.d.columns;
+  std::string first;
+  for (all.batch = 0; all.batch < capture_.d.batch; ++all.batch) {
+    const std::string found = wrong_factor(all);
+    if (found.empty() || (all.batch != 0 && found != first)) return "";
+    first = found;
+  }
+  return first;
 }
 
 std::string Comparer::explain(const FailedArea& x) const {
@@ -211,8 +249,13 @@ std::string Comparer::explain(const FailedArea& x) const {
     return "a single element " + std::to_string(x.largest_distance) +
            " ulp off, which no plan in the neighbourhood explains";
   using Look = std::string (Comparer::*)(const FailedArea&) const;
-  for (const Look look : {&Comparer::another_place, &Comparer::leftover, &Comparer::left_out})
+  // Its border may agree by chance: then it is the whole cells around that something is true of.
+  for (const FailedArea& area : {x, tile_around(x)})
+    if (std::string finding = another_place(area); !finding.empty()) return finding;
+  for (const Look look : {&Comparer::left_out, &Comparer::wrong_factor, &Comparer::leftover}) {
+    if (interrupted()) return "";
     if (std::string finding = (this->*look)(x); !finding.empty()) return finding;
+  }
   if (size == 1)
     return "a single element off by " + std::to_string(x.largest_distance) +
            " ulp, which no plan in the neighbourhood explains";
@@ -318,7 +361,7 @@ Diagnosis Comparer::run() {
   // Scattered over most of the result: the plan is wrong, not a part of the result.
   const bool everywhere = result.mismatches * 2 > result.outputs || result.area_count > 64;
   if (everywhere) {
-    if (std::string factor = wrong_factor(); !factor.empty())
+    if (std::string factor = wrong_factor_of_all(); !factor.empty())
       result.findings.push_back(std::move(factor));
     result.findings.push_back(result.largest_distance <= 1024
                                   ? "differences of a few ulp all over: the order or precision of "
@@ -328,6 +371,7 @@ Diagnosis Comparer::run() {
     return result;
   }
   for (FailedArea& x : result.areas) {
+    if (interrupted()) return result;
     x.finding = explain(x);
     result.findings.push_back(place_text(x) + ": " + x.finding);
   }
@@ -337,8 +381,9 @@ Diagnosis Comparer::run() {
 
 }  // namespace
 
-Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads) {
-  return Comparer(capture, plan, threads).run();
+Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads,
+                   const std::function<bool()>& interrupted) {
+  return Comparer(capture, plan, threads, interrupted).run();
 }
 
 }  // namespace guardbit::emulator

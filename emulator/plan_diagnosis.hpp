@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ struct Diagnosis {
   bool looks_like_bug = false;
 };
 
-/// Compares the capture with what the plan gives.
-Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads);
+/// Compares the capture with what the plan gives. `interrupted` is asked now and then; what is not
+/// found out by then is left out.
+Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads,
+                   const std::function<bool()>& interrupted = {});
 
 }  // namespace guardbit::emulator

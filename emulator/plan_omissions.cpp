@@ -4,18 +4,38 @@
 #include <utility>
 
 #include "emulator/gemm.hpp"
+#include "emulator/plan_variants.hpp"
 
 namespace guardbit::emulator {
 
-namespace {
-
-/// The problem with those elements of K of A set to zero.
 GemmProblem without_elements(GemmProblem problem, const KRanges& ranges) {
   for (std::int64_t line = 0; line < problem.a.batch * problem.m(); ++line)
     for (const KRange& range : ranges)
       for (std::int64_t i = range.begin; i < std::min(range.end, problem.k()); ++i)
         problem.a.set(line * problem.k() + i, 0);
   return problem;
+}
+
+std::string missing_text(const KRange& range, std::int64_t k) {
+  if (range.end == k)
+    return "missed K tail: the last " + std::to_string(range.length()) + " of " +
+           std::to_string(k) + " elements of K are missing";
+  return "missed part of K: elements " + std::to_string(range.begin) + " to " +
+         std::to_string(range.end - 1) + " are missing";
+}
+
+namespace {
+
+/// Where blocks of K have scales of their own: tails of every length up to 128 and of multiples of
+/// 32, then tiles of K.
+std::vector<KRange> likely_ranges(std::int64_t k) {
+  std::vector<KRange> list;
+  for (std::int64_t t = 1; t < std::min<std::int64_t>(k, 129); ++t) list.push_back({k - t, k});
+  for (std::int64_t t = 160; t < k; t += 32) list.push_back({k - t, k});
+  for (const std::int64_t length : {16, 32, 64, 128, 256})
+    for (std::int64_t begin = 0; begin < k; begin += length)
+      list.push_back({begin, std::min(k, begin + length)});
+  return list;
 }
 
 /// Outputs of a plan computed with parts of A set to zero, as against recorded ones.
@@ -25,9 +45,8 @@ class Omissions {
       : problem_(problem), recorded_(recorded), plan_(plan) {}
 
   std::string addend() const;
-  std::string tail() const;
   std::string slice() const;
-  std::string tile() const;
+  std::string elements() const;
 
  private:
   bool gives(const GemmProblem& problem, const GemmPlan& plan) const {
@@ -62,20 +81,6 @@ std::string Omissions::addend() const {
   return "";
 }
 
-std::string Omissions::tail() const {
-  const std::int64_t k = problem_.k();
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t t = 1; t < std::min<std::int64_t>(k, 129); ++t) lengths.push_back(t);
-  for (std::int64_t t = 32; t < k; t += 32)
-    if (t > 128) lengths.push_back(t);
-  for (const std::int64_t t : lengths) {
-    if (without({{k - t, k}}))
-      return "missed K tail: the last " + std::to_string(t) + " of " + std::to_string(k) +
-             " elements of K are missing";
-  }
-  return "";
-}
-
 std::string Omissions::slice() const {
   for (const auto& [partition, owner] :
        {std::pair{&plan_.split, "slice"}, {&plan_.lanes, "lane"}}) {
@@ -92,16 +97,16 @@ std::string Omissions::slice() const {
   return "";
 }
 
-std::string Omissions::tile() const {
+std::string Omissions::elements() const {
   const std::int64_t k = problem_.k();
-  for (const std::int64_t length : {16, 32, 64, 128, 256}) {
-    for (std::int64_t begin = 0; begin < k; begin += length) {
-      const std::int64_t end = std::min(k, begin + length);
-      if (without({{begin, end}}))
-        return "missed part of K: elements " + std::to_string(begin) + " to " +
-               std::to_string(end - 1) + " are missing";
-    }
-  }
+  std::vector<KRange> ranges;
+  if (problem_.scale_k != 0)
+    ranges = likely_ranges(k);
+  else
+    for (const MissingRange& x : missing_ranges(problem_, recorded_, plan_.epilogue))
+      ranges.push_back(x.range);
+  for (const KRange& range : ranges)
+    if (without({range})) return missing_text(range, k);
   return "";
 }
 
@@ -110,44 +115,9 @@ std::string Omissions::tile() const {
 std::string left_out_of(const GemmProblem& problem, const CodeMatrix& recorded,
                         const GemmPlan& plan) {
   const Omissions omissions(problem, recorded, plan);
-  for (const auto look :
-       {&Omissions::addend, &Omissions::slice, &Omissions::tail, &Omissions::tile})
+  for (const auto look : {&Omissions::addend, &Omissions::slice, &Omissions::elements})
     if (std::string found = (omissions.*look)(); !found.empty()) return found;
   return "";
-}
-
-std::vector<Variant> wrong_variants(const GemmCapture& capture) {
-  std::vector<Variant> variants;
-  if (capture.convolution) return variants;
-  const GemmProblem& x = capture.problem;
-  const auto add = [&](std::string name) -> GemmCapture& {
-    variants.push_back({std::move(name), capture});
-    return variants.back().capture;
-  };
-  if (!x.c.empty() && capture.beta != 0) add("C is left out").beta = 0;
-  if (!x.bias.empty()) add("the bias is left out").problem.bias = {};
-  if (capture.alpha != 1) add("alpha is taken as 1").alpha = 1;
-  if (x.m() == x.n()) {
-    GemmCapture& transposed = add("the whole result is transposed");
-    for (std::int64_t g = 0; g < x.a.batch; ++g)
-      for (std::int64_t i = 0; i < x.m(); ++i)
-        for (std::int64_t j = 0; j < x.n(); ++j)
-          transposed.d.set(transposed.d.index(g, i, j), capture.d(g, j, i));
-  }
-  // Tails that a kernel with tiles of K may forget.
-  std::vector<std::int64_t> tails;
-  for (const std::int64_t tile : {8, 16, 32, 64, 128, 256})
-    tails.push_back(x.k() % tile == 0 ? tile : x.k() % tile);
-  for (const std::int64_t t : {1, 2, 4}) tails.push_back(t);
-  std::sort(tails.begin(), tails.end());
-  tails.erase(std::unique(tails.begin(), tails.end()), tails.end());
-  for (const std::int64_t t : tails) {
-    if (t >= x.k()) continue;
-    GemmCapture& cut = add("missed K tail: the last " + std::to_string(t) + " of " +
-                           std::to_string(x.k()) + " elements of K are missing everywhere");
-    cut.problem = without_elements(x, {{x.k() - t, x.k()}});
-  }
-  return variants;
 }
 
 }  // namespace guardbit::emulator

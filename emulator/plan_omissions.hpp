@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "emulator/gemm_capture.hpp"
 #include "emulator/gemm_plan.hpp"
@@ -14,12 +14,10 @@ namespace guardbit::emulator {
 std::string left_out_of(const GemmProblem& problem, const CodeMatrix& recorded,
                         const GemmPlan& plan);
 
-/// Variants of what was asked that a wrong kernel may have computed instead, each with its name:
-/// the last elements of K left out, C or the bias left out, a result stored transposed.
-struct Variant {
-  std::string name;
-  GemmCapture capture;
-};
-std::vector<Variant> wrong_variants(const GemmCapture& capture);
+/// The problem with those elements of K of A set to zero.
+GemmProblem without_elements(GemmProblem problem, const KRanges& ranges);
+
+/// "missed K tail: the last 64 of 4096 elements of K are missing"
+std::string missing_text(const KRange& range, std::int64_t k);
 
 }  // namespace guardbit::emulator

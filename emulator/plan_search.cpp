@@ -9,6 +9,7 @@
 #include "emulator/gemm.hpp"
 #include "emulator/plan_candidates.hpp"
 #include "emulator/plan_closeness.hpp"
+#include "emulator/plan_omissions.hpp"
 #include "emulator/plan_samples.hpp"
 #include "formats/parallel.hpp"
 
@@ -65,6 +66,7 @@ class Search {
   void run_neighbours(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   void judge_nearest(const std::deque<Lowered>& lowered);
+  bool is_damaged(const Lowered& lowered);
   bool is_nearly_explained() const {
     return !close_.empty() && nearly_explains(close_.front(), capture_);
   }
@@ -82,6 +84,8 @@ class Search {
   std::vector<PlanResult> nearest_;  ///< on the second sample
   std::vector<PlanResult> far_;      ///< on the first, where they fail too often for the second
   std::vector<Close> close_;
+  std::optional<GemmPlan> judged_;  ///< the close plan that `damaged_` is about
+  bool damaged_ = false;
 };
 
 /// A damaged result fails some of a sample under its own plan, too.
@@ -118,7 +122,35 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
   });
 }
 
-/// True once there is an exact plan.
+/// Are all places that the close plan fails what it gives when something is left out? That many
+/// outputs of another plan are not: then there is no other one to look for.
+bool Search::is_damaged(const Lowered& lowered) {
+  constexpr std::size_t fewest = 16;
+  const Close& close = close_.front();
+  const GemmPlan& plan = close.result.plan;
+  if (lowered.walk != plan.convolution) return false;
+  if (judged_ && *judged_ == plan) return damaged_;
+  judged_ = plan;
+  damaged_ = false;
+  const GemmProblem& all = lowered.tasks.back().problem;
+  std::vector<Output> near, failed;
+  for (const Output& x : close.failed)
+    for (std::int64_t j = x.column / 8 * 8; j < std::min(all.n(), x.column / 8 * 8 + 8); ++j)
+      near.push_back({x.batch, x.row, j});
+  const std::span<const Output> looked_at(near);
+  const CodeMatrix recorded = select(capture_.d, looked_at);
+  const CodeMatrix d = execute(plan, select(all, looked_at), 1);
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    if (!same_element(d.format, recorded[at], d[at])) failed.push_back(near[i]);
+  }
+  if (failed.size() < fewest) return false;
+  const std::span<const Output> outputs(failed);
+  damaged_ = !left_out_of(select(all, outputs), select(capture_.d, outputs), plan).empty();
+  return damaged_;
+}
+
+/// True once nothing is left to look for.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
   for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
@@ -127,6 +159,7 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
                                 stage.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
     if (is_nearly_explained()) {
+      if (is_damaged(lowered)) return true;
       doubt_close(plans, lowered);
     } else {
       run_plans(plans, lowered.tasks);
@@ -274,7 +307,7 @@ Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64
 SearchResult Search::run() {
   std::deque<Lowered> lowered = lowered_tasks(capture_, candidates_, options_.threads);
   run_stages(lowered);
-  if (!result_.explained() && is_nearly_explained()) run_neighbours(lowered);
+  if (!result_.explained() && !damaged_ && is_nearly_explained()) run_neighbours(lowered);
   if (result_.plans.empty())
     for (const Close& x : close_) result_.plans.push_back(x.result);
   if (result_.plans.empty()) judge_nearest(lowered);

@@ -33,7 +33,8 @@ struct BlackBox {
   Format a{}, b{}, c{}, d{};
   BlockScale scale{};
   int k = 0;
-  bool has_addend = true;  ///< false: C is not passed on, and questions leave it +0
+  bool has_addend = true;   ///< false: C is not passed on, and questions leave it +0
+  bool nans_alike = false;  ///< answers that are NaN count as any NaN
   std::function<std::vector<std::uint64_t>(std::span<const Question>)> answer;
 };
 
@@ -41,6 +42,7 @@ struct BlackBox {
 struct Answered {
   Question question;
   std::uint64_t d = 0;
+  bool any_nan = false;  ///< d is a NaN that stands for every NaN
 };
 
 /// What was found out about one field of the arithmetic.
@@ -62,14 +64,16 @@ struct CatalogueMatch {
 struct ProbeReport {
   SumTree tree;
   bool tree_observable = false;
-  std::string tree_note;           ///< what the tree does not show
-  std::string tree_arithmetic;     ///< how two-way nodes add, when that gives every ordinary answer
-  bool explained = false;          ///< `row` gives every answer
-  bool nans_alike = false;         ///< but for signs and payloads of NaNs, which no policy gives
-  MatrixInstruction row;           ///< the arithmetic that gives the most answers
-  std::size_t mismatches = 0;      ///< answers that `row` does not give
-  std::vector<Finding> findings;   ///< fields of the accumulations of `row`
-  std::vector<std::string> alike;  ///< other structures that give every answer
+  std::string tree_note;        ///< what the tree does not show
+  std::string tree_arithmetic;  ///< how two-way nodes add, when that gives every ordinary answer
+  std::size_t tree_mismatches = 0;  ///< answers that it does not give, NaNs compared as NaN
+  bool has_structure = false;       ///< the model has rows that add in the order of the tree
+  bool explained = false;           ///< `row` gives every answer
+  bool nans_alike = false;          ///< but for signs and payloads of NaNs, which no policy gives
+  MatrixInstruction row;            ///< the arithmetic that gives the most answers
+  std::size_t mismatches = 0;       ///< answers that `row` does not give
+  std::vector<Finding> findings;    ///< fields of the accumulations of `row`
+  std::vector<std::string> alike;   ///< other structures that give every answer
   std::vector<CatalogueMatch> catalogue;
   std::vector<Answered> answers;  ///< everything asked, but the tree's questions
 };
@@ -83,7 +87,8 @@ inline constexpr int most_leaves = 4096;
 
 /// Questions the unit until one arithmetic is left, and confirms it on fresh data. `seed` chooses
 /// the random questions. formats::Error when the unit cannot be questioned: a K or formats that are
-/// not for it, another number of answers than questions, 1 * 1 that is not 1.
+/// not for it, another number of answers than questions, 1 * 1 that is not 1, two answers to one
+/// question.
 ProbeReport probe(const BlackBox& box, std::uint64_t seed = 1);
 
 }  // namespace guardbit::emulator

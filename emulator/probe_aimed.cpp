@@ -48,7 +48,10 @@ class Aimer {
     block_.reset();
     if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
     first_ = draw_.place() / length_ * length_;
-    switch (draw_.below(7)) {
+    switch (draw_.below(10)) {
+      case 9: through_blocks(); break;
+      case 8: only_zeros(); break;
+      case 7: below_normal(); break;
       case 6: beside_power(); break;
       case 0: below_large(); break;
       case 1: tie(large_exponent()); break;
@@ -178,6 +181,45 @@ class Aimer {
     for (std::uint64_t count = draw_.below(3); count > 0; --count)
       term(zero - tail() + draw_.between(-2, 2), draw_.coin(), draw_.coin());
     if (draw_.below(4) == 0) q_.c = formats::sign_mask(box_.c);
+  }
+
+  /// The last bits of a first block's sum, which may carry, shown by a later block that takes the
+  /// rest away: a result narrower than the sums hides them otherwise.
+  void through_blocks() {
+    const std::size_t k = q_.a.size();
+    if (length_ >= k) return few_terms();
+    const int large = std::min({large_exponent(), greatest_ - 1, greatest_power(box_.c)});
+    const bool negative = draw_.coin();
+    const bool carries = !box_.has_addend || draw_.coin();
+    for (std::uint64_t count = 1 + draw_.below(3); count > 0; --count)
+      draw_.set_product(q_, draw_.below(length_), large - tail() + draw_.between(-3, 2),
+                        draw_.coin(), draw_.coin());
+    if (carries) draw_.set_product(q_, draw_.below(length_), large, negative, true);
+    if (box_.has_addend) draw_.set_addend(q_, large, negative, true);
+    const bool both = carries && box_.has_addend;
+    draw_.set_product(q_, length_ + draw_.below(k - length_), large + (both ? 1 : 0), !negative,
+                      true);
+  }
+
+  /// The least normal result less half an ulp of the binade below, which rounds up to it, or about
+  /// that: where flushing before and after rounding differ (IEEE 754-2019 7.5).
+  void below_normal() {
+    const int normal = formats::min_exponent(box_.d);
+    const bool negative = draw_.coin();
+    either(normal, negative, true);
+    for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
+      either(normal - box_.d.fraction_bits - draw_.between(0, 3), !negative, draw_.coin());
+  }
+
+  /// Zeros of either sign, often all negative: the sign of the result tells with what a sum begins.
+  void only_zeros() {
+    const bool alike = draw_.coin();
+    for (std::size_t i = 0; i < q_.a.size(); ++i) {
+      const bool negative = alike || draw_.coin();
+      if (negative && formats::has_negative_zero(box_.a)) q_.a[i] = formats::sign_mask(box_.a);
+      q_.b[i] = number_code(box_.b, false, 0);
+    }
+    if (box_.has_addend && draw_.coin()) q_.c = formats::sign_mask(box_.c);
   }
 
   void smallest_grid() {

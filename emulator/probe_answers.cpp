@@ -9,6 +9,10 @@
 
 namespace guardbit::emulator {
 
+bool is_nan(const Format& f, std::uint64_t code) {
+  return formats::decode(f, code).kind == formats::Kind::nan;
+}
+
 std::uint64_t model(const MatrixInstruction& row, const Question& q) {
   const DotOperands operands{q.a, q.b, q.c, q.a_scale, q.b_scale};
   if (q.a.size() <= 16) return dot<16>(row, operands);
@@ -19,20 +23,22 @@ std::uint64_t model(const MatrixInstruction& row, const Question& q) {
 std::size_t mismatches(const MatrixInstruction& row, const Pool& pool, std::size_t limit) {
   std::size_t count = 0;
   for (const Answered& x : pool) {
-    if (model(row, x.question) != x.d && ++count >= limit) break;
+    if (!gives(row, x) && ++count >= limit) break;
   }
   return count;
 }
 
-std::size_t mismatches(const MatrixInstruction& row, const Pools& pools) {
+std::size_t mismatches(const MatrixInstruction& row, const Pools& pools, std::size_t limit) {
   std::size_t count = 0;
-  for (const Pool& pool : pools) count += mismatches(row, pool);
+  for (const Pool& pool : pools) {
+    if (count < limit) count += mismatches(row, pool, limit - count);
+  }
   return count;
 }
 
 std::optional<std::size_t> refutation(const MatrixInstruction& row, const Pool& answers) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (model(row, answers[i].question) != answers[i].d) return i;
+    if (!gives(row, answers[i])) return i;
   }
   return {};
 }
@@ -44,7 +50,8 @@ Pool asked(const BlackBox& box, std::vector<Question> list) {
                                       std::to_string(list.size()) + " questions");
   }
   Pool pool;
-  for (std::size_t i = 0; i < list.size(); ++i) pool.push_back({std::move(list[i]), d[i]});
+  for (std::size_t i = 0; i < list.size(); ++i)
+    pool.push_back({std::move(list[i]), d[i], box.nans_alike && is_nan(box.d, d[i])});
   return pool;
 }
 
@@ -64,18 +71,12 @@ Pools asked_of_each_topic(const BlackBox& box, const std::array<std::size_t, top
   return pools;
 }
 
-std::uint64_t plain_nan(const Format& f, std::uint64_t code) {
-  return formats::decode(f, code).kind == formats::Kind::nan ? formats::all_ones_nan_code(f) : code;
+bool is_answer(const Format& f, std::uint64_t code, const Answered& x) {
+  return code == x.d || (x.any_nan && is_nan(f, code));
 }
 
-BlackBox with_plain_nans(const BlackBox& box) {
-  BlackBox plain = box;
-  plain.answer = [answer = box.answer, d = box.d](std::span<const Question> list) {
-    std::vector<std::uint64_t> codes = answer(list);
-    for (std::uint64_t& code : codes) code = plain_nan(d, code);
-    return codes;
-  };
-  return plain;
+bool gives(const MatrixInstruction& row, const Answered& x) {
+  return is_answer(row.d, model(row, x.question), x);
 }
 
 }  // namespace guardbit::emulator

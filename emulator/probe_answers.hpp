@@ -24,7 +24,8 @@ std::uint64_t model(const MatrixInstruction& row, const Question& question);
 /// Answers that the row does not give; counted up to the limit.
 std::size_t mismatches(const MatrixInstruction& row, const Pool& pool,
                        std::size_t limit = std::numeric_limits<std::size_t>::max());
-std::size_t mismatches(const MatrixInstruction& row, const Pools& pools);
+std::size_t mismatches(const MatrixInstruction& row, const Pools& pools,
+                       std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 /// Index of the first answer that the row does not give.
 std::optional<std::size_t> refutation(const MatrixInstruction& row, const Pool& answers);
@@ -36,10 +37,12 @@ Pool asked(const BlackBox& box, std::vector<Question> list);
 Pools asked_of_each_topic(const BlackBox& box, const std::array<std::size_t, topics.size()>& counts,
                           std::mt19937_64& random);
 
-/// A NaN without its sign and payload.
-std::uint64_t plain_nan(const Format& f, std::uint64_t code);
+bool is_nan(const Format& f, std::uint64_t code);
 
-/// The box with every NaN answer made the same.
-BlackBox with_plain_nans(const BlackBox& box);
+/// Is it the answer, or any NaN where a NaN is the answer and stands for all?
+bool is_answer(const Format& f, std::uint64_t code, const Answered& x);
+
+/// Does the row give the answer?
+bool gives(const MatrixInstruction& row, const Answered& x);
 
 }  // namespace guardbit::emulator

@@ -70,13 +70,6 @@ long product_count(const MatrixInstruction& row, const Step& step) {
   return count;
 }
 
-bool gives_all(const MatrixInstruction& row, const Pool& answers, bool nans_alike) {
-  return std::all_of(answers.begin(), answers.end(), [&](const Answered& x) {
-    const std::uint64_t d = model(row, x.question);
-    return (nans_alike ? plain_nan(row.d, d) : d) == x.d;
-  });
-}
-
 }  // namespace
 
 std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answers) {
@@ -109,37 +102,14 @@ std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answe
   return list;
 }
 
-std::vector<std::string> alike_structures(const MatrixInstruction& row,
-                                          const std::vector<MatrixInstruction>& structures,
-                                          const Pool& answers) {
-  std::vector<std::string> names;
-  for (MatrixInstruction other : structures) {
-    set_first_guess(other);
-    for (const Group group : groups) {
-      const Step* const from = first_of(row, group);
-      if (from == nullptr) continue;
-      change_all(other, group, [&](Step& step) {
-        const Summation summation = step.spec.summation;
-        const int terms = step.spec.terms;
-        step.spec = from->spec;
-        step.spec.summation = summation;
-        step.spec.terms = terms;
-      });
-    }
-    if (std::equal(other.steps.begin(), other.steps.end(), row.steps.begin(), row.steps.end()))
-      continue;
-    if (refutation(other, answers)) continue;
-    const Step* const dot = first_of(other, Group::accumulations);
-    names.push_back(std::string(dot == nullptr ? "" : summation_name(dot->spec.summation)) + ", " +
-                    std::to_string(other.steps.count) +
-                    (other.steps.count == 1 ? " step" : " steps") +
-                    (dot != nullptr && dot->widened ? ", operands widened first" : ""));
-  }
-  return names;
+std::string structure_text(const MatrixInstruction& row) {
+  const Step* const dot = first_of(row, Group::accumulations);
+  return std::string(dot == nullptr ? "" : summation_name(dot->spec.summation)) + ", " +
+         std::to_string(row.steps.count) + (row.steps.count == 1 ? " step" : " steps") +
+         (dot != nullptr && dot->widened ? ", operands widened first" : "");
 }
 
-std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers,
-                                              bool nans_alike) {
+std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers) {
   struct Class {
     const MatrixInstruction* row;
     bool fits;
@@ -155,7 +125,7 @@ std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& a
                         x.row->steps.end());
     });
     if (found == classes.end()) {
-      const bool fits = gives_all(row, answers, nans_alike);
+      const bool fits = !refutation(row, answers);
       found = classes.insert(classes.end(), {&row, fits, {}});
     }
     found->match.rows.push_back(&row);

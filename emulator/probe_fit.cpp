@@ -1,7 +1,5 @@
 #include "emulator/probe_fit.hpp"
 
-#include <string_view>
-
 namespace guardbit::emulator {
 
 namespace {
@@ -51,6 +49,23 @@ const ProbedField& field_named(std::string_view name) {
                        [&](const ProbedField& f) { return f.name == name; });
 }
 
+/// Do they differ in nothing but fields that are fitted?
+bool same_structure(MatrixInstruction x, MatrixInstruction y) {
+  for (MatrixInstruction* row : {&x, &y}) {
+    for (int i = 0; i < row->steps.count; ++i) {
+      AccumulatorSpec& spec = row->steps.list[static_cast<std::size_t>(i)].spec;
+      AccumulatorSpec plain;
+      plain.summation = spec.summation;
+      plain.terms = spec.terms;
+      spec = plain;
+    }
+  }
+  return std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
+}
+
+/// Of the answers about grids, those that a structure must not miss to be fitted further.
+constexpr std::size_t rivals_nearly = 10;
+
 /// Rows with other values of two fields that hide each other: for each value of one the best of the
 /// other; those that explain most first.
 std::vector<Fitted> paired_values(const MatrixInstruction& row, const Pools& pools) {
@@ -60,14 +75,15 @@ std::vector<Fitted> paired_values(const MatrixInstruction& row, const Pools& poo
   for (const auto& [first, second] : hidden_pairs()) {
     const std::vector<long> seconds = second->values(row, *step);
     for (const long x : first->values(row, *step)) {
-      const MatrixInstruction other = with_value(row, Group::accumulations, *first, x);
-      Fitted best;
-      for (const long y : seconds) {
-        const MatrixInstruction both = with_value(other, Group::accumulations, *second, y);
-        const std::size_t count = mismatches_for(*first, both, pools, best.mismatches);
-        if (count < best.mismatches) best = {both, count};
+      for (const MatrixInstruction& other : with_grid_value(row, *first, x)) {
+        Fitted best;
+        for (const long y : seconds) {
+          const MatrixInstruction both = with_value(other, Group::accumulations, *second, y);
+          const std::size_t count = mismatches_for(*first, both, pools, best.mismatches);
+          if (count < best.mismatches) best = {both, count};
+        }
+        list.push_back(best);
       }
-      list.push_back(best);
     }
   }
   std::stable_sort(list.begin(), list.end(),
@@ -112,6 +128,17 @@ MatrixInstruction with_value(MatrixInstruction row, Group group, const ProbedFie
   return row;
 }
 
+std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& row,
+                                               const ProbedField& field, long value) {
+  std::vector<MatrixInstruction> rows = {with_value(row, Group::accumulations, field, value)};
+  const AccumulatorSpec& spec = first_of(row, Group::accumulations)->spec;
+  const long change = value - field.get(spec);
+  if (field.name != "sum_kept_fraction_bits" || change == 0) return rows;
+  const ProbedField& zero = field_named("min_exponent");
+  rows.push_back(with_value(rows[0], Group::accumulations, zero, zero.get(spec) + change));
+  return rows;
+}
+
 void set_first_guess(MatrixInstruction& row) {
   for (int i = 0; i < row.steps.count; ++i) {
     Step& step = row.steps.list[static_cast<std::size_t>(i)];
@@ -125,6 +152,45 @@ void set_first_guess(MatrixInstruction& row) {
     spec.sum_kept_fraction_bits = 44;
     spec.total_kept_fraction_bits = 60;
   }
+}
+
+void fit_nan_policies(MatrixInstruction& row,
+                      const std::function<std::size_t(const MatrixInstruction&)>& wrong) {
+  const ProbedField& field = field_named("nan");
+  const auto policies = [&](Group group) {
+    const Step* const step = first_of(row, group);
+    return step == nullptr ? std::vector<long>{0} : field.values(row, *step);
+  };
+  const std::vector<long> firsts = policies(Group::accumulations);
+  const std::vector<long> seconds = policies(Group::scalars);
+  std::size_t least = wrong(row);
+  // A NaN that one step hands on another may replace: both policies at once.
+  for (const long first : firsts) {
+    for (const long second : seconds) {
+      if (least == 0) return;
+      const MatrixInstruction other = with_value(
+          with_value(row, Group::accumulations, field, first), Group::scalars, field, second);
+      if (const std::size_t count = wrong(other); count < least) {
+        least = count;
+        row = other;
+      }
+    }
+  }
+}
+
+std::vector<MatrixInstruction> rivals_of(const MatrixInstruction& row,
+                                         const std::vector<MatrixInstruction>& structures,
+                                         const Pools& pools, const Pools& fresh) {
+  std::vector<MatrixInstruction> list;
+  for (MatrixInstruction other : structures) {
+    if (same_structure(other, row)) continue;
+    set_first_guess(other);
+    fit(other, pools, Topic::grid);
+    if (mismatches(other, pools[0], rivals_nearly) >= rivals_nearly) continue;
+    fit(other, pools, Topic::raw);
+    if (mismatches(other, pools, 1) == 0 && mismatches(other, fresh, 1) == 0) list.push_back(other);
+  }
+  return list;
 }
 
 Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& pools) {

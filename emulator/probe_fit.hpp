@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "emulator/probe_answers.hpp"
@@ -40,7 +42,17 @@ struct FieldPair {
 };
 const std::vector<FieldPair>& hidden_pairs();
 
+/// The row with another value of a field of its accumulations; of bits kept of a product sum also
+/// with the zero's exponent moved along, which leaves the grid of the least numbers where it was.
+std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& row,
+                                               const ProbedField& field, long value);
+
 void set_first_guess(MatrixInstruction& row);
+
+/// Sets what becomes of NaNs in accumulations and in the steps between them to what `wrong(row)`
+/// counts least of.
+void fit_nan_policies(MatrixInstruction& row,
+                      const std::function<std::size_t(const MatrixInstruction&)>& wrong);
 
 struct Fitted {
   MatrixInstruction row;
@@ -49,6 +61,12 @@ struct Fitted {
 
 /// The structure and fields that explain most answers, the first such structure.
 Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& pools);
+
+/// Other structures that explain every answer, too, their fields set so that they do; in each
+/// format of intermediate results and each way of summing.
+std::vector<MatrixInstruction> rivals_of(const MatrixInstruction& row,
+                                         const std::vector<MatrixInstruction>& structures,
+                                         const Pools& pools, const Pools& fresh);
 
 /// The fields of what was fitted to fewer answers, or another structure where these do not give
 /// them all.

@@ -38,14 +38,17 @@ bool is_ruled_out(const MatrixInstruction& row, const Pools& pools, const Pools&
          std::any_of(fresh.begin(), fresh.end(), refutes);
 }
 
-/// Rows with another value of one field that no answer has ruled out.
-std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row, const Pools& pools,
-                                               const Pools& fresh) {
+/// Rows with another value of one field that no answer has ruled out; of that field alone, where
+/// it has a name.
+std::vector<MatrixInstruction> single_alternatives(const MatrixInstruction& row,
+                                                   std::string_view only, const Pools& pools,
+                                                   const Pools& fresh) {
   std::vector<MatrixInstruction> list;
   for (const Group group : groups) {
     const Step* const step = first_of(row, group);
     if (step == nullptr) continue;
     for (const ProbedField& field : probed_fields()) {
+      if (!only.empty() && field.name != only) continue;
       const long now = field.get(step->spec);
       std::vector<long> open = field.values(row, *step);
       std::erase_if(open, [&](long value) {
@@ -70,10 +73,10 @@ std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row,
     const long now = first->get(step->spec);
     for (const long x : first->values(row, *step)) {
       if (x == now || std::abs(x - now) > near) continue;
-      const MatrixInstruction other = with_value(row, Group::accumulations, *first, x);
-      for (const long y : second->values(row, *step))
-        if (std::abs(y - x) <= near || y == second->get(step->spec))
-          list.push_back(with_value(other, Group::accumulations, *second, y));
+      for (const MatrixInstruction& other : with_grid_value(row, *first, x))
+        for (const long y : second->values(row, *step))
+          if (std::abs(y - x) <= near || y == second->get(step->spec))
+            list.push_back(with_value(other, Group::accumulations, *second, y));
     }
   }
   std::erase_if(list, [&](const MatrixInstruction& x) { return is_ruled_out(x, pools, fresh); });
@@ -87,6 +90,9 @@ std::vector<Question> telling_questions(const BlackBox& box, const MatrixInstruc
                                         std::mt19937_64& random) {
   std::vector<Question> telling;
   std::vector<std::size_t> found(alternatives.size());
+  const auto as_answer = [&](std::uint64_t d) {
+    return Answered{{}, d, box.nans_alike && is_nan(box.d, d)};
+  };
   const auto sift = [&](std::vector<Question> list) {
     for (Question& q : list) {
       bool tells = false;
@@ -94,7 +100,7 @@ std::vector<Question> telling_questions(const BlackBox& box, const MatrixInstruc
       for (std::size_t i = 0; i < alternatives.size(); ++i) {
         if (found[i] >= telling_count) continue;
         if (!own) own = model(row, q);
-        if (model(alternatives[i], q) == *own) continue;
+        if (is_answer(box.d, model(alternatives[i], q), as_answer(*own))) continue;
         ++found[i];
         tells = true;
       }
@@ -109,16 +115,27 @@ std::vector<Question> telling_questions(const BlackBox& box, const MatrixInstruc
 
 }  // namespace
 
-bool ask_what_tells(const BlackBox& box, const MatrixInstruction& row, Pools& pools, Pools& fresh,
-                    std::mt19937_64& random) {
-  std::vector<MatrixInstruction> open = alternatives_of(row, pools, fresh);
+std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& row, std::string_view field,
+                                               const Pools& pools, const Pools& fresh) {
+  return single_alternatives(row, field, pools, fresh);
+}
+
+std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row, const Pools& pools,
+                                               const Pools& fresh) {
+  std::vector<MatrixInstruction> list = single_alternatives(row, "", pools, fresh);
   const std::vector<MatrixInstruction> pairs = paired_alternatives(row, pools, fresh);
-  open.insert(open.end(), pairs.begin(), pairs.end());
-  std::vector<Question> list = telling_questions(box, row, open, random);
+  list.insert(list.end(), pairs.begin(), pairs.end());
+  return list;
+}
+
+bool ask_what_tells(const BlackBox& box, const MatrixInstruction& row,
+                    const std::vector<MatrixInstruction>& others, Pools& pools, Pools& fresh,
+                    std::mt19937_64& random) {
+  std::vector<Question> list = telling_questions(box, row, others, random);
   if (list.empty()) return false;
   bool refuted = false;
   for (Answered& x : asked(box, std::move(list))) {
-    const bool wrong = model(row, x.question) != x.d;
+    const bool wrong = !gives(row, x);
     refuted = refuted || wrong;
     (wrong ? pools.back() : fresh.back()).push_back(std::move(x));
   }

@@ -67,7 +67,9 @@ void check(const Deviation& x, const ErrorBound& bound, double sum, ErrorAnalysi
 struct Totals {
   double ulps = 0, square_ulps = 0, signed_ulps = 0;
   double relative = 0, error = 0, signed_error = 0, shrinking = 0;
-  double square_error = 0, square_reference = 0, reference = 0;
+  // Squares of FP64's largest and smallest numbers are none of its numbers.
+  long double square_error = 0, square_reference = 0;
+  double reference = 0;
   double componentwise = 0;
   std::int64_t not_zero = 0;
 
@@ -76,7 +78,9 @@ struct Totals {
     ulps += std::fabs(x.ulps), signed_ulps += x.ulps, square_ulps += x.ulps * x.ulps;
     error += size, signed_error += x.error;
     shrinking += std::fabs(x.result) - of;
-    square_error += size * size, square_reference += of * of, reference += of;
+    square_error += static_cast<long double>(size) * size;
+    square_reference += static_cast<long double>(of) * of;
+    reference += of;
     if (of == 0) return;
     ++not_zero;
     relative += size / of;
@@ -91,7 +95,8 @@ void set_means(const Totals& t, ErrorAnalysis& x) {
   x.root_mean_square_ulps = std::sqrt(quotient(t.square_ulps, count));
   x.mean_relative = quotient(t.relative, static_cast<double>(t.not_zero));
   x.mean_error = quotient(t.error, count);
-  x.frobenius = std::sqrt(quotient(t.square_error, t.square_reference));
+  if (t.square_reference != 0)
+    x.frobenius = static_cast<double>(std::sqrt(t.square_error / t.square_reference));
   x.largest_by_mean = quotient(x.largest_error * count, t.reference);
   x.bias_error = quotient(t.signed_error, count);
   x.bias_ulps = quotient(t.signed_ulps, count);

@@ -4,14 +4,15 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "emulator/gemm_capture.hpp"
 #include "emulator/plan_diagnosis.hpp"
-#include "emulator/plan_omissions.hpp"
 #include "emulator/plan_search.hpp"
+#include "emulator/plan_variants.hpp"
 #include "formats/error.hpp"
 #include "formats/files/printable.hpp"
 #include "tools/commands.hpp"
@@ -69,24 +70,27 @@ GemmCapture capture_of(const Options& options, const std::string& d_place) {
   return capture;
 }
 
-/// What a result that no plan explains looks like.
-void diagnose(const Options& options, const GemmCapture& capture, Account& account) {
-  account.diagnosis =
-      emulator::diagnose(capture, account.search.plans.front().plan, options.threads);
-  account.findings = account.diagnosis.findings;
-  if (account.diagnosis.looks_like_bug) return;
-  for (const emulator::Variant& variant : emulator::wrong_variants(capture)) {
-    emulator::SearchOptions search;
-    search.threads = options.threads;
-    search.most_plans = 1;
-    search.simple = true;
-    const emulator::SearchResult result = emulator::search_plans(variant.capture, search);
-    if (!result.explained()) continue;
-    account.findings = {variant.name + "; then it is " +
-                        emulator::to_text(result.plans.front().plan)};
-    account.diagnosis.looks_like_bug = true;
-    return;
-  }
+/// A result that is exactly what another problem than was asked gives: C forgotten, another alpha,
+/// a tail of K missed everywhere. True where there is such a problem, with a plan.
+bool explain_as_variant(const GemmCapture& capture, const emulator::SearchOptions& options,
+                        Account& account) {
+  const std::optional<emulator::Variant> variant = emulator::likely_variant(capture);
+  if (!variant) return false;
+  emulator::SearchOptions search = options;
+  search.most_plans = 1;
+  const emulator::SearchResult result = emulator::search_plans(variant->capture, search);
+  if (!result.explained()) return false;
+  emulator::PlanResult plan = result.plans.front();
+  plan.plan.epilogue.alpha = capture.alpha;
+  plan.plan.epilogue.beta = capture.beta;
+  account.diagnosis = emulator::diagnose(capture, plan.plan, options.threads, options.interrupted);
+  plan.mismatches = account.diagnosis.mismatches;
+  if (plan.mismatches == 0) return false;  // as asked, after all
+  account.search = {{plan}, result.tried};
+  account.diagnosis.looks_like_bug = true;
+  account.findings = {variant->name + "; then it is " +
+                      emulator::to_text(result.plans.front().plan)};
+  return true;
 }
 
 Account explain(const Options& options, const GemmCapture& capture,
@@ -99,9 +103,14 @@ Account explain(const Options& options, const GemmCapture& capture,
   search.threads = options.threads;
   search.most_plans = options.most_plans;
   search.interrupted = [&] { return interruption.asked_for(); };
-  account.search = emulator::search_plans(capture, search);
-  if (!interruption.asked_for() && !account.search.explained() && !account.search.plans.empty())
-    diagnose(options, capture, account);
+  if (!explain_as_variant(capture, search, account)) {
+    account.search = emulator::search_plans(capture, search);
+    if (!interruption.asked_for() && !account.search.explained() && !account.search.plans.empty()) {
+      account.diagnosis = emulator::diagnose(capture, account.search.plans.front().plan,
+                                             options.threads, search.interrupted);
+      account.findings = account.diagnosis.findings;
+    }
+  }
   account.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return account;
 }

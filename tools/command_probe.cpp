@@ -116,7 +116,9 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
            {{"observable", report.tree_observable},
             {"text", has_tree ? emulator::tree_text(report.tree, box.k) : ""},
             {"note", report.tree_note},
-            {"arithmetic", report.tree_arithmetic}}},
+            {"arithmetic", report.tree_arithmetic},
+            {"mismatches", report.tree_arithmetic.empty() ? ordered_json(nullptr)
+                                                          : ordered_json(report.tree_mismatches)}}},
           {"explained", report.explained},
           {"nans_alike", report.nans_alike},
           {"answers", report.answers.size()},
@@ -157,16 +159,22 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
               << emulator::tree_drawing(report.tree, box.k);
   }
   if (!report.tree_arithmetic.empty())
-    std::cout << "each node of the tree: " << report.tree_arithmetic << '\n';
-  if (report.nans_alike)
+    std::cout << "each node of the tree: " << report.tree_arithmetic << " ("
+              << (report.tree_mismatches == 0
+                      ? "all " + std::to_string(report.answers.size()) + " answers, NaNs as NaN"
+                      : "every ordinary answer, not " + std::to_string(report.tree_mismatches) +
+                            " of " + std::to_string(report.answers.size()))
+              << ")\n";
+  if (report.nans_alike && report.explained)
     std::cout
         << "NaNs are compared as NaN: no policy of the model gives their signs and payloads\n";
   if (!report.explained) {
-    std::cout << "no arithmetic of the model gives every answer";
-    if (report.row.steps.count != 0)
-      std::cout << "; the nearest differs in " << report.mismatches << " of "
-                << report.answers.size();
-    std::cout << '\n';
+    if (!report.has_structure) {
+      std::cout << "no row can say it: the steps of a row have no such order\n";
+    } else {
+      std::cout << "no arithmetic of the model gives every answer; the nearest differs in "
+                << report.mismatches << " of " << report.answers.size() << '\n';
+    }
     return print_catalogue(report);
   }
   std::cout << "arithmetic: " << arithmetic_summary(report.row) << " (all " << report.answers.size()

@@ -73,7 +73,9 @@ TEST_CASE("probe: the order of other loops") {
   const auto tree_of = [](int k, auto dot) {
     const ProbeReport report = emulator::probe(fp32_box(k, dot));
     CHECK(report.tree_observable);
-    CHECK(report.tree_arithmetic == "products rounded, then added, rounded nearest even");
+    // Halves and lanes begin with +0, which shows where all products are -0.
+    CHECK(report.tree_arithmetic.starts_with("products rounded, then added"));
+    CHECK(report.tree_arithmetic.ends_with(", rounded nearest even"));
     return text(report, k);
   };
   CHECK(tree_of(4, [](const Floats& a, const Floats& b, float c) {
@@ -117,6 +119,35 @@ TEST_CASE("probe: long sums are asked no more pairs than the tree needs") {
   CHECK(answer.tree.children.size() == 2);
   CHECK(emulator::leaves(answer.tree).size() == k + 1);
   CHECK(tree_questions < std::size_t{4} * k * k / 8);
+}
+
+TEST_CASE("probe: how the nodes of a tree add that no row has") {
+  const auto flushed = [](float x) {
+    return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
+  };
+  const auto arithmetic_of = [](int k, auto dot) {
+    const ProbeReport report = emulator::probe(fp32_box(k, dot));
+    CHECK(report.tree_mismatches == 0);
+    return report.tree_arithmetic;
+  };
+  // Four lanes of fused multiply-adds.
+  const auto lanes = [](const Floats& a, const Floats& b, float c, auto last) {
+    Floats sums(4);
+    for (std::size_t i = 0; i < 8; ++i) sums[i % 4] = last(std::fma(a[i], b[i], sums[i % 4]));
+    return last(c + last(last(sums[0] + sums[2]) + last(sums[1] + sums[3])));
+  };
+  CHECK(arithmetic_of(8, [&](const Floats& a, const Floats& b, float c) {
+          return lanes(a, b, c, [](float x) { return x; });
+        }) == "fused multiply-adds from +0, rounded nearest even");
+  CHECK(arithmetic_of(8, [&](const Floats& a, const Floats& b, float c) {
+          return lanes(a, b, c, flushed);
+        }) == "fused multiply-adds from +0, rounded nearest even, subnormal results flushed");
+  CHECK(arithmetic_of(6, [](const Floats& a, const Floats& b, float c) {
+          double sum = static_cast<double>(c);
+          for (std::size_t i = 0; i < 6; ++i)
+            sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+          return static_cast<float>(sum);
+        }) == "fused multiply-adds, rounded nearest even to fp64, in the end to fp32");
 }
 
 TEST_CASE("probe: a compensated sum swallows nothing") {
@@ -165,6 +196,10 @@ TEST_CASE("probe: what is no product of matrices is refused") {
         })).find("1 * 1 at k = 0 gives") != std::string::npos);
   CHECK(message(fp32_box(0, [](const Floats&, const Floats&, float c) { return c; })) ==
         "probe: K is 0, not 1 to 4096");
+  int calls = 0;
+  CHECK(message(fp32_box(2, [&calls](const Floats& a, const Floats& b, float c) {
+          return a[0] * b[0] + a[1] * b[1] + c * (c == 1 || ++calls % 3 == 0 ? 1.0F : 1.25F);
+        })).find("probe: the unit answers the same question with ") == 0);
   BlackBox silent = fp32_box(2, [](const Floats&, const Floats&, float c) { return c; });
   silent.answer = [](std::span<const Question>) { return std::vector<std::uint64_t>{}; };
   CHECK(message(silent) == "probe: the unit gave 0 answers to 3 questions");
