@@ -95,15 +95,11 @@ std::int64_t most_failures(const Task& sample) { return sample.d.size() / 4; }
 void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands,
                       int threads, std::vector<PlanResult>& results) const {
   const bool lanes = !plan.lanes.whole();
+  // Sums of lanes, and of shares of a tile, are added in the epilogue's format.
+  const bool adds = lanes || !plan.stream_k.none();
   std::vector<Sums> parts;
-  SumOrder lane_order = SumOrder::ascending;
-  bool computed = false;
+  std::optional<std::pair<SumOrder, Format>> parts_of;  // the lanes' order and that format
   for_each_ending(candidates_, plan, !plan.split.whole(), lanes, [&](const GemmPlan& x) {
-    if (!computed || x.lanes.order != lane_order) {
-      parts = partial_sums(x, operands, task.problem, threads);
-      lane_order = x.lanes.order;
-      computed = true;
-    }
     std::optional<Format> added;  // the format in which the parts' sums are
     Sums sums;
     for (Epilogue epilogue : candidates_.epilogues) {
@@ -112,6 +108,12 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;
       whole.epilogue = epilogue;
+      const std::pair wanted(x.lanes.order, adds ? epilogue.compute : formats::fp32);
+      if (parts_of != wanted) {
+        parts = partial_sums(whole, operands, task.problem, threads);
+        parts_of = wanted;
+        added.reset();
+      }
       const bool in_place = x.split.order == SumOrder::in_place;
       if (!in_place && added != epilogue.compute)
         sums = add_up(x.split, *(added = epilogue.compute), parts);

@@ -21,7 +21,15 @@ std::string order_words(SumOrder order) {
   return "";
 }
 
-std::string partition_words(const Partition& p, const std::string& owner) {
+/// Parts are kept in a format and added in that of the epilogue.
+std::string sum_words(SumOrder order, const Format& kept, const Format& compute) {
+  std::string text = ", added " + order_words(order) + " in " + formats::name_of(compute);
+  if (kept != formats::fp32 && kept != compute)
+    text += " as " + formats::name_of(kept) + " has them";
+  return text;
+}
+
+std::string partition_words(const Partition& p, const std::string& owner, const Format& compute) {
   std::string text =
       std::to_string(p.parts) + " " + owner + " of K in tiles of " + std::to_string(p.tile);
   switch (p.division) {
@@ -30,10 +38,10 @@ std::string partition_words(const Partition& p, const std::string& owner) {
     case Division::balanced_last: text += ", evenly, the last ones longer"; break;
     case Division::round_robin: text += ", dealt in turn"; break;
   }
-  return text + ", added " + order_words(p.order) + " in " + formats::name_of(p.sums);
+  return text + sum_words(p.order, p.sums, compute);
 }
 
-std::string stream_k_words(const StreamK& x) {
+std::string stream_k_words(const StreamK& x, const Format& compute) {
   std::string text = "stream-K: " + std::to_string(x.blocks) + " blocks share tiles of " +
                      std::to_string(x.tile_m) + " x " + std::to_string(x.tile_n) + " x " +
                      std::to_string(x.tile_k) + (x.along_m ? " in columns" : " in rows");
@@ -43,7 +51,7 @@ std::string stream_k_words(const StreamK& x) {
     case StreamK::Tiles::one_tile: text += ", of the incomplete wave"; break;
     case StreamK::Tiles::two_tile: text += ", of the last two waves"; break;
   }
-  return text + ", added " + order_words(x.order) + " in " + formats::name_of(x.sums);
+  return text + sum_words(x.order, x.sums, compute);
 }
 
 std::string input_words(const InputConversion& input) {
@@ -97,9 +105,9 @@ std::string describe(const GemmPlan& plan) {
     add("the incomplete tile of " + std::to_string(plan.residue_first) + " first");
   if (plan.promotion.interval != 0)
     add("added to an FP32 sum every " + std::to_string(plan.promotion.interval));
-  if (!plan.lanes.whole()) add(partition_words(plan.lanes, "lanes"));
-  if (!plan.split.whole()) add(partition_words(plan.split, "slices"));
-  if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k));
+  if (!plan.lanes.whole()) add(partition_words(plan.lanes, "lanes", plan.epilogue.compute));
+  if (!plan.split.whole()) add(partition_words(plan.split, "slices", plan.epilogue.compute));
+  if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k, plan.epilogue.compute));
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::a) add("alpha times A first");
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::b) add("alpha times B first");
   add(addition_words(plan.epilogue.addition));

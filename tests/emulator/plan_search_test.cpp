@@ -169,6 +169,25 @@ TEST_CASE(
 
 TEST_CASE("results of many random plans are explained", "[sweep]") { check_random_plans(92, 200); }
 
+TEST_CASE(
+    "sums of FP64 by threads and blocks are found, and a few outputs are not called damaged") {
+  Random random(93);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp64, 1, 6, 400, random);
+  x.b = random_matrix(formats::fp64, 1, 400, 1, random);
+  const std::string unit = "simt/fma.fp64 lanes=32x1:round_robin:halves ";
+  const auto of = [&](const char* split) {
+    return recording_of(emulator::parse_plan(unit + split + " compute=fp64 d=fp64", "test"), x);
+  };
+  const GemmCapture capture = of("split=13x32:round_robin:by_four");
+  check_explained(capture, search(capture));
+  // Of outputs that a plan near theirs gives in part, by chance, no place is wrong.
+  GemmCapture other = capture;
+  for (const std::int64_t row : {0, 2, 3}) other.d.set(row, capture.d[row] ^ 1);
+  const auto plan = search(capture).plans.front().plan;
+  CHECK(!diagnose(other, plan, 1).looks_like_bug);
+}
+
 TEST_CASE("a result that is no product of the operands is not explained") {
   Random random(92);
   GemmProblem x;
