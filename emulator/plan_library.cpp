@@ -114,8 +114,8 @@ bool matches_kernel(std::string_view pattern, std::string_view kernel) {
   }
 }
 
-GemmPlan require_library_plan(std::string_view name, const Format& a, const Format& b,
-                              std::optional<Format> d, std::string_view where) {
+const LibraryPlan& require_library_plan(std::string_view name, const Format& a, const Format& b,
+                                        std::string_view where) {
   const std::size_t first = name.find(':');
   const std::size_t second = first == std::string_view::npos ? first : name.find(':', first + 1);
   const std::string_view library = name.substr(0, first);
@@ -126,10 +126,9 @@ GemmPlan require_library_plan(std::string_view name, const Format& a, const Form
   for (const LibraryPlan& row : rows) {
     if (row.library != library || (!arch.empty() && row.arch != arch)) continue;
     known = true;
-    GemmPlan plan = parse_plan(row.plan, "table of plans");
-    if (d && plan.epilogue.output != *d) continue;
+    const GemmPlan plan = parse_plan(row.plan, "table of plans");
     if (!kernel.empty()) {
-      if (matches_kernel(row.kernel, kernel)) return plan;
+      if (matches_kernel(row.kernel, kernel)) return row;
       continue;
     }
     // Plans of convolutions and of block scales are asked for by kernel only.
@@ -138,12 +137,12 @@ GemmPlan require_library_plan(std::string_view name, const Format& a, const Form
       continue;
     if (plan.unit.arch == "simt") {
       const bool fp64 = plan.unit.instruction == "fma.fp64";
-      if (a == b && a == (fp64 ? formats::fp64 : formats::fp32)) return plan;
+      if (a == b && a == (fp64 ? formats::fp64 : formats::fp32)) return row;
       continue;
     }
     const MatrixInstruction instruction =
         require_instruction(plan.unit.arch, plan.unit.instruction, "table of plans");
-    if (instruction.a == a && instruction.b == b) return plan;
+    if (instruction.a == a && instruction.b == b) return row;
   }
   if (!known) {
     // Another version or machine of a library in the table: there is nothing to go by.

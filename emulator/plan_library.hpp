@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +24,9 @@ std::span<const LibraryPlan> library_plans();
 /// Does the kernel's name match the pattern? Anything may stand before and behind it.
 bool matches_kernel(std::string_view pattern, std::string_view kernel);
 
-/// The row that "LIBRARY:ARCH" or "LIBRARY:ARCH:KERNEL" means for these operands and this result;
-/// formats::Error that begins with `where` when there is none.
-GemmPlan require_library_plan(std::string_view name, const Format& a, const Format& b,
-                              std::optional<Format> d, std::string_view where);
+/// The row that "LIBRARY:ARCH" or "LIBRARY:ARCH:KERNEL" means for these operands; formats::Error
+/// that begins with `where` when there is none.
+const LibraryPlan& require_library_plan(std::string_view name, const Format& a, const Format& b,
+                                        std::string_view where);
 
 }  // namespace guardbit::emulator

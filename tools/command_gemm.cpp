@@ -58,33 +58,51 @@ void list_plans(const Options& options) {
   }
 }
 
-emulator::GemmPlan plan_of(const Options& options, const emulator::GemmProblem& problem) {
+/// A plan, and what the table says of it that varies with the call.
+struct Choice {
+  emulator::GemmPlan plan;
+  std::string_view varies;
+};
+
+Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
   if (options.plan.empty() == options.like.empty())
     throw formats::Error("gemm", "needs --plan or --like, one of them");
-  emulator::GemmPlan plan = options.plan.empty()
-                                ? emulator::require_library_plan(options.like, problem.a.format,
-                                                                 problem.b.format, {}, "--like")
-                                : emulator::parse_plan(options.plan, "--plan");
-  if (options.alpha) plan.epilogue.alpha = *options.alpha;
-  if (options.beta) plan.epilogue.beta = *options.beta;
-  return plan;
+  Choice choice;
+  if (options.plan.empty()) {
+    const emulator::LibraryPlan& row =
+        emulator::require_library_plan(options.like, problem.a.format, problem.b.format, "--like");
+    choice = {emulator::parse_plan(row.plan, "table of plans"), row.note};
+  } else {
+    choice.plan = emulator::parse_plan(options.plan, "--plan");
+  }
+  if (options.alpha) choice.plan.epilogue.alpha = *options.alpha;
+  if (options.beta) choice.plan.epilogue.beta = *options.beta;
+  return choice;
 }
 
-void print(const Options& options, const emulator::GemmPlan& plan,
-           const emulator::GemmProblem& problem, double seconds) {
+void print(const Options& options, const Choice& choice, const emulator::GemmProblem& problem,
+           double seconds) {
   const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
   if (options.json) {
-    const nlohmann::ordered_json j = {{"file", options.output},   {"m", problem.m()},
-                                      {"n", problem.n()},         {"k", problem.k()},
-                                      {"batch", problem.a.batch}, {"outputs", outputs},
-                                      {"plan", to_json(plan)},    {"seconds", seconds}};
+    nlohmann::ordered_json j = {{"file", options.output},
+                                {"m", problem.m()},
+                                {"n", problem.n()},
+                                {"k", problem.k()},
+                                {"batch", problem.a.batch},
+                                {"outputs", outputs},
+                                {"plan", to_json(choice.plan)},
+                                {"seconds", seconds}};
+    if (!choice.varies.empty()) j["varies"] = choice.varies;
     std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
     return;
   }
   std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", " << outputs
             << " outputs, " << std::fixed << std::setprecision(2) << seconds
             << " s: " << formats::printable(options.output) << '\n'
-            << "plan  " << emulator::to_text(plan) << '\n';
+            << "plan  " << emulator::to_text(choice.plan) << '\n';
+  if (!choice.varies.empty())
+    std::cout << "      varies with the shape and the call: " << choice.varies
+              << "; --plan says which\n";
 }
 
 int gemm(const Options& options) {
@@ -96,7 +114,8 @@ int gemm(const Options& options) {
     throw formats::Error("gemm", "needs A, B and -o");
   load_specs(options.specs);
   const GemmInput input = read_gemm_operands(options.places);
-  const emulator::GemmPlan plan = plan_of(options, input.problem);
+  const Choice choice = plan_of(options, input.problem);
+  const emulator::GemmPlan& plan = choice.plan;
   if (plan.epilogue.beta != 0 && input.problem.c.empty())
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
   const Interruption interruption;
@@ -115,7 +134,7 @@ int gemm(const Options& options) {
   formats::write_tensors(options.output, {},
                          std::vector{formats::owning_tensor(
                              "d", d.format, formats::Packing::container, shape, d.bytes)});
-  print(options, plan, input.problem, seconds);
+  print(options, choice, input.problem, seconds);
   return 0;
 }
 

@@ -104,8 +104,8 @@ void print_bounds(std::ostream& out, const ErrorReport& report) {
   const ErrorAnalysis& x = report.analysis;
   if (!report.plan) return;
   const auto line = [&](const char* name, double relative, const experiments::BoundCheck& check) {
-    out << name << number(relative) << " (|A||B|): the largest error is "
-        << number(check.largest_part) << " of it, "
+    out << name << number(relative) << " |A||B| + " << number(report.bound.last)
+        << " |D|: the largest error is " << number(check.largest_part) << " of it, "
         << paint(check.holds() ? "holds" : "does not hold",
                  check.holds() ? Colour::green : Colour::red)
         << '\n';

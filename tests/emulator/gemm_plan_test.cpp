@@ -115,7 +115,8 @@ TEST_CASE("the table of plans names plans") {
   CHECK(emulator::matches_kernel("nvjet_sm90_*_splitK", "void nvjet_sm90_hsh_64x8_splitK_NNT"));
   CHECK(!emulator::matches_kernel("nvjet_sm90_*_splitK", "nvjet_sm90_hsh_64x8_NNT"));
   const auto like = [](const std::string& name, const Format& f) {
-    return emulator::require_library_plan(name, f, f, {}, "--like").unit.instruction;
+    return emulator::parse_plan(emulator::require_library_plan(name, f, f, "--like").plan, "table")
+        .unit.instruction;
   };
   CHECK(like("cublas-13:sm_90", formats::fp16).find("f32.f16.f16") != std::string::npos);
   CHECK(like("cublas-13:sm_90", formats::fp32) == "fma.fp32");
