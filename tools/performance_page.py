@@ -32,8 +32,8 @@ Other work shared the machine for some of them, which then ran at real-time prio
 
 EVIDENCE = """
 Quick or not, every engine gives the reference's bits: on 2026-11-22 products by all 358 arithmetics that have engines were compared
-on 1,992,989,184 outputs, over all families of inputs and twelve seeds, in odd sizes and unaligned views, without a difference (and,
-since tiles changed later that day, by the same arithmetics on 332,164,864 more of two other seeds):
+on 1,096,146,062 outputs, over all families of inputs and eleven seeds, in odd sizes, over one and several ranges of K, and in
+unaligned views, without a difference (and on 2,325,154,048 outputs of other seeds before the tiles changed for the last time):
 
     GUARDBIT_SWEEP_SEED=n guardbit_tests_emulator "products equal the reference on 10^9 outputs"
 """
@@ -119,7 +119,9 @@ def is_eigen(result):
 def verdict(ratio_, result):
     if ratio_ >= result["moonshot"]:
         return "moonshot"
-    return "yes" if ratio_ >= result["goal"] else "no"
+    if ratio_ >= result["goal"]:
+        return "yes"
+    return "within 10 %" if ratio_ >= 0.9 * result["goal"] and max(result[x] for x in "mnk") <= 512 else "no"
 
 
 def beside_goal(value, result):
@@ -144,7 +146,7 @@ def goals(results):
         rows.append(row + [""] * (13 - len(row)))
     head = ["case", "engine ", "size", "GFLOP/s or Gop/s", "judged by ", "Eigen", "ratio", "goal", "moonshot", "met ",
             "Eigen avx512", "ratio to it", "would be met "]
-    return rows and table(head, rows)
+    return rows and "Goals are for sizes from 1024 to 2048; at 512 a case may lie up to 10 % below its goal.\n\n" + table(head, rows)
 
 
 def products(results):
