@@ -1,8 +1,10 @@
 #include "emulator/gemm_chain.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "emulator/continuation.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
@@ -48,9 +50,9 @@ CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
 
 }  // namespace
 
-Sums Chain::run(const KRanges& ranges, bool first) {
-  begins_with_c_ = first && !x_.c.empty();
-  if (plan_.promotion.interval != 0) return run_promoted(ranges);
+Sums Chain::run(const KRanges& ranges, bool first) const {
+  const bool begins_with_c = first && !x_.c.empty();
+  if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
   KRanges ordered;
   for (const KRange& range : ranges) {
     const std::int64_t tile = plan_.residue_first;
@@ -58,10 +60,10 @@ Sums Chain::run(const KRanges& ranges, bool first) {
     if (residue != 0) ordered.push_back({range.begin, range.begin + residue});
     if (residue != range.length()) ordered.push_back({range.begin + residue, range.end});
   }
-  return x_.row ? run_row(ordered) : run_scalar(ordered);
+  return x_.row ? run_row(ordered, begins_with_c) : run_scalar(ordered);
 }
 
-Sums Chain::run_promoted(const KRanges& ranges) const {
+Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   Sums sums;
   Partition intervals;
   intervals.tile = plan_.promotion.interval;
@@ -70,7 +72,7 @@ Sums Chain::run_promoted(const KRanges& ranges) const {
   for (const KRange& range : ranges) length += range.length();
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
-    const Sums partial = x_.row ? run_row(part) : run_scalar(part);
+    const Sums partial = x_.row ? run_row(part, begins_with_c && sums.empty()) : run_scalar(part);
     if (sums.empty()) sums.assign(partial.size(), 0.0);
     promote(partial, part.front().begin, sums);
   }
@@ -109,17 +111,23 @@ void Chain::promote(const Sums& partial, std::int64_t k, Sums& sums) const {
   }
 }
 
-Sums Chain::run_row(const KRanges& ranges) const {
-  if (x_.few && !begins_with_c_)
+Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
+  if (x_.few && !begins_with_c)
     if (Sums sums; x_.few->run(ranges, sums)) return sums;
   const MatrixInstruction& row = *x_.row;
-  const Engine& engine = require_engine("auto", row);
+  const std::optional<Continuation> continuation = continuation_of(row);
+  const Engine& engine = require_engine("auto", continuation ? continuation->row : row);
   const std::int64_t m = problem_.m(), n = problem_.n();
   CodeMatrix d = make_matrix(row.d, x_.a.batch, m, n);
-  // Ranges of whole instructions run as one chain once they lie side by side.
+  // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
+  // instruction has room for, where it is the only one.
+  std::int64_t length = 0;
+  for (const KRange& range : ranges) length += range.length();
+  require_chain(row, length, "plan");
   bool whole = true;
   for (std::size_t i = 0; i + 1 < ranges.size(); ++i)
     whole = whole && ranges[i].length() % row.shape.k == 0;
+  whole = whole || !can_be_chained(row);
   CodeMatrix a, b, e;
   KRanges parts = ranges;
   const bool gathered = whole && ranges.size() > 1;
@@ -137,8 +145,8 @@ Sums Chain::run_row(const KRanges& ranges) const {
     product.n = n;
     const ConstMatrix sums_so_far = std::as_const(d).matrix(g);
     product.d = {codes_of(row.d, d.bytes.data() + (sums_so_far.codes.data - d.bytes.data())), n, 1};
-    product.modifiers.zero_addend = !begins_with_c_;
-    if (begins_with_c_) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
+    product.modifiers.zero_addend = !begins_with_c;
+    if (begins_with_c) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
     for (const KRange& range : parts) {
       product.k = range.length();
       const std::int64_t begin = stored(row, range).begin;

@@ -13,13 +13,13 @@ class Chain {
       : plan_(plan), x_(x), problem_(problem), threads_(threads) {}
 
   /// The accumulators after these k's, from zero, or from C where the plan says so of the first.
-  Sums run(const KRanges& ranges, bool first);
+  Sums run(const KRanges& ranges, bool first) const;
 
  private:
-  Sums run_promoted(const KRanges& ranges) const;
+  Sums run_promoted(const KRanges& ranges, bool begins_with_c) const;
 
   void promote(const Sums& partial, std::int64_t k, Sums& sums) const;
-  Sums run_row(const KRanges& ranges) const;
+  Sums run_row(const KRanges& ranges, bool begins_with_c) const;
   Sums run_scalar(const KRanges& ranges) const;
   /// One dot product for each batch entry.
   template <class Real>
@@ -33,7 +33,6 @@ class Chain {
   const GemmOperands& x_;
   const GemmProblem& problem_;
   int threads_;
-  bool begins_with_c_ = false;
 };
 
 }  // namespace guardbit::emulator

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/continuation.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
@@ -291,7 +292,10 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
   x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
   x.sum = x.row->d;
   x.run = x.row->shape.k;
-  require_product(*x.row, problem.k(), where);
+  require_k(*x.row, problem.k(), where);
+  if (x.row->scale.count != 0)
+    throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+                                        " takes scale factors of blocks of K, which no plan has");
   for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
     const bool integers = formats::is_integer(matrix->format);
     if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
@@ -314,6 +318,9 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
   if (x.row->sparsity.group_elements != 0) compress(*x.row, x, where);
   if (plan.epilogue.addition == Epilogue::Addition::initial) {
     if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
+    if (!takes_addend(*x.row))
+      throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+                                          " takes no addend: no chain of it begins with C");
     x.c = converted(problem.c, x.row->c, {});
   }
   if (!plan.input.has_slices()) x.few = FewDots::of(x);
