@@ -23,10 +23,15 @@ KRange stored(const MatrixInstruction& row, const KRange& range) {
           range.end / s.group_elements * s.stored_per_group};
 }
 
+std::int64_t length_of(const KRanges& ranges) {
+  std::int64_t length = 0;
+  for (const KRange& range : ranges) length += range.length();
+  return length;
+}
+
 /// Copies ranges of columns (of A) or rows (of B) together.
 CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
-  std::int64_t k = 0;
-  for (const KRange& range : ranges) k += range.length();
+  const std::int64_t k = length_of(ranges);
   CodeMatrix to = columns ? make_matrix(from.format, from.batch, from.rows, k)
                           : make_matrix(from.format, from.batch, k, from.columns);
   const auto width = static_cast<std::size_t>(formats::container_bits(from.format) / 8);
@@ -50,6 +55,20 @@ CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
 
 }  // namespace
 
+bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
+  if (!x.row || can_be_chained(*x.row)) return true;
+  const std::int64_t most = x.row->shape.k;
+  if (x.expansion != 1 || !x.apart.empty()) return false;
+  if (!plan.stream_k.none()) return x.k() <= most;
+  for (const KRanges& slice : divide(plan.split, {{0, x.k()}})) {
+    for (const KRanges& lane : divide(plan.lanes, slice)) {
+      const std::int64_t length = length_of(lane), interval = plan.promotion.interval;
+      if ((interval == 0 ? length : std::min(length, interval)) > most) return false;
+    }
+  }
+  return true;
+}
+
 Sums Chain::run(const KRanges& ranges, bool first) const {
   const bool begins_with_c = first && !x_.c.empty();
   if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
@@ -68,8 +87,7 @@ Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   Partition intervals;
   intervals.tile = plan_.promotion.interval;
   intervals.division = Division::ceil;
-  std::int64_t length = 0;
-  for (const KRange& range : ranges) length += range.length();
+  const std::int64_t length = length_of(ranges);
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
     const Sums partial = x_.row ? run_row(part, begins_with_c && sums.empty()) : run_scalar(part);
@@ -121,9 +139,7 @@ Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
   CodeMatrix d = make_matrix(row.d, x_.a.batch, m, n);
   // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
   // instruction has room for, where it is the only one.
-  std::int64_t length = 0;
-  for (const KRange& range : ranges) length += range.length();
-  require_chain(row, length, "plan");
+  require_chain(row, length_of(ranges), "plan");
   bool whole = true;
   for (std::size_t i = 0; i + 1 < ranges.size(); ++i)
     whole = whole && ranges[i].length() % row.shape.k == 0;

@@ -6,6 +6,10 @@
 
 namespace guardbit::emulator {
 
+/// Can the unit take every chain of the plan? Not where it cannot be chained and one is longer than
+/// its K; of stream-K any share may be the whole K.
+bool chains_fit(const GemmPlan& plan, const GemmOperands& x);
+
 /// Chains of a plan's unit over some k's, for one set of operands.
 class Chain {
  public:

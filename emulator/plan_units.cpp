@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "emulator/catalogue.hpp"
-#include "emulator/continuation.hpp"
 #include "emulator/plan_library.hpp"
 
 namespace guardbit::emulator {
@@ -182,17 +181,6 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   return units;
 }
 
-/// Can the unit take the whole K, and any part of it, as one chain? What pieces and loads make of K
-/// may be longer.
-bool takes_any_chain(const UnitChoice& unit, const GemmCapture& capture) {
-  if (unit.unit.arch == "simt") return true;
-  const MatrixInstruction row =
-      require_instruction(unit.unit.arch, unit.unit.instruction, "search");
-  if (can_be_chained(row)) return true;
-  const bool plain = unit.input.pieces == 1 && !unit.input.has_slices() && unit.loads.lanes == 0;
-  return plain && !capture.convolution && capture.problem.k() <= row.shape.k;
-}
-
 /// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
 void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
   const auto kernels = capture.metadata.find("kernels");
@@ -214,7 +202,6 @@ void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units)
 
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
   std::vector<UnitChoice> units = units_by_format(capture, arch);
-  std::erase_if(units, [&](const UnitChoice& x) { return !takes_any_chain(x, capture); });
   put_named_first(capture, units);
   return units;
 }

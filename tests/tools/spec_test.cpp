@@ -167,6 +167,44 @@ TEST_CASE("a program of which it is not known how it goes on is refused beyond i
   CHECK(verified.error.find("takes no addend") != std::string::npos);
 }
 
+TEST_CASE("explain and compare know how far a unit without an addend goes") {
+  const TemporaryFolder folder;
+  const std::string spec = folder.path("unit.txt"), d = folder.path("d.safetensors");
+  const std::string operands = "tests/golden/gemm/mm_f16_64x64x64.safetensors";
+  const std::vector<std::string> of = {"--a", operands + ":a", "--b", operands + ":b"};
+  const auto run = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), {"--spec", spec});
+    words.insert(words.end(), more.begin(), more.end());
+    return run_command(words);
+  };
+  // 19 bits are kept by no unit of the machine.
+  for (const bool known : {true, false}) {
+    write_text(spec,
+               "name mine\narch sm_90\nshape m1n1k32\nformats fp16 fp16 fp32 fp32\n"
+               "step dot addend=0 into=fp32 kept_fraction_bits=19 min_exponent=-133" +
+                   std::string(known ? " terms=8\n" : "\n"));
+    for (const std::string unit : {"sm_90/mine", "sm_90/mine split=2x32:ceil"}) {
+      const std::string plan = unit + " d=fp32";
+      CAPTURE(known, plan);
+      const bool fits = known || plan.find("split") != std::string::npos;
+      const CommandResult made =
+          run({"gemm", operands + ":a", operands + ":b"}, {"--plan", plan, "-o", d});
+      CHECK(made.status == (fits ? 0 : 2));
+      const CommandResult bound =
+          run({"compare", operands + ":d", "--exact", "--plan", unit + " d=fp16"}, of);
+      CHECK((bound.error.find("takes no addend") == std::string::npos) == fits);
+      if (!fits) CHECK(bound.status == 2);
+      if (!fits) continue;
+      std::vector<std::string> words = {"explain", "--d", d + ":d", "--json"};
+      words.insert(words.end(), of.begin(), of.end());
+      const CommandResult found = run(words, {});
+      INFO(found.error);
+      REQUIRE(found.status == 0);
+      CHECK(json::parse(found.out)["plans"][0]["plan"].get<std::string>() == plan);
+    }
+  }
+}
+
 TEST_CASE("a spec that takes a row's name is executed in its place") {
   const TemporaryFolder folder;
   const std::string spec = folder.path("row.txt");
