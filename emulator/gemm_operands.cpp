@@ -276,6 +276,10 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
     throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
                                         plan.unit.instruction);
   if (plan.unit.arch == "simt") {
+    if (plan.epilogue.addition == Epilogue::Addition::initial)
+      throw Error(std::string(where),
+                  "add=initial is of rows of the catalogue: the chain of simt/" +
+                      plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
     x.rounds_products = plan.unit.instruction == "mul_add.fp32";
     x.a = CodeMatrix{problem.a.format, problem.a.batch, problem.m(), problem.k(), {}};
