@@ -74,7 +74,6 @@ enum class Calibrator : std::uint8_t {
   mse,         ///< least squared error of the bins' centres
   search,      ///< least squared error of the numbers, at 39 multiples of the largest magnitude
 };
-inline constexpr std::string_view calibrator_names = "max,percentile,entropy,mse,search";
 Calibrator require_calibrator(std::string_view name, std::string_view where);
 std::string_view name_of(Calibrator calibrator);
 

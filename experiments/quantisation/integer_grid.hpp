@@ -12,7 +12,6 @@ enum class IntegerArithmetic : std::uint8_t {
   pytorch,   ///< x * (1 / s), rounded, then the zero point added; (q - z) * s
   divide,    ///< x / s, rounded, then the zero point added; (q - z) * s
 };
-inline constexpr std::string_view arithmetic_names = "modelopt,pytorch,divide";
 IntegerArithmetic require_arithmetic(std::string_view name, std::string_view where);
 std::string_view name_of(IntegerArithmetic arithmetic);
 
@@ -55,8 +54,6 @@ enum class StraightThrough : std::uint8_t {
   pass_through,   ///< everywhere (ModelOpt's pass_through_bwd)
   learned_scale,  ///< as pytorch, and the scale and the zero point learn, too
 };
-inline constexpr std::string_view straight_through_names =
-    "pytorch,modelopt,pass_through,learned_scale";
 StraightThrough require_straight_through(std::string_view name, std::string_view where);
 
 /// d(fake_quantised(x)) by x, by the scale and by the zero point.

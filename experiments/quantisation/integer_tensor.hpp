@@ -17,7 +17,6 @@ enum class Granularity : std::uint8_t {
   channel,  ///< the same index along an axis
   block,    ///< runs along the last axis; the last one of a row may be shorter
 };
-inline constexpr std::string_view granularity_names = "tensor,channel,block";
 Granularity require_granularity(std::string_view name, std::string_view where);
 
 /// How a tensor becomes integers: data.

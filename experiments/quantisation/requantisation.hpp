@@ -18,8 +18,6 @@ enum class RequantisationRule : std::uint8_t {
   /// The sum times the FP32 factor without any error, to the nearest even integer.
   exact,
 };
-inline constexpr std::string_view requantisation_names =
-    "double_rounding,single_rounding,fp32,exact";
 RequantisationRule require_requantisation(std::string_view name, std::string_view where);
 
 /// factor = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), rounded to nearest, ties away
