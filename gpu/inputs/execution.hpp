@@ -1,36 +1,45 @@
 #pragma once
 
+// Access to the operands of one execution of a batch, with random words to fill them. The functions
+// of mixed_rows_*.cpp write through it.
+
 #include "gpu/inputs/inputs.hpp"
 #include "gpu/operands/register_words.hpp"
 
 namespace guardbit::gpu {
 
-/// One execution's operands, being filled.
+/// The operands of execution `index` of a batch. Element (i, s) of A is a stored value.
 class Execution {
  public:
-  Execution(const TensorCoreInstruction& instruction, Batch& batch, int index, std::uint64_t key)
-      : row(instruction), random(key), index_(index), batch_(batch) {}
+  Execution(const TensorCoreInstruction& executed, Batch& batch, int index, std::uint64_t key)
+      : instruction(executed), random(key), index_(index), batch_(batch) {}
 
-  std::uint64_t& a(int i, int s) { return batch_.a[position(row.m, row.stored_k(), i, s)]; }
-  std::uint64_t& b(int k, int j) { return batch_.b[position(row.k, row.n, k, j)]; }
-  std::uint64_t& c(int i, int j) { return batch_.c[position(row.m, row.n, i, j)]; }
-  std::uint8_t& e(int i, int s) { return batch_.e[position(row.m, row.stored_k(), i, s)]; }
-  int column(int i, int s) { return row.sparse ? dense_column(row, s, e(i, s)) : s; }
+  std::uint64_t& a(int i, int s) {
+    return batch_.a[position(instruction.m, instruction.stored_k(), i, s)];
+  }
+  std::uint64_t& b(int k, int j) { return batch_.b[position(instruction.k, instruction.n, k, j)]; }
+  std::uint64_t& c(int i, int j) { return batch_.c[position(instruction.m, instruction.n, i, j)]; }
+  std::uint8_t& e(int i, int s) {
+    return batch_.e[position(instruction.m, instruction.stored_k(), i, s)];
+  }
+  int column(int i, int s) {
+    return instruction.sparse ? dense_column(instruction, s, e(i, s)) : s;
+  }
 
   template <class Make>
   void fill_a(Make make) {
-    for (int i = 0; i < row.m; ++i)
-      for (int s = 0; s < row.stored_k(); ++s) a(i, s) = make(i, s);
+    for (int i = 0; i < instruction.m; ++i)
+      for (int s = 0; s < instruction.stored_k(); ++s) a(i, s) = make(i, s);
   }
   template <class Make>
   void fill_b(Make make) {
-    for (int k = 0; k < row.k; ++k)
-      for (int j = 0; j < row.n; ++j) b(k, j) = make(k, j);
+    for (int k = 0; k < instruction.k; ++k)
+      for (int j = 0; j < instruction.n; ++j) b(k, j) = make(k, j);
   }
   template <class Make>
   void fill_c(Make make) {
-    for (int i = 0; i < row.m; ++i)
-      for (int j = 0; j < row.n; ++j) c(i, j) = make(i, j);
+    for (int i = 0; i < instruction.m; ++i)
+      for (int j = 0; j < instruction.n; ++j) c(i, j) = make(i, j);
   }
 
   /// Random sign and fraction, exponent uniform in [low, high]; `kept` leading fraction bits may be
@@ -55,12 +64,12 @@ class Execution {
   /// Infinities, NaNs of every kind, extremes; `only_special` leaves zeros and finite extremes out.
   std::uint64_t special(const Format& type, bool only_special = false) {
     const std::uint64_t sign = random.chance(50) ? sign_bit(type) : 0;
-    const std::uint64_t unit = std::uint64_t{1} << ignored_bits(type),
+    const std::uint64_t lowest_bit = std::uint64_t{1} << ignored_bits(type),
                         hidden = std::uint64_t{1} << word_fraction_bits(type);
     switch (random.range(only_special ? 6 : 0, 12)) {
       case 0: return sign;
-      case 1: return sign | unit;
-      case 2: return sign | (hidden - unit);
+      case 1: return sign | lowest_bit;
+      case 2: return sign | (hidden - lowest_bit);
       case 3: return sign | compose(type, false, 0, 0);
       case 4: return sign | largest_finite_word(type);
       case 5: return sign | hidden;
@@ -74,8 +83,9 @@ class Execution {
         return (nan(type) & ~(hidden >> 1)) | 1 |
                sign;  // signalling; tf32: payload in the ignored bits too
       case 11:
-        return sign | infinity_word(type) | (random.chance(50) ? unit : 1);  // smallest payload
-      default: return sign | (sign_bit(type) - 1);                           // largest payload
+        return sign | infinity_word(type) |
+               (random.chance(50) ? lowest_bit : 1);  // smallest payload
+      default: return sign | (sign_bit(type) - 1);    // largest payload
     }
   }
   std::uint64_t nan(const Format& type) {
@@ -95,7 +105,7 @@ class Execution {
            (random.chance(50) ? sign_bit(type) : 0);
   }
 
-  const TensorCoreInstruction& row;
+  const TensorCoreInstruction& instruction;
   Random random;
   Batch& batch() { return batch_; }
   int index() const { return index_; }

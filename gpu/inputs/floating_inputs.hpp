@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "gpu/inputs/floating_tile.hpp"
+#include "gpu/inputs/floating_window.hpp"
 #include "gpu/inputs/special_inputs.hpp"
 
 namespace guardbit::gpu {
@@ -51,7 +51,7 @@ constexpr FactorAim ladder_factor(const InputShape& x, const RowPlan& plan, int 
   return {true, draw.coin(), 0, 0};
 }
 
-/// A large term, half units of the result, and what breaks their ties.
+/// A large term, half ulps of the result, and what breaks their ties.
 constexpr FactorAim tie_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
   const int bits = plan.alternative ? x.result_bits : x.final_bits;
   FactorAim aim{true, draw.coin(), 0, 0};
@@ -80,11 +80,11 @@ constexpr FactorAim carry_factor(const InputShape& x, const RowPlan& plan, int r
 }
 
 /// Around half of the smallest result, and terms at the end of a zero's grid.
-constexpr FactorAim tiny_factor(const InputShape& x, const FloatingTile& tile, const RowPlan& plan,
-                                int role, Draw& draw) {
+constexpr FactorAim tiny_factor(const InputShape& x, const ExecutionWindow& window,
+                                const RowPlan& plan, int role, Draw& draw) {
   if (plan.alternative && (plan.distance & 1) != 0) {
-    const int low = (tile.variant & 1) != 0 ? tile.low : x.zero_exponent - 12;
-    return random_factor(x.a, low, tile.high, draw);
+    const int low = (window.variant & 1) != 0 ? window.low : x.zero_exponent - 12;
+    return random_factor(x.a, low, window.high, draw);
   }
   FactorAim aim{true, draw.coin(), 0, 0};
   if (role == 0 || (role == 1 && (plan.distance & 3) == 0)) {
@@ -98,11 +98,11 @@ constexpr FactorAim tiny_factor(const InputShape& x, const FloatingTile& tile, c
 }
 
 /// Of two products that cancel the second is drawn like the first, with the other sign.
-constexpr FactorAim paired_factor(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
-                                  std::int64_t t, int i, int s) {
-  Draw draw(key, t, Place::a, i * x.stored_k + (s & ~tile.partner));
-  FactorAim aim = random_factor(x.a, tile.low, tile.high, draw);
-  aim.negative = aim.negative != ((s & tile.partner) != 0);
+constexpr FactorAim paired_factor(const InputShape& x, const ExecutionWindow& window,
+                                  std::uint64_t key, std::int64_t t, int i, int s) {
+  Draw draw(key, t, Place::a, i * x.stored_k + (s & ~window.partner));
+  FactorAim aim = random_factor(x.a, window.low, window.high, draw);
+  aim.negative = aim.negative != ((s & window.partner) != 0);
   return aim;
 }
 
@@ -113,52 +113,53 @@ constexpr bool has_paired_products(InputFamily family) {
 /// The stored value of A at (i, s) in families that aim at exponents of products.
 constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::uint64_t key,
                                 std::int64_t t, int i, int s, Draw& draw) {
-  const FloatingTile tile = floating_tile(x, family, key, t);
-  int unit = s >> x.stored_unit;
+  const ExecutionWindow window = execution_window(x, family, key, t);
+  int group = s >> x.stored_shift;
   FactorAim aim;
   if (has_paired_products(family)) {
-    aim = paired_factor(x, tile, key, t, i, s);
-    unit &= ~(tile.partner >> x.stored_unit);
+    aim = paired_factor(x, window, key, t, i, s);
+    group &= ~(window.partner >> x.stored_shift);
   } else if (has_planned_rows(family)) {
-    const RowPlan plan = row_plan(x, tile, key, t, i);
+    const RowPlan plan = row_plan(x, window, key, t, i);
     const int role = plan.role(s);
     switch (family) {
       case InputFamily::ladder: aim = ladder_factor(x, plan, role, draw); break;
       case InputFamily::ties: aim = tie_factor(x, plan, role, draw); break;
       case InputFamily::carries: aim = carry_factor(x, plan, role, draw); break;
-      default: aim = tiny_factor(x, tile, plan, role, draw); break;
+      default: aim = tiny_factor(x, window, plan, role, draw); break;
     }
   } else {
-    aim = random_factor(x.a, tile.low, tile.high, draw);
-    // Every other near-overflow tile adds products of one sign in each output.
-    if (family == InputFamily::near_overflow && (tile.variant & 2) != 0) aim.negative = i % 2 != 0;
+    aim = random_factor(x.a, window.low, window.high, draw);
+    // Every other near-overflow execution adds products of one sign in each output.
+    if (family == InputFamily::near_overflow && (window.variant & 2) != 0)
+      aim.negative = i % 2 != 0;
   }
-  const int wanted = aim.exponent - b_exponent(x, tile, key, t, unit);
+  const int wanted = aim.exponent - b_exponent(x, window, key, t, group);
   const int exponent = clamped(wanted, x.a.lowest, x.a.highest);
   // A term of another size would decide the sum in place of the ones that were placed.
   const bool unreachable = has_planned_rows(family) && wanted != exponent;
   if (aim.zero || unreachable) return aim.negative ? x.a.sign : 0;
   const std::uint64_t word = word_with_exponent(x.a, aim.negative, exponent, aim.fraction);
-  const bool off = has_paired_products(family) && (tile.variant & 0x30) != 0 && draw.chance(48);
+  const bool off = has_paired_products(family) && (window.variant & 0x30) != 0 && draw.chance(48);
   return off ? nudged(x.a, word, draw.between(-2, 2)) : word;
 }
 
 /// B at (k, j) in the same families.
 constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::uint64_t key,
                                 std::int64_t t, int k, int j, Draw& draw) {
-  const FloatingTile tile = floating_tile(x, family, key, t);
-  int unit = k >> x.dense_unit;
+  const ExecutionWindow window = execution_window(x, family, key, t);
+  int group = k >> x.dense_shift;
   if (has_paired_products(family)) {
-    unit &= ~(tile.partner >> x.stored_unit);
-    Draw pair(key, t, Place::b, unit * x.n + j);
-    const int exponent = b_exponent(x, tile, key, t, unit);
+    group &= ~(window.partner >> x.stored_shift);
+    Draw pair(key, t, Place::b, group * x.n + j);
+    const int exponent = b_exponent(x, window, key, t, group);
     const bool negative = pair.coin();
     const std::uint64_t word =
         word_with_exponent(x.b, negative, exponent, pair.wide(x.b.fraction_bits));
-    const bool off = (tile.variant & 0x30) != 0 && draw.chance(32);
+    const bool off = (window.variant & 0x30) != 0 && draw.chance(32);
     return off ? nudged(x.b, word, draw.between(-2, 2)) : word;
   }
-  const int exponent = b_exponent(x, tile, key, t, unit);
+  const int exponent = b_exponent(x, window, key, t, group);
   if (has_planned_rows(family)) {
     Draw column(key, t, Place::column, j);
     const int form = static_cast<int>(column.take(2));
@@ -169,7 +170,7 @@ constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::ui
                                                : simple_fraction(x.b, draw);
     return word_with_exponent(x.b, negative, exponent, fraction);
   }
-  const bool one_sign = family == InputFamily::near_overflow && (tile.variant & 2) != 0;
+  const bool one_sign = family == InputFamily::near_overflow && (window.variant & 2) != 0;
   const bool negative = one_sign ? j % 2 != 0 : draw.coin();
   const bool lower = family != InputFamily::huge_products && draw.coin();
   return word_with_exponent(x.b, negative, exponent - (lower ? 1 : 0),

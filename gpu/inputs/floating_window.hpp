@@ -10,7 +10,7 @@
 
 namespace guardbit::gpu {
 
-struct FloatingTile {
+struct ExecutionWindow {
   int low = 0, high = 0;  ///< exponents of the products
   int partner = 1;        ///< products s and s ^ partner cancel, where the family lets them
   int variant = 0;        ///< eight random bits that choose between forms of a family
@@ -32,9 +32,10 @@ constexpr int any_exponent(const InputShape& x, Draw& draw) {
 }
 
 /// An exponent with products `below` it, or, less often, any up to where only C reaches it.
-constexpr int large_exponent(const InputShape& x, const FloatingTile& tile, int below, Draw& draw) {
+constexpr int large_exponent(const InputShape& x, const ExecutionWindow& window, int below,
+                             Draw& draw) {
   const int form = static_cast<int>(draw.take(2));
-  if (tile.large_are_subnormal()) {
+  if (window.large_are_subnormal()) {
     const bool in_a = draw.coin();
     const OperandWords &subnormal = in_a ? x.a : x.b, &large = in_a ? x.b : x.a;
     const int least = smaller(subnormal.least_normal - subnormal.lowest, 4);
@@ -57,56 +58,57 @@ constexpr int window_below(const InputShape& x) {
   return larger(x.kept_bits, larger(x.result_bits, x.final_bits)) + 3;
 }
 
-constexpr void set_window(const InputShape& x, InputFamily family, Draw& draw, FloatingTile& tile) {
-  const bool odd = (tile.variant & 1) != 0;
+constexpr void set_window(const InputShape& x, InputFamily family, Draw& draw,
+                          ExecutionWindow& window) {
+  const bool odd = (window.variant & 1) != 0;
   switch (family) {
     case InputFamily::sum_cancellation:
     case InputFamily::pair_cancellation:
     case InputFamily::wide_exponents: {
       const int centre = any_exponent(x, draw);
       const int width =
-          family == InputFamily::wide_exponents ? 2 << draw.take(2) : tile.variant & 15;
-      tile.low = centre - width;
-      tile.high = centre + width;
+          family == InputFamily::wide_exponents ? 2 << draw.take(2) : window.variant & 15;
+      window.low = centre - width;
+      window.high = centre + width;
       break;
     }
     case InputFamily::staggered_terms:
-      tile.high = large_exponent(x, tile, window_below(x), draw);
-      tile.low = tile.high - x.kept_bits - 12;
+      window.high = large_exponent(x, window, window_below(x), draw);
+      window.low = window.high - x.kept_bits - 12;
       break;
     case InputFamily::ladder:
     case InputFamily::ties:
     case InputFamily::carries:
-      tile.high = large_exponent(x, tile, window_below(x), draw);
-      tile.low = tile.high - window_below(x);
+      window.high = large_exponent(x, window, window_below(x), draw);
+      window.low = window.high - window_below(x);
       break;
     case InputFamily::subnormal_results: {
       const int aim = odd ? x.d.least_normal : x.d.lowest;
-      tile.low = aim - 6;
-      tile.high = aim + 4;
+      window.low = aim - 6;
+      window.high = aim + 4;
       break;
     }
     case InputFamily::tiny_terms:
-      tile.low = x.zero_exponent - x.kept_bits - 3;
-      tile.high = larger(x.zero_exponent + 3, x.d.lowest + 1);
+      window.low = x.zero_exponent - x.kept_bits - 3;
+      window.high = larger(x.zero_exponent + 3, x.d.lowest + 1);
       break;
     case InputFamily::many_specials:
     case InputFamily::near_overflow:
-      tile.low = x.d.highest - (odd ? 4 : 2) - x.stored_k_bits;
-      tile.high = x.d.highest - 1;
+      window.low = x.d.highest - (odd ? 4 : 2) - x.stored_k_bits;
+      window.high = x.d.highest - 1;
       break;
     case InputFamily::huge_products:
-      tile.low = x.d.highest - 1;
-      tile.high = x.d.highest + 6;
+      window.low = x.d.highest - 1;
+      window.high = x.d.highest + 6;
       break;
     default:
-      tile.low = -4;
-      tile.high = 0;
+      window.low = -4;
+      window.high = 0;
       break;
   }
   const bool planned = has_planned_rows(family);
-  if (!planned) tile.high = clamped(tile.high, x.lowest_product, x.highest_product);
-  tile.low = clamped(tile.low, x.lowest_product, smaller(tile.high, x.highest_product));
+  if (!planned) window.high = clamped(window.high, x.lowest_product, x.highest_product);
+  window.low = clamped(window.low, x.lowest_product, smaller(window.high, x.highest_product));
 }
 
 /// Families whose roles 0 and 1 are large terms and all others small ones.
@@ -116,43 +118,43 @@ constexpr bool has_large_and_small_terms(InputFamily family) {
 }
 
 constexpr void split_exponents(const InputShape& x, InputFamily family, Draw& draw,
-                               FloatingTile& tile) {
-  const int reaches_low = tile.low - x.a.lowest, reaches_high = tile.high - x.a.highest;
+                               ExecutionWindow& window) {
+  const int reaches_low = window.low - x.a.lowest, reaches_high = window.high - x.a.highest;
   const bool is_tiny = family == InputFamily::tiny_terms;
-  const bool subnormal = tile.large_are_subnormal() && !is_tiny;
+  const bool subnormal = window.large_are_subnormal() && !is_tiny;
   if (!subnormal && !is_tiny && reaches_high <= reaches_low) return;
-  tile.split_bit = x.stored_unit + draw.below(x.stored_k_bits - x.stored_unit);
-  if (tile.split_bit == x.group_bit) {
-    tile.split_bit = x.group_bit == x.stored_unit ? x.stored_k_bits - 1 : x.stored_unit;
+  window.split_bit = x.stored_shift + draw.below(x.stored_k_bits - x.stored_shift);
+  if (window.split_bit == x.group_bit) {
+    window.split_bit = x.group_bit == x.stored_shift ? x.stored_k_bits - 1 : x.stored_shift;
   }
-  tile.b_small = clamped(reaches_low, x.b.lowest, x.b.highest);
-  tile.b_large = clamped(reaches_high, x.b.lowest, x.b.highest);
-  if (subnormal) tile.b_large = (tile.variant & 1) != 0 ? x.b.highest : x.b.least_normal - 1;
+  window.b_small = clamped(reaches_low, x.b.lowest, x.b.highest);
+  window.b_large = clamped(reaches_high, x.b.lowest, x.b.highest);
+  if (subnormal) window.b_large = (window.variant & 1) != 0 ? x.b.highest : x.b.least_normal - 1;
   // A product of normal factors: a subnormal one's exponent would lie above that of a zero.
-  if (is_tiny) tile.b_large = clamped(x.d.lowest / 2, x.b.least_normal, x.b.highest);
+  if (is_tiny) window.b_large = clamped(x.d.lowest / 2, x.b.least_normal, x.b.highest);
 }
 
-constexpr FloatingTile floating_tile(const InputShape& x, InputFamily family, std::uint64_t key,
-                                     std::int64_t t) {
-  Draw draw(key, t, Place::tile, 0);
-  FloatingTile tile;
-  tile.variant = static_cast<int>(draw.take(8));
-  tile.partner = 1 << draw.below(x.stored_k_bits);
-  set_window(x, family, draw, tile);
-  if (has_large_and_small_terms(family)) split_exponents(x, family, draw, tile);
-  return tile;
+constexpr ExecutionWindow execution_window(const InputShape& x, InputFamily family,
+                                           std::uint64_t key, std::int64_t t) {
+  Draw draw(key, t, Place::execution, 0);
+  ExecutionWindow window;
+  window.variant = static_cast<int>(draw.take(8));
+  window.partner = 1 << draw.below(x.stored_k_bits);
+  set_window(x, family, draw, window);
+  if (has_large_and_small_terms(family)) split_exponents(x, family, draw, window);
+  return window;
 }
 
-/// Exponent of B at the k's of a unit: one with which A reaches the window, all of it where there
-/// is such an exponent.
-constexpr int b_exponent(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
-                         std::int64_t t, int unit) {
-  if (tile.split_bit >= 0) {
-    const bool large = ((unit >> (tile.split_bit - x.stored_unit)) & 1) != 0;
-    return large ? tile.b_large : tile.b_small;
+/// The exponent of B in one sparse group of k: one with which A reaches the window, all of it if
+/// there is such an exponent.
+constexpr int b_exponent(const InputShape& x, const ExecutionWindow& window, std::uint64_t key,
+                         std::int64_t t, int group) {
+  if (window.split_bit >= 0) {
+    const bool large = ((group >> (window.split_bit - x.stored_shift)) & 1) != 0;
+    return large ? window.b_large : window.b_small;
   }
-  Draw draw(key, t, Place::unit, unit);
-  const int reaches_low = tile.low - x.a.lowest, reaches_high = tile.high - x.a.highest;
+  Draw draw(key, t, Place::group, group);
+  const int reaches_low = window.low - x.a.lowest, reaches_high = window.high - x.a.highest;
   int exponent = 0;
   if (reaches_high <= reaches_low) {
     const int low = clamped(reaches_high, x.b.lowest, x.b.highest);
@@ -186,7 +188,7 @@ struct RowPlan {
   std::uint64_t fraction = 0;  ///< of the large term's factor in A
 
   int bits = 0;        ///< of the numbers that are permuted
-  int split_bit = -1;  ///< as the tile's
+  int split_bit = -1;  ///< as the window's
   int group_bit = -1;  ///< as the shape's, less the split bit; -1 where not grouped
 
   constexpr int role(int s) const {
@@ -210,12 +212,12 @@ struct RowPlan {
   static constexpr int idle_roles = 256;  ///< no family gives these a term
 };
 
-constexpr RowPlan row_plan(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
+constexpr RowPlan row_plan(const InputShape& x, const ExecutionWindow& window, std::uint64_t key,
                            std::int64_t t, int i) {
   Draw draw(key, t, Place::row, i);
   RowPlan plan;
   plan.bits = x.stored_k_bits;
-  plan.split_bit = tile.split_bit;
+  plan.split_bit = window.split_bit;
   if (plan.split_bit >= 0) --plan.bits;
   // Three rows of four keep the first roles in one accumulation.
   const bool grouped = draw.take(2) != 0 && x.group_bit >= 0;
@@ -227,8 +229,8 @@ constexpr RowPlan row_plan(const InputShape& x, const FloatingTile& tile, std::u
   plan.group = static_cast<int>(draw.take(1));
   plan.scramble = static_cast<int>(draw.take(plan.bits));
   plan.stride = static_cast<int>(draw.take(6)) * 2 + 1;
-  plan.exponent = tile.high - (tile.large_are_subnormal() ? 0 : static_cast<int>(draw.take(2)));
-  const int reach = clamped(tile.high - x.lowest_product + 1, 1, x.kept_bits + 13);
+  plan.exponent = window.high - (window.large_are_subnormal() ? 0 : static_cast<int>(draw.take(2)));
+  const int reach = clamped(window.high - x.lowest_product + 1, 1, x.kept_bits + 13);
   plan.distance = draw.coin() ? draw.below(reach) : x.kept_bits + draw.between(-2, 3);
   plan.small_terms = 1 << draw.take(2);
   plan.negative = draw.coin();

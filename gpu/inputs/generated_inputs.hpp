@@ -61,7 +61,7 @@ constexpr std::uint64_t floating_a(const InputShape& x, InputFamily family, std:
       return word_with_exponent(x.a, aim.negative, aim.exponent, aim.fraction);
     }
     case InputFamily::subnormal_operands: {
-      const bool either = (floating_tile(x, family, key, t).variant & 1) != 0;
+      const bool either = (execution_window(x, family, key, t).variant & 1) != 0;
       return subnormal_or_large(x.a, either ? draw.coin() : t % 2 == 0, draw);
     }
     case InputFamily::sparse_zeros: return mostly_zero_word(x.a, 200, draw);
@@ -88,7 +88,7 @@ constexpr std::uint64_t floating_b(const InputShape& x, InputFamily family, std:
     case InputFamily::narrow_exponents:
     case InputFamily::dominant_term: return narrow_word(x.b, draw);
     case InputFamily::subnormal_operands: {
-      const bool either = (floating_tile(x, family, key, t).variant & 1) != 0;
+      const bool either = (execution_window(x, family, key, t).variant & 1) != 0;
       return subnormal_or_large(x.b, either ? draw.coin() : t % 2 != 0, draw);
     }
     case InputFamily::sparse_zeros: return mostly_zero_word(x.b, 64, draw);
@@ -148,8 +148,8 @@ constexpr double minus_sum(const InputShape& x, InputFamily family, std::uint64_
 constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::uint64_t seed,
                                   std::int64_t t, int i, int j, Draw& draw) {
   const std::uint64_t key = stream_key(family, seed);
-  const FloatingTile tile = floating_tile(x, family, key, t);
-  const RowPlan plan = row_plan(x, tile, key, t, i);
+  const ExecutionWindow window = execution_window(x, family, key, t);
+  const RowPlan plan = row_plan(x, window, key, t, i);
   const auto form = static_cast<int>(draw.take(3));
   if (family == InputFamily::tiny_terms) {
     if (form != 0) return signed_zero(x.c, draw);
@@ -191,23 +191,23 @@ constexpr std::uint64_t c_beside_specials(const InputShape& x, std::uint64_t key
 constexpr std::uint64_t floating_c(const InputShape& x, InputFamily family, std::uint64_t seed,
                                    std::int64_t t, int i, int j, Draw& draw) {
   const std::uint64_t key = stream_key(family, seed);
-  const FloatingTile tile = floating_tile(x, family, key, t);
+  const ExecutionWindow window = execution_window(x, family, key, t);
   switch (family) {
     case InputFamily::raw_bits: return raw_word(x.c, draw);
     case InputFamily::finite_bits: return finite_word(x.c, draw);
     case InputFamily::dominant_term:
       if (draw.chance(64)) return signed_zero(x.c, draw);
-      return between_word(x.c, -16, (tile.variant & 1) != 0 ? 0 : x.kept_bits + 4, draw);
+      return between_word(x.c, -16, (window.variant & 1) != 0 ? 0 : x.kept_bits + 4, draw);
     case InputFamily::wide_exponents:
     case InputFamily::staggered_terms:
       if (draw.chance(32)) return signed_zero(x.c, draw);
-      return between_word(x.c, tile.low - 4, tile.high + 4, draw);
+      return between_word(x.c, window.low - 4, window.high + 4, draw);
     case InputFamily::sum_cancellation:
       return nudged(x.c, word_of_double(x.c, minus_sum(x, family, seed, t, i, j)),
                     draw.coin() ? 0 : draw.between(-3, 3));
     case InputFamily::pair_cancellation:
       if (draw.chance(96)) return signed_zero(x.c, draw);
-      return between_word(x.c, tile.low - (draw.coin() ? 30 : 4), tile.high, draw);
+      return between_word(x.c, window.low - (draw.coin() ? 30 : 4), window.high, draw);
     case InputFamily::ladder:
     case InputFamily::ties:
     case InputFamily::carries:
@@ -235,7 +235,7 @@ constexpr std::uint64_t floating_c(const InputShape& x, InputFamily family, std:
         return family == InputFamily::infinities ? infinite_word(x.c, draw)
                                                  : special_word(x.c, draw, false);
       }
-      return between_word(x.c, tile.low, tile.high + 2, draw);
+      return between_word(x.c, window.low, window.high + 2, draw);
     case InputFamily::nan_payloads:
       if (draw.chance(80)) return nan_word(x.c, draw);
       return between_word(x.c, -4, 2, draw);

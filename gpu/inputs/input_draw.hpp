@@ -20,7 +20,18 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
 }
 
 /// What a number is drawn for; each has its own places.
-enum class Place : std::uint8_t { a, b, c, position, tile, row, column, unit, a_scale, b_scale };
+enum class Place : std::uint8_t {
+  a,
+  b,
+  c,
+  position,
+  execution,
+  row,
+  column,
+  group,
+  a_scale,
+  b_scale
+};
 
 /// Bits for one place, as many as asked for.
 class Draw {
@@ -137,9 +148,9 @@ constexpr double double_of(const OperandWords& f, std::uint64_t word) {
   const auto biased = static_cast<int>(magnitude >> width);
   std::uint64_t significand = magnitude & ((std::uint64_t{1} << width) - 1);
   if (biased != 0) significand |= std::uint64_t{1} << width;
-  const int unit = (biased != 0 ? biased - f.bias : f.least_normal) - width;
+  const int lowest_bit = (biased != 0 ? biased - f.bias : f.least_normal) - width;
   const double value =
-      static_cast<double>(static_cast<std::uint32_t>(significand)) * power_of_two(unit);
+      static_cast<double>(static_cast<std::uint32_t>(significand)) * power_of_two(lowest_bit);
   return (word & f.sign) != 0 ? -value : value;
 }
 

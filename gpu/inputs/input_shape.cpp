@@ -7,7 +7,7 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Where a chain of roundings cuts: everything below the result's last bit, at once.
+/// A chain of roundings cuts everything below the result's last bit.
 void aim_at_chain(InputShape& x) {
   x.kept_bits = x.result_bits + 2;
   x.zero_exponent = x.d.lowest + x.kept_bits - 2;
@@ -61,8 +61,8 @@ InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixI
     x.unordered = row.unordered;
     x.group_stored = group.stored;
     x.group_positions = group.positions;
-    x.stored_unit = group.stored == 4 ? 2 : 1;
-    x.dense_unit = x.stored_unit + 1;
+    x.stored_shift = group.stored == 4 ? 2 : 1;
+    x.dense_shift = x.stored_shift + 1;
   }
   if (x.kind == InputKind::floating) aim_at_arithmetic(x, model);
   return x;

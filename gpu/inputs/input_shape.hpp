@@ -1,5 +1,9 @@
 #pragma once
 
+// What the generated operands of an instruction depend on: shape, formats, sparsity, and the
+// exponents at which its arithmetic cuts or rounds. Computed once from the instruction and its
+// model.
+
 #include <cstdint>
 
 #include "emulator/model/instruction.hpp"
@@ -8,9 +12,9 @@
 
 namespace guardbit::gpu {
 
-/// An operand's words (words.hpp) as numbers, worked out once so that making an element is cheap.
+/// What must be known of an operand's words (register_words.hpp) to make an element.
 struct OperandWords {
-  int ignored = 0;        ///< low bits that the unit ignores
+  int ignored = 0;        ///< low bits that the hardware ignores
   int fraction_bits = 0;  ///< below the leading bit, the ignored ones included
   int bias = 0;
   int lowest = 0;        ///< exponent of the smallest subnormal
@@ -57,17 +61,17 @@ struct InputShape {
   int m = 0, n = 0, k = 0, stored_k = 0;
   int stored_k_bits = 0;  ///< that number the stored values of a row
 
-  // Sparsity: as SparseGroup. Stored values s and columns k of one group have the same unit,
-  // s >> stored_unit and k >> dense_unit.
+  // Sparsity: as SparseGroup. The group number of a stored value s is s >> stored_shift, that of a
+  // position k of K is k >> dense_shift.
   bool sparse = false, unordered = false;
   int group_stored = 1, group_positions = 1;
-  int stored_unit = 0, dense_unit = 0;
+  int stored_shift = 0, dense_shift = 0;
   bool ignore_c = false;  ///< C is +0
   bool negated = false;   ///< the products are subtracted
 
   // Arithmetic of the first accumulation; of a chain of roundings, what corresponds.
   /// Two accumulations of the instruction differ in this bit of s, which says which of them takes
-  /// a product: the border between two blocks, or what the compiler deals by (NUMERICS 1.5). -1
+  /// a product: the border between two blocks, or how the compiler partitions K (NUMERICS 1.5). -1
   /// where all products are accumulated together.
   int group_bit = -1;
   int kept_bits = 0;      ///< F: bits kept below the largest exponent
@@ -77,7 +81,7 @@ struct InputShape {
   int lowest_product = 0, highest_product = 0;
 };
 
-/// The inputs of `row`, whose arithmetic is `model`.
+/// The shape of the inputs of `row`, whose arithmetic is `model`.
 InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model);
 
 /// The same with the model looked up in the catalogue.

@@ -4,12 +4,12 @@
 
 #include "formats/format_catalogue.hpp"
 #include "gpu/inputs/generated_inputs.hpp"
-#include "gpu/inputs/mixed_tiles.hpp"
+#include "gpu/inputs/mixed_rows.hpp"
 
 namespace guardbit::gpu {
 namespace {
 
-MixedTiles mixed_tiles_of(const TensorCoreInstruction& row) {
+MixedRows mixed_rows_of(const TensorCoreInstruction& row) {
   if (!is_integer(row.a)) return mixed_floats();
   return row.a == formats::b1 ? mixed_bits() : mixed_integers();
 }
@@ -27,15 +27,15 @@ std::uint64_t key_of(const TensorCoreInstruction& row, std::uint64_t seed, std::
 /// Random valid metadata: two different positions, increasing unless the row says otherwise, or one
 /// of two for TF32.
 void fill_positions(Execution& x) {
-  const SparseGroup group = sparse_group(x.row);
-  for (int i = 0; i < x.row.m; ++i)
-    for (int s = 0; s < x.row.stored_k(); s += group.stored) {
+  const SparseGroup group = sparse_group(x.instruction);
+  for (int i = 0; i < x.instruction.m; ++i)
+    for (int s = 0; s < x.instruction.stored_k(); s += group.stored) {
       if (group.positions == 2) {
         x.e(i, s) = static_cast<std::uint8_t>(x.random.range(0, 1));
         continue;
       }
       int first = x.random.range(0, 2), second = x.random.range(first + 1, 3);
-      if (x.row.unordered && x.random.chance(60)) std::swap(first, second);
+      if (x.instruction.unordered && x.random.chance(60)) std::swap(first, second);
       for (int n = 0; n < group.stored; ++n)
         x.e(i, s + n) = static_cast<std::uint8_t>(n < group.stored / 2 ? first : second);
     }
@@ -70,11 +70,11 @@ std::vector<std::string_view> families(const TensorCoreInstruction& row) {
   return names;
 }
 
-std::string_view mixed_kind(const TensorCoreInstruction& row) { return mixed_tiles_of(row).name; }
+std::string_view mixed_kind(const TensorCoreInstruction& row) { return mixed_rows_of(row).name; }
 
 std::vector<std::string_view> mixed_families(const TensorCoreInstruction& row) {
   std::vector<std::string_view> names;
-  for (const RowFamily& family : mixed_tiles_of(row).rows) names.push_back(family.name);
+  for (const RowFamily& family : mixed_rows_of(row).rows) names.push_back(family.name);
   return names;
 }
 
@@ -121,16 +121,16 @@ Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, s
   return batch;
 }
 
-Batch make_mixed_tiles(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
+Batch make_mixed_rows(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
   Batch batch(row, executions);
-  const MixedTiles tiles = mixed_tiles_of(row);
+  const MixedRows mixed = mixed_rows_of(row);
   for (int t = 0; t < executions; ++t) {
     Execution x(row, batch, t, key_of(row, seed, t));
     if (row.sparse) fill_positions(x);
     fill_scales(row, batch, t, seed, t);
-    tiles.make_columns(x);
+    mixed.make_columns(x);
     for (int i = 0; i < row.m; ++i)
-      tiles.rows[static_cast<std::size_t>(t * row.m + i) % tiles.rows.size()].fill(x, i);
+      mixed.rows[static_cast<std::size_t>(t * row.m + i) % mixed.rows.size()].fill(x, i);
     if (row.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
   }
   return batch;

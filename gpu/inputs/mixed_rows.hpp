@@ -1,5 +1,8 @@
 #pragma once
 
+// Operands of one execution whose rows belong to different families; inputs.hpp makes batches of
+// them.
+
 #include <span>
 #include <string_view>
 
@@ -7,21 +10,21 @@
 
 namespace guardbit::gpu {
 
-/// How one row of A and of C is made; B stands already.
+/// How row i of A and of C is made after B is.
 struct RowFamily {
   std::string_view name;
   void (*fill)(Execution&, int i);
 };
 
-/// One tile that holds many kinds of inputs: columns of B of several kinds, rows of as many
-/// families.
-struct MixedTiles {
+/// One execution that holds many kinds of inputs: columns of B of several kinds, and rows of A and
+/// C of as many families.
+struct MixedRows {
   std::string_view name;
   void (*make_columns)(Execution&);
   std::span<const RowFamily> rows;
 };
-MixedTiles mixed_floats();
-MixedTiles mixed_integers();
-MixedTiles mixed_bits();
+MixedRows mixed_floats();
+MixedRows mixed_integers();
+MixedRows mixed_bits();
 
 }  // namespace guardbit::gpu

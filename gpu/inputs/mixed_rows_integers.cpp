@@ -1,4 +1,6 @@
-#include "gpu/inputs/mixed_tiles.hpp"
+// Mixed rows of integer and single-bit operands.
+
+#include "gpu/inputs/mixed_rows.hpp"
 
 namespace guardbit::gpu {
 
@@ -6,12 +8,12 @@ namespace {
 
 template <class Make>
 void fill_column(Execution& x, int j, Make make) {
-  for (int k = 0; k < x.row.k; ++k) x.b(k, j) = make(k);
+  for (int k = 0; k < x.instruction.k; ++k) x.b(k, j) = make(k);
 }
 template <class MakeA, class MakeC>
 void fill_row(Execution& x, int i, MakeA make_a, MakeC make_c) {
-  for (int s = 0; s < x.row.stored_k(); ++s) x.a(i, s) = make_a(s);
-  for (int j = 0; j < x.row.n; ++j) x.c(i, j) = make_c(j);
+  for (int s = 0; s < x.instruction.stored_k(); ++s) x.a(i, s) = make_a(s);
+  for (int j = 0; j < x.instruction.n; ++j) x.c(i, j) = make_c(j);
 }
 
 std::uint64_t largest(const Format& type) { return formats::magnitude_mask(type); }
@@ -35,8 +37,8 @@ auto alternating(Execution& x, const Format& type) {
 }
 
 void make_integer_columns(Execution& x) {
-  const Format& type = x.row.b;
-  for (int j = 0; j < x.row.n; ++j) {
+  const Format& type = x.instruction.b;
+  for (int j = 0; j < x.instruction.n; ++j) {
     switch (j % 8) {
       case 2: fill_column(x, j, [&](int) { return largest(type); }); break;
       case 3: fill_column(x, j, [&](int) { return type.has_sign ? lowest(type) : 1; }); break;
@@ -50,43 +52,47 @@ void make_integer_columns(Execution& x) {
 
 void raw_bits(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return x.raw(x.row.a); }, [&](int) { return x.raw(x.row.c); });
+      x, i, [&](int) { return x.raw(x.instruction.a); },
+      [&](int) { return x.raw(x.instruction.c); });
 }
 
 void extreme_integers(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return extreme(x, x.row.a); }, [&](int) { return extreme(x, x.row.c); });
+      x, i, [&](int) { return extreme(x, x.instruction.a); },
+      [&](int) { return extreme(x, x.instruction.c); });
 }
 
 /// Random products beside an addend that they may or may not carry past the end.
 void near_saturation(Execution& x, int i) {
-  const int reach = x.row.stored_k() << (bits(x.row.a) + bits(x.row.b) - 5);
+  const int reach = x.instruction.stored_k() << (bits(x.instruction.a) + bits(x.instruction.b) - 5);
   fill_row(
-      x, i, [&](int) { return x.raw(x.row.a); }, [&](int) { return near_an_end(x, reach); });
+      x, i, [&](int) { return x.raw(x.instruction.a); },
+      [&](int) { return near_an_end(x, reach); });
 }
 
 /// Large products whose signs alternate in blocks, so that any order of saturating steps would
 /// show.
 void alternating_saturation(Execution& x, int i) {
-  fill_row(x, i, alternating(x, x.row.a),
+  fill_row(x, i, alternating(x, x.instruction.a),
            [&](int) { return near_an_end(x, x.random.chance(25) ? 1000 : 5); });
 }
 
 void saturating_products(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return largest(x.row.a); }, [&](int) { return near_an_end(x, 100); });
+      x, i, [&](int) { return largest(x.instruction.a); },
+      [&](int) { return near_an_end(x, 100); });
 }
 
 void small_integers(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return x.random.bits() & word_mask(x.row.a) & 3; },
+      x, i, [&](int) { return x.random.bits() & word_mask(x.instruction.a) & 3; },
       [&](int) {
-        return static_cast<std::uint64_t>(x.random.range(-1000, 1000)) & word_mask(x.row.c);
+        return static_cast<std::uint64_t>(x.random.range(-1000, 1000)) & word_mask(x.instruction.c);
       });
 }
 
 void make_bit_columns(Execution& x) {
-  for (int j = 0; j < x.row.n; ++j) {
+  for (int j = 0; j < x.instruction.n; ++j) {
     constexpr int percent_of_ones[] = {50, 50, 90, 10, 100, 0, 50, 75};
     fill_column(x, j, [&](int) { return std::uint64_t{x.random.chance(percent_of_ones[j % 8])}; });
   }
@@ -96,21 +102,22 @@ void sparse_bits(Execution& x, int i) {
   fill_row(
       x, i, [&](int) { return std::uint64_t{x.random.chance(20)}; },
       [&](int) {
-        return static_cast<std::uint64_t>(x.random.range(-300, 300)) & word_mask(x.row.c);
+        return static_cast<std::uint64_t>(x.random.range(-300, 300)) & word_mask(x.instruction.c);
       });
 }
 
 void wrapping_bits(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return x.raw(x.row.a); },
+      x, i, [&](int) { return x.raw(x.instruction.a); },
       [&](int) {
-        return std::uint64_t{0x7FFFFFFFU} - static_cast<std::uint64_t>(x.random.range(0, x.row.k));
+        return std::uint64_t{0x7FFFFFFFU} -
+               static_cast<std::uint64_t>(x.random.range(0, x.instruction.k));
       });
 }
 
 void all_ones(Execution& x, int i) {
   fill_row(
-      x, i, [&](int) { return std::uint64_t{1}; }, [&](int) { return x.raw(x.row.c); });
+      x, i, [&](int) { return std::uint64_t{1}; }, [&](int) { return x.raw(x.instruction.c); });
 }
 
 constexpr RowFamily integers_in_order[] = {
@@ -131,7 +138,7 @@ constexpr RowFamily bits_in_order[] = {
 
 }  // namespace
 
-MixedTiles mixed_integers() { return {"mixed_integers", make_integer_columns, integers_in_order}; }
-MixedTiles mixed_bits() { return {"mixed_bits", make_bit_columns, bits_in_order}; }
+MixedRows mixed_integers() { return {"mixed_integers", make_integer_columns, integers_in_order}; }
+MixedRows mixed_bits() { return {"mixed_bits", make_bit_columns, bits_in_order}; }
 
 }  // namespace guardbit::gpu

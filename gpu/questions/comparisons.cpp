@@ -25,17 +25,17 @@ int count_differences(const Batch& x, const Batch& y) {
   return count;
 }
 
-void add_candidate(Comparison& comparison, const Batch& answer, std::string meaning,
-                   const MatrixInstruction& rule) {
+void add_rule(Comparison& comparison, const Batch& answer, std::string meaning,
+              const MatrixInstruction& rule) {
   Batch batch = answer;
-  run_on_host_model(rule, *comparison.row, batch);
-  comparison.candidates.push_back({std::move(meaning), count_differences(answer, batch)});
+  run_on_host_model(rule, *comparison.instruction, batch);
+  comparison.rules.push_back({std::move(meaning), count_differences(answer, batch)});
 }
 
 /// The two compositions of NUMERICS 1.5, and the native rule of wgmma.
-void add_fp8_candidates(Comparison& comparison, const Batch& answer) {
+void add_fp8_rules(Comparison& comparison, const Batch& answer) {
   using namespace emulator;
-  const Format d = comparison.row->d;
+  const Format d = comparison.instruction->d;
   const bool f32 = d == formats::fp32;
   AccumulatorSpec hmma;
   hmma.terms = 16;
@@ -43,9 +43,9 @@ void add_fp8_candidates(Comparison& comparison, const Batch& answer) {
   hmma.min_exponent = f32 ? -133 : -21;
   hmma.result = f32 ? formats::Rounding::toward_zero : formats::Rounding::nearest_even;
   const auto add = [&](const char* meaning, const Steps& steps) {
-    MatrixInstruction rule = catalogue_row(*comparison.row);
+    MatrixInstruction rule = catalogue_row(*comparison.instruction);
     rule.steps = steps;
-    add_candidate(comparison, answer, meaning, rule);
+    add_rule(comparison, answer, meaning, rule);
   };
   add("two f16 instructions, the second chained to the first; C is added last",
       fp8_chained(hmma, d, {}, {}).steps);
@@ -61,38 +61,38 @@ Comparison compare_fp8(const TensorCoreInstruction& row, const Executor& execute
   Batch answer = random_inputs(row, seed, rounds);
   execute(row, answer);
   Comparison comparison{&row, static_cast<int>(answer.d.size()), {}};
-  add_fp8_candidates(comparison, answer);
+  add_fp8_rules(comparison, answer);
   return comparison;
 }
 
-Comparison compare_fp8_ahead_of_time(const TensorCoreInstruction& row, const Answerer& answerer,
+Comparison compare_fp8_ahead_of_time(const TensorCoreInstruction& row, const Executors& executors,
                                      std::uint64_t seed) {
-  return compare_fp8(row, answerer.ahead_of_time, seed);
+  return compare_fp8(row, executors.ahead_of_time, seed);
 }
 
-Comparison compare_fp8_just_in_time(const TensorCoreInstruction& row, const Answerer& answerer,
+Comparison compare_fp8_just_in_time(const TensorCoreInstruction& row, const Executors& executors,
                                     std::uint64_t seed) {
-  return compare_fp8(row, answerer.just_in_time, seed);
+  return compare_fp8(row, executors.just_in_time, seed);
 }
 
-Comparison compare_translations(const TensorCoreInstruction& row, const Answerer& answerer,
+Comparison compare_translations(const TensorCoreInstruction& row, const Executors& executors,
                                 std::uint64_t seed) {
   Batch ahead = random_inputs(row, seed, rounds), just = ahead;
-  answerer.ahead_of_time(row, ahead);
-  answerer.just_in_time(row, just);
+  executors.ahead_of_time(row, ahead);
+  executors.just_in_time(row, just);
   return {&row,
           static_cast<int>(ahead.d.size()),
           {{"the driver's code gives what the toolkit's gives", count_differences(ahead, just)}}};
 }
 
 /// Operand choices and wider tiles against the plain form of the instruction.
-Comparison compare_with_plain_form(const TensorCoreInstruction& row, const Answerer& answerer,
+Comparison compare_with_plain_form(const TensorCoreInstruction& row, const Executors& executors,
                                    std::uint64_t seed) {
   Batch answer = random_inputs(row, seed, row.n > 32 ? 1 : 4);
-  answerer.ahead_of_time(row, answer);
+  executors.ahead_of_time(row, answer);
   const TensorCoreInstruction& plain = *find_plain(row.plain);
   Batch of_plain = as_plain_form(row, plain, answer);
-  answerer.ahead_of_time(plain, of_plain);
+  executors.ahead_of_time(plain, of_plain);
   return {
       &row,
       static_cast<int>(answer.d.size()),
@@ -100,10 +100,10 @@ Comparison compare_with_plain_form(const TensorCoreInstruction& row, const Answe
 }
 
 /// FP8 operands of two formats against the rule of one, and against its neighbours.
-Comparison compare_mixed_fp8(const TensorCoreInstruction& row, const Answerer& answerer,
+Comparison compare_mixed_fp8(const TensorCoreInstruction& row, const Executors& executors,
                              std::uint64_t seed) {
   Batch answer = random_inputs(row, seed, rounds);
-  answerer.ahead_of_time(row, answer);
+  executors.ahead_of_time(row, answer);
   Comparison comparison{&row, static_cast<int>(answer.d.size()), {}};
   struct Rule {
     int terms, kept;
@@ -113,20 +113,20 @@ Comparison compare_mixed_fp8(const TensorCoreInstruction& row, const Answerer& a
     AccumulatorSpec& spec = rule.steps.list[0].spec;
     spec.terms = terms;
     spec.kept_fraction_bits = kept;
-    add_candidate(comparison, answer,
-                  "L = " + std::to_string(terms) + ", F = " + std::to_string(kept), rule);
+    add_rule(comparison, answer, "L = " + std::to_string(terms) + ", F = " + std::to_string(kept),
+             rule);
   }
   return comparison;
 }
 
 }  // namespace
 
-const Candidate* Comparison::conclusion() const {
-  const Candidate* found = nullptr;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.differ != 0) continue;
+const ComparedRule* Comparison::supported() const {
+  const ComparedRule* found = nullptr;
+  for (const ComparedRule& rule : rules) {
+    if (rule.differ != 0) continue;
     if (found != nullptr) return nullptr;
-    found = &candidate;
+    found = &rule;
   }
   return found;
 }

@@ -1,5 +1,9 @@
 #pragma once
 
+// Questions that random inputs decide: a device executes an instruction on random operands, and
+// the outputs are compared with those of several rules. The only rule without a difference is
+// supported.
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,38 +14,40 @@
 
 namespace guardbit::gpu {
 
-/// Fills batch.d: the device, or the model.
+/// Computes batch.d from the other operands: on a device, or by a model.
 using Executor = std::function<void(const TensorCoreInstruction&, Batch&)>;
 
-/// Who answers: what this program's toolkit compiled, and what the driver compiles from PTX.
-struct Answerer {
+/// Executors of the machine code that this program's toolkit compiled, and of the code that the
+/// driver compiles from PTX.
+struct Executors {
   Executor ahead_of_time, just_in_time;
   const Executor& of(Translation translation) const {
     return translation == Translation::ahead_of_time ? ahead_of_time : just_in_time;
   }
 };
 
-/// A rule, and how many outputs of random inputs differ from it.
-struct Candidate {
+/// A rule, and the number of outputs that differ from its own.
+struct ComparedRule {
   std::string meaning;
   int differ = 0;
 };
 
-/// A question about one instruction that random inputs decide.
+/// Random outputs of one instruction, compared with each rule.
 struct Comparison {
-  const TensorCoreInstruction* row = nullptr;
+  const TensorCoreInstruction* instruction = nullptr;
   int outputs = 0;
-  std::vector<Candidate> candidates;
+  std::vector<ComparedRule> rules;
 
-  /// The only candidate from which no output differs; null when none or several are.
-  const Candidate* conclusion() const;
+  /// The only rule from which no output differs; null (undecided) when there is none or several.
+  const ComparedRule* supported() const;
 };
 
 struct ComparisonQuestion {
   std::string_view id;
   std::string_view text;
   bool (*concerns)(const TensorCoreInstruction& row);
-  Comparison (*ask)(const TensorCoreInstruction& row, const Answerer& answerer, std::uint64_t seed);
+  Comparison (*test)(const TensorCoreInstruction& row, const Executors& executors,
+                     std::uint64_t seed);
 };
 
 /// Every question that random inputs decide, in order.

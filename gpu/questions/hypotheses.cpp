@@ -1,4 +1,4 @@
-#include "gpu/questions/inquiry.hpp"
+#include "gpu/questions/hypotheses.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,11 @@ namespace {
 std::uint64_t exact_word(const Format& format, long double value, std::string_view where) {
   const std::uint64_t word = word_of(format, value);
   if (value_of(format, word) != value)
-    throw formats::Error(std::string(where), "a probe's value does not fit its format");
+    throw formats::Error(std::string(where), "a number does not fit the operand's format");
   return word;
 }
 
-/// Positions of the stored values of a sparse row: they vary by row and group, and ascend.
+/// The metadata of a stored value of a sparse A: positions vary by row and group, and ascend.
 std::uint8_t position_of(const TensorCoreInstruction& row, int i, int stored) {
   const SparseGroup group = sparse_group(row);
   const int index = i + stored / group.stored;
@@ -30,113 +30,123 @@ std::uint8_t position_of(const TensorCoreInstruction& row, int i, int stored) {
 
 }  // namespace
 
-Inquiry& Inquiry::probe(std::uint64_t c) {
-  probes_.push_back({{}, c});
+HypothesisTest& HypothesisTest::trial(std::uint64_t c) {
+  trials_.push_back({{}, c});
   return *this;
 }
 
-Inquiry& Inquiry::probe_value(long double c) { return probe(exact_word(row.c, c, row.name)); }
-
-Inquiry& Inquiry::term(int k, long double a, long double b) {
-  return codes(k, exact_word(row.a, a, row.name), exact_word(row.b, b, row.name));
+HypothesisTest& HypothesisTest::trial_value(long double c) {
+  return trial(exact_word(instruction.c, c, instruction.name));
 }
 
-Inquiry& Inquiry::codes(int k, std::uint64_t a, std::uint64_t b) {
-  if (k >= row.stored_k()) throw formats::Error(std::string(row.name), "a probe exceeds K");
-  probes_.back().terms.push_back({k, a, b});
+HypothesisTest& HypothesisTest::term(int k, long double a, long double b) {
+  return codes(k, exact_word(instruction.a, a, instruction.name),
+               exact_word(instruction.b, b, instruction.name));
+}
+
+HypothesisTest& HypothesisTest::codes(int k, std::uint64_t a, std::uint64_t b) {
+  if (k >= instruction.stored_k())
+    throw formats::Error(std::string(instruction.name), "k is not below the stored K");
+  trials_.back().terms.push_back({k, a, b});
   return *this;
 }
 
-Inquiry& Inquiry::fill(long double a, long double b) {
-  for (int k = 0; k < row.stored_k(); ++k)
-    if (std::ranges::none_of(probes_.back().terms, [k](const Term& t) { return t.k == k; }))
+HypothesisTest& HypothesisTest::fill(long double a, long double b) {
+  for (int k = 0; k < instruction.stored_k(); ++k)
+    if (std::ranges::none_of(trials_.back().terms, [k](const Term& t) { return t.k == k; }))
       term(k, a, b);
   return *this;
 }
 
-Inquiry& Inquiry::power(int k, int exponent, bool negative) {
+HypothesisTest& HypothesisTest::power(int k, int exponent, bool negative) {
   const auto holds = [](const Format& f, int e) {
     return value_of(f, word_of(f, two(e))) == two(e);
   };
   int half = exponent / 2;
-  while (!holds(row.b, exponent - half) && holds(row.a, half - 1)) --half;
+  while (!holds(instruction.b, exponent - half) && holds(instruction.a, half - 1)) --half;
   return term(k, negative ? -two(half) : two(half), two(exponent - half));
 }
 
-void Inquiry::outcome(std::string meaning, std::vector<std::uint64_t> words,
-                      std::optional<emulator::MatrixInstruction> hypothesis) {
-  if (words.size() != probes_.size())
-    throw formats::Error(std::string(row.name), "outcome '" + meaning + "' misses a probe");
-  outcomes_.push_back({std::move(meaning), std::move(words), std::move(hypothesis)});
+void HypothesisTest::add_hypothesis(std::string meaning, std::vector<std::uint64_t> words,
+                                    std::optional<emulator::MatrixInstruction> model) {
+  if (words.size() != trials_.size())
+    throw formats::Error(std::string(instruction.name),
+                         "hypothesis '" + meaning + "' does not predict every trial");
+  hypotheses_.push_back({std::move(meaning), std::move(words), std::move(model)});
 }
 
-std::uint64_t Inquiry::d(long double value) const { return exact_word(row.d, value, row.name); }
+std::uint64_t HypothesisTest::d(long double value) const {
+  return exact_word(instruction.d, value, instruction.name);
+}
 
-emulator::MatrixInstruction Inquiry::if_steps(const emulator::Steps& steps) const {
-  emulator::MatrixInstruction changed = believed;
+emulator::MatrixInstruction HypothesisTest::with_steps(const emulator::Steps& steps) const {
+  emulator::MatrixInstruction changed = assumed;
   changed.steps = steps;
   return changed;
 }
 
-void Inquiry::keep_together(int neighbours, bool ordered) {
+void HypothesisTest::keep_together(int neighbours, bool ordered) {
   neighbours_ = neighbours;
   ordered_ = ordered;
-  step_ = std::max(row.stored_k() / 8, 1);
+  step_ = std::max(instruction.stored_k() / 8, 1);
   while (step_ % neighbours != 0) ++step_;
 }
 
-int Inquiry::placements() const {
-  return step_ == 0 ? 1 : std::max(1, std::min({8, row.m, row.n, row.stored_k() / step_}));
+int HypothesisTest::placements() const {
+  return step_ == 0
+             ? 1
+             : std::max(
+                   1, std::min({8, instruction.m, instruction.n, instruction.stored_k() / step_}));
 }
 
-int Inquiry::placed_k(int k, int placement) const {
+int HypothesisTest::placed_k(int k, int placement) const {
   if (step_ == 0) return k;
   const bool reversed = !ordered_ && placement % 2 != 0 && k < neighbours_;
-  return ((reversed ? neighbours_ - 1 - k : k) + placement * step_) % row.stored_k();
+  return ((reversed ? neighbours_ - 1 - k : k) + placement * step_) % instruction.stored_k();
 }
 
-Batch pose(const Inquiry& inquiry) {
-  const TensorCoreInstruction& row = inquiry.row;
-  const auto& probes = inquiry.probes();
-  Batch batch(row, static_cast<int>(probes.size()));
+Batch batch_of(const HypothesisTest& test) {
+  const TensorCoreInstruction& row = test.instruction;
+  const auto& trials = test.trials();
+  Batch batch(row, static_cast<int>(trials.size()));
   for (int t = 0; t < batch.executions; ++t) {
-    const Probe& probe = probes[static_cast<std::size_t>(t)];
+    const Trial& trial = trials[static_cast<std::size_t>(t)];
     const auto at = [t](int rows, int columns, int i, int j) {
       return element_index(rows, columns, t, i, j);
     };
     for (int i = 0; row.sparse && i < row.m; ++i)
       for (int s = 0; s < row.stored_k(); ++s)
         batch.e[at(row.m, row.stored_k(), i, s)] = position_of(row, i, s);
-    for (int r = 0; r < inquiry.placements(); ++r) {
-      for (const Term& term : probe.terms) {
-        const int stored = inquiry.placed_k(term.k, r);
+    for (int r = 0; r < test.placements(); ++r) {
+      for (const Term& term : trial.terms) {
+        const int stored = test.placed_k(term.k, r);
         const int k = row.sparse ? dense_column(row, stored, position_of(row, r, stored)) : stored;
         batch.a[at(row.m, row.stored_k(), r, stored)] = term.a;
         batch.b[at(row.k, row.n, k, r)] = term.b;
       }
     }
     for (int i = 0; i < row.m; ++i)
-      for (int j = 0; j < row.n; ++j) batch.c[at(row.m, row.n, i, j)] = probe.c;
+      for (int j = 0; j < row.n; ++j) batch.c[at(row.m, row.n, i, j)] = trial.c;
   }
   return batch;
 }
 
-Answer read_answer(const Inquiry& inquiry, const Batch& batch) {
-  const TensorCoreInstruction& row = inquiry.row;
-  Answer answer;
+Observation observe(const HypothesisTest& test, const Batch& batch) {
+  const TensorCoreInstruction& row = test.instruction;
+  Observation observation;
   for (int t = 0; t < batch.executions; ++t) {
     const std::uint64_t first = batch.d[element_index(row.m, row.n, t, 0, 0)];
-    answer.words.push_back(first);
-    for (int r = 1; r < inquiry.placements(); ++r)
-      answer.same_everywhere &= batch.d[element_index(row.m, row.n, t, r, r)] == first;
+    observation.words.push_back(first);
+    for (int r = 1; r < test.placements(); ++r)
+      observation.same_everywhere &= batch.d[element_index(row.m, row.n, t, r, r)] == first;
   }
-  return answer;
+  return observation;
 }
 
-const Outcome* conclude(const Inquiry& inquiry, const Answer& answer) {
-  if (!answer.same_everywhere) return nullptr;
-  for (const Outcome& outcome : inquiry.outcomes())
-    if (outcome.words == answer.words) return &outcome;
+const Hypothesis* supported_hypothesis(const HypothesisTest& test, const Observation& observation) {
+  if (!observation.same_everywhere) return nullptr;
+  for (const Hypothesis& hypothesis : test.hypotheses())
+    if (hypothesis.words == observation.words) return &hypothesis;
   return nullptr;
 }
 

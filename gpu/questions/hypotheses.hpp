@@ -1,5 +1,16 @@
 #pragma once
 
+// Hypothesis tests: an open question about one instruction becomes hand-made executions, and each
+// hypothesis predicts the words of D. A device or a model executes them; the hypothesis that
+// predicted every word is supported, the others are rejected, and without one the question is
+// undecided. questions_of_*.cpp write the tests; question_results.hpp runs them.
+//
+// Words used here and in question_results.hpp:
+//   trial        one execution of the instruction: an addend and some products
+//   hypothesis   a rule that the hardware may follow, and the words that it predicts
+//   observation  the words that came back
+//   supported, rejected, undecided   what an observation says about the hypotheses
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,104 +22,107 @@
 
 namespace guardbit::gpu {
 
-/// A pair of operands at place `k` (among the stored values of a sparse row).
+/// The words of A and B at position `k` of K; of a sparse instruction, of the stored values.
 struct Term {
   int k;
   std::uint64_t a, b;
   friend bool operator==(const Term&, const Term&) = default;
 };
 
-/// One execution: an addend and some products; everything else is +0.
-struct Probe {
+/// One execution: the word of C and some products. Every other operand is +0.
+struct Trial {
   std::vector<Term> terms;
   std::uint64_t c = 0;
 };
 
-/// What a device may answer to the probes of an inquiry, and what that would mean.
-struct Outcome {
+struct Hypothesis {
   std::string meaning;
-  std::vector<std::uint64_t> words;  ///< of D, one for each probe
-  /// The row as it would be if this were the answer; empty where no row can say it.
-  std::optional<emulator::MatrixInstruction> hypothesis;
+  std::vector<std::uint64_t> words;  ///< predicted words of D, one for each trial
+  /// The instruction that computes so; empty where the model has no such arithmetic.
+  std::optional<emulator::MatrixInstruction> model;
 };
 
 /// 2^exponent.
 inline long double two(int exponent) { return std::ldexp(1.0L, exponent); }
 
-/// One question put to one instruction: hand-made executions, and the answers that decide it.
-class Inquiry {
+/// The trials and hypotheses of one question about one instruction. Functions that take numbers
+/// throw formats::Error when the operand's format cannot hold them exactly, or when k is not below
+/// the stored K.
+class HypothesisTest {
  public:
-  Inquiry(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model)
-      : row(instruction), believed(model) {}
+  /// Keeps references: both must outlive the test.
+  HypothesisTest(const TensorCoreInstruction& tested, const emulator::MatrixInstruction& model)
+      : instruction(tested), assumed(model) {}
 
-  const TensorCoreInstruction& row;
-  const emulator::MatrixInstruction& believed;  ///< the catalogue's row
+  const TensorCoreInstruction& instruction;
+  const emulator::MatrixInstruction& assumed;  ///< the model in the catalogue
 
-  /// Starts a probe whose addend is that code, or that value.
-  Inquiry& probe(std::uint64_t c = 0);
-  Inquiry& probe_value(long double c);
-  /// Adds a product to the last probe. formats::Error when the row cannot hold the values there.
-  Inquiry& term(int k, long double a, long double b);
-  Inquiry& codes(int k, std::uint64_t a, std::uint64_t b);
-  /// The same product at every place that the last probe leaves free.
-  Inquiry& fill(long double a, long double b);
-  /// 2^exponent with either sign, its exponent shared out between A and B.
-  Inquiry& power(int k, int exponent, bool negative = false);
+  /// Starts a trial whose addend is that word, or that number.
+  HypothesisTest& trial(std::uint64_t c = 0);
+  HypothesisTest& trial_value(long double c);
+  /// Adds the product of two numbers, or of two words, to the last trial.
+  HypothesisTest& term(int k, long double a, long double b);
+  HypothesisTest& codes(int k, std::uint64_t a, std::uint64_t b);
+  /// Adds the same product at every k that the last trial leaves free.
+  HypothesisTest& fill(long double a, long double b);
+  /// Adds the product 2^exponent, or its negative; A and B share the exponent.
+  HypothesisTest& power(int k, int exponent, bool negative = false);
 
-  /// Adds an outcome; `words` has one entry for each probe.
-  void outcome(std::string meaning, std::vector<std::uint64_t> words,
-               std::optional<emulator::MatrixInstruction> hypothesis = {});
-  /// The word of D with that value. formats::Error when there is none.
+  /// `words` has one entry for each trial; else formats::Error.
+  void add_hypothesis(std::string meaning, std::vector<std::uint64_t> words,
+                      std::optional<emulator::MatrixInstruction> model = {});
+  /// The word of D with that value.
   std::uint64_t d(long double value) const;
-  /// The catalogue's row with every accumulation changed by `change`.
+  /// The assumed model with every accumulation changed by `change`.
   template <class Change>
-  emulator::MatrixInstruction if_spec(Change change) const {
-    emulator::MatrixInstruction changed = believed;
+  emulator::MatrixInstruction with_spec(Change change) const {
+    emulator::MatrixInstruction changed = assumed;
     for (int i = 0; i < changed.steps.count; ++i) {
       emulator::Step& step = changed.steps.list.at(static_cast<std::size_t>(i));
       if (step.operation == emulator::Operation::dot) change(step.spec);
     }
     return changed;
   }
-  /// The catalogue's row with other steps.
-  emulator::MatrixInstruction if_steps(const emulator::Steps& steps) const;
+  /// The assumed model with other steps.
+  emulator::MatrixInstruction with_steps(const emulator::Steps& steps) const;
 
-  /// Probes are repeated with their terms moved along k, `neighbours` adjacent places staying
-  /// together (in either order, unless `ordered`). Without this, terms stay where they are.
+  /// Repeats the trials with their terms moved along k. The first `neighbours` positions stay
+  /// adjacent, in either order unless `ordered`. Without this call terms stay where they are.
   void keep_together(int neighbours, bool ordered = false);
 
-  const std::vector<Probe>& probes() const { return probes_; }
-  const std::vector<Outcome>& outcomes() const { return outcomes_; }
-  /// How often the probes are placed, each time in another row and column of the tile.
+  const std::vector<Trial>& trials() const { return trials_; }
+  const std::vector<Hypothesis>& hypotheses() const { return hypotheses_; }
+  /// The number of copies of each trial; each stands in another row and column of D.
   int placements() const;
   int placed_k(int k, int placement) const;
 
  private:
-  std::vector<Probe> probes_;
-  std::vector<Outcome> outcomes_;
+  std::vector<Trial> trials_;
+  std::vector<Hypothesis> hypotheses_;
   int neighbours_ = 0, step_ = 0;
   bool ordered_ = true;
 };
 
-/// The probes as executions: placement r lies in row r and column r of each tile.
-Batch pose(const Inquiry& inquiry);
+/// The operands of all trials, one execution each. Placement r is in row r and column r of D.
+Batch batch_of(const HypothesisTest& test);
 
-/// What came back: the words of D.
-struct Answer {
-  std::vector<std::uint64_t> words;  ///< one for each probe, of the first placement
+/// What an executed batch shows.
+struct Observation {
+  std::vector<std::uint64_t> words;  ///< of D, one for each trial, at the first placement
   bool same_everywhere = true;       ///< all placements agree
-  friend bool operator==(const Answer&, const Answer&) = default;
+  friend bool operator==(const Observation&, const Observation&) = default;
 };
-Answer read_answer(const Inquiry& inquiry, const Batch& batch);
+Observation observe(const HypothesisTest& test, const Batch& batch);
 
-/// The outcome that the answer is; null when it is none of them.
-const Outcome* conclude(const Inquiry& inquiry, const Answer& answer);
+/// The hypothesis that predicted every word; null when none did or the placements disagree.
+const Hypothesis* supported_hypothesis(const HypothesisTest& test, const Observation& observation);
 
-/// "c = 1, p0 = 2^-11*1; p1 = 2^-10*2^-10 | 2^-10*2^-11": what all probes share, then what varies.
-std::string describe_inputs(const Inquiry& inquiry);
+/// The inputs as numbers, first what all trials share, then what varies:
+/// "c = 1, p0 = 2^-11*1; p1 = 2^-10*2^-10 | 2^-10*2^-11".
+std::string describe_inputs(const HypothesisTest& test);
 
-/// "c=3f800000 0:3c00*3c00 1..3:…": a probe as codes.
-std::string describe_codes(const TensorCoreInstruction& row, const Probe& probe);
+/// A trial as words: "c=3f800000 0:3c00*3c00 1..3:…".
+std::string describe_codes(const TensorCoreInstruction& row, const Trial& trial);
 
 /// A word in as many hexadecimal digits as its format has.
 std::string hexadecimal(const Format& format, std::uint64_t word);

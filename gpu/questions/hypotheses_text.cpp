@@ -1,16 +1,18 @@
+// Text of hypothesis tests: inputs as exact numbers, and as words in hexadecimal.
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <map>
 
 #include "formats/codec.hpp"
-#include "gpu/questions/inquiry.hpp"
+#include "gpu/questions/hypotheses.hpp"
 
 namespace guardbit::gpu {
 
 namespace {
 
-/// "2^-13", "31*2^-78", "1+2^-23", "127": a magnitude, exactly.
+/// The exact magnitude: "2^-13", "31*2^-78", "1+2^-23", "127".
 std::string magnitude_text(std::uint64_t significand, int exponent) {
   while (significand % 2 == 0) significand /= 2, ++exponent;
   const auto power = [](int e) { return e == 0 ? "1" : "2^" + std::to_string(e); };
@@ -40,10 +42,10 @@ std::string range_text(const char* prefix, int first, int last) {
   return last == first ? text : text + ".." + std::to_string(last);
 }
 
-/// The terms in order of k, runs of equal ones together: visit(first, last, term).
+/// Visits the terms in order of k; neighbours with equal operands are one visit(first, last, term).
 template <class Visit>
-void for_each_run(const Probe& probe, Visit visit) {
-  std::vector<Term> terms = probe.terms;
+void for_each_run(const Trial& trial, Visit visit) {
+  std::vector<Term> terms = trial.terms;
   std::ranges::sort(terms, {}, &Term::k);
   for (std::size_t i = 0; i < terms.size();) {
     std::size_t end = i + 1;
@@ -59,7 +61,7 @@ using Part = std::pair<std::string, std::string>;
 
 bool same_operands(const Term& x, const Term& y) { return x.a == y.a && x.b == y.b; }
 
-/// 0, or the r for which two products fill K in turns of r places.
+/// The length r of runs in which two different products alternate over all of K; 0 if they do not.
 int alternation(const std::vector<Term>& terms, int k) {
   if (static_cast<int>(terms.size()) != k) return 0;
   for (int run = 1; run < k; run *= 2) {
@@ -74,13 +76,13 @@ int alternation(const std::vector<Term>& terms, int k) {
   return 0;
 }
 
-/// The parts of a probe by name: "c", "p0", "p4..7", and "other p" for what most places hold.
-std::vector<Part> parts(const TensorCoreInstruction& row, const Probe& probe) {
+/// The parts of a trial by name: "c", "p0", "p4..7", and "other p" for what most places hold.
+std::vector<Part> parts(const TensorCoreInstruction& row, const Trial& trial) {
   const auto product = [&row](const Term& t) {
     return value_text(row.a, t.a) + " * " + value_text(row.b, t.b);
   };
-  std::vector<Part> list = {{"c", value_text(row.c, probe.c)}};
-  Probe rest = probe;
+  std::vector<Part> list = {{"c", value_text(row.c, trial.c)}};
+  Trial rest = trial;
   std::ranges::sort(rest.terms, {}, &Term::k);
   if (const int run = alternation(rest.terms, row.stored_k()); run != 0) {
     const Term &first = rest.terms[0], &second = rest.terms[static_cast<std::size_t>(run)];
@@ -111,20 +113,20 @@ std::string hexadecimal(const Format& format, std::uint64_t word) {
   return text;
 }
 
-std::string describe_codes(const TensorCoreInstruction& row, const Probe& probe) {
-  std::string text = "c=" + hexadecimal(row.c, probe.c);
-  for_each_run(probe, [&](int first, int last, const Term& t) {
+std::string describe_codes(const TensorCoreInstruction& row, const Trial& trial) {
+  std::string text = "c=" + hexadecimal(row.c, trial.c);
+  for_each_run(trial, [&](int first, int last, const Term& t) {
     text += " " + range_text("", first, last) + ":" + hexadecimal(row.a, t.a) + "*" +
             hexadecimal(row.b, t.b);
   });
   return text;
 }
 
-std::string describe_inputs(const Inquiry& inquiry) {
+std::string describe_inputs(const HypothesisTest& test) {
   std::vector<std::vector<Part>> all;
   std::map<Part, std::size_t> count;
-  for (const Probe& probe : inquiry.probes()) {
-    all.push_back(parts(inquiry.row, probe));
+  for (const Trial& trial : test.trials()) {
+    all.push_back(parts(test.instruction, trial));
     for (const auto& part : all.back()) ++count[part];
   }
   std::string shared, varying;

@@ -1,4 +1,4 @@
-#include "gpu/questions/questionnaire.hpp"
+#include "gpu/questions/question_results.hpp"
 
 #include <algorithm>
 
@@ -10,52 +10,53 @@ namespace guardbit::gpu {
 
 namespace {
 
-std::string conclusion_text(const Answer& answer, const Outcome* outcome) {
-  if (!answer.same_everywhere) return "undecided: the answer depends on the place along k";
-  return outcome == nullptr ? "undecided: no outcome has these words" : outcome->meaning;
+std::string conclusion_text(const Observation& observation, const Hypothesis* hypothesis) {
+  if (!observation.same_everywhere) return "undecided: the answer depends on the position along k";
+  return hypothesis == nullptr ? "undecided: no hypothesis predicts these words"
+                               : hypothesis->meaning;
 }
 
-Reply reply_to(const Inquiry& inquiry, const Executor& execute) {
-  Batch batch = pose(inquiry), modelled = batch;
-  execute(inquiry.row, batch);
-  run_on_host_model(inquiry.believed, inquiry.row, modelled);
-  const Answer answer = read_answer(inquiry, batch);
-  const Outcome* const outcome = conclude(inquiry, answer);
-  Reply reply{.asked = {{{&inquiry.row}, {}}},
-              .inputs = describe_inputs(inquiry),
-              .words = {},
-              .conclusion = conclusion_text(answer, outcome),
-              .decided = outcome != nullptr,
-              .as_model = answer == read_answer(inquiry, modelled)};
-  for (const Probe& probe : inquiry.probes())
-    reply.asked.front().probes.push_back(describe_codes(inquiry.row, probe));
-  for (const std::uint64_t word : answer.words)
-    reply.words.push_back(hexadecimal(inquiry.row.d, word));
-  return reply;
+TestResult run_test(const HypothesisTest& test, const Executor& execute) {
+  Batch batch = batch_of(test), modelled = batch;
+  execute(test.instruction, batch);
+  run_on_host_model(test.assumed, test.instruction, modelled);
+  const Observation observation = observe(test, batch);
+  const Hypothesis* const hypothesis = supported_hypothesis(test, observation);
+  TestResult result{.tested = {{{&test.instruction}, {}}},
+                    .inputs = describe_inputs(test),
+                    .words = {},
+                    .conclusion = conclusion_text(observation, hypothesis),
+                    .decided = hypothesis != nullptr,
+                    .as_model = observation == observe(test, modelled)};
+  for (const Trial& trial : test.trials())
+    result.tested.front().trials.push_back(describe_codes(test.instruction, trial));
+  for (const std::uint64_t word : observation.words)
+    result.words.push_back(hexadecimal(test.instruction.d, word));
+  return result;
 }
 
-bool alike(const Reply& x, const Reply& y) {
+bool alike(const TestResult& x, const TestResult& y) {
   return x.inputs == y.inputs && x.words == y.words && x.conclusion == y.conclusion &&
          x.as_model == y.as_model;
 }
 
-/// Joins the reply to one that says the same, where there is one.
-void add_reply(Section& section, Reply reply) {
-  const auto found = std::ranges::find_if(section.replies,
-                                          [&](const Reply& other) { return alike(reply, other); });
-  if (found == section.replies.end()) {
-    section.replies.push_back(std::move(reply));
+/// Adds the result, or its instructions to an equal result.
+void add_result(QuestionResult& question, TestResult result) {
+  const auto found = std::ranges::find_if(
+      question.results, [&](const TestResult& other) { return alike(result, other); });
+  if (found == question.results.end()) {
+    question.results.push_back(std::move(result));
     return;
   }
-  const Asked& asked = reply.asked.front();
-  const auto same = std::ranges::find(found->asked, asked.probes, &Asked::probes);
-  if (same == found->asked.end())
-    found->asked.push_back(asked);
+  const Tested& tested = result.tested.front();
+  const auto same = std::ranges::find(found->tested, tested.trials, &Tested::trials);
+  if (same == found->tested.end())
+    found->tested.push_back(tested);
   else
-    same->rows.push_back(asked.rows.front());
+    same->instructions.push_back(tested.instructions.front());
 }
 
-/// Q1 before Q1b before Q2 before Q15.
+/// Orders ids by number, then by letter: Q1, Q1b, Q2, Q15.
 bool in_order(std::string_view x, std::string_view y) {
   const auto key = [](std::string_view id) {
     const std::size_t end = id.find_last_of("0123456789") + 1;
@@ -66,16 +67,17 @@ bool in_order(std::string_view x, std::string_view y) {
 
 }  // namespace
 
-std::vector<const TensorCoreInstruction*> Reply::rows() const {
+std::vector<const TensorCoreInstruction*> TestResult::instructions() const {
   std::vector<const TensorCoreInstruction*> all;
-  for (const Asked& part : asked) all.insert(all.end(), part.rows.begin(), part.rows.end());
+  for (const Tested& part : tested)
+    all.insert(all.end(), part.instructions.begin(), part.instructions.end());
   return all;
 }
 
-bool Section::as_model() const {
-  return std::ranges::all_of(replies, &Reply::as_model) &&
+bool QuestionResult::as_model() const {
+  return std::ranges::all_of(results, &TestResult::as_model) &&
          std::ranges::all_of(comparisons, [](const Comparison& comparison) {
-           return comparison.conclusion() == comparison.candidates.data();
+           return comparison.supported() == comparison.rules.data();
          });
 }
 
@@ -98,38 +100,37 @@ void check_question_ids(const std::vector<std::string>& ids) {
       throw formats::Error("probe-questions", "no question '" + id + "'", choices);
 }
 
-std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::string_view arch,
-                                      const Answerer& answerer, std::uint64_t seed,
-                                      const std::function<bool(std::size_t)>& proceed) {
-  std::vector<Section> sections;
-  const auto ask_rows = [&](const auto& question, auto ask) {
-    Section& section = sections.back();
-    if (section.text.empty()) section.text = question.text;
+std::vector<QuestionResult> test_questions(const std::vector<std::string>& ids,
+                                           std::string_view arch, const Executors& executors,
+                                           std::uint64_t seed,
+                                           const std::function<bool(std::size_t)>& proceed) {
+  std::vector<QuestionResult> results;
+  const auto for_each_instruction = [&](const auto& question, auto visit) {
+    if (results.back().text.empty()) results.back().text = question.text;
     for (const TensorCoreInstruction& row : tensor_core_instructions())
       if (question.concerns(row))
-        if (const auto model = emulator::find_instruction(arch, row.name))
-          ask(section, row, *model);
+        if (const auto model = emulator::find_instruction(arch, row.name)) visit(row, *model);
   };
   for (const std::string_view id : question_ids()) {
     if (!ids.empty() && std::ranges::find(ids, id) == ids.end()) continue;
-    if (!proceed(sections.size())) break;
-    sections.push_back({id, {}, {}, {}});
+    if (!proceed(results.size())) break;
+    results.push_back({id, {}, {}, {}});
     for (const Question& question : questions())
       if (question.id == id)
-        ask_rows(question, [&](Section& section, const auto& row, const auto& model) {
-          add_reply(section,
-                    reply_to(inquire(question, row, model), answerer.of(question.translation)));
+        for_each_instruction(question, [&](const auto& row, const auto& model) {
+          add_result(results.back(),
+                     run_test(make_test(question, row, model), executors.of(question.translation)));
         });
     for (const ComparisonQuestion& question : comparison_questions())
       if (question.id == id)
-        ask_rows(question, [&](Section& section, const auto& row, const auto&) {
-          section.comparisons.push_back(question.ask(row, answerer, seed));
+        for_each_instruction(question, [&](const auto& row, const auto&) {
+          results.back().comparisons.push_back(question.test(row, executors, seed));
         });
   }
-  return sections;
+  return results;
 }
 
-Answerer model_answerer(std::string_view arch) {
+Executors model_executors(std::string_view arch) {
   const Executor execute = [arch](const TensorCoreInstruction& row, Batch& batch) {
     const auto model = emulator::find_instruction(arch, row.name);
     if (!model) throw formats::Error(std::string(arch), "has no '" + std::string(row.name) + "'");

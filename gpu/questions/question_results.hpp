@@ -1,5 +1,8 @@
 #pragma once
 
+// Runs the hypothesis tests and comparisons of numbered questions on a device or a model, and
+// collects the results by question. `guardbit gpu probe-questions` prints them.
+
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,48 +13,48 @@
 
 namespace guardbit::gpu {
 
-/// Instructions that were given the same codes.
-struct Asked {
-  std::vector<const TensorCoreInstruction*> rows;
-  std::vector<std::string> probes;  ///< describe_codes
+/// Instructions that were tested with the same words.
+struct Tested {
+  std::vector<const TensorCoreInstruction*> instructions;
+  std::vector<std::string> trials;  ///< describe_codes
 };
 
-/// What one or several instructions answered alike to inputs of the same values.
-struct Reply {
-  std::vector<Asked> asked;
+/// The result of a test, shared by all instructions with the same inputs and observation.
+struct TestResult {
+  std::vector<Tested> tested;
   std::string inputs;              ///< describe_inputs
-  std::vector<std::string> words;  ///< of D, hexadecimal
-  std::string conclusion;          ///< the outcome's meaning, or why there is none
+  std::vector<std::string> words;  ///< observed words of D, hexadecimal
+  std::string conclusion;          ///< the supported hypothesis, or why the question is undecided
   bool decided = false;
-  bool as_model = false;  ///< the model of that machine answers with the same words
+  bool as_model = false;  ///< the catalogue's model gives the same words
 
-  std::vector<const TensorCoreInstruction*> rows() const;
+  std::vector<const TensorCoreInstruction*> instructions() const;
 };
 
-/// A question and everything that was answered to it.
-struct Section {
+/// All results of one question.
+struct QuestionResult {
   std::string_view id, text;
-  std::vector<Reply> replies;
+  std::vector<TestResult> results;
   std::vector<Comparison> comparisons;
 
-  /// Every reply is the model's, and every comparison ends with its first candidate.
+  /// Every test gives the model's words, and every comparison supports its first rule.
   bool as_model() const;
 };
 
-/// Ids of every question, in order, each once.
+/// Ids of all questions in order ("Q1", "Q1b", "Q2"), each once.
 std::vector<std::string_view> question_ids();
 
-/// formats::Error for an id that there is not.
+/// Throws formats::Error for an unknown id.
 void check_question_ids(const std::vector<std::string>& ids);
 
-/// Puts the questions of these ids (all when empty) to every instruction of `arch` that they
-/// concern. `proceed` is called before each question
-/// with how many have been answered; false ends the questionnaire.
-std::vector<Section> answer_questions(const std::vector<std::string>& ids, std::string_view arch,
-                                      const Answerer& answerer, std::uint64_t seed,
-                                      const std::function<bool(std::size_t)>& proceed);
+/// Tests the questions of these ids (all if there are none) on every instruction of `arch` that
+/// they concern. `proceed` gets the number of questions done before each one; false ends the run.
+std::vector<QuestionResult> test_questions(const std::vector<std::string>& ids,
+                                           std::string_view arch, const Executors& executors,
+                                           std::uint64_t seed,
+                                           const std::function<bool(std::size_t)>& proceed);
 
-/// The host model of `arch` as an answerer.
-Answerer model_answerer(std::string_view arch);
+/// Executors that compute with the model of `arch` on the host.
+Executors model_executors(std::string_view arch);
 
 }  // namespace guardbit::gpu

@@ -16,11 +16,11 @@ const std::vector<Question>& questions() {
   return all;
 }
 
-Inquiry inquire(const Question& question, const TensorCoreInstruction& row,
-                const emulator::MatrixInstruction& model) {
-  Inquiry inquiry(row, model);
-  question.put(inquiry);
-  return inquiry;
+HypothesisTest make_test(const Question& question, const TensorCoreInstruction& row,
+                         const emulator::MatrixInstruction& model) {
+  HypothesisTest test(row, model);
+  question.design(test);
+  return test;
 }
 
 std::span<const AnsweredElsewhere> answered_elsewhere() {

@@ -1,32 +1,34 @@
 #pragma once
 
+// The numbered questions of docs/NUMERICS.md 2 that hand-made executions decide. Each one says
+// which instructions it concerns and designs a hypothesis test (hypotheses.hpp) for any of them.
+
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "gpu/questions/inquiry.hpp"
+#include "gpu/questions/hypotheses.hpp"
 
 namespace guardbit::gpu {
 
 /// Who turned the PTX into machine code: this program's toolkit, or the driver when it ran.
 enum class Translation : std::uint8_t { ahead_of_time, just_in_time };
 
-/// One question about what an instruction computes, numbered as in docs/NUMERICS.md 2.
+/// One question about what instructions compute.
 struct Question {
   std::string_view id;
   std::string_view text;
   bool (*concerns)(const TensorCoreInstruction& row);
-  void (*put)(Inquiry& x);  ///< adds the probes and the outcomes
+  void (*design)(HypothesisTest& x);  ///< adds the trials and the hypotheses
   Translation translation = Translation::ahead_of_time;
 };
 
-/// Every question that hand-made executions decide, topic by topic.
+/// All these questions, topic by topic.
 const std::vector<Question>& questions();
 
-/// The inquiries of a question: one for each instruction it concerns. `row` and `model` are held
-/// by reference.
-Inquiry inquire(const Question& question, const TensorCoreInstruction& row,
-                const emulator::MatrixInstruction& model);
+/// The test of a question on one instruction that it concerns. `row` and `model` must outlive it.
+HypothesisTest make_test(const Question& question, const TensorCoreInstruction& row,
+                         const emulator::MatrixInstruction& model);
 
 /// A question that another command of this program answers.
 struct AnsweredElsewhere {
@@ -34,22 +36,23 @@ struct AnsweredElsewhere {
 };
 std::span<const AnsweredElsewhere> answered_elsewhere();
 
-/// A question that a Hopper GPU cannot answer, what its rows assume meanwhile, and the machine that
-/// would decide it.
+/// A question that a Hopper GPU cannot decide, what the catalogue assumes until then, and the
+/// machine that would decide it.
 struct Undecidable {
   std::string_view text, assumed, machine;
 };
 std::span<const Undecidable> undecidable();
 
-// The kinds of instructions that questions concern. All but the last four are plain forms: one of
-// each name, without operand choices.
+// Kinds of instructions that questions concern. A plain form is the one instruction of its name
+// without operand choices; is_fp8, has_wide_exponents and is_double accept other forms too.
 
 bool is_fp8(const Format& f);
 /// FP8 mma.sync and mma.sp, which ptxas makes of two f16 instructions on sm_90.
 bool is_emulated_fp8(const TensorCoreInstruction& row);
 /// mma.m8n8k4 on f16, which ptxas makes of scalar instructions.
 bool is_quad(const TensorCoreInstruction& row);
-/// One that a floating tensor core executes as it stands: products aligned, added, converted once.
+/// A floating-point instruction that the tensor core executes itself: it aligns the products, adds
+/// them and converts the sum once.
 bool is_fused(const TensorCoreInstruction& row);
 bool is_plain(const TensorCoreInstruction& row);
 bool is_fused_to_f32(const TensorCoreInstruction& row);

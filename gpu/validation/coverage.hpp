@@ -1,8 +1,9 @@
 #pragma once
 
-// What happened on the way to a result: which rules of a row's arithmetic an input exercised.
-// Inputs that never meet a rule prove nothing about it, so comparisons count these events beside
-// the results, and `possible_events` says which of them a row can show at all.
+// Coverage of the model's rules: which events (a bit cut, a tie, an overflow, ...) happened while
+// an output was computed. Inputs that never meet a rule prove nothing about it, so a validation
+// counts these events beside the results. `possible_events` gives those that an instruction can
+// show at all.
 
 #include <array>
 #include <cstddef>
@@ -92,7 +93,7 @@ struct EventSet {
   friend constexpr bool operator==(const EventSet&, const EventSet&) = default;
 };
 
-/// In how many outputs each event happened.
+/// The number of outputs in which each event happened.
 struct Coverage {
   std::uint64_t outputs = 0;
   std::array<std::uint64_t, event_count> counts{};
@@ -129,9 +130,9 @@ constexpr EventSet conversion_events(const AccumulatorSpec& spec, const Format& 
     return set;
   }
   const int lowest = formats::min_exponent(format);
-  const int unit = (top < lowest ? lowest : top) - kept;
+  const int lowest_bit = (top < lowest ? lowest : top) - kept;
   const formats::Lost lost =
-      formats::lost_by_shift(exact.significand, unit - exact.exponent, exact.sticky);
+      formats::lost_by_shift(exact.significand, lowest_bit - exact.exponent, exact.sticky);
   const bool nearest =
       spec.result == Rounding::nearest_even || spec.result == Rounding::nearest_away;
   AccumulatorSpec truncating = spec;
@@ -176,14 +177,14 @@ constexpr EventSet fused_events(const Block& block, std::uint64_t code) {
   if (set.bits != 0) return set;
   const AccumulatorSpec& spec = block.spec;
   const int largest = largest_exponent(block);
-  const int unit = largest - spec.kept_fraction_bits;
+  const int lowest_bit = largest - spec.kept_fraction_bits;
   std::int64_t sum = 0;
   bool any = false, cut = false;
   for_each_term(block, [&](const Term& t) {
     if (t.significand == 0) return;
     any = true;
-    const int shift = unit - (t.exponent - t.fraction_bits);
-    const std::int64_t kept = align(t, unit, spec.alignment);
+    const int shift = lowest_bit - (t.exponent - t.fraction_bits);
+    const std::int64_t kept = align(t, lowest_bit, spec.alignment);
     sum += kept;
     if (formats::lost_by_shift(t.significand, shift, false) == formats::Lost::nothing) return;
     cut = true;
@@ -195,7 +196,7 @@ constexpr EventSet fused_events(const Block& block, std::uint64_t code) {
     set.include(cut ? Event::zero_by_alignment : Event::zero_by_cancellation, any);
     return set;
   }
-  const Unrounded exact = fixed_point(sum, unit);
+  const Unrounded exact = fixed_point(sum, lowest_bit);
   const int above = formats::leading_bit(exact.significand) - spec.kept_fraction_bits;
   set.include(Event::sum_carried, above >= 2);
   set.include(Event::sum_cancelled, above <= -cancelled_bits);
@@ -322,7 +323,7 @@ constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOper
   return result;
 }
 
-/// The events that some input of the row shows. Derived from the ranges of its formats and its
+/// The events that some input of the instruction shows. Derived from the ranges of its formats and its
 /// steps; NVIDIA's summations only (nothing for others).
 EventSet possible_events(const MatrixInstruction& row);
 

@@ -1,5 +1,8 @@
 #pragma once
 
+// Files of instruction captures (docs: `guardbit gpu record`): the operands and results of a batch
+// as tensors, with the instruction's name and variant as metadata.
+
 #include <map>
 #include <string>
 
@@ -7,16 +10,16 @@
 
 namespace guardbit::gpu {
 
-/// "wgmma….s8.s8.neg_a": what names the file of an instruction and its variant; "::" becomes "__".
+/// The file name, without ending, of an instruction and its variant: "wgmma….s8.s8.neg_a". "::"
+/// becomes "__".
 std::string capture_stem(const TensorCoreInstruction& row);
 
-/// Writes one capture file (kind `instruction`) with the batch's operands and results; `metadata`
-/// is added to the keys that the row itself gives.
+/// Writes one capture file (kind `instruction`). `metadata` is added to the keys that the
+/// instruction gives itself.
 void write_capture(const std::string& path, const TensorCoreInstruction& row, const Batch& batch,
                    const std::map<std::string, std::string>& metadata);
 
-/// Reads the operands and results of a capture of this very row. formats::Error when the tensors do
-/// not fit the row.
+/// Reads a capture of this instruction. Throws formats::Error if the tensors do not fit it.
 Batch read_capture(const std::string& path, const TensorCoreInstruction& row);
 
 }  // namespace guardbit::gpu

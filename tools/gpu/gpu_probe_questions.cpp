@@ -1,3 +1,6 @@
+// `guardbit gpu probe-questions`: tests the numbered questions of docs/NUMERICS.md 2 on this
+// machine's GPU, or on a model, prints the results and can write them as JSON (docs/hardware).
+
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -10,7 +13,7 @@
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/device/driver_translation.hpp"
 #include "gpu/cuda/tensor_core/tensor_core.hpp"
-#include "gpu/questions/questionnaire.hpp"
+#include "gpu/questions/question_results.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
@@ -30,7 +33,7 @@ struct Options {
   bool json = false;
 };
 
-/// Who answers, for the head of the record.
+/// The device or model that executes, for the head of the record.
 ordered_json head_of(const Options& options, const std::optional<gpu::Device>& device) {
   ordered_json out = device ? provenance(*device) : ordered_json{{"model", options.model}};
   out["date"] = today();
@@ -38,7 +41,7 @@ ordered_json head_of(const Options& options, const std::optional<gpu::Device>& d
   return out;
 }
 
-void print_end(const std::vector<gpu::Section>& sections, std::size_t asked) {
+void print_end(const std::vector<gpu::QuestionResult>& questions, std::size_t asked) {
   for (const gpu::AnsweredElsewhere& question : gpu::answered_elsewhere())
     std::cout << question.id << "  " << question.text << " '" << question.command << "'\n";
   std::size_t answers = 0, undecided = 0, unlike = 0;
@@ -46,41 +49,43 @@ void print_end(const std::vector<gpu::Section>& sections, std::size_t asked) {
     answers += instructions;
     if (!decided) undecided += instructions;
   };
-  for (const gpu::Section& section : sections) {
-    for (const gpu::Reply& reply : section.replies) count(reply.rows().size(), reply.decided);
-    for (const gpu::Comparison& comparison : section.comparisons)
-      count(1, comparison.conclusion() != nullptr);
-    if (!section.as_model()) ++unlike;
+  for (const gpu::QuestionResult& question : questions) {
+    for (const gpu::TestResult& result : question.results)
+      count(result.instructions().size(), result.decided);
+    for (const gpu::Comparison& comparison : question.comparisons)
+      count(1, comparison.supported() != nullptr);
+    if (!question.as_model()) ++unlike;
   }
-  std::cout << sections.size() << " of " << asked << " questions asked, " << answers << " answers, "
-            << undecided << " undecided; " << unlike << " questions answered unlike the model\n";
+  std::cout << questions.size() << " of " << asked << " questions tested, " << answers
+            << " answers, " << undecided << " undecided; " << unlike
+            << " questions answered unlike the model\n";
 }
 
 int run(const Options& options) {
   gpu::check_question_ids(options.ids);
   std::optional<gpu::Device> device;
-  gpu::Answerer answerer{gpu::run_on_tensor_core, gpu::run_translated_by_driver};
+  gpu::Executors executors{gpu::run_on_tensor_core, gpu::run_translated_by_driver};
   std::string_view arch = gpu::tensor_core_instructions().front().arch;
   if (options.model.empty()) {
     device = gpu::require_device();
   } else {
     arch = emulator::require_page(options.model, "--model");
-    answerer = gpu::model_answerer(arch);
+    executors = gpu::model_executors(arch);
   }
   const std::size_t asked = options.ids.empty() ? gpu::question_ids().size() : options.ids.size();
   const Interruption interruption;
-  std::vector<gpu::Section> sections;
+  std::vector<gpu::QuestionResult> results;
   {
     ProgressLine progress("questions", asked);
-    sections =
-        gpu::answer_questions(options.ids, arch, answerer, options.seed, [&](std::size_t done) {
+    results =
+        gpu::test_questions(options.ids, arch, executors, options.seed, [&](std::size_t done) {
           progress.update(done);
           return !interruption.asked_for();
         });
   }
   if (options.json || !options.output.empty()) {
     ordered_json out = head_of(options, device);
-    out.update(sections_json(sections));
+    out.update(results_json(results));
     const std::string text = out.dump(1) + "\n";
     if (options.output.empty()) {
       std::cout << text;
@@ -91,12 +96,12 @@ int run(const Options& options) {
     }
   }
   if (!options.json) {
-    print_sections(sections);
-    print_end(sections, asked);
+    print_results(results);
+    print_end(results, asked);
   }
   if (interruption.asked_for()) return interruption.exit_status();
-  for (const gpu::Section& section : sections)
-    if (!section.as_model()) return 1;
+  for (const gpu::QuestionResult& question : results)
+    if (!question.as_model()) return 1;
   return 0;
 }
 
@@ -105,8 +110,8 @@ int run(const Options& options) {
 void add_gpu_probe_questions(CLI::App& gpu, int& status) {
   const auto options = std::make_shared<Options>();
   CLI::App* const command = gpu.add_subcommand(
-      "probe-questions", "Put the numbered questions (docs/HARDWARE.md) to this machine");
-  command->add_option("id", options->ids, "Questions to ask: Q1, Q15b, ...; all without any");
+      "probe-questions", "Test the numbered questions (docs/HARDWARE.md) on this machine");
+  command->add_option("id", options->ids, "Questions to test: Q1, Q15b, ...; all without any");
   command->add_option("--model", options->model,
                       "Let the model of this machine (sm_90, sm_80, ...) answer instead");
   command->add_option("--seed", options->seed, "Seed of the random inputs")->capture_default_str();

@@ -52,7 +52,7 @@ int execution_count(const TensorCoreInstruction& row) {
   return count * (row.m == 64 ? (variant ? 2 : 4) : 8);
 }
 
-/// Executions of mixed tiles: as many as give every family a row, but two where an output row is
+/// Executions of mixed rows: as many as give every family a row, but two where an output row is
 /// long.
 int mixed_execution_count(const TensorCoreInstruction& row) {
   const auto count = static_cast<int>(mixed_families(row).size());
@@ -75,7 +75,7 @@ class Recorder {
   }
 
   void record(const TensorCoreInstruction& row) {
-    Batch batch = options_.mixed ? make_mixed_tiles(row, mixed_execution_count(row), options_.seed)
+    Batch batch = options_.mixed ? make_mixed_rows(row, mixed_execution_count(row), options_.seed)
                                  : make_inputs(row, execution_count(row), options_.seed);
     run_on_tensor_core(row, batch);
     for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);

@@ -60,23 +60,21 @@ std::string names_text(const std::vector<const gpu::TensorCoreInstruction*>& row
 
 /// Instructions that were compared with the same rules, added up.
 struct Total {
-  std::vector<const gpu::TensorCoreInstruction*> rows;
+  std::vector<const gpu::TensorCoreInstruction*> instructions;
   std::int64_t outputs = 0;
   std::vector<std::int64_t> differ;
 };
 
-void print_comparisons(const gpu::Section& section) {
+void print_comparisons(const gpu::QuestionResult& question) {
   std::map<std::vector<std::string>, Total> totals;
-  for (const gpu::Comparison& comparison : section.comparisons) {
+  for (const gpu::Comparison& comparison : question.comparisons) {
     std::vector<std::string> rules;
-    for (const gpu::Candidate& candidate : comparison.candidates)
-      rules.push_back(candidate.meaning);
+    for (const gpu::ComparedRule& rule : comparison.rules) rules.push_back(rule.meaning);
     Total& total = totals[rules];
-    total.rows.push_back(comparison.row);
+    total.instructions.push_back(comparison.instruction);
     total.outputs += comparison.outputs;
     total.differ.resize(rules.size());
-    for (std::size_t i = 0; i < rules.size(); ++i)
-      total.differ[i] += comparison.candidates[i].differ;
+    for (std::size_t i = 0; i < rules.size(); ++i) total.differ[i] += comparison.rules[i].differ;
   }
   for (const auto& [rules, total] : totals) {
     print_indented("random", std::to_string(total.outputs) + " outputs", Colour::plain);
@@ -85,19 +83,19 @@ void print_comparisons(const gpu::Section& section) {
                      i != 0                 ? Colour::plain
                      : total.differ[i] == 0 ? Colour::green
                                             : Colour::red);
-    print_indented("asked of", names_text(total.rows), Colour::dim);
+    print_indented("tested", names_text(total.instructions), Colour::dim);
   }
 }
 
-ordered_json json_of(const gpu::Reply& reply) {
-  ordered_json out = {{"inputs", reply.inputs},
-                      {"words", reply.words},
-                      {"conclusion", reply.conclusion},
-                      {"decided", reply.decided},
-                      {"as_model", reply.as_model}};
-  for (const gpu::Asked& asked : reply.asked) {
-    ordered_json part = {{"probes", asked.probes}};
-    for (const gpu::TensorCoreInstruction* row : asked.rows)
+ordered_json json_of(const gpu::TestResult& result) {
+  ordered_json out = {{"inputs", result.inputs},
+                      {"words", result.words},
+                      {"conclusion", result.conclusion},
+                      {"decided", result.decided},
+                      {"as_model", result.as_model}};
+  for (const gpu::Tested& tested : result.tested) {
+    ordered_json part = {{"probes", tested.trials}};
+    for (const gpu::TensorCoreInstruction* row : tested.instructions)
       part["instructions"].push_back(full_name(*row));
     out["asked"].push_back(part);
   }
@@ -105,40 +103,42 @@ ordered_json json_of(const gpu::Reply& reply) {
 }
 
 ordered_json json_of(const gpu::Comparison& comparison) {
-  ordered_json out = {{"instruction", full_name(*comparison.row)}, {"outputs", comparison.outputs}};
-  for (const gpu::Candidate& candidate : comparison.candidates)
-    out["candidates"].push_back({{"rule", candidate.meaning}, {"differ", candidate.differ}});
-  const gpu::Candidate* const conclusion = comparison.conclusion();
-  out["conclusion"] = conclusion == nullptr ? "undecided" : conclusion->meaning;
+  ordered_json out = {{"instruction", full_name(*comparison.instruction)},
+                      {"outputs", comparison.outputs}};
+  for (const gpu::ComparedRule& rule : comparison.rules)
+    out["candidates"].push_back({{"rule", rule.meaning}, {"differ", rule.differ}});
+  const gpu::ComparedRule* const supported = comparison.supported();
+  out["conclusion"] = supported == nullptr ? "undecided" : supported->meaning;
   return out;
 }
 
 }  // namespace
 
-void print_sections(const std::vector<gpu::Section>& sections) {
-  for (const gpu::Section& section : sections) {
-    std::cout << paint(section.id, Colour::bold) << "  " << section.text << '\n';
-    for (const gpu::Reply& reply : section.replies) {
-      print_indented("inputs", reply.inputs, Colour::plain);
-      print_indented("D", words_text(reply.words), Colour::plain);
+void print_results(const std::vector<gpu::QuestionResult>& results) {
+  for (const gpu::QuestionResult& question : results) {
+    std::cout << paint(question.id, Colour::bold) << "  " << question.text << '\n';
+    for (const gpu::TestResult& result : question.results) {
+      print_indented("inputs", result.inputs, Colour::plain);
+      print_indented("D", words_text(result.words), Colour::plain);
       print_indented("answer",
-                     reply.conclusion + (reply.as_model ? "" : " (the model gives other words)"),
-                     colour_of(reply.decided, reply.as_model));
-      print_indented("asked of", names_text(reply.rows()), Colour::dim);
+                     result.conclusion + (result.as_model ? "" : " (the model gives other words)"),
+                     colour_of(result.decided, result.as_model));
+      print_indented("tested", names_text(result.instructions()), Colour::dim);
     }
-    if (!section.comparisons.empty()) print_comparisons(section);
+    if (!question.comparisons.empty()) print_comparisons(question);
     std::cout << '\n';
   }
 }
 
-ordered_json sections_json(const std::vector<gpu::Section>& sections) {
+ordered_json results_json(const std::vector<gpu::QuestionResult>& results) {
   ordered_json out;
   out["questions"] = ordered_json::array();
-  for (const gpu::Section& section : sections) {
+  for (const gpu::QuestionResult& question : results) {
     ordered_json entry = {
-        {"id", section.id}, {"question", section.text}, {"as_model", section.as_model()}};
-    for (const gpu::Reply& reply : section.replies) entry["replies"].push_back(json_of(reply));
-    for (const gpu::Comparison& comparison : section.comparisons)
+        {"id", question.id}, {"question", question.text}, {"as_model", question.as_model()}};
+    for (const gpu::TestResult& result : question.results)
+      entry["replies"].push_back(json_of(result));
+    for (const gpu::Comparison& comparison : question.comparisons)
       entry["comparisons"].push_back(json_of(comparison));
     out["questions"].push_back(entry);
   }

@@ -1,17 +1,21 @@
 #pragma once
 
+// Results of the numbered questions as text and as JSON.
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "gpu/questions/questionnaire.hpp"
+#include "gpu/questions/question_results.hpp"
 
 namespace guardbit::tools {
 
-/// "f16 results …" and below it inputs, words, conclusion and instructions, for a terminal.
-void print_sections(const std::vector<gpu::Section>& sections);
+/// Prints each question and, below it, the inputs, words of D, conclusion and instructions of its
+/// tests.
+void print_results(const std::vector<gpu::QuestionResult>& results);
 
-/// The sections, what other commands answer and what other machines would (docs/hardware).
-nlohmann::ordered_json sections_json(const std::vector<gpu::Section>& sections);
+/// The results, the questions that other commands answer, and those that need other machines: the
+/// format of docs/hardware/*-questions.json.
+nlohmann::ordered_json results_json(const std::vector<gpu::QuestionResult>& results);
 
 }  // namespace guardbit::tools

@@ -38,8 +38,8 @@ TEST_CASE("inputs depend on seed, instruction and execution alone") {
     const Batch fewer = make_inputs(row, 4, 1);
     REQUIRE(std::equal(fewer.a.begin(), fewer.a.end(), batch.a.begin()));
     REQUIRE(std::equal(fewer.c.begin(), fewer.c.end(), batch.c.begin()));
-    REQUIRE(same_inputs(make_mixed_tiles(row, 2, 1), make_mixed_tiles(row, 2, 1)));
-    REQUIRE_FALSE(same_inputs(make_mixed_tiles(row, 2, 1), make_mixed_tiles(row, 2, 2)));
+    REQUIRE(same_inputs(make_mixed_rows(row, 2, 1), make_mixed_rows(row, 2, 1)));
+    REQUIRE_FALSE(same_inputs(make_mixed_rows(row, 2, 1), make_mixed_rows(row, 2, 2)));
   }
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("inputs are codes of their formats and sparse positions are valid") {
   for (const TensorCoreInstruction& row : sample()) {
     INFO(std::string(row.name) << " " << std::string(row.variant));
     for (const Batch& batch :
-         {make_inputs(row, 44, 1), make_mixed_tiles(row, 4, 1), make_small_integers(row, 2, 1)}) {
+         {make_inputs(row, 44, 1), make_mixed_rows(row, 4, 1), make_small_integers(row, 2, 1)}) {
       const auto fits = [](const Format& f) {
         return [f](std::uint64_t word) { return (word & ~word_mask(f)) == 0; };
       };
@@ -174,12 +174,12 @@ TEST_CASE("one_special puts at most one special in a row of A, a column of B and
 // One element is computed at compile time: nothing but its indices decides it.
 static_assert(a_word(InputShape{}, InputFamily::raw_bits, 1, 2, 0, 0) == 0);
 
-TEST_CASE("mixed tiles hold specials, zeros of both signs, subnormals and the ends of the range") {
+TEST_CASE("mixed rows hold specials, zeros of both signs, subnormals and the ends of the range") {
   for (const TensorCoreInstruction& row : sample()) {
     if (is_integer(row.a) || row.ignore_c) continue;
     INFO(std::string(row.name) << " " << std::string(row.variant));
     const auto count = static_cast<int>(mixed_families(row).size());
-    const Batch batch = make_mixed_tiles(row, (count + row.m - 1) / row.m, 20261120);
+    const Batch batch = make_mixed_rows(row, (count + row.m - 1) / row.m, 20261120);
     const auto kinds_among = [](const Format& f, const std::vector<std::uint64_t>& words) {
       std::set<std::string> kinds;
       for (const std::uint64_t word : words) {

@@ -122,7 +122,7 @@ TEST_CASE("golden inputs are what their seed makes") {
     if (!std::filesystem::exists(golden_path(row))) continue;
     INFO(golden_path(row));
     const Batch recorded = read_capture(golden_path(row), row);
-    const Batch made = make_mixed_tiles(row, recorded.executions, 20261120);
+    const Batch made = make_mixed_rows(row, recorded.executions, 20261120);
     REQUIRE(recorded.a == made.a);
     REQUIRE(recorded.b == made.b);
     REQUIRE(recorded.c == made.c);
@@ -158,7 +158,7 @@ TEST_CASE("a capture comes back as it was written") {
                            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"}) {
     const TensorCoreInstruction* row = find_plain(name);
     REQUIRE(row != nullptr);
-    Batch batch = make_mixed_tiles(*row, 2, 3);
+    Batch batch = make_mixed_rows(*row, 2, 3);
     batch.d = batch.c;
     const std::string path = (folder / (capture_stem(*row) + ".safetensors")).string();
     write_capture(path, *row, batch, {{"device", "none"}});

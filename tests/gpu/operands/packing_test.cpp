@@ -63,7 +63,7 @@ TEST_CASE("packed operands hold every element at its place") {
   for (const TensorCoreInstruction& row : small_rows()) {
     INFO(std::string(row.arch) << " " << std::string(row.name) << " " << std::string(row.variant));
     constexpr int executions = 3;  // not a multiple of the quad-pair instruction's four
-    const Batch batch = make_mixed_tiles(row, executions, seed);
+    const Batch batch = make_mixed_rows(row, executions, seed);
     const ImageLayout layout = layout_images(row);
     const PackedOperands packed = pack(row, layout, batch);
     require_packed(packed.a, layout.a, layout.a_bytes, layout, batch.a, row.a);
@@ -108,7 +108,7 @@ TEST_CASE("metadata lies in the lanes that the selector names") {
     const bool two_lanes = word_bits(row.a) == 8 && row.k == 32;
     if (!one_lane && !two_lanes) continue;
     INFO(std::string(row.name) << " " << std::string(row.variant));
-    const Batch batch = make_mixed_tiles(row, 1, seed);
+    const Batch batch = make_mixed_rows(row, 1, seed);
     const ImageLayout layout = layout_images(row);
     const PackedOperands packed = pack(row, layout, batch);
     REQUIRE(packed.e.size() == 128);
@@ -127,7 +127,7 @@ TEST_CASE("plain forms take the operands that the variant computes with") {
   const TensorCoreInstruction& wide = plain("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16");
   const TensorCoreInstruction& narrow = plain(std::string(wide.plain));
   REQUIRE(narrow.n == 8);
-  Batch batch = make_mixed_tiles(wide, 2, seed);
+  Batch batch = make_mixed_rows(wide, 2, seed);
   Batch blocks = as_plain_form(wide, narrow, batch);
   REQUIRE(blocks.executions == 6);
   for (int t = 0; t < 2; ++t)
@@ -153,7 +153,7 @@ TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of
     REQUIRE(narrow != nullptr);
     REQUIRE(narrow->n == 16);
     const int count = wide.scale.count;
-    const Batch batch = make_mixed_tiles(wide, 2, seed);
+    const Batch batch = make_mixed_rows(wide, 2, seed);
     const Batch blocks = as_plain_form(wide, *narrow, batch);
     REQUIRE(blocks.executions == 32);
     for (int t = 0; t < 32; ++t)

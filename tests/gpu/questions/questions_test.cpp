@@ -1,5 +1,5 @@
-// The questions put to a device, answered here by the model: every probe decides, and the model
-// says what an H200 said.
+// Hypothesis tests of the questions, executed by the model: every test supports one hypothesis, and
+// the words are those that an H200 gave.
 
 #include "gpu/questions/questions.hpp"
 
@@ -13,7 +13,7 @@
 #include "gpu/model/host_model.hpp"
 #include "gpu/operands/ptx_kernel.hpp"
 #include "gpu/questions/comparisons.hpp"
-#include "gpu/questions/questionnaire.hpp"
+#include "gpu/questions/question_results.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -21,69 +21,69 @@ namespace {
 using namespace guardbit;
 using namespace guardbit::gpu;
 
-Answer answer_of(const emulator::MatrixInstruction& model, const Inquiry& inquiry) {
-  Batch batch = pose(inquiry);
-  run_on_host_model(model, inquiry.row, batch);
-  return read_answer(inquiry, batch);
+Observation observe_model(const emulator::MatrixInstruction& model, const HypothesisTest& test) {
+  Batch batch = batch_of(test);
+  run_on_host_model(model, test.instruction, batch);
+  return observe(test, batch);
 }
 
-/// Calls visit(question, inquiry) for every question and every instruction it concerns.
+/// Calls visit(question, test) for every question and every instruction it concerns.
 template <class Visit>
-void for_each_inquiry(Visit visit) {
+void for_each_test(Visit visit) {
   for (const Question& question : questions()) {
     for (const TensorCoreInstruction& row : tensor_core_instructions()) {
       if (!question.concerns(row)) continue;
       const emulator::MatrixInstruction model = catalogue_row(row);
       INFO(std::string(question.id)
            << " " << std::string(row.name) << " " << std::string(row.variant));
-      visit(question, inquire(question, row, model));
+      visit(question, make_test(question, row, model));
     }
   }
 }
 
-const Answerer model_answers = {[](const TensorCoreInstruction& row, Batch& batch) {
-                                  run_on_host_model(catalogue_row(row), row, batch);
-                                },
-                                [](const TensorCoreInstruction& row, Batch& batch) {
-                                  run_on_host_model(catalogue_row(row), row, batch);
-                                }};
+const Executors model_answers = {[](const TensorCoreInstruction& row, Batch& batch) {
+                                   run_on_host_model(catalogue_row(row), row, batch);
+                                 },
+                                 [](const TensorCoreInstruction& row, Batch& batch) {
+                                   run_on_host_model(catalogue_row(row), row, batch);
+                                 }};
 
 }  // namespace
 
-TEST_CASE("the outcomes of a question differ from each other in their words") {
-  for_each_inquiry([](const Question&, const Inquiry& inquiry) {
-    REQUIRE(inquiry.outcomes().size() >= 2);
+TEST_CASE("the hypotheses of a question predict different words") {
+  for_each_test([](const Question&, const HypothesisTest& test) {
+    REQUIRE(test.hypotheses().size() >= 2);
     std::set<std::vector<std::uint64_t>> words;
-    for (const Outcome& outcome : inquiry.outcomes()) {
-      INFO(outcome.meaning);
-      REQUIRE(words.insert(outcome.words).second);
+    for (const Hypothesis& hypothesis : test.hypotheses()) {
+      INFO(hypothesis.meaning);
+      REQUIRE(words.insert(hypothesis.words).second);
     }
   });
 }
 
-TEST_CASE("a row changed as an outcome says answers with that outcome's words") {
-  // Questions about what no row of the catalogue can say: their outcomes have words only.
-  const std::set<std::string_view> beyond_rows = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
-  for_each_inquiry([&](const Question& question, const Inquiry& inquiry) {
-    const Answer believed = answer_of(inquiry.believed, inquiry);
-    int told_apart = 0;
-    for (const Outcome& outcome : inquiry.outcomes()) {
-      if (!outcome.hypothesis) continue;
-      INFO(outcome.meaning << "; " << describe_inputs(inquiry));
-      const Answer answer = answer_of(*outcome.hypothesis, inquiry);
-      CHECK(answer.words == outcome.words);
-      if (!(answer == believed)) ++told_apart;
+TEST_CASE("a model changed as a hypothesis says gives the words that it predicts") {
+  // Questions about arithmetic that no model has: their hypotheses have words only.
+  const std::set<std::string_view> beyond_the_model = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
+  for_each_test([&](const Question& question, const HypothesisTest& test) {
+    const Observation assumed = observe_model(test.assumed, test);
+    int distinguished = 0;
+    for (const Hypothesis& hypothesis : test.hypotheses()) {
+      if (!hypothesis.model) continue;
+      INFO(hypothesis.meaning << "; " << describe_inputs(test));
+      const Observation observation = observe_model(*hypothesis.model, test);
+      CHECK(observation.words == hypothesis.words);
+      if (!(observation == assumed)) ++distinguished;
     }
-    CHECK((told_apart >= 1 || beyond_rows.contains(question.id)));
+    CHECK((distinguished >= 1 || beyond_the_model.contains(question.id)));
   });
 }
 
-TEST_CASE("the model answers every question, at every place alike") {
-  for_each_inquiry([](const Question&, const Inquiry& inquiry) {
-    const Answer answer = answer_of(inquiry.believed, inquiry);
-    INFO(describe_inputs(inquiry));
-    CHECK(answer.same_everywhere);
-    CHECK(conclude(inquiry, answer) != nullptr);
+TEST_CASE("the model supports one hypothesis of every question, at every placement") {
+  for_each_test([](const Question&, const HypothesisTest& test) {
+    const Observation observation = observe_model(test.assumed, test);
+    INFO(describe_inputs(test));
+    CHECK(observation.same_everywhere);
+    CHECK(supported_hypothesis(test, observation) != nullptr);
   });
 }
 
@@ -113,28 +113,29 @@ TEST_CASE("the model gives the answers that recordings of an H200 gave") {
       {"Q17", fp16, fp32, {0x3F800001, 0x3F800001, 0x3F800000}},
       {"Q17", fp16, fp16, {0x3C00, 0x3C01}}};
   std::set<const Expected*> met;
-  for_each_inquiry([&](const Question& question, const Inquiry& inquiry) {
+  for_each_test([&](const Question& question, const HypothesisTest& test) {
     for (const Expected& expected : measured) {
-      if (expected.id != question.id || expected.a != inquiry.row.a || expected.d != inquiry.row.d)
+      if (expected.id != question.id || expected.a != test.instruction.a ||
+          expected.d != test.instruction.d)
         continue;
       met.insert(&expected);
-      CHECK(answer_of(inquiry.believed, inquiry).words == expected.words);
+      CHECK(observe_model(test.assumed, test).words == expected.words);
     }
   });
   CHECK(met.size() == measured.size());
 }
 
-TEST_CASE("sparse probes and moved probes hold their terms in the places that count") {
+TEST_CASE("sparse trials and moved trials have their terms where they count") {
   const TensorCoreInstruction& row =
       *find_plain("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
   const emulator::MatrixInstruction model = catalogue_row(row);
-  Inquiry inquiry(row, model);
-  inquiry.probe_value(3).term(0, 2, 5).term(1, 1, 7);
-  inquiry.keep_together(2);
-  REQUIRE(inquiry.placements() == 8);
-  const Batch batch = pose(inquiry);
+  HypothesisTest test(row, model);
+  test.trial_value(3).term(0, 2, 5).term(1, 1, 7);
+  test.keep_together(2);
+  REQUIRE(test.placements() == 8);
+  const Batch batch = batch_of(test);
   std::set<int> places;
-  for (int r = 0; r < inquiry.placements(); ++r) {
+  for (int r = 0; r < test.placements(); ++r) {
     long double total = 3;
     for (int s = 0; s < row.stored_k(); ++s) {
       const std::size_t at = element_index(row.m, row.stored_k(), 0, r, s);
@@ -152,29 +153,29 @@ TEST_CASE("inputs are described exactly and briefly") {
   const TensorCoreInstruction& row =
       *find_plain("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32");
   const emulator::MatrixInstruction model = catalogue_row(row);
-  Inquiry inquiry(row, model);
-  inquiry.probe_value(1 + two(-23)).term(0, 1.5L, two(-40)).codes(1, 0x7F800001, 0x80000000);
-  CHECK(describe_inputs(inquiry) == "c = 1+2^-23, p0 = 3*2^-1 * 2^-40, p1 = [7f800001] * -0");
-  CHECK(describe_codes(row, inquiry.probes()[0]) ==
+  HypothesisTest test(row, model);
+  test.trial_value(1 + two(-23)).term(0, 1.5L, two(-40)).codes(1, 0x7F800001, 0x80000000);
+  CHECK(describe_inputs(test) == "c = 1+2^-23, p0 = 3*2^-1 * 2^-40, p1 = [7f800001] * -0");
+  CHECK(describe_codes(row, test.trials()[0]) ==
         "c=3f800001 0:3fc00000*2b800000 1:7f800001*80000000");
-  inquiry.probe_value(1 + two(-23)).term(3, -2, 1).fill(1, 1);
-  CHECK(describe_inputs(inquiry) ==
+  test.trial_value(1 + two(-23)).term(3, -2, 1).fill(1, 1);
+  CHECK(describe_inputs(test) ==
         "c = 1+2^-23; p0 = 3*2^-1 * 2^-40, p1 = [7f800001] * -0 | p3 = -2 * 1, other p = 1 * 1");
 }
 
-TEST_CASE("random inputs tell the compositions of FP8 mma.sync apart, and FP8 blocks by L and F") {
+TEST_CASE("random inputs distinguish the compositions of FP8 mma.sync, and FP8 blocks by L and F") {
   for (const ComparisonQuestion& question : comparison_questions()) {
     if (question.id == "Q19" || question.id == "Q18c") continue;
-    int asked = 0;
+    int tested = 0;
     for (const TensorCoreInstruction& row : tensor_core_instructions()) {
       if (!question.concerns(row) || row.k % 64 == 0) continue;
-      const Comparison comparison = question.ask(row, model_answers, 1);
+      const Comparison comparison = question.test(row, model_answers, 1);
       INFO(std::string(question.id) << " " << std::string(row.name));
-      CHECK(comparison.conclusion() == comparison.candidates.data());
-      CHECK(comparison.candidates.size() >= 3);
-      ++asked;
+      CHECK(comparison.supported() == comparison.rules.data());
+      CHECK(comparison.rules.size() >= 3);
+      ++tested;
     }
-    CHECK(asked > 0);
+    CHECK(tested > 0);
   }
 }
 
@@ -183,38 +184,38 @@ TEST_CASE("an operand choice that did more than it says is noticed") {
   for (const TensorCoreInstruction& row : tensor_core_instructions())
     if (row.variant == "neg_a" && row.d == formats::fp32) variant = &row;
   REQUIRE(variant != nullptr);
-  const Answerer ignoring = {[](const TensorCoreInstruction& row, Batch& batch) {
-                               TensorCoreInstruction plain = row;
-                               plain.negate_a = false;
-                               run_on_host_model(catalogue_row(row), plain, batch);
-                             },
-                             {}};
+  const Executors ignoring = {[](const TensorCoreInstruction& row, Batch& batch) {
+                                TensorCoreInstruction plain = row;
+                                plain.negate_a = false;
+                                run_on_host_model(catalogue_row(row), plain, batch);
+                              },
+                              {}};
   for (const ComparisonQuestion& question : comparison_questions()) {
     if (question.id != "Q19") continue;
     CHECK(question.concerns(*variant));
-    CHECK(question.ask(*variant, model_answers, 1).conclusion() != nullptr);
-    CHECK(question.ask(*variant, ignoring, 1).conclusion() == nullptr);
+    CHECK(question.test(*variant, model_answers, 1).supported() != nullptr);
+    CHECK(question.test(*variant, ignoring, 1).supported() == nullptr);
   }
 }
 
-TEST_CASE("the questionnaire counts an answer unlike the model's") {
+TEST_CASE("a result unlike the model's is counted") {
   const auto always = [](std::size_t) { return true; };
-  for (const Section& section :
-       answer_questions({"Q1", "Q9"}, "sm_90", model_answerer("sm_90"), 1, always)) {
-    CHECK(section.as_model());
-    CHECK_FALSE(section.replies.empty());
+  for (const QuestionResult& question :
+       test_questions({"Q1", "Q9"}, "sm_90", model_executors("sm_90"), 1, always)) {
+    CHECK(question.as_model());
+    CHECK_FALSE(question.results.empty());
   }
   const Executor off_by_one = [](const TensorCoreInstruction& row, Batch& batch) {
     run_on_host_model(catalogue_row(row), row, batch);
     for (std::uint64_t& word : batch.d) ++word;
   };
-  for (const Section& section :
-       answer_questions({"Q1", "Q9"}, "sm_90", {off_by_one, off_by_one}, 1, always)) {
-    CHECK_FALSE(section.as_model());
-    for (const Reply& reply : section.replies) CHECK_FALSE(reply.as_model);
+  for (const QuestionResult& question :
+       test_questions({"Q1", "Q9"}, "sm_90", {off_by_one, off_by_one}, 1, always)) {
+    CHECK_FALSE(question.as_model());
+    for (const TestResult& result : question.results) CHECK_FALSE(result.as_model);
   }
   CHECK_THROWS_AS(check_question_ids({"Q99"}), formats::Error);
-  CHECK(answer_questions({}, "sm_90", model_answerer("sm_90"), 1, [](std::size_t) {
+  CHECK(test_questions({}, "sm_90", model_executors("sm_90"), 1, [](std::size_t) {
           return false;
         }).empty());
 }
