@@ -1,34 +1,68 @@
 #pragma once
 
+// The table of AccumulatorSpec's fields: the one place that knows their names, values and words.
+// The text of an instruction, the probe, the mutation survey and docs/CATALOGUE.md read it. A new
+// field touches accumulator.hpp, this table, and the code of emulator/model that computes with it.
+
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "emulator/model/instruction.hpp"
-#include "emulator/probe/question_set.hpp"
 
 namespace guardbit::emulator {
 
-/// A field of AccumulatorSpec that a probe can look for.
-struct ProbedField {
-  std::string_view name;
-  Topic topic;  ///< the questions that are about it
-  long (*get)(const AccumulatorSpec&);
-  void (*set)(AccumulatorSpec&, long);
-  std::vector<std::string_view> words;  ///< of the values 0, 1, ...; none: they are numbers
-  long least, most;                     ///< numbers that the model can compute with
-  /// Every value it may have in this step; empty where the step does not read it.
-  std::vector<long> (*values)(const MatrixInstruction&, const Step&);
-
-  std::string text(long value) const {
-    return words.empty() ? std::to_string(value)
-                         : std::string(words.at(static_cast<std::size_t>(value)));
-  }
+/// What a field decides, and therefore which operands make it visible.
+enum class FieldConcern : std::uint8_t {
+  structure,      ///< which products are added together, and how
+  precision,      ///< which bits are kept below a large term, and how results are rounded
+  small_numbers,  ///< zeros and subnormal numbers
+  specials,       ///< infinities, NaNs and overflow
 };
 
-/// In the order in which they are best looked for.
-const std::vector<ProbedField>& probed_fields();
+struct AccumulatorField {
+  std::string_view name;
+  std::string_view meaning;  ///< one line of documentation
+  FieldConcern concern;
+  long (*get)(const AccumulatorSpec&);
+  void (*set)(AccumulatorSpec&, long);
+  /// The address of the member, for its place in the declaration.
+  const void* (*address)(const AccumulatorSpec&);
+  std::span<const std::string_view> words;  ///< of the values 0, 1, ...; empty for a number
+  long least, greatest;                     ///< values that the text of an instruction may give
+  /// Does the model read the field in this step?
+  bool (*read)(const MatrixInstruction&, const Step&);
+  /// Values that a probe tries in this step; null: every value from least to greatest if it is
+  /// read.
+  std::vector<long> (*candidates)(const MatrixInstruction&, const Step&);
+  /// Values one step away from a number; null: value - 1 and value + 1.
+  std::vector<long> (*number_neighbours)(long value, const Step&);
 
+  /// The word or decimal number of a value.
+  std::string text(long value) const {
+    return words.empty() ? std::to_string(value)
+                         : std::string(words[static_cast<std::size_t>(value)]);
+  }
+  /// The words that the text of an instruction may give; empty for a number.
+  std::span<const std::string_view> accepted_words() const {
+    return words.first(words.empty() ? 0 : static_cast<std::size_t>(greatest) + 1);
+  }
+  /// The values that a probe tries in this step; empty where the step does not read the field.
+  std::vector<long> values(const MatrixInstruction& instruction, const Step& step) const;
+  /// Values one step away: every other word, or the neighbours of a number.
+  std::vector<long> neighbours(long value, const Step& step) const;
+};
+
+/// Every field of AccumulatorSpec, in the order in which texts give them and probes look for them.
+std::span<const AccumulatorField> accumulator_fields();
+
+/// The field of that name, which must exist.
+const AccumulatorField& accumulator_field(std::string_view name);
+
+/// "fused", "two_stage", ...
 std::string_view summation_name(Summation summation);
 
 }  // namespace guardbit::emulator

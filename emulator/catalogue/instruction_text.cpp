@@ -49,12 +49,10 @@ std::string step_text(const Step& step) {
   if (step.other != plain.other) text += " other=" + source_text(step.other);
   text += " into=" + formats::name_of(step.result);
   if (step.widened) text += " widened=" + formats::name_of(*step.widened);
-  if (step.operation == Operation::dot || step.spec.summation != plain.spec.summation)
-    text += " summation=" + std::string(summation_name(step.spec.summation));
-  if (step.spec.terms != plain.spec.terms) text += " terms=" + number(step.spec.terms);
-  for (const ProbedField& field : probed_fields()) {
+  for (const AccumulatorField& field : accumulator_fields()) {
     const long value = field.get(step.spec);
-    if (value != field.get(plain.spec))
+    const bool always = field.name == "summation" && step.operation == Operation::dot;
+    if (always || value != field.get(plain.spec))
       text += " " + std::string(field.name) + "=" + field.text(value);
   }
   return text + "\n";
@@ -231,31 +229,18 @@ class Parser {
   }
 
   void read_field(Step& step, std::string_view key, std::string_view value) const {
-    if (key == "terms") {
-      step.spec.terms = static_cast<int>(read_number(value, 0, max_k));
-      return;
-    }
-    if (key == "summation") {
-      std::vector<std::string_view> names;
-      for (int s = 0; s <= static_cast<int>(Summation::integer); ++s)
-        names.push_back(summation_name(static_cast<Summation>(s)));
-      step.spec.summation = static_cast<Summation>(read_word(value, names));
-      return;
-    }
-    const auto& fields = probed_fields();
+    const auto fields = accumulator_fields();
     const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const ProbedField& f) { return f.name == key; });
+                                    [&](const AccumulatorField& f) { return f.name == key; });
     if (field == fields.end()) {
-      std::vector<std::string_view> names = {"k",       "addend",    "other", "into",
-                                             "widened", "summation", "terms"};
-      for (const ProbedField& f : fields) names.push_back(f.name);
+      std::vector<std::string_view> names = {"k", "addend", "other", "into", "widened"};
+      for (const AccumulatorField& f : fields) names.push_back(f.name);
       refuse(formats::unknown_name("field", key, names));
     }
-    if (field->words.empty()) {
-      field->set(step.spec, read_number(value, field->least, field->most));
-    } else {
-      field->set(step.spec, static_cast<long>(read_word(value, field->words)));
-    }
+    const long given = field->words.empty()
+                           ? read_number(value, field->least, field->greatest)
+                           : static_cast<long>(read_word(value, field->accepted_words()));
+    field->set(step.spec, given);
   }
 
   void read_step(std::string_view text) {

@@ -6,14 +6,14 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/probe/draw.hpp"
+#include "emulator/probe/operand_draw.hpp"
 #include "formats/codec.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
 
-/// Places terms at distances that the fields of a row give.
+/// Draws terms at the distances that the fields of an instruction give.
 class Aimer {
  public:
   Aimer(const BlackBox& box, const MatrixInstruction& row, std::mt19937_64& random)
@@ -44,7 +44,7 @@ class Aimer {
     q_ = zero_question(box_);
     scaled_.assign(static_cast<std::size_t>(box_.scale.count), false);
     last_.reset();
-    // Half of the questions to one block of products, which is rounded once.
+    // Half of the questions use one block of products, which is rounded once.
     block_.reset();
     if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
     first_ = draw_.place() / length_ * length_;
@@ -65,14 +65,15 @@ class Aimer {
   }
 
  private:
-  /// The cuts of two stages hide each other: what is thought of them may be far off.
+  /// Bits from a large term to the end of what is kept. In two stages the assumed widths may be far
+  /// off, since they are confounded, so any distance is tried at times.
   int tail() {
     if (staged_ && draw_.below(4) == 0) return draw_.between(20, 48);
     return tails_[draw_.below(tails_.size())];
   }
   int least_result() const { return least_power(box_.d); }
 
-  /// Such that terms a tail below are products; or any product's.
+  /// An exponent at which terms at the last kept bits are still products; or that of any product.
   int large_exponent() {
     if (draw_.below(4) == 0) return draw_.between(least_, greatest_);
     const int small = draw_.between(least_, greatest_);
@@ -125,7 +126,7 @@ class Aimer {
       term(exponent, negative, exact);
   }
 
-  /// One large term, perhaps its negative, and small ones about a tail lower.
+  /// One large term, perhaps its negative, and small ones at the last bits kept below it.
   void below_large() {
     const int large = large_exponent();
     const bool negative = draw_.coin(), exact = draw_.coin();
@@ -136,7 +137,7 @@ class Aimer {
       either(large - distance + draw_.between(-3, 3), draw_.coin(), draw_.coin());
   }
 
-  /// Half an ulp of a result beside a large term, and terms at the end of a tail.
+  /// Half an ulp of a result beside a large term, and terms at the last kept bits.
   void tie(int large) {
     either(large, draw_.coin(), draw_.coin());
     const int bits = result_bits_[draw_.below(2)];
@@ -146,8 +147,8 @@ class Aimer {
       either(large - tail() - draw_.between(-2, 3), draw_.coin(), draw_.coin());
   }
 
-  /// A power of two to add, from which half an ulp of the binade below or above is taken or given,
-  /// and terms at the end of a tail.
+  /// An addend that is a power of two, plus or minus half an ulp of the binade above or below, and
+  /// terms at the last kept bits.
   void beside_power() {
     const int large = std::min(large_exponent(), greatest_power(box_.c));
     const bool negative = draw_.coin();
@@ -169,8 +170,8 @@ class Aimer {
       term(large - tail() + draw_.between(-1, 2), draw_.coin(), draw_.coin());
   }
 
-  /// One or half of the least result, as one term or as several that reach it together, and terms
-  /// at the end of the grid that a zero leaves; it may be another zero than is thought.
+  /// The least result or half of it, as one term or as the sum of several, and terms at the last
+  /// bits that a zero's exponent leaves; that exponent may differ from the assumed one.
   void smallest_tie() {
     const int zero = draw_.coin() ? zero_ : formats::min_exponent(box_.d) - draw_.between(0, 24);
     const bool negative = draw_.coin();
@@ -183,8 +184,8 @@ class Aimer {
     if (draw_.below(4) == 0) q_.c = formats::sign_mask(box_.c);
   }
 
-  /// The last bits of a first block's sum, which may carry, shown by a later block that takes the
-  /// rest away: a result narrower than the sums hides them otherwise.
+  /// A first block whose sum has terms at its last bits, and a later block that subtracts the large
+  /// term. A result narrower than the sum would hide those bits otherwise.
   void through_blocks() {
     const std::size_t k = q_.a.size();
     if (length_ >= k) return few_terms();
@@ -201,8 +202,8 @@ class Aimer {
                       true);
   }
 
-  /// The least normal result less half an ulp of the binade below, which rounds up to it, or about
-  /// that: where flushing before and after rounding differ (IEEE 754-2019 7.5).
+  /// Sums just below the least normal result, which may round up to it: flushing before and after
+  /// rounding differ there (IEEE 754-2019 7.5).
   void below_normal() {
     const int normal = formats::min_exponent(box_.d);
     const bool negative = draw_.coin();
@@ -211,7 +212,8 @@ class Aimer {
       either(normal - box_.d.fraction_bits - draw_.between(0, 3), !negative, draw_.coin());
   }
 
-  /// Zeros of either sign, often all negative: the sign of the result tells with what a sum begins.
+  /// Zeros of either sign, often all negative: the sign of the result shows with which zero a sum
+  /// begins.
   void only_zeros() {
     const bool alike = draw_.coin();
     for (std::size_t i = 0; i < q_.a.size(); ++i) {

@@ -1,5 +1,8 @@
 #pragma once
 
+// Questions aimed at one arithmetic: operands at the bits where an assumed instruction cuts or
+// rounds. distinguishing.cpp searches them for those that expose a wrong field.
+
 #include <random>
 #include <vector>
 
@@ -7,8 +10,8 @@
 
 namespace guardbit::emulator {
 
-/// `count` questions aimed at what a row is thought to keep and to cut: terms at the last bits of
-/// its grids, ties of its results, the least numbers that a zero's exponent leaves.
+/// `count` questions with terms at the last bits that the instruction keeps, ties of its results,
+/// and the smallest numbers that its e0 (min_exponent) leaves.
 std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& row,
                                       std::size_t count, std::mt19937_64& random);
 

@@ -10,39 +10,41 @@
 #include "emulator/probe/probe.hpp"
 #include "emulator/probe/question_set.hpp"
 
-// What a unit was asked and what rows would have answered.
+// The answers of a unit under test, and their comparison with the model: which answers would an
+// instruction reproduce?
 namespace guardbit::emulator {
 
 inline constexpr std::array topics = {Topic::grid, Topic::tiny, Topic::specials, Topic::raw};
 
-using Pool = std::vector<Answered>;
-using Pools = std::array<Pool, topics.size()>;  ///< by topic
+using Answers = std::vector<Answered>;
+using AnswersByTopic = std::array<Answers, topics.size()>;  ///< by topic
 
-/// What the row answers.
+/// The answer that the model of an instruction gives.
 std::uint64_t model(const MatrixInstruction& row, const Question& question);
 
-/// Answers that the row does not give; counted up to the limit.
-std::size_t mismatches(const MatrixInstruction& row, const Pool& pool,
+/// The number of answers that the instruction does not reproduce; counting stops at the limit.
+std::size_t mismatches(const MatrixInstruction& row, const Answers& answers,
                        std::size_t limit = std::numeric_limits<std::size_t>::max());
-std::size_t mismatches(const MatrixInstruction& row, const Pools& pools,
+std::size_t mismatches(const MatrixInstruction& row, const AnswersByTopic& by_topic,
                        std::size_t limit = std::numeric_limits<std::size_t>::max());
 
-/// Index of the first answer that the row does not give.
-std::optional<std::size_t> refutation(const MatrixInstruction& row, const Pool& answers);
+/// Index of the first answer that the instruction does not reproduce.
+std::optional<std::size_t> counterexample(const MatrixInstruction& row, const Answers& answers);
 
-/// formats::Error when the unit gives another number of answers.
-Pool asked(const BlackBox& box, std::vector<Question> list);
+/// Asks the unit. Throws formats::Error if the number of answers is not that of the questions.
+Answers ask(const BlackBox& box, std::vector<Question> list);
 
-/// One question to the unit for all topics: a unit may take long to start.
-Pools asked_of_each_topic(const BlackBox& box, const std::array<std::size_t, topics.size()>& counts,
-                          std::mt19937_64& random);
+/// Asks `counts[t]` random questions of each topic, all in one call: a unit may take long to start.
+AnswersByTopic ask_each_topic(const BlackBox& box,
+                              const std::array<std::size_t, topics.size()>& counts,
+                              std::mt19937_64& random);
 
 bool is_nan(const Format& f, std::uint64_t code);
 
-/// Is it the answer, or any NaN where a NaN is the answer and stands for all?
+/// Is the code the answer? Any NaN is if the answer is a NaN that stands for all.
 bool is_answer(const Format& f, std::uint64_t code, const Answered& x);
 
-/// Does the row give the answer?
-bool gives(const MatrixInstruction& row, const Answered& x);
+/// Does the instruction give the answer?
+bool reproduces(const MatrixInstruction& row, const Answered& x);
 
 }  // namespace guardbit::emulator

@@ -1,5 +1,9 @@
 #pragma once
 
+// Questions that distinguish hypotheses: given an arithmetic that reproduces all answers and
+// alternatives that also do, the models themselves find operands for which they differ. probe.cpp
+// asks those, so that either the arithmetic or the alternatives are rejected.
+
 #include <random>
 #include <string_view>
 #include <vector>
@@ -8,19 +12,22 @@
 
 namespace guardbit::emulator {
 
-/// The row with other values of one field, or of two that hide each other, which no answer has
-/// ruled out.
-std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row, const Pools& pools,
-                                               const Pools& fresh);
+/// The instruction with other values of one field, or of two confounded ones, that no answer
+/// excludes.
+std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row,
+                                               const AnswersByTopic& training,
+                                               const AnswersByTopic& held_out);
 
-/// The row with other values of the field of that name.
+/// The same for the field of that name only.
 std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& row, std::string_view field,
-                                               const Pools& pools, const Pools& fresh);
+                                               const AnswersByTopic& training,
+                                               const AnswersByTopic& held_out);
 
-/// Asks what tells the row from the others; true when an answer refutes the row. Refutations go to
-/// the last of `pools`, the other answers to the last of `fresh`.
-bool ask_what_tells(const BlackBox& box, const MatrixInstruction& row,
-                    const std::vector<MatrixInstruction>& others, Pools& pools, Pools& fresh,
-                    std::mt19937_64& random);
+/// Asks questions for which `row` and the others differ; true if an answer contradicts `row`. Such
+/// answers go to the last topic of `training`, all others to the last topic of `held_out`.
+bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& row,
+                                  const std::vector<MatrixInstruction>& others,
+                                  AnswersByTopic& training, AnswersByTopic& held_out,
+                                  std::mt19937_64& random);
 
 }  // namespace guardbit::emulator

@@ -12,7 +12,8 @@ namespace guardbit::emulator {
 
 namespace {
 
-std::string ranges_text(const std::vector<long>& values, const ProbedField& field) {
+/// "3, 5..9": runs of neighbouring numbers as ranges.
+std::string ranges_text(const std::vector<long>& values, const AccumulatorField& field) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::size_t last = i;
@@ -25,26 +26,27 @@ std::string ranges_text(const std::vector<long>& values, const ProbedField& fiel
   return text;
 }
 
-/// What every other value of a field would have answered.
+/// Compares every other value of a field with the answers. `with(value)` is the instruction with
+/// it.
 template <class WithValue>
-Finding finding_of(const ProbedField& field, const std::string& name, long now,
-                   const std::vector<long>& values, const Pool& answers, WithValue with) {
+Finding finding_of(const AccumulatorField& field, const std::string& name, long now,
+                   const std::vector<long>& values, const Answers& answers, WithValue with) {
   Finding f{name, field.text(now), {}, {}, {}, 0, 0};
   std::vector<long> alike;
   std::optional<long> nearest;
   for (const long value : values) {
     if (value == now) continue;
     const MatrixInstruction other = with(value);
-    const auto refuted = refutation(other, answers);
-    if (!refuted) {
+    const auto excluded = counterexample(other, answers);
+    if (!excluded) {
       alike.push_back(value);
       continue;
     }
     if (nearest && std::abs(*nearest - now) <= std::abs(value - now)) continue;
     nearest = value;
     f.nearest_rejected = field.text(value);
-    f.proof = *refuted;
-    f.otherwise = model(other, answers[*refuted].question);
+    f.proof = *excluded;
+    f.otherwise = model(other, answers[*excluded].question);
   }
   f.others = ranges_text(alike, field);
   if (!alike.empty()) {
@@ -52,16 +54,6 @@ Finding finding_of(const ProbedField& field, const std::string& name, long now,
   }
   return f;
 }
-
-const ProbedField terms_field = {
-    "terms",
-    Topic::grid,
-    [](const AccumulatorSpec& s) { return static_cast<long>(s.terms); },
-    [](AccumulatorSpec& s, long v) { s.terms = static_cast<int>(v); },
-    {},
-    0,
-    max_k,
-    nullptr};
 
 /// The number of products that an accumulation takes.
 long product_count(const MatrixInstruction& row, const Step& step) {
@@ -72,10 +64,11 @@ long product_count(const MatrixInstruction& row, const Step& step) {
 
 }  // namespace
 
-std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answers) {
+std::vector<Finding> findings_of(const MatrixInstruction& row, const Answers& answers) {
   std::vector<Finding> list;
   const Step* const dot = first_of(row, Group::accumulations);
   if (dot != nullptr && dot->spec.summation != Summation::fma_chain) {
+    const AccumulatorField& terms = accumulator_field("terms");
     std::vector<long> lengths;
     const long most = product_count(row, *dot);
     const long now = dot->spec.terms == 0 ? most : dot->spec.terms;
@@ -83,14 +76,14 @@ std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answe
       const bool power_of_two = (i & (i - 1)) == 0;
       if (power_of_two || i == most || std::abs(i - now) <= 1) lengths.push_back(i);
     }
-    list.push_back(finding_of(terms_field, "terms", now, lengths, answers, [&](long value) {
-      return with_value(row, Group::accumulations, terms_field, value);
+    list.push_back(finding_of(terms, "terms", now, lengths, answers, [&](long value) {
+      return with_value(row, Group::accumulations, terms, value);
     }));
   }
   for (const Group group : groups) {
     const Step* const step = first_of(row, group);
     if (step == nullptr) continue;
-    for (const ProbedField& field : probed_fields()) {
+    for (const AccumulatorField& field : probed_fields()) {
       const std::vector<long> values = field.values(row, *step);
       if (values.size() < 2) continue;
       const std::string prefix = group == Group::scalars ? "addition." : "";
@@ -109,7 +102,7 @@ std::string structure_text(const MatrixInstruction& row) {
          (dot != nullptr && dot->widened ? ", operands widened first" : "");
 }
 
-std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers) {
+std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Answers& answers) {
   struct Class {
     const MatrixInstruction* row;
     bool fits;
@@ -125,10 +118,10 @@ std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& a
                         x.row->steps.end());
     });
     if (found == classes.end()) {
-      const bool fits = !refutation(row, answers);
+      const bool fits = !counterexample(row, answers);
       found = classes.insert(classes.end(), {&row, fits, {}});
     }
-    found->match.rows.push_back(&row);
+    found->match.instructions.push_back(&row);
   }
   std::vector<CatalogueMatch> matches;
   for (Class& x : classes) {

@@ -5,16 +5,17 @@
 
 #include "emulator/probe/answers.hpp"
 
-// What the answers say about an arithmetic that gives them all.
+// The report on an arithmetic that reproduces all answers: per field, its value, the values that
+// the answers do not exclude, and the nearest one that they do.
 namespace guardbit::emulator {
 
-/// Every field's value, what cannot be told from it, and the nearest value that is ruled out.
-std::vector<Finding> findings_of(const MatrixInstruction& row, const Pool& answers);
+/// One finding for each field that has more than one possible value.
+std::vector<Finding> findings_of(const MatrixInstruction& row, const Answers& answers);
 
-/// "fused, 2 steps"
+/// The structure in words: "fused, 2 steps".
 std::string structure_text(const MatrixInstruction& row);
 
-/// Rows of the catalogue that give every answer.
-std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Pool& answers);
+/// Instructions of the catalogue that reproduce every answer, grouped by arithmetic.
+std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Answers& answers);
 
 }  // namespace guardbit::emulator

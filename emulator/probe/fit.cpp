@@ -4,33 +4,35 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Of the answers that decide about a field: its topic's, and those that refuted earlier fits.
-std::size_t mismatches_for(const ProbedField& field, const MatrixInstruction& row,
-                           const Pools& pools,
+/// Mismatches among the answers that decide about a field: those of its topic, and the
+/// counterexamples to earlier fits.
+std::size_t mismatches_for(const AccumulatorField& field, const MatrixInstruction& row,
+                           const AnswersByTopic& training,
                            std::size_t limit = std::numeric_limits<std::size_t>::max()) {
-  const std::size_t own = mismatches(row, pools[static_cast<std::size_t>(field.topic)], limit);
-  return own >= limit ? own : own + mismatches(row, pools.back(), limit - own);
+  const std::size_t own =
+      mismatches(row, training[static_cast<std::size_t>(topic_of(field.concern))], limit);
+  return own >= limit ? own : own + mismatches(row, training.back(), limit - own);
 }
 
-/// Sets the fields that questions of `last` and earlier topics are about, one after the other, to
-/// the value that explains most of them, until none changes.
-void fit(MatrixInstruction& row, const Pools& pools, Topic last) {
+/// Sets each field that topics up to `last` show to the value that reproduces most answers, one
+/// field after the other, until none changes.
+void fit(MatrixInstruction& row, const AnswersByTopic& training, Topic last) {
   constexpr int most_rounds = 4;
   for (int round = 0; round < most_rounds; ++round) {
     bool changed = false;
-    for (const ProbedField& field : probed_fields()) {
-      if (field.topic > last) continue;
+    for (const AccumulatorField& field : probed_fields()) {
+      if (topic_of(field.concern) > last) continue;
       for (const Group group : groups) {
         const Step* const step = first_of(row, group);
         if (step == nullptr) continue;
         const long now = field.get(step->spec);
-        std::size_t best = mismatches_for(field, row, pools);
+        std::size_t best = mismatches_for(field, row, training);
         if (best == 0) continue;
         long chosen = now;
         for (const long value : field.values(row, *step)) {
           if (value == now) continue;
           const std::size_t count =
-              mismatches_for(field, with_value(row, group, field, value), pools, best);
+              mismatches_for(field, with_value(row, group, field, value), training, best);
           if (count >= best) continue;
           best = count;
           chosen = value;
@@ -44,12 +46,7 @@ void fit(MatrixInstruction& row, const Pools& pools, Topic last) {
   }
 }
 
-const ProbedField& field_named(std::string_view name) {
-  return *std::find_if(probed_fields().begin(), probed_fields().end(),
-                       [&](const ProbedField& f) { return f.name == name; });
-}
-
-/// Do they differ in nothing but fields that are fitted?
+/// Do the instructions differ only in fields that are fitted?
 bool same_structure(MatrixInstruction x, MatrixInstruction y) {
   for (MatrixInstruction* row : {&x, &y}) {
     for (int i = 0; i < row->steps.count; ++i) {
@@ -63,23 +60,23 @@ bool same_structure(MatrixInstruction x, MatrixInstruction y) {
   return std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// Of the answers about grids, those that a structure must not miss to be fitted further.
-constexpr std::size_t rivals_nearly = 10;
+/// A structure with this many mismatches among the answers of topic `grid` is not fitted further.
+constexpr std::size_t nearly_equivalent = 10;
 
-/// Rows with other values of two fields that hide each other: for each value of one the best of the
-/// other; those that explain most first.
-std::vector<Fitted> paired_values(const MatrixInstruction& row, const Pools& pools) {
+/// Instructions with other values of two confounded fields: for each value of the first the best of
+/// the second, ordered by mismatches.
+std::vector<Fitted> paired_values(const MatrixInstruction& row, const AnswersByTopic& training) {
   std::vector<Fitted> list;
   const Step* const step = first_of(row, Group::accumulations);
   if (step == nullptr) return list;
-  for (const auto& [first, second] : hidden_pairs()) {
+  for (const auto& [first, second] : confounded_pairs()) {
     const std::vector<long> seconds = second->values(row, *step);
     for (const long x : first->values(row, *step)) {
       for (const MatrixInstruction& other : with_grid_value(row, *first, x)) {
         Fitted best;
         for (const long y : seconds) {
           const MatrixInstruction both = with_value(other, Group::accumulations, *second, y);
-          const std::size_t count = mismatches_for(*first, both, pools, best.mismatches);
+          const std::size_t count = mismatches_for(*first, both, training, best.mismatches);
           if (count < best.mismatches) best = {both, count};
         }
         list.push_back(best);
@@ -91,28 +88,30 @@ std::vector<Fitted> paired_values(const MatrixInstruction& row, const Pools& poo
   return list;
 }
 
-/// Other fields may have been fitted to the wrong pair: they are fitted again to each likely one.
-void fit_pairs(MatrixInstruction& row, const Pools& pools) {
+/// Tries the likeliest values of confounded fields. The other fields may have been fitted to wrong
+/// ones, so they are fitted again to each pair.
+void fit_pairs(MatrixInstruction& row, const AnswersByTopic& training) {
   constexpr std::size_t most_pairs = 8;
-  std::vector<Fitted> likely = paired_values(row, pools);
+  std::vector<Fitted> likely = paired_values(row, training);
   if (likely.size() > most_pairs) likely.resize(most_pairs);
-  std::size_t best = mismatches(row, pools);
+  std::size_t best = mismatches(row, training);
   for (Fitted& pair : likely) {
-    fit(pair.row, pools, Topic::raw);
-    const std::size_t count = mismatches(pair.row, pools);
+    fit(pair.instruction, training, Topic::raw);
+    const std::size_t count = mismatches(pair.instruction, training);
     if (count >= best) continue;
     best = count;
-    row = pair.row;
+    row = pair.instruction;
     if (best == 0) return;
   }
 }
 
 }  // namespace
 
-const std::vector<FieldPair>& hidden_pairs() {
+const std::vector<FieldPair>& confounded_pairs() {
   static const std::vector<FieldPair> pairs = {
-      {&field_named("kept_fraction_bits"), &field_named("result_fraction_bits")},
-      {&field_named("sum_kept_fraction_bits"), &field_named("total_kept_fraction_bits")}};
+      {&accumulator_field("kept_fraction_bits"), &accumulator_field("result_fraction_bits")},
+      {&accumulator_field("sum_kept_fraction_bits"),
+       &accumulator_field("total_kept_fraction_bits")}};
   return pairs;
 }
 
@@ -122,24 +121,24 @@ const Step* first_of(const MatrixInstruction& row, Group group) {
   return found == row.steps.end() ? nullptr : found;
 }
 
-MatrixInstruction with_value(MatrixInstruction row, Group group, const ProbedField& field,
+MatrixInstruction with_value(MatrixInstruction row, Group group, const AccumulatorField& field,
                              long value) {
   change_all(row, group, [&](Step& step) { field.set(step.spec, value); });
   return row;
 }
 
 std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& row,
-                                               const ProbedField& field, long value) {
+                                               const AccumulatorField& field, long value) {
   std::vector<MatrixInstruction> rows = {with_value(row, Group::accumulations, field, value)};
   const AccumulatorSpec& spec = first_of(row, Group::accumulations)->spec;
   const long change = value - field.get(spec);
   if (field.name != "sum_kept_fraction_bits" || change == 0) return rows;
-  const ProbedField& zero = field_named("min_exponent");
+  const AccumulatorField& zero = accumulator_field("min_exponent");
   rows.push_back(with_value(rows[0], Group::accumulations, zero, zero.get(spec) + change));
   return rows;
 }
 
-void set_first_guess(MatrixInstruction& row) {
+void set_initial_values(MatrixInstruction& row) {
   for (int i = 0; i < row.steps.count; ++i) {
     Step& step = row.steps.list[static_cast<std::size_t>(i)];
     AccumulatorSpec& spec = step.spec;
@@ -156,7 +155,7 @@ void set_first_guess(MatrixInstruction& row) {
 
 void fit_nan_policies(MatrixInstruction& row,
                       const std::function<std::size_t(const MatrixInstruction&)>& wrong) {
-  const ProbedField& field = field_named("nan");
+  const AccumulatorField& field = accumulator_field("nan");
   const auto policies = [&](Group group) {
     const Step* const step = first_of(row, group);
     return step == nullptr ? std::vector<long>{0} : field.values(row, *step);
@@ -164,7 +163,7 @@ void fit_nan_policies(MatrixInstruction& row,
   const std::vector<long> firsts = policies(Group::accumulations);
   const std::vector<long> seconds = policies(Group::scalars);
   std::size_t least = wrong(row);
-  // A NaN that one step hands on another may replace: both policies at once.
+  // A later step may replace the NaN of an earlier one, so both policies are tried together.
   for (const long first : firsts) {
     for (const long second : seconds) {
       if (least == 0) return;
@@ -178,33 +177,34 @@ void fit_nan_policies(MatrixInstruction& row,
   }
 }
 
-std::vector<MatrixInstruction> rivals_of(const MatrixInstruction& row,
-                                         const std::vector<MatrixInstruction>& structures,
-                                         const Pools& pools, const Pools& fresh) {
+std::vector<MatrixInstruction> equivalent_structures(
+    const MatrixInstruction& row, const std::vector<MatrixInstruction>& structures,
+    const AnswersByTopic& training, const AnswersByTopic& held_out) {
   std::vector<MatrixInstruction> list;
   for (MatrixInstruction other : structures) {
     if (same_structure(other, row)) continue;
-    set_first_guess(other);
-    fit(other, pools, Topic::grid);
-    if (mismatches(other, pools[0], rivals_nearly) >= rivals_nearly) continue;
-    fit(other, pools, Topic::raw);
-    if (mismatches(other, pools, 1) == 0 && mismatches(other, fresh, 1) == 0) list.push_back(other);
+    set_initial_values(other);
+    fit(other, training, Topic::grid);
+    if (mismatches(other, training[0], nearly_equivalent) >= nearly_equivalent) continue;
+    fit(other, training, Topic::raw);
+    if (mismatches(other, training, 1) == 0 && mismatches(other, held_out, 1) == 0)
+      list.push_back(other);
   }
   return list;
 }
 
-Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& pools) {
+Fitted best_fit(const std::vector<MatrixInstruction>& structures, const AnswersByTopic& training) {
   Fitted best;
   std::size_t best_grid = std::numeric_limits<std::size_t>::max() / 4;
   for (MatrixInstruction row : structures) {
-    set_first_guess(row);
-    fit(row, pools, Topic::grid);
-    const std::size_t grid = mismatches(row, pools[0], 2 * best_grid + 10);
+    set_initial_values(row);
+    fit(row, training, Topic::grid);
+    const std::size_t grid = mismatches(row, training[0], 2 * best_grid + 10);
     if (grid >= 2 * best_grid + 10) continue;
     best_grid = std::min(grid, best_grid);
-    fit(row, pools, Topic::raw);
-    if (mismatches(row, pools) != 0) fit_pairs(row, pools);
-    const std::size_t all = mismatches(row, pools);
+    fit(row, training, Topic::raw);
+    if (mismatches(row, training) != 0) fit_pairs(row, training);
+    const std::size_t all = mismatches(row, training);
     if (all < best.mismatches) best = {row, all};
     if (all == 0) break;
   }
@@ -212,11 +212,11 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& p
 }
 
 Fitted refit(const Fitted& fitted, const std::vector<MatrixInstruction>& structures,
-             const Pools& pools) {
-  MatrixInstruction row = fitted.row;
-  fit(row, pools, Topic::raw);
-  if (mismatches(row, pools) == 0) return {row, 0};
-  return best_fit(structures, pools);
+             const AnswersByTopic& training) {
+  MatrixInstruction row = fitted.instruction;
+  fit(row, training, Topic::raw);
+  if (mismatches(row, training) == 0) return {row, 0};
+  return best_fit(structures, training);
 }
 
 }  // namespace guardbit::emulator

@@ -4,21 +4,30 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <ranges>
 #include <string_view>
 #include <vector>
 
 #include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/probe/answers.hpp"
 
-// Fields of a structure set so that they explain the answers.
+// Fits the fields of an instruction to answers: each field of a given structure is set to the value
+// that reproduces most of them. probe.cpp calls this between rounds of questions.
 namespace guardbit::emulator {
 
-/// The two kinds of steps whose fields are looked for together: accumulations, and the additions
-/// and conversions between them.
+/// Steps whose fields have one value together: all accumulations, and all additions and conversions
+/// between them.
 enum class Group { accumulations, scalars };
 inline constexpr std::array groups = {Group::accumulations, Group::scalars};
 
-/// The first step of the group; null where there is none.
+/// The fields that are fitted: all but those of the structure.
+inline auto probed_fields() {
+  return accumulator_fields() | std::views::filter([](const AccumulatorField& field) {
+           return field.concern != FieldConcern::structure;
+         });
+}
+
+/// The first step of the group; null if there is none.
 const Step* first_of(const MatrixInstruction& row, Group group);
 
 inline bool belongs(const Step& step, Group group) {
@@ -33,44 +42,46 @@ void change_all(MatrixInstruction& row, Group group, Change change) {
   }
 }
 
-MatrixInstruction with_value(MatrixInstruction row, Group group, const ProbedField& field,
+MatrixInstruction with_value(MatrixInstruction row, Group group, const AccumulatorField& field,
                              long value);
 
-/// Fields that hide each other: one alone may look best at the other's place.
+/// Two confounded fields: while one has a wrong value, the best value of the other may be wrong,
+/// too.
 struct FieldPair {
-  const ProbedField *first, *second;
+  const AccumulatorField *first, *second;
 };
-const std::vector<FieldPair>& hidden_pairs();
+const std::vector<FieldPair>& confounded_pairs();
 
-/// The row with another value of a field of its accumulations; of bits kept of a product sum also
-/// with the zero's exponent moved along, which leaves the grid of the least numbers where it was.
+/// The instruction with another value of a field of its accumulations. For sum_kept_fraction_bits
+/// there is a second one, in which min_exponent moves along, so that the smallest numbers are cut
+/// as before.
 std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& row,
-                                               const ProbedField& field, long value);
+                                               const AccumulatorField& field, long value);
 
-void set_first_guess(MatrixInstruction& row);
+/// Sets the fields to the values from which a fit starts.
+void set_initial_values(MatrixInstruction& row);
 
-/// Sets what becomes of NaNs in accumulations and in the steps between them to what `wrong(row)`
-/// counts least of.
+/// Sets the NaN policies of accumulations and of the steps between them to the pair for which
+/// `wrong(instruction)` is least.
 void fit_nan_policies(MatrixInstruction& row,
                       const std::function<std::size_t(const MatrixInstruction&)>& wrong);
 
 struct Fitted {
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   std::size_t mismatches = std::numeric_limits<std::size_t>::max();
 };
 
-/// The structure and fields that explain most answers, the first such structure.
-Fitted best_fit(const std::vector<MatrixInstruction>& structures, const Pools& pools);
+/// The structure and fields that reproduce most answers; of equally good structures the first.
+Fitted best_fit(const std::vector<MatrixInstruction>& structures, const AnswersByTopic& training);
 
-/// Other structures that explain every answer, too, their fields set so that they do; in each
-/// format of intermediate results and each way of summing.
-std::vector<MatrixInstruction> rivals_of(const MatrixInstruction& row,
-                                         const std::vector<MatrixInstruction>& structures,
-                                         const Pools& pools, const Pools& fresh);
+/// Other structures that also reproduce every answer, with fields for which they do.
+std::vector<MatrixInstruction> equivalent_structures(
+    const MatrixInstruction& row, const std::vector<MatrixInstruction>& structures,
+    const AnswersByTopic& training, const AnswersByTopic& held_out);
 
-/// The fields of what was fitted to fewer answers, or another structure where these do not give
-/// them all.
+/// Fits again after more answers came: the fields first, then other structures if that is not
+/// enough.
 Fitted refit(const Fitted& fitted, const std::vector<MatrixInstruction>& structures,
-             const Pools& pools);
+             const AnswersByTopic& training);
 
 }  // namespace guardbit::emulator

@@ -1,4 +1,4 @@
-#include "emulator/probe/draw.hpp"
+#include "emulator/probe/operand_draw.hpp"
 
 #include <algorithm>
 

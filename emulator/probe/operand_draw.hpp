@@ -1,5 +1,8 @@
 #pragma once
 
+// Random operands of a question: numbers and products of a given exponent. question_set.cpp and
+// aimed_questions.cpp draw with it.
+
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -8,7 +11,7 @@
 
 namespace guardbit::emulator {
 
-/// Draws operands of a box's questions.
+/// Draws operands for questions to `box`. Keeps references to both arguments.
 class OperandDraw {
  public:
   OperandDraw(const BlackBox& box, std::mt19937_64& random) : box_(box), random_(random) {}
@@ -24,7 +27,8 @@ class OperandDraw {
   /// A random number of the given leading exponent.
   std::uint64_t number(const Format& f, int exponent, bool negative);
 
-  /// Product of about 2^exponent; a power of two, or with random significands.
+  /// Sets a product between 2^exponent and 2^(exponent + 2): a power of two if `exact`, else of
+  /// random significands. Does nothing if the formats do not reach the exponent.
   void set_product(Question& q, std::size_t at, int exponent, bool negative, bool exact);
   void set_addend(Question& q, int exponent, bool negative, bool exact);
 

@@ -7,10 +7,10 @@
 
 #include "emulator/explain/explain.hpp"
 #include "emulator/probe/answers.hpp"
+#include "emulator/probe/distinguishing.hpp"
 #include "emulator/probe/findings.hpp"
 #include "emulator/probe/fit.hpp"
 #include "emulator/probe/structures.hpp"
-#include "emulator/probe/telling.hpp"
 #include "emulator/probe/tree_arithmetic.hpp"
 #include "formats/support/error.hpp"
 
@@ -19,13 +19,13 @@ namespace guardbit::emulator {
 namespace {
 
 constexpr std::array<std::size_t, topics.size()> first_counts = {400, 400, 300, 100};
-/// Fresh questions that the surviving arithmetic must answer, of each topic.
+/// Held-out questions of each topic that confirm an arithmetic.
 constexpr std::size_t confirmation_count = 1000;
-/// Answers that refuted an arithmetic and join those it is fitted to, at most, of each topic. They
-/// go to the last pool, on which every field is judged.
-constexpr std::size_t refutations_kept = 80;
+/// Counterexamples of each topic that join the training answers, at most. They go to the last
+/// topic, which counts for every field.
+constexpr std::size_t most_counterexamples = 80;
 constexpr int most_refinements = 5;
-constexpr int most_tellings = 16;
+constexpr int most_distinguishing_rounds = 16;
 
 void check(const BlackBox& box) {
   if (box.k < 1 || box.k > most_leaves) {
@@ -42,8 +42,8 @@ void check(const BlackBox& box) {
                          "A, B, C and D must all be integers or all signed floating formats");
 }
 
-/// Each product of ones, and the addend alone, must come back: a unit that fails here is not
-/// D = A * B + C, and everything after would mislead.
+/// Checks that 1 * 1 at each k, and an addend of 1 alone, give 1. A unit that fails here does not
+/// compute D = A * B + C.
 void check_ones(const BlackBox& box) {
   std::vector<Question> list;
   for (int i = 0; i <= box.k; ++i) {
@@ -57,7 +57,7 @@ void check_ones(const BlackBox& box) {
     list.push_back(std::move(q));
   }
   const bool bits = formats::bits(box.a) == 1;  // an XOR of ones is 0
-  const Pool answers = asked(box, std::move(list));
+  const Answers answers = ask(box, std::move(list));
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const bool addend = static_cast<int>(i) == box.k;
     if ((bits && !addend) || (addend && !box.has_addend)) continue;
@@ -69,13 +69,13 @@ void check_ones(const BlackBox& box) {
   }
 }
 
-/// What depends on anything but its operands has no arithmetic to be found: threads that race for
-/// the order of their sums, random rounding, memory that was not written.
+/// Checks that equal questions get equal answers. A unit that depends on more than its operands
+/// (order of threads, random rounding, unwritten memory) cannot be probed.
 void check_repeats(const BlackBox& box, std::mt19937_64& random) {
   constexpr std::size_t count = 100;
   std::vector<Question> list = questions(box, Topic::grid, count, random);
-  const Pool first = asked(box, list);
-  const Pool second = asked(box, std::move(list));
+  const Answers first = ask(box, list);
+  const Answers second = ask(box, std::move(list));
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (first[i].d == second[i].d) continue;
     throw formats::Error("probe", "the unit answers the same question with " +
@@ -85,92 +85,100 @@ void check_repeats(const BlackBox& box, std::mt19937_64& random) {
   }
 }
 
-/// A probe under way.
-struct Inquiry {
+/// The state of a probe.
+struct Search {
   std::vector<MatrixInstruction> structures;
-  Pools pools;  ///< answers that fields are fitted to
-  Pools fresh;  ///< answers that confirmed what was fitted
+  AnswersByTopic training;  ///< answers that fields are fitted to
+  AnswersByTopic held_out;  ///< answers that no fit uses, which confirm it
   Fitted fitted;
-  std::vector<MatrixInstruction> rivals;  ///< other structures that give every answer
+  std::vector<MatrixInstruction> equivalents;  ///< other structures that also give every answer
 
-  bool plausible() const { return !structures.empty() && fitted.mismatches <= pools[0].size() / 4; }
+  bool plausible() const {
+    return !structures.empty() && fitted.mismatches <= training[0].size() / 4;
+  }
   /// Every answer in one list.
-  Pool answers() const {
-    Pool all;
-    for (const Pools* p : {&pools, &fresh})
-      for (const Pool& pool : *p) all.insert(all.end(), pool.begin(), pool.end());
+  Answers answers() const {
+    Answers all;
+    for (const AnswersByTopic* p : {&training, &held_out})
+      for (const Answers& answers : *p) all.insert(all.end(), answers.begin(), answers.end());
     return all;
   }
 };
 
-/// Fields first: another structure is fitted to what they leave open.
-bool ask_more(const BlackBox& box, Inquiry& x, std::mt19937_64& random) {
-  const MatrixInstruction& row = x.fitted.row;
-  if (ask_what_tells(box, row, alternatives_of(row, x.pools, x.fresh), x.pools, x.fresh, random))
+/// Asks questions that distinguish the fitted arithmetic from alternatives, first in its fields,
+/// then in its structure. True if an answer contradicts it.
+bool ask_more(const BlackBox& box, Search& x, std::mt19937_64& random) {
+  const MatrixInstruction& row = x.fitted.instruction;
+  if (ask_distinguishing_questions(box, row, alternatives_of(row, x.training, x.held_out),
+                                   x.training, x.held_out, random))
     return true;
-  x.rivals = rivals_of(row, x.structures, x.pools, x.fresh);
-  if (x.rivals.empty()) return false;
-  if (ask_what_tells(box, row, x.rivals, x.pools, x.fresh, random)) return true;
-  std::erase_if(x.rivals,
-                [&](const MatrixInstruction& other) { return mismatches(other, x.fresh, 1) != 0; });
+  x.equivalents = equivalent_structures(row, x.structures, x.training, x.held_out);
+  if (x.equivalents.empty()) return false;
+  if (ask_distinguishing_questions(box, row, x.equivalents, x.training, x.held_out, random))
+    return true;
+  std::erase_if(x.equivalents, [&](const MatrixInstruction& other) {
+    return mismatches(other, x.held_out, 1) != 0;
+  });
   return false;
 }
 
-/// Asks, fits and confirms until what fits best is refuted no more.
-void inquire(const BlackBox& box, Inquiry& x, std::mt19937_64& random) {
+/// Asks, fits and confirms until no held-out answer contradicts the best fit.
+void search(const BlackBox& box, Search& x, std::mt19937_64& random) {
   for (int refinement = 0; refinement < most_refinements; ++refinement) {
-    const bool first = x.fitted.row.steps.count == 0;
-    if (!x.structures.empty() && (first || mismatches(x.fitted.row, x.pools, 1) != 0))
-      x.fitted = best_fit(x.structures, x.pools);
-    for (int i = 0; x.plausible() && i < most_tellings; ++i) {
+    const bool first = x.fitted.instruction.steps.count == 0;
+    if (!x.structures.empty() && (first || mismatches(x.fitted.instruction, x.training, 1) != 0))
+      x.fitted = best_fit(x.structures, x.training);
+    for (int i = 0; x.plausible() && i < most_distinguishing_rounds; ++i) {
       if (!ask_more(box, x, random)) break;
-      x.fitted = refit(x.fitted, x.structures, x.pools);
+      x.fitted = refit(x.fitted, x.structures, x.training);
     }
     std::array<std::size_t, topics.size()> counts{};
     counts.fill(confirmation_count);
-    Pools confirmation = asked_of_each_topic(box, counts, random);
-    bool refuted = false;
+    AnswersByTopic confirmation = ask_each_topic(box, counts, random);
+    bool contradicted = false;
     for (std::size_t t = 0; t < topics.size(); ++t) {
       std::size_t kept = 0;
       for (Answered& answer : confirmation[t]) {
-        const bool wrong = !x.structures.empty() && !gives(x.fitted.row, answer);
-        refuted = refuted || wrong;
-        (wrong && kept++ < refutations_kept ? x.pools.back() : x.fresh[t])
+        const bool wrong = !x.structures.empty() && !reproduces(x.fitted.instruction, answer);
+        contradicted = contradicted || wrong;
+        (wrong && kept++ < most_counterexamples ? x.training.back() : x.held_out[t])
             .push_back(std::move(answer));
       }
     }
-    if (!x.plausible() || !refuted) break;
+    if (!x.plausible() || !contradicted) break;
   }
 }
 
-/// Whether answers that are NaN stand for every NaN.
-void take_nans_as(const BlackBox& box, Inquiry& x) {
-  for (Pools* pools : {&x.pools, &x.fresh})
-    for (Pool& pool : *pools)
-      for (Answered& answer : pool) answer.any_nan = box.nans_alike && is_nan(box.d, answer.d);
+/// Sets in every answer whether all NaNs count as equal, as the box says.
+void take_nans_as(const BlackBox& box, Search& x) {
+  for (AnswersByTopic* training : {&x.training, &x.held_out})
+    for (Answers& answers : *training)
+      for (Answered& answer : answers) answer.any_nan = box.nans_alike && is_nan(box.d, answer.d);
 }
 
-/// Tries to give the signs and payloads of NaNs, too, which many units have of their own; false,
-/// and everything as it was, where no policy does. `box` tells NaNs apart.
-bool settle_nans(const BlackBox& box, Inquiry& x, std::mt19937_64& random) {
+/// Looks for NaN policies that give the signs and payloads of all NaN answers. False if there are
+/// none; the instruction is then unchanged. `box` must distinguish NaNs.
+bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
   constexpr int most_rounds = 4;
-  const MatrixInstruction before = x.fitted.row;
+  const MatrixInstruction before = x.fitted.instruction;
   take_nans_as(box, x);
   const auto wrong = [&](const MatrixInstruction& row) {
-    return mismatches(row, x.pools) + mismatches(row, x.fresh);
+    return mismatches(row, x.training) + mismatches(row, x.held_out);
   };
   for (int round = 0; round < most_rounds; ++round) {
-    fit_nan_policies(x.fitted.row, wrong);
-    if (wrong(x.fitted.row) != 0) break;
+    fit_nan_policies(x.fitted.instruction, wrong);
+    if (wrong(x.fitted.instruction) != 0) break;
     const std::vector<MatrixInstruction> open =
-        alternatives_in(x.fitted.row, "nan", x.pools, x.fresh);
-    if (!ask_what_tells(box, x.fitted.row, open, x.pools, x.fresh, random)) return true;
+        alternatives_in(x.fitted.instruction, "nan", x.training, x.held_out);
+    if (!ask_distinguishing_questions(box, x.fitted.instruction, open, x.training, x.held_out,
+                                      random))
+      return true;
   }
-  x.fitted.row = before;
+  x.fitted.instruction = before;
   return false;
 }
 
-ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Inquiry& x) {
+ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Search& x) {
   ProbeReport report;
   report.tree = tree.tree;
   report.tree_observable = tree.observable;
@@ -179,22 +187,23 @@ ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Inquiry
   report.answers = x.answers();
   report.has_structure = !x.structures.empty();
   if (tree.observable) {
-    if (const auto found = arithmetic_of_tree(box, tree.tree, x.pools[0], report.answers)) {
+    if (const auto found = arithmetic_of_tree(box, tree.tree, x.training[0], report.answers)) {
       report.tree_arithmetic = text_of(*found, box.d);
       report.tree_mismatches = mismatches(box, tree.tree, *found, report.answers);
     }
   }
   report.mismatches = report.answers.size();
   if (report.has_structure) {
-    report.row = x.fitted.row;
-    report.mismatches = mismatches(x.fitted.row, report.answers);
+    report.instruction = x.fitted.instruction;
+    report.mismatches = mismatches(x.fitted.instruction, report.answers);
     report.explained = report.mismatches == 0;
   }
   if (report.explained) {
-    report.findings = findings_of(report.row, report.answers);
+    report.findings = findings_of(report.instruction, report.answers);
     if (box.nans_alike)
       std::erase_if(report.findings, [](const Finding& f) { return f.field.ends_with("nan"); });
-    for (const MatrixInstruction& other : x.rivals) report.alike.push_back(structure_text(other));
+    for (const MatrixInstruction& other : x.equivalents)
+      report.alike.push_back(structure_text(other));
   }
   if (box.k <= max_k) report.catalogue = catalogue_matches(box, report.answers);
   return report;
@@ -208,13 +217,13 @@ ProbeReport probe(const BlackBox& unit, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   check_repeats(unit, random);
   const TreeAnswer tree = reveal_tree(unit);
-  // First without the signs and payloads of NaNs.
+  // The search ignores signs and payloads of NaNs at first.
   BlackBox box = unit;
   box.nans_alike = unit.nans_alike || !formats::is_integer(unit.d);
-  Inquiry x;
+  Search x;
   if (box.k <= max_k) x.structures = structures_of(box, tree);
-  x.pools = asked_of_each_topic(box, first_counts, random);
-  inquire(box, x, random);
+  x.training = ask_each_topic(box, first_counts, random);
+  search(box, x, random);
   if (!unit.nans_alike && box.nans_alike && x.fitted.mismatches == 0) {
     box.nans_alike = false;
     box.nans_alike = !settle_nans(box, x, random);

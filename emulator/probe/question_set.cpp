@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "emulator/probe/draw.hpp"
+#include "emulator/probe/operand_draw.hpp"
 #include "formats/codec.hpp"
 
 namespace guardbit::emulator {
@@ -48,7 +48,7 @@ Question zero_question(const BlackBox& box) {
 
 namespace {
 
-/// Draws questions of one box.
+/// Draws questions to one unit.
 class Drawer {
  public:
   Drawer(const BlackBox& box, std::mt19937_64& random)
@@ -86,7 +86,7 @@ class Drawer {
     }
   }
 
-  /// A window of exponents where products, addends and results are all normal.
+  /// An exponent at which products, addends and results are all normal numbers.
   int ordinary_exponent() {
     const int low = std::max({formats::min_exponent(box_.a) + formats::min_exponent(box_.b),
                               formats::min_exponent(box_.c), formats::min_exponent(box_.d)});
@@ -95,7 +95,7 @@ class Drawer {
     return draw_.between(std::min(low + 12, high), high);
   }
 
-  /// One or two large terms, which may cancel, and small ones near what is still kept below them.
+  /// One or two large terms, which may cancel, and small ones around the last bits kept below them.
   Question ladder() {
     Question q = zero_question(box_);
     const bool by_addend = box_.has_addend && draw_.below(2) == 0;
@@ -176,7 +176,7 @@ class Drawer {
 
   int smallest_result() const { return least_power(box_.d); }
 
-  /// A few terms around the smallest results and the exponents below which a zero decides.
+  /// A few terms around the smallest results, and around the exponents that zeros contribute.
   Question tiny() {
     Question q = zero_question(box_);
     const int base = std::max(least_product(), smallest_result() - 14);

@@ -11,7 +11,8 @@ namespace {
 
 using Leaves = std::vector<int>;
 
-/// The selection whose k's below `k` are exactly these; the smallest modulus that says so.
+/// The selection of smallest modulus whose elements below `k` are exactly these; empty if there is
+/// none.
 std::optional<Selection> selection_of(const Leaves& set, int k) {
   for (int modulus = 1; modulus <= 32 && modulus <= k; ++modulus) {
     Selection s{modulus, 0};
@@ -23,7 +24,7 @@ std::optional<Selection> selection_of(const Leaves& set, int k) {
   return {};
 }
 
-/// Turns a tree into steps; `ok` is false where steps cannot say it.
+/// Turns a tree into steps. `ok_` becomes false if no list of steps adds in that order.
 class StepBuilder {
  public:
   StepBuilder(const BlackBox& box, const Format& result) : box_(box), result_(result) {}
@@ -89,14 +90,14 @@ class StepBuilder {
   Source addition_of(const SumTree& x, const SumTree& y) {
     const Source first = source_of(x);
     const Source second = source_of(y);
-    // What holds C first, then the earlier step: the order in which instructions name them.
+    // The operand that contains C comes first, as in the catalogue.
     const Leaves of_second = leaves(y);
     const bool swapped = std::find(of_second.begin(), of_second.end(), box_.k) != of_second.end();
     push(swapped ? add_step(second, first, result_) : add_step(first, second, result_));
     return last();
   }
 
-  /// Accumulations that wait for no addition go first, as instructions list them.
+  /// Accumulations that depend on no addition go first, as in the catalogue.
   void put_accumulations_first() {
     std::vector<std::size_t> order;
     std::vector<bool> waits(steps_.size());
@@ -134,7 +135,7 @@ class StepBuilder {
     return blocks;
   }
 
-  /// Blocks of one length, in ascending order, whose k's are a selection, are one step.
+  /// Ascending blocks of one length become one step if their k form a selection.
   Source chain_of(const std::vector<Leaves>& blocks, Source base) {
     std::size_t begin = 0;
     while (begin < blocks.size() && ok_) {
@@ -185,7 +186,7 @@ bool is_balanced(const SumTree& tree, int first, int count) {
   return is_balanced(*x, first, half) && is_balanced(*y, first + half, count - half);
 }
 
-/// The length of the balanced groups that are added to C one after the other; 0: another shape.
+/// The length of the balanced groups that are added to C one after the other; 0 for any other tree.
 int balanced_groups(const SumTree& tree, int k) {
   if (tree.is_leaf()) return 0;
   int length = 0;
@@ -206,8 +207,8 @@ int balanced_groups(const SumTree& tree, int k) {
   return at->leaf == k && end == 0 ? length : 0;
 }
 
-/// The tree with each group of products that is added to something else made part of that sum: what
-/// short blocks without loss look like from outside, as pairs of theirs swallow nothing.
+/// The tree in which each group of products joins the sum that it is added to. Short blocks without
+/// loss look like separate groups, since no pair of their products absorbs another.
 SumTree with_groups_joined(const SumTree& tree, int k) {
   SumTree joined = tree;
   joined.children.clear();
@@ -224,7 +225,7 @@ SumTree with_groups_joined(const SumTree& tree, int k) {
   return joined;
 }
 
-MatrixInstruction row_of(const BlackBox& box, std::span<const Step> steps) {
+MatrixInstruction instruction_of(const BlackBox& box, std::span<const Step> steps) {
   MatrixInstruction row;
   row.name = "probed";
   row.arch = "unknown";
@@ -240,8 +241,8 @@ MatrixInstruction row_of(const BlackBox& box, std::span<const Step> steps) {
   return row;
 }
 
-/// Where C, the accumulation and D may differ in format: what is computed in the wider one and
-/// converted before or after.
+/// Instructions that compute in the format `inside`, with conversions of C before and of the result
+/// after where formats differ.
 std::vector<MatrixInstruction> with_conversions(const BlackBox& box, const SumTree& tree,
                                                 const Format& inside) {
   std::vector<MatrixInstruction> rows;
@@ -253,7 +254,7 @@ std::vector<MatrixInstruction> with_conversions(const BlackBox& box, const SumTr
     if (steps.size() == most) return rows;
     steps.push_back(convert_step(static_cast<Source>(static_cast<int>(steps.size()) - 1), box.d));
   }
-  rows.push_back(row_of(box, steps));
+  rows.push_back(instruction_of(box, steps));
   if (box.has_addend && box.c != inside && steps.size() < most) {
     std::vector<Step> widened = {convert_step(Source::c, inside)};
     for (Step step : steps) {
@@ -266,7 +267,7 @@ std::vector<MatrixInstruction> with_conversions(const BlackBox& box, const SumTr
       }
       widened.push_back(step);
     }
-    rows.push_back(row_of(box, widened));
+    rows.push_back(instruction_of(box, widened));
   }
   return rows;
 }
@@ -298,7 +299,7 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
   const Source addend = box.has_addend ? Source::c : Source::positive_zero;
   const Step whole = dot_step({}, every_k, addend, box.d);
   const auto in_blocks_of = [&](int length, Summation summation) {
-    MatrixInstruction row = row_of(box, std::span(&whole, 1));
+    MatrixInstruction row = instruction_of(box, std::span(&whole, 1));
     row.steps.list[0].spec.terms = length;
     add(row, summation);
   };

@@ -1,14 +1,18 @@
 #pragma once
 
+// From the order of additions to instructions: every list of steps of the model that adds in the
+// order of a given tree. fit.hpp then sets the fields of these steps.
+
 #include <vector>
 
 #include "emulator/probe/probe.hpp"
 
 namespace guardbit::emulator {
 
-/// Rows with every list of steps that adds in the order of the tree, their accumulations in each
-/// way of summing that such a node allows; the simplest first. Where no tree was seen, one
-/// accumulation in blocks of each plausible length. Only the steps' structure means anything.
+/// Instructions with every list of steps that adds in the order of the tree, and with every
+/// summation that such nodes allow; the simplest first. If the tree is not observable: one
+/// accumulation in blocks of each plausible length. Fields other than summation and terms have
+/// their defaults.
 std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnswer& tree);
 
 }  // namespace guardbit::emulator

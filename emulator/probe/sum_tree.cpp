@@ -22,9 +22,10 @@ using formats::Value;
 /// All pairs of this many leaves are asked at once; above, only those that the tree needs.
 constexpr int all_pairs_leaves = 130;
 
-/// The mask and the unit: the furthest apart that products, addend and result can hold and count.
+/// Exponents of the large and the small terms: as far apart as products, addend and result can hold
+/// while the result can still count the small ones.
 struct Masks {
-  int large = 0, unit = 0;
+  int large = 0, small = 0;
 };
 
 std::optional<Masks> choose_masks(const BlackBox& box, int leaf_count) {
@@ -32,16 +33,16 @@ std::optional<Masks> choose_masks(const BlackBox& box, int leaf_count) {
   int large = std::min(greatest_product, greatest_power(box.d) - 1);
   if (box.has_addend) large = std::min(large, greatest_power(box.c) - 1);
   int low = formats::min_exponent(box.a) + formats::min_exponent(box.b);
-  // Narrow formats need their subnormal numbers: all units together must be swallowed, too.
+  // Narrow formats need their subnormal numbers: all small terms together must be absorbed, too.
   constexpr int enough = 50;
   if (large - low < enough) low = least_power(box.a) + least_power(box.b);
   low = std::max(low, least_power(box.d));
   if (box.has_addend) low = std::max(low, least_power(box.c));
   // 2^0 where that is far enough: an ordinary number in every kernel.
-  const int unit = large >= 70 && low <= 0 ? 0 : low;
+  const int small = large >= 70 && low <= 0 ? 0 : low;
   const int counting = formats::leading_bit(static_cast<unsigned>(leaf_count)) + 1;
-  if (unit >= large || counting > formats::precision(box.d)) return {};
-  return Masks{large, unit};
+  if (small >= large || counting > formats::precision(box.d)) return {};
+  return Masks{large, small};
 }
 
 /// Nodes first, then the addend, then products ascending: the order in which they take part.
@@ -76,11 +77,12 @@ class Revealer {
     put_in_order(answer.tree, box_.k);
     answer.observable = unknown_ == 0 && !all_lossless_;
     if (all_lossless_) {
-      answer.note = "no sum loses anything that the formats can hold side by side";
+      answer.note = "no sum loses any bits that the formats can hold";
     } else if (unknown_ != 0) {
-      answer.note = std::to_string(unknown_) + " pairs of terms did not cancel to a count";
+      answer.note = std::to_string(unknown_) +
+                    " pairs of large terms did not cancel to a count of small ones";
     } else if (lossless_) {
-      answer.note = "some terms are added without any loss: drawn as one node each";
+      answer.note = "some terms are added without loss; each group of them is drawn as one node";
     }
     return answer;
   }
@@ -99,19 +101,19 @@ class Revealer {
     q.b[static_cast<std::size_t>(leaf)] = codes->second;
   }
 
-  /// Units that survive; empty when the result is no count of them.
-  std::optional<int> survivors(std::uint64_t code, bool negative_units) const {
+  /// The number of small terms in a result; empty if the result is no multiple of them.
+  std::optional<int> survivors(std::uint64_t code, bool negative) const {
     const Value d = formats::decode(box_.d, code);
     if (d.kind == Kind::zero) return 0;
-    if (d.kind != Kind::finite || d.negative != negative_units) return {};
-    const double n = std::ldexp(static_cast<double>(d.significand), d.exponent - masks_.unit);
+    if (d.kind != Kind::finite || d.negative != negative) return {};
+    const double n = std::ldexp(static_cast<double>(d.significand), d.exponent - masks_.small);
     if (n != std::floor(n) || n > count_ - 2) return {};
     return static_cast<int>(n);
   }
 
-  /// Measures leaves below the common node of pairs. A large number only swallows what does not
-  /// move it, which under directed rounding depends on the signs: the pair of signs that keeps most
-  /// units is the one that lost none but those added between.
+  /// Counts the leaves below the common node of each pair. With directed rounding it depends on the
+  /// signs whether a large term absorbs a small one. The combination of signs in which most small
+  /// terms survive lost only those that were added between the large ones.
   void ask(const std::vector<Pair>& pairs) {
     std::vector<Pair> asked;
     std::vector<Question> list;
@@ -120,7 +122,7 @@ class Revealer {
       asked.push_back(pair);
       for (int signs = 0; signs < 4; ++signs) {
         Question q = zero_question(box_);
-        for (int leaf = 0; leaf < count_; ++leaf) set(q, leaf, masks_.unit, (signs & 1) != 0);
+        for (int leaf = 0; leaf < count_; ++leaf) set(q, leaf, masks_.small, (signs & 1) != 0);
         set(q, pair.first, masks_.large, (signs & 2) != 0);
         set(q, pair.second, masks_.large, (signs & 2) == 0);
         list.push_back(std::move(q));
@@ -141,8 +143,8 @@ class Revealer {
   }
   int below(int i, int j) const { return below_.at(i < j ? Pair{i, j} : Pair{j, i}); }
 
-  /// Three or more terms of which no pair swallows another are added without loss: as one node,
-  /// whose leaves are those of its smallest pair with a term outside.
+  /// Three or more terms of which no pair absorbs another are added without loss. They become one
+  /// node with the leaves below its lowest common node with a term outside.
   void join_lossless() {
     std::vector<int> group(static_cast<std::size_t>(count_), -1);
     std::vector<std::vector<int>> groups;
@@ -190,8 +192,8 @@ class Revealer {
     below_ = std::move(joined);
   }
 
-  /// The tree of some leaves and the number of leaves below its root (0 for a leaf). The first
-  /// leaf's pairs sort the others by the node where they meet it, lowest first.
+  /// The tree of some leaves, and the number of leaves below its root (0 for a leaf). The other
+  /// leaves are grouped by their common node with the first leaf, lowest first.
   std::pair<SumTree, int> subtree(const std::vector<int>& set) {
     SumTree tree;
     tree.leaf = set[0];
@@ -326,14 +328,16 @@ std::vector<int> leaves(const SumTree& tree) {
 
 TreeAnswer reveal_tree(const BlackBox& box) {
   if (formats::is_integer(box.d)) {
-    return {{}, false, "sums of integers are exact: no order can be seen"};
+    return {{}, false, "sums of integers are exact, so their order cannot be observed"};
   }
   if (box.scale.count != 0) {
-    return {{}, false, "scale factors serve many products at once: no single one can be masked"};
+    return {{},
+            false,
+            "a scale factor belongs to many products, so no single product can be made large"};
   }
   const auto masks = choose_masks(box, box.k + 1);
-  if (!masks || !product_codes(box, masks->large) || !product_codes(box, masks->unit)) {
-    return {{}, false, "the formats hold no number large enough to swallow another"};
+  if (!masks || !product_codes(box, masks->large) || !product_codes(box, masks->small)) {
+    return {{}, false, "the formats hold no number large enough to absorb another"};
   }
   return Revealer(box, *masks).reveal();
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+// The order in which a unit adds its products, found by questions alone, and its drawing as text,
+// DOT and SVG.
+
 #include <string>
 #include <vector>
 
@@ -7,8 +10,8 @@ namespace guardbit::emulator {
 
 struct BlackBox;
 
-/// The order in which a unit adds: a leaf is product `leaf`, or the addend when `leaf` is k; a node
-/// adds its children at once.
+/// A tree of additions. A leaf is product number `leaf`, or the addend if `leaf` is k; a node adds
+/// its children at once.
 struct SumTree {
   int leaf = -1;
   std::vector<SumTree> children;
@@ -17,23 +20,26 @@ struct SumTree {
   friend bool operator==(const SumTree&, const SumTree&) = default;
 };
 
-/// Leaves in the order they stand.
+/// The leaves from left to right.
 std::vector<int> leaves(const SumTree& tree);
 
 struct TreeAnswer {
   SumTree tree;
   bool observable = false;
-  std::string note;  ///< what cannot be seen and why; empty when the whole tree was
+  std::string note;  ///< what cannot be observed, and why; empty for a whole tree
 };
 
-/// FPRev's method (arXiv 2411.00442): a large product and its negative swallow what is added
-/// between them, so that counting what survives gives the leaves below their common node.
+/// Finds the tree by FPRev's method (arXiv 2411.00442): a large product and its negative absorb all
+/// small products that are added between them. Counting those that survive gives the number of
+/// leaves below the common node of the two. Throws formats::Error if the unit gives a wrong number
+/// of answers.
 TreeAnswer reveal_tree(const BlackBox& box);
 
-/// "(((c 0) 1) 2)", runs of neighbours as "0..15".
+/// The tree in one line: "(((c 0) 1) 2)", with runs of neighbours as "0..15".
 std::string tree_text(const SumTree& tree, int k);
-/// One node per line, children indented.
+/// The tree with one node per line and children indented.
 std::string tree_drawing(const SumTree& tree, int k);
+/// The tree as a Graphviz graph, and as an SVG image.
 std::string tree_dot(const SumTree& tree, int k);
 std::string tree_svg(const SumTree& tree, int k);
 

@@ -1,5 +1,6 @@
 #include "emulator/probe/tree_arithmetic.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "emulator/model/result.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
+#include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
 
 namespace guardbit::emulator {
@@ -144,13 +146,13 @@ std::optional<TreeArithmetic> arithmetic_of_tree(const BlackBox& box, const SumT
 }
 
 std::string text_of(const TreeArithmetic& arithmetic, const Format& d) {
-  constexpr std::array names = {"nearest even", "nearest away", "toward zero",
-                                "upward",       "downward",     "to odd"};
   constexpr std::array inputs = {"", ", subnormal operands flushed to +0", ", DAZ"};
   constexpr std::array outputs = {"", ", subnormal results flushed", ", FTZ"};
   std::string text = arithmetic.fused ? "fused multiply-adds" : "products rounded, then added";
   if (arithmetic.from_zero) text += " from +0";
-  text += ", rounded " + std::string(names.at(static_cast<std::size_t>(arithmetic.rounding)));
+  std::string rounding(formats::rounding_names.at(static_cast<std::size_t>(arithmetic.rounding)));
+  std::replace(rounding.begin(), rounding.end(), '_', ' ');
+  text += ", rounded " + rounding;
   if (arithmetic.sums != d)
     text += " to " + formats::name_of(arithmetic.sums) + ", in the end to " + formats::name_of(d);
   return text + inputs.at(static_cast<std::size_t>(arithmetic.input)) +

@@ -1,5 +1,8 @@
 #pragma once
 
+// Scalar arithmetic along a tree of additions: how nodes of two children multiply, add and round.
+// It describes programs whose order of additions no instruction of the model has.
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,26 +12,26 @@
 
 namespace guardbit::emulator {
 
-/// How a tree of two-way nodes adds.
+/// How the nodes of a tree compute if each has two children.
 struct TreeArithmetic {
-  bool fused = false;  ///< a product joins its sum by one fused multiply-add, else it is rounded
+  bool fused = false;  ///< products are added by fused multiply-adds; else they are rounded first
   Rounding rounding = Rounding::nearest_even;
-  Format sums{};  ///< every node rounds into it; the last sum is converted to D's format
+  Format sums{};  ///< the format of every node; the last sum is converted to that of D
   Subnormals input = Subnormals::keep, output = Subnormals::keep;
-  bool from_zero = false;  ///< what begins with a product begins with +0 before it
+  bool from_zero = false;  ///< a sum that begins with a product adds it to +0
 };
 
-/// What a tree gives in that arithmetic; empty where a node has more than two children.
+/// The code of D; empty if a node has more than two children.
 std::optional<std::uint64_t> evaluate(const BlackBox& box, const SumTree& tree,
                                       const TreeArithmetic& arithmetic, const Question& question);
 
-/// The arithmetic that gives every one of the ordinary answers, and as many of all as can be; NaNs
-/// are compared as NaN.
+/// The arithmetic that reproduces every ordinary answer and the most of all answers; empty if none
+/// does. All NaNs count as equal.
 std::optional<TreeArithmetic> arithmetic_of_tree(const BlackBox& box, const SumTree& tree,
                                                  std::span<const Answered> ordinary,
                                                  std::span<const Answered> all);
 
-/// Answers that the tree does not give, NaNs compared as NaN.
+/// The number of answers that the tree does not give. All NaNs count as equal.
 std::size_t mismatches(const BlackBox& box, const SumTree& tree, const TreeArithmetic& arithmetic,
                        std::span<const Answered> answers);
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/model/instruction.hpp"
 #include "tests/mutation/arithmetic.hpp"
 
@@ -37,19 +38,10 @@ struct Mutant {
   std::string from, to;
 };
 
-/// A field of AccumulatorSpec: the one table that a new field is added to.
-struct SpecField {
-  std::string_view name;
-  long (*get)(const emulator::AccumulatorSpec&);
-  void (*set)(emulator::AccumulatorSpec&, long);
-  std::string (*text)(long);
-  /// Values one step away.
-  std::vector<long> (*neighbours)(long value, const emulator::Step&);
-  /// Does the step's operation and summation read it?
-  bool (*read)(const MatrixInstruction&, const emulator::Step&);
-};
+using SpecField = emulator::AccumulatorField;
+
+/// The fields of AccumulatorSpec in the order of their declaration.
 const std::vector<SpecField>& spec_fields();
-const SpecField& spec_field(std::string_view name);
 
 /// Every change by one step of every field that the row's steps read, of the steps' structure, of
 /// the operands' formats and of the scales.
@@ -57,7 +49,5 @@ std::vector<Mutant> mutants_of(const MatrixInstruction& row);
 
 /// The changes of a row's sparsity.
 std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& row);
-
-std::string_view summation_name(emulator::Summation summation);
 
 }  // namespace guardbit::tests

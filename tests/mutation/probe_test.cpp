@@ -23,13 +23,13 @@ bool is_nan(const formats::Format& f, std::uint64_t code) {
 }
 
 /// Vectors that notice every observable change of the row by one step: what each field must pass.
-std::string refuted_by_vectors(const MatrixInstruction& row, const ProbeReport& report,
-                               std::size_t& used) {
+std::string contradicted_by_vectors(const MatrixInstruction& row, const ProbeReport& report,
+                                    std::size_t& used) {
   static const std::vector<RowVectors> all = read_vectors(vectors_file());
   for (const RowVectors& vectors : all) {
     if (!same_arithmetic(vectors.row, row)) continue;
     MatrixInstruction probed = vectors.row;
-    probed.steps = report.row.steps;
+    probed.steps = report.instruction.steps;
     for (const TestVector& v : vectors.list) {
       ++used;
       const auto d = computed(probed, v);
@@ -40,14 +40,15 @@ std::string refuted_by_vectors(const MatrixInstruction& row, const ProbeReport& 
   return {};
 }
 
-/// Fields of a step that differ from the row's, though the row's value was ruled out or no proof
+/// Fields of a step that differ from the row's, though the row's value was excluded or no proof
 /// says that it cannot be seen.
 std::vector<std::string> wrong_fields(const MatrixInstruction& row, const ProbeReport& report) {
   std::vector<std::string> wrong;
-  if (report.row.steps.count != row.steps.count) return wrong;  // judged by what it computes
+  if (report.instruction.steps.count != row.steps.count)
+    return wrong;  // judged by what it computes
   for (int i = 0; i < row.steps.count; ++i) {
     const Step& step = row.steps.list[static_cast<std::size_t>(i)];
-    const Step& probed = report.row.steps.list[static_cast<std::size_t>(i)];
+    const Step& probed = report.instruction.steps.list[static_cast<std::size_t>(i)];
     for (const SpecField& field : spec_fields()) {
       if (!field.read(row, step)) continue;
       const long value = field.get(probed.spec);
@@ -89,11 +90,11 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
     }
     const auto named = std::any_of(
         report.catalogue.begin(), report.catalogue.end(), [&](const emulator::CatalogueMatch& m) {
-          return std::any_of(m.rows.begin(), m.rows.end(),
+          return std::any_of(m.instructions.begin(), m.instructions.end(),
                              [&](const auto* x) { return same_arithmetic(*x, row); });
         });
     if (!named) complaints[i] += "the catalogue's row is not named; ";
-    const std::string vector = refuted_by_vectors(row, report, used[i]);
+    const std::string vector = contradicted_by_vectors(row, report, used[i]);
     if (!vector.empty()) complaints[i] += "a committed vector differs: " + vector + "; ";
     for (const std::string& field : wrong_fields(row, report)) complaints[i] += field + "; ";
   });

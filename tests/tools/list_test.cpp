@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
@@ -65,6 +66,8 @@ TEST_CASE("the page for a terminal fits 100 columns and the tables name their so
     INFO(row.evidence.source);
     CHECK(holds(tables.out, std::string(row.evidence.source)));
   }
+  for (const emulator::AccumulatorField& field : emulator::accumulator_fields())
+    CHECK(holds(tables.out, "| " + std::string(field.name) + " |"));
 }
 
 TEST_CASE("one instruction is described in words") {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/catalogue/instruction_name.hpp"
 #include "formats/format_catalogue.hpp"
@@ -124,6 +125,24 @@ void print_markdown(const CataloguePage& page) {
   std::cout << '\n';
 }
 
+/// The fields that describe an accumulation in the text of an instruction.
+void print_fields_markdown() {
+  std::cout
+      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) "
+         "names them. A field that a summation does not read has no effect.\n\n";
+  Table table("llll");
+  table.add({"field", "values", "default", "meaning"});
+  for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
+    const auto words = field.accepted_words();
+    const std::string values =
+        words.empty() ? std::to_string(field.least) + " to " + std::to_string(field.greatest)
+                      : joined(words, ", ", [](std::string_view word) { return word; });
+    table.add(
+        {std::string(field.name), values, field.text(field.get({})), std::string(field.meaning)});
+  }
+  table.print_markdown(std::cout);
+}
+
 void print_row(const MatrixInstruction& row, const std::string& machines) {
   const auto fact = [](const std::string& label, const std::string& text) {
     if (!text.empty())
@@ -194,6 +213,8 @@ void list(const Options& options) {
   } else {
     for (const CataloguePage& page : pages_of(rows))
       options.markdown ? print_markdown(page) : print_page(page);
+    const bool whole = rows.size() == emulator::catalogue().size();
+    if (options.markdown && whole) print_fields_markdown();
   }
 }
 

@@ -1,3 +1,7 @@
+// `guardbit probe`: infers the arithmetic of an instruction, or of a user's program, from its
+// results (emulator/probe), prints it with the evidence, and can write it as an instruction for
+// --spec.
+
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -101,9 +105,10 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
   ordered_json matches = ordered_json::array();
   for (const emulator::CatalogueMatch& match : report.catalogue) {
     ordered_json rows = ordered_json::array();
-    for (const MatrixInstruction* row : match.rows)
+    for (const MatrixInstruction* row : match.instructions)
       rows.push_back({{"arch", row->arch}, {"name", std::string_view(row->name)}});
-    matches.push_back({{"arithmetic", arithmetic_summary(*match.rows.front())}, {"rows", rows}});
+    matches.push_back(
+        {{"arithmetic", arithmetic_summary(*match.instructions.front())}, {"rows", rows}});
   }
   const bool has_tree = !emulator::leaves(report.tree).empty();
   return {{"unit", unit},
@@ -123,7 +128,7 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
           {"nans_alike", report.nans_alike},
           {"answers", report.answers.size()},
           {"mismatches", report.mismatches},
-          {"arithmetic", report.explained ? arithmetic_summary(report.row) : ""},
+          {"arithmetic", report.explained ? arithmetic_summary(report.instruction) : ""},
           {"fields", fields},
           {"alike", report.alike},
           {"catalogue", matches}};
@@ -131,18 +136,18 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
 
 void print_catalogue(const ProbeReport& report) {
   if (report.catalogue.empty()) {
-    std::cout << "no row of the catalogue gives every answer\n";
+    std::cout << "no instruction of the catalogue gives every answer\n";
     return;
   }
-  std::cout << "rows of the catalogue that give every answer\n";
+  std::cout << "instructions of the catalogue that give every answer\n";
   for (const emulator::CatalogueMatch& match : report.catalogue) {
-    std::cout << "  " << arithmetic_summary(*match.rows.front()) << '\n';
+    std::cout << "  " << arithmetic_summary(*match.instructions.front()) << '\n';
     std::vector<std::string> archs;
-    for (const MatrixInstruction* row : match.rows) {
+    for (const MatrixInstruction* row : match.instructions) {
       const std::string arch(row->arch);
       if (std::find(archs.begin(), archs.end(), arch) != archs.end()) continue;
       archs.push_back(arch);
-      const auto count = std::count_if(match.rows.begin(), match.rows.end(),
+      const auto count = std::count_if(match.instructions.begin(), match.instructions.end(),
                                        [&](const auto* x) { return x->arch == arch; });
       std::cout << "    " << arch << "  " << std::string_view(row->name);
       if (count > 1) std::cout << " and " << count - 1 << " more";
@@ -161,26 +166,26 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
   if (!report.tree_arithmetic.empty())
     std::cout << "each node of the tree: " << report.tree_arithmetic << " ("
               << (report.tree_mismatches == 0
-                      ? "all " + std::to_string(report.answers.size()) + " answers, NaNs as NaN"
+                      ? "all " + std::to_string(report.answers.size()) +
+                            " answers; all NaNs count as equal"
                       : "every ordinary answer, not " + std::to_string(report.tree_mismatches) +
                             " of " + std::to_string(report.answers.size()))
               << ")\n";
   if (report.nans_alike && report.explained)
-    std::cout
-        << "NaNs are compared as NaN: no policy of the model gives their signs and payloads\n";
+    std::cout << "all NaNs count as equal: no policy of the model gives their signs and payloads\n";
   if (!report.explained) {
     if (!report.has_structure) {
-      std::cout << "no row can say it: the steps of a row have no such order\n";
+      std::cout << "the model has no instruction that adds in this order\n";
     } else {
       std::cout << "no arithmetic of the model gives every answer; the nearest differs in "
                 << report.mismatches << " of " << report.answers.size() << '\n';
     }
     return print_catalogue(report);
   }
-  std::cout << "arithmetic: " << arithmetic_summary(report.row) << " (all " << report.answers.size()
-            << " answers)\n\n";
+  std::cout << "arithmetic: " << arithmetic_summary(report.instruction) << " (all "
+            << report.answers.size() << " answers)\n\n";
   Table table("llll");
-  table.add({"field", "value", "cannot be told from", "nearest value ruled out"});
+  table.add({"field", "value", "not excluded", "nearest value excluded"});
   for (const Finding& f : report.findings) {
     std::string proof = f.nearest_rejected;
     if (!proof.empty()) {
@@ -191,7 +196,7 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
   }
   table.print(std::cout);
   for (const std::string& other : report.alike)
-    std::cout << "as another structure that gives every answer: " << other << '\n';
+    std::cout << "another structure gives every answer, too: " << other << '\n';
   std::cout << '\n';
   print_catalogue(report);
 }
@@ -203,9 +208,9 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-/// What was found, for any M and N.
+/// The text of the instruction that was found, for any M and N.
 std::string spec_of(const ProbeReport& report) {
-  MatrixInstruction row = report.row;
+  MatrixInstruction row = report.instruction;
   row.shape.m = row.shape.n = 0;
   for (int i = 0; report.nans_alike && i < row.steps.count; ++i)
     row.steps.list[static_cast<std::size_t>(i)].spec.nan = emulator::NanPolicy::unspecified;
@@ -309,14 +314,15 @@ void add_probe(CLI::App& app, int& status) {
                    "With --exec: seconds for one run (default: 60)")
       ->check(CLI::Range(0.01, 86400.0));
   command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)");
-  command->add_option("-o,--output", options->output,
-                      "Write the row that was found: text for --spec of this command, run, gemm, "
-                      "verify, explain and compare");
+  command->add_option(
+      "-o,--output", options->output,
+      "Write the instruction that was found: text for --spec of this command, run, gemm, "
+      "verify, explain and compare");
   command->add_option("--svg", options->svg, "Draw the tree of additions into this file");
   command->add_option("--dot", options->dot, "The same in Graphviz's language");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "The unit is only asked questions; no row of the catalogue is looked at until the end.\n"
+      "The probe knows only the unit's answers; it compares with the catalogue at the end.\n"
       "Example: guardbit probe --engine reference --arch sm_90 --instruction "
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"

@@ -1,7 +1,9 @@
 #include "emulator/catalogue/instruction_text.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/catalogue/instruction_catalogue.hpp"
@@ -35,6 +37,62 @@ TEST_CASE("row spec: every row of the catalogue comes back from its text") {
   }
 }
 
+TEST_CASE(
+    "accumulator fields: the table has every member, and each one is read and written alone") {
+  const emulator::AccumulatorSpec plain;
+  std::set<const void*> members;
+  std::set<std::string_view> names;
+  for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
+    INFO(std::string(field.name));
+    CHECK(members.insert(field.address(plain)).second);
+    CHECK(names.insert(field.name).second);
+    CHECK_FALSE(field.meaning.empty());
+    REQUIRE(field.least < field.greatest);
+    CHECK((field.words.empty() || field.greatest < static_cast<long>(field.words.size())));
+    const long other = field.get(plain) == field.greatest ? field.least : field.greatest;
+    emulator::AccumulatorSpec changed = plain;
+    field.set(changed, other);
+    CHECK(field.get(changed) == other);
+    CHECK_FALSE(changed == plain);
+    field.set(changed, field.get(plain));
+    CHECK(changed == plain);
+  }
+  // The table cannot be shorter than the declaration (accumulator_fields.cpp asserts it), so as
+  // many distinct members are all of them.
+  CHECK(members.size() == emulator::accumulator_fields().size());
+}
+
+TEST_CASE(
+    "accumulator fields: a change of any field changes the text, and the text brings it back") {
+  for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
+    int changed = 0;
+    for (const MatrixInstruction& row : emulator::catalogue()) {
+      if (changed >= 40) break;
+      MatrixInstruction other = row;
+      Step& step = other.steps.list[0];
+      if (!field.read(other, step) || step.operation != emulator::Operation::dot) continue;
+      const std::string before = emulator::row_spec(other);
+      const long value = field.get(step.spec);
+      for (const long near : field.neighbours(value, step)) {
+        if (near < field.least || near > field.greatest) continue;
+        field.set(step.spec, near);
+        const std::string text = emulator::row_spec(other);
+        INFO(text);
+        CHECK(text != before);
+        // Some changes make an instruction that the model cannot execute, which the parser refuses.
+        try {
+          const MatrixInstruction again = emulator::parse_row_spec(text, "test");
+          CHECK(equal(again, other));
+          ++changed;
+        } catch (const formats::Error&) {
+        }
+      }
+    }
+    INFO(std::string(field.name));
+    CHECK(changed > 0);
+  }
+}
+
 TEST_CASE("row spec: every value of every field comes back") {
   tests::Random random(5);
   int changed = 0;
@@ -43,7 +101,7 @@ TEST_CASE("row spec: every value of every field comes back") {
     MatrixInstruction other = row;
     for (int i = 0; i < other.steps.count; ++i) {
       Step& step = other.steps.list[static_cast<std::size_t>(i)];
-      for (const emulator::ProbedField& field : emulator::probed_fields()) {
+      for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
         const std::vector<long> values = field.values(row, step);
         if (values.empty()) continue;
         field.set(step.spec, values[random.below(values.size())]);
