@@ -19,6 +19,7 @@
 #include "tools/experiment_record.hpp"
 #include "tools/experiment_text.hpp"
 #include "tools/interruption.hpp"
+#include "tools/json_depth.hpp"
 #include "tools/plot.hpp"
 #include "tools/terminal.hpp"
 
@@ -335,7 +336,8 @@ void list(const Options& options) {
     ordered_json results = {{"experiments", ordered_json::array()}};
     if (!options.results.empty()) {
       std::ifstream file(options.results);
-      results = ordered_json::parse(file, nullptr, false);
+      results =
+          ordered_json::parse(file, limited_depth(formats::printable(options.results)), false);
       if (!file || !results.is_object() || !results.contains("experiments"))
         throw Error(formats::printable(options.results),
                     "is not what 'guardbit experiment run --json' prints");
