@@ -115,6 +115,16 @@ const std::vector<FieldPair>& confounded_pairs() {
   return pairs;
 }
 
+const std::vector<AccumulatorField>& probed_fields() {
+  static const std::vector<AccumulatorField> fields = [] {
+    std::vector<AccumulatorField> list;
+    for (const AccumulatorField& field : accumulator_fields())
+      if (field.concern != FieldConcern::structure) list.push_back(field);
+    return list;
+  }();
+  return fields;
+}
+
 const Step* first_of(const MatrixInstruction& row, Group group) {
   const auto found = std::find_if(row.steps.begin(), row.steps.end(),
                                   [&](const Step& step) { return belongs(step, group); });

@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <limits>
-#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -21,11 +20,7 @@ enum class Group { accumulations, scalars };
 inline constexpr std::array groups = {Group::accumulations, Group::scalars};
 
 /// The fields that are fitted: all but those of the structure.
-inline auto probed_fields() {
-  return accumulator_fields() | std::views::filter([](const AccumulatorField& field) {
-           return field.concern != FieldConcern::structure;
-         });
-}
+const std::vector<AccumulatorField>& probed_fields();
 
 /// The first step of the group; null if there is none.
 const Step* first_of(const MatrixInstruction& row, Group group);

@@ -86,7 +86,7 @@ std::vector<std::string_view> question_ids() {
   for (const Question& question : questions()) ids.push_back(question.id);
   for (const ComparisonQuestion& question : comparison_questions()) ids.push_back(question.id);
   std::ranges::stable_sort(ids, in_order);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
