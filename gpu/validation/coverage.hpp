@@ -323,8 +323,8 @@ constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOper
   return result;
 }
 
-/// The events that some input of the instruction shows. Derived from the ranges of its formats and its
-/// steps; NVIDIA's summations only (nothing for others).
+/// The events that some input of the instruction shows. Derived from the ranges of its formats and
+/// its steps; NVIDIA's summations only (nothing for others).
 EventSet possible_events(const MatrixInstruction& row);
 
 }  // namespace guardbit::emulator

@@ -164,7 +164,7 @@ TEST_CASE("probe: a compensated sum swallows nothing") {
         return static_cast<float>(sum + lost);
       }));
   CHECK(answer.observable == false);
-  CHECK(answer.note == "no sum loses anything that the formats can hold side by side");
+  CHECK(answer.note == "no sum loses any bits that the formats can hold");
 }
 
 TEST_CASE("probe: drawings hold every leaf and node") {
