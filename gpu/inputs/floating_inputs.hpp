@@ -1,7 +1,7 @@
 #pragma once
 
-// Elements of floating inputs. A product's exponent is aimed at: A takes what B's exponent at that
-// place leaves of it.
+// Words of A and B of the floating input families. A family chooses the exponent of each product; B
+// is drawn first, and A gets the exponent that gives the product. generated_inputs.hpp calls this.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace guardbit::gpu {
 
-/// Sign, exponent and fraction of a factor to be made; zero when `zero`.
+/// The sign, exponent and fraction of a factor of A; a zero if `zero`.
 struct FactorAim {
   bool zero = false;
   bool negative = false;
@@ -34,13 +34,13 @@ constexpr FactorAim simple_factor(const OperandWords& f, int exponent, Draw& dra
   return aim;
 }
 
-/// Number near one: what families use that are about something else.
+/// A number near one, for families whose subject is not the exponent.
 constexpr std::uint64_t narrow_word(const OperandWords& f, Draw& draw) {
   const FactorAim aim = random_factor(f, -2, 0, draw);
   return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
 }
 
-/// Small terms `distance` below a large one, which the next role cancels or not.
+/// A large term, its negative at times, and small terms `distance` below it.
 constexpr FactorAim ladder_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
   if (role == 0 || (role == 1 && plan.cancels))
     return {false, plan.negative != (role == 1), plan.exponent, plan.fraction};
@@ -51,7 +51,7 @@ constexpr FactorAim ladder_factor(const InputShape& x, const RowPlan& plan, int 
   return {true, draw.coin(), 0, 0};
 }
 
-/// A large term, half ulps of the result, and what breaks their ties.
+/// A large term, terms of half an ulp of the result, and terms that break the tie.
 constexpr FactorAim tie_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
   const int bits = plan.alternative ? x.result_bits : x.final_bits;
   FactorAim aim{true, draw.coin(), 0, 0};
@@ -68,7 +68,8 @@ constexpr FactorAim tie_factor(const InputShape& x, const RowPlan& plan, int rol
   return aim;
 }
 
-/// Terms of one sign around the largest, and a few at the end of the kept bits or of the result's.
+/// Terms of one sign around the largest, and a few at the last bits that are kept, or the last bits
+/// of the result.
 constexpr FactorAim carry_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
   FactorAim aim{role > 3 + plan.small_terms, plan.negative, plan.exponent, 0};
   const bool small = role >= 2 && role < 2 + (plan.distance & 3);
@@ -79,7 +80,8 @@ constexpr FactorAim carry_factor(const InputShape& x, const RowPlan& plan, int r
   return aim;
 }
 
-/// Around half of the smallest result, and terms at the end of a zero's grid.
+/// Terms around half of the smallest result, and terms at the last bits that a zero's exponent
+/// leaves.
 constexpr FactorAim tiny_factor(const InputShape& x, const ExecutionWindow& window,
                                 const RowPlan& plan, int role, Draw& draw) {
   if (plan.alternative && (plan.distance & 1) != 0) {
@@ -97,7 +99,7 @@ constexpr FactorAim tiny_factor(const InputShape& x, const ExecutionWindow& wind
   return aim;
 }
 
-/// Of two products that cancel the second is drawn like the first, with the other sign.
+/// A factor of two products that cancel: the second is drawn like the first, with the other sign.
 constexpr FactorAim paired_factor(const InputShape& x, const ExecutionWindow& window,
                                   std::uint64_t key, std::int64_t t, int i, int s) {
   Draw draw(key, t, Place::a, i * x.stored_k + (s & ~window.partner));
@@ -110,7 +112,7 @@ constexpr bool has_paired_products(InputFamily family) {
   return family == InputFamily::pair_cancellation || family == InputFamily::huge_products;
 }
 
-/// The stored value of A at (i, s) in families that aim at exponents of products.
+/// The stored value (i, s) of A in families that choose the exponents of products.
 constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::uint64_t key,
                                 std::int64_t t, int i, int s, Draw& draw) {
   const ExecutionWindow window = execution_window(x, family, key, t);
@@ -136,7 +138,7 @@ constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::ui
   }
   const int wanted = aim.exponent - b_exponent(x, window, key, t, group);
   const int exponent = clamped(wanted, x.a.lowest, x.a.highest);
-  // A term of another size would decide the sum in place of the ones that were placed.
+  // A term of another exponent would decide the sum instead of the planned ones.
   const bool unreachable = has_planned_rows(family) && wanted != exponent;
   if (aim.zero || unreachable) return aim.negative ? x.a.sign : 0;
   const std::uint64_t word = word_with_exponent(x.a, aim.negative, exponent, aim.fraction);
@@ -144,7 +146,7 @@ constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::ui
   return off ? nudged(x.a, word, draw.between(-2, 2)) : word;
 }
 
-/// B at (k, j) in the same families.
+/// Element (k, j) of B in the same families.
 constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::uint64_t key,
                                 std::int64_t t, int k, int j, Draw& draw) {
   const ExecutionWindow window = execution_window(x, family, key, t);
@@ -177,7 +179,7 @@ constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::ui
                             draw.wide(x.b.fraction_bits));
 }
 
-/// A subnormal factor, or one to meet a subnormal factor.
+/// A subnormal factor, or a large one to multiply a subnormal one with.
 constexpr std::uint64_t subnormal_or_large(const OperandWords& f, bool subnormal, Draw& draw) {
   const FactorAim aim = subnormal ? random_factor(f, f.lowest, f.least_normal, draw)
                                   : random_factor(f, -6, f.highest, draw);
@@ -188,7 +190,7 @@ constexpr std::uint64_t small_integer_word(const OperandWords& f, int reach, Dra
   return word_of_double(f, static_cast<double>(draw.between(-reach, reach)));
 }
 
-/// `count` of 256 zero, the others near one.
+/// Zero in `count` of 256 draws, else a number near one.
 constexpr std::uint64_t mostly_zero_word(const OperandWords& f, int count, Draw& draw) {
   if (draw.chance(count)) return signed_zero(f, draw);
   const FactorAim aim = random_factor(f, -4, 2, draw);
@@ -200,19 +202,19 @@ constexpr std::uint64_t zero_or_power(const OperandWords& f, int count, Draw& dr
   return draw.chance(count) ? sign : word_with_exponent(f, sign != 0, 0, 0);
 }
 
-/// Where a row of A or a column of B has its special, -1 for nowhere.
+/// The position of the infinity or NaN in a row of A or column of B; -1 if it has none.
 constexpr int special_place(std::uint64_t key, std::int64_t t, Place place, int index, int count,
                             int length) {
   Draw draw(key, t, place, index);
   return draw.chance(count) ? draw.below(length) : -1;
 }
 
-/// Specials about twice in a row of A, as a count of 256.
+/// The chance, of 256, of an infinity or NaN at each position, for about one or two in a row of A.
 constexpr int two_in_a_row(const InputShape& x) {
   return x.stored_k <= 8 ? 40 : x.stored_k <= 16 ? 24 : 8;
 }
 
-/// A and B alike but for their places: `line` is the row or column, `at` the place in it.
+/// An element of A or B: `line` is its row or column, `at` its position in it.
 constexpr std::uint64_t special_factor(const InputShape& x, const OperandWords& f,
                                        InputFamily family, std::uint64_t key, std::int64_t t,
                                        Place lines, int line, int at, Draw& draw) {

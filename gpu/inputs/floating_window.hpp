@@ -1,7 +1,8 @@
 #pragma once
 
-// What the elements of one execution of floating inputs have in common: the window of exponents
-// that its products fall in, which of them cancel, and how the exponents are split between A and B.
+// The common plan of one execution of floating inputs: the window of exponents of its products,
+// which of them cancel, and how exponents are split between A and B. floating_inputs.hpp makes
+// words from it.
 
 #include <cstdint>
 
@@ -12,26 +13,26 @@ namespace guardbit::gpu {
 
 struct ExecutionWindow {
   int low = 0, high = 0;  ///< exponents of the products
-  int partner = 1;        ///< products s and s ^ partner cancel, where the family lets them
+  int partner = 1;        ///< products s and s ^ partner cancel in families that cancel
   int variant = 0;        ///< eight random bits that choose between forms of a family
 
-  /// Where no exponent of B lets A reach the whole window, B has two: `b_large` where this bit of
-  /// s is set, which is where large terms go, and `b_small` elsewhere. -1: B needs no such split.
+  /// If no exponent of B lets A reach the whole window, B has two: `b_large`, for large terms,
+  /// where this bit of s is set, and `b_small` elsewhere. -1: B has one exponent.
   int split_bit = -1;
   int b_large = 0, b_small = 0;
 
-  /// Large products have a subnormal factor: its significand is not normalised, so the grid of the
-  /// sum lies higher than the product's value says.
+  /// Large products have a subnormal factor. It is not normalised, so such a product is aligned
+  /// with a larger exponent than that of its value.
   constexpr bool large_are_subnormal() const { return (variant & 0xC0) == 0; }
 };
 
-/// Between the smallest and the largest exponent of a product that leaves D finite and nonzero.
+/// A random exponent of a product that leaves D finite and nonzero.
 constexpr int any_exponent(const InputShape& x, Draw& draw) {
   const int low = larger(x.lowest_product, x.d.lowest - 8);
   return draw.between(low, larger(low, smaller(x.highest_product, x.d.highest)));
 }
 
-/// An exponent with products `below` it, or, less often, any up to where only C reaches it.
+/// A large exponent with products `below` it; less often any, even one that only C reaches.
 constexpr int large_exponent(const InputShape& x, const ExecutionWindow& window, int below,
                              Draw& draw) {
   const int form = static_cast<int>(draw.take(2));
@@ -47,8 +48,8 @@ constexpr int large_exponent(const InputShape& x, const ExecutionWindow& window,
   return draw.between(smaller(high, x.lowest_product + below + 2), high);
 }
 
-/// Families that place a few terms by role: B's fractions are the same along a column, so that
-/// what cancels in A cancels.
+/// Families that plan a few terms of each row. The fractions of B are equal along a column, so that
+/// factors of A that cancel give products that cancel.
 constexpr bool has_planned_rows(InputFamily family) {
   return family == InputFamily::ladder || family == InputFamily::ties ||
          family == InputFamily::carries || family == InputFamily::tiny_terms;
@@ -130,7 +131,7 @@ constexpr void split_exponents(const InputShape& x, InputFamily family, Draw& dr
   window.b_small = clamped(reaches_low, x.b.lowest, x.b.highest);
   window.b_large = clamped(reaches_high, x.b.lowest, x.b.highest);
   if (subnormal) window.b_large = (window.variant & 1) != 0 ? x.b.highest : x.b.least_normal - 1;
-  // A product of normal factors: a subnormal one's exponent would lie above that of a zero.
+  // Only normal factors: a product with a subnormal one is aligned with an exponent above a zero's.
   if (is_tiny) window.b_large = clamped(x.d.lowest / 2, x.b.least_normal, x.b.highest);
 }
 
@@ -165,7 +166,7 @@ constexpr int b_exponent(const InputShape& x, const ExecutionWindow& window, std
   return clamped(exponent, x.b.lowest, x.b.highest);
 }
 
-/// A number less one of its bits, and with it again.
+/// Removes one bit of a number, and inserts it again.
 constexpr int without_bit(int s, int bit) {
   const int low = (1 << bit) - 1;
   return ((s >> 1) & ~low) | (s & low);
@@ -175,9 +176,8 @@ constexpr int with_bit(int s, int bit, int value) {
   return ((s & ~low) << 1) | (value << bit) | (s & low);
 }
 
-/// What is special about a row of A in the families that place few terms. The order in which
-/// places take roles is a permutation of the row: role(s) is 0 for the large term, 1 for its
-/// partner, and so on.
+/// The plan of a row of A in families with planned rows. A permutation gives each position a role:
+/// role(s) is 0 for the large term, 1 for its partner, and so on.
 struct RowPlan {
   int scramble = 0, stride = 1;
   int group = 0;     ///< which accumulation takes the first roles
@@ -188,8 +188,8 @@ struct RowPlan {
   std::uint64_t fraction = 0;  ///< of the large term's factor in A
 
   int bits = 0;        ///< of the numbers that are permuted
-  int split_bit = -1;  ///< as the window's
-  int group_bit = -1;  ///< as the shape's, less the split bit; -1 where not grouped
+  int split_bit = -1;  ///< as ExecutionWindow::split_bit
+  int group_bit = -1;  ///< InputShape::group_bit without the split bit; -1 if not grouped
 
   constexpr int role(int s) const {
     const bool large = split_bit >= 0 && ((s >> split_bit) & 1) != 0;
@@ -202,7 +202,7 @@ struct RowPlan {
     if (!large) return role + 2;
     return role < 2 ? role : role + idle_roles;
   }
-  /// Where the role is 0.
+  /// The position of role 0.
   constexpr int large_place() const {
     int s = scramble;
     if (group_bit >= 0) s = with_bit(s, group_bit, group);

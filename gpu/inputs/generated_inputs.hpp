@@ -1,8 +1,8 @@
 #pragma once
 
-// Inputs as functions: each element of a seeded stream of executions is computed from seed, family,
-// execution t and its indices alone, so that a device makes the operands where they are needed and
-// a host makes the same ones again. Words are as registers hold them (words.hpp).
+// Generated operands: each element is a function of seed, family, execution t and its indices
+// alone, so that a device makes operands in place and a host makes the same ones again. Words are
+// as registers hold them (register_words.hpp).
 //
 //   a [T, M, stored K], b [T, K, N], c [T, M, N], e [T, M, stored K] (sparse A only)
 //   a_scale [T, M, scales], b_scale [T, scales, N] (block-scaled kinds only)
@@ -14,13 +14,13 @@
 
 namespace guardbit::gpu {
 
-/// Of one family's stream.
+/// The key of a family's random numbers.
 constexpr std::uint64_t stream_key(InputFamily family, std::uint64_t seed) {
   return mixed(seed + 0x9E3779B97F4A7C15U * (static_cast<std::uint64_t>(family) + 1));
 }
 
-/// Position of stored value s of row i in its group: two different ones of four (ascending unless
-/// the instruction takes them unordered), or one of two.
+/// The metadata of stored value s of row i: two different positions of four (ascending unless the
+/// instruction takes them unordered), or one of two.
 constexpr int e_position(const InputShape& x, InputFamily family, std::uint64_t seed,
                          std::int64_t t, int i, int s) {
   if (!x.sparse) return 0;
@@ -39,7 +39,7 @@ constexpr int e_position(const InputShape& x, InputFamily family, std::uint64_t 
   return s - group < x.group_stored / 2 ? first : second;
 }
 
-/// The k that stored value s of row i meets.
+/// The k of stored value s of row i.
 constexpr int dense_place(const InputShape& x, InputFamily family, std::uint64_t seed,
                           std::int64_t t, int i, int s) {
   if (!x.sparse) return s;
@@ -107,7 +107,7 @@ constexpr std::uint64_t floating_b(const InputShape& x, InputFamily family, std:
   }
 }
 
-/// Word of stored value s of row i of A.
+/// The word of stored value s of row i of A.
 constexpr std::uint64_t a_word(const InputShape& x, InputFamily family, std::uint64_t seed,
                                std::int64_t t, int i, int s) {
   const std::uint64_t key = stream_key(family, seed);
@@ -117,7 +117,7 @@ constexpr std::uint64_t a_word(const InputShape& x, InputFamily family, std::uin
   return x.a.ignored == 0 ? word : word ^ draw.take(x.a.ignored);
 }
 
-/// Word of B at (k, j).
+/// The word of B at (k, j).
 constexpr std::uint64_t b_word(const InputShape& x, InputFamily family, std::uint64_t seed,
                                std::int64_t t, int k, int j) {
   const std::uint64_t key = stream_key(family, seed);
@@ -127,7 +127,7 @@ constexpr std::uint64_t b_word(const InputShape& x, InputFamily family, std::uin
   return x.b.ignored == 0 ? word : word ^ draw.take(x.b.ignored);
 }
 
-/// About minus the product of stored value s and the B it meets; exact where C holds it.
+/// Minus the product of stored value s and its element of B, rounded to double.
 constexpr double minus_product(const InputShape& x, InputFamily family, std::uint64_t seed,
                                std::int64_t t, int i, int j, int s) {
   const int k = dense_place(x, family, seed, t, i, s);
@@ -136,7 +136,7 @@ constexpr double minus_product(const InputShape& x, InputFamily family, std::uin
   return x.negated ? product : -product;
 }
 
-/// About minus the sum of all products.
+/// Minus the sum of all products, rounded to double.
 constexpr double minus_sum(const InputShape& x, InputFamily family, std::uint64_t seed,
                            std::int64_t t, int i, int j) {
   double sum = 0;
@@ -144,7 +144,7 @@ constexpr double minus_sum(const InputShape& x, InputFamily family, std::uint64_
   return sum;
 }
 
-/// C where few terms are placed: zero, minus the large term, or a term of its own.
+/// C in families of planned rows: zero, minus the large term, or a term of its own.
 constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::uint64_t seed,
                                   std::int64_t t, int i, int j, Draw& draw) {
   const std::uint64_t key = stream_key(family, seed);
@@ -179,7 +179,7 @@ constexpr std::uint64_t between_word(const OperandWords& f, int low, int high, D
   return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
 }
 
-/// C beside one special in a row of A and in a column of B: special only where neither has one.
+/// C in the families of infinities and NaNs: special only if neither row of A nor column of B is.
 constexpr std::uint64_t c_beside_specials(const InputShape& x, std::uint64_t key, std::int64_t t,
                                           int i, int j, Draw& draw) {
   const bool free = special_place(key, t, Place::row, i, 128, x.stored_k) < 0 &&
@@ -244,7 +244,7 @@ constexpr std::uint64_t floating_c(const InputShape& x, InputFamily family, std:
   }
 }
 
-/// Word of C at (i, j); +0 where the instruction ignores it.
+/// The word of C at (i, j); +0 if the instruction ignores C.
 constexpr std::uint64_t c_word(const InputShape& x, InputFamily family, std::uint64_t seed,
                                std::int64_t t, int i, int j) {
   if (x.ignore_c) return 0;
@@ -253,8 +253,8 @@ constexpr std::uint64_t c_word(const InputShape& x, InputFamily family, std::uin
   return floating_c(x, family, seed, t, i, j, draw);
 }
 
-/// Word of a scale: `index` is its place among those of one operand and execution. Around one, so
-/// that the families keep what they aim at; far from it where they aim at nothing.
+/// The word of scale factor `index` of one operand and execution. It is around one in families that
+/// choose exponents, so that these stay as chosen, and far from one in the others.
 constexpr std::uint64_t scale_word(const InputShape& x, InputFamily family, std::uint64_t seed,
                                    std::int64_t t, Place place, int index) {
   Draw draw(stream_key(family, seed), t, place, index);

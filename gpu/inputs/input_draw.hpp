@@ -1,8 +1,7 @@
 #pragma once
 
-// The random numbers behind an element of the inputs, and words made from them. Every number is a
-// function of seed, family, execution and place, so that elements can be made in any order, on the
-// device or on the host.
+// Random numbers for generated operands, and words made from them. Every number is a function of
+// seed, family, execution and place, so that a device and a host can make elements in any order.
 
 #include <bit>
 #include <cstdint>
@@ -19,7 +18,7 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// What a number is drawn for; each has its own places.
+/// What a number is drawn for.
 enum class Place : std::uint8_t {
   a,
   b,
@@ -33,7 +32,7 @@ enum class Place : std::uint8_t {
   b_scale
 };
 
-/// Bits for one place, as many as asked for.
+/// The random bits of one place.
 class Draw {
  public:
   /// `key` stands for seed and family, `t` is the execution (below 2^40), `index` below 2^20.
@@ -113,7 +112,7 @@ constexpr std::uint64_t raw_word(const OperandWords& f, Draw& draw) {
   return (f.mask >> 32) != 0 ? draw.wide(64) : draw.take(32) & f.mask;
 }
 
-/// Any bits, but the highest exponent bit cleared where they are no finite number.
+/// Random bits; the highest exponent bit is cleared if they are not a finite number.
 constexpr std::uint64_t finite_word(const OperandWords& f, Draw& draw) {
   const std::uint64_t word = raw_word(f, draw);
   return is_finite(f, word) ? word : word & ~(f.sign >> 1);
@@ -128,7 +127,7 @@ constexpr std::uint64_t simple_fraction(const OperandWords& f, Draw& draw) {
   return draw.wide(f.fraction_bits);
 }
 
-/// The word a few units in the last place away; itself where that is no finite number.
+/// The word `units` ulps away; the word itself if that is not a finite number.
 constexpr std::uint64_t nudged(const OperandWords& f, std::uint64_t word, int units) {
   const std::uint64_t moved =
       (word + (static_cast<std::uint64_t>(static_cast<std::int64_t>(units)) << f.ignored)) & f.mask;
@@ -140,7 +139,7 @@ constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-/// A finite word's value; exact, and inputs are made with it, never results.
+/// The exact value of a finite word. It serves to make inputs, never results.
 constexpr double double_of(const OperandWords& f, std::uint64_t word) {
   if (f.fraction_bits == 52) return std::bit_cast<double>(word);
   const std::uint64_t magnitude = (word & ~f.sign) >> f.ignored;
@@ -154,7 +153,7 @@ constexpr double double_of(const OperandWords& f, std::uint64_t word) {
   return (word & f.sign) != 0 ? -value : value;
 }
 
-/// The word of a value rounded toward zero; the largest finite one for what is too large.
+/// The word of a value rounded toward zero; the largest finite number if the value is too large.
 constexpr std::uint64_t word_of_double(const OperandWords& f, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const bool negative = (bits >> 63) != 0;

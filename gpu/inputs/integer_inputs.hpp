@@ -1,6 +1,6 @@
 #pragma once
 
-// Elements of integer and single-bit inputs.
+// Words of the integer and single-bit input families; generated_inputs.hpp calls this.
 
 #include <cstdint>
 
@@ -32,8 +32,8 @@ constexpr std::uint64_t saturating_addend(const OperandWords& c, std::uint32_t r
   return draw.coin() ? c.largest - inside : c.sign + inside;
 }
 
-/// Large factors whose sign alternates with the place in runs of 1 to 64, so that any order of
-/// saturating steps would show. Signs come from A where it has one, else from B.
+/// Large factors whose signs alternate in runs of 1 to 64 positions, so that every order of
+/// saturating steps gives another sum. The sign is that of A if A is signed, else that of B.
 constexpr std::uint64_t alternating_a(const InputShape& x, std::uint64_t key, std::int64_t t, int i,
                                       int s, Draw& draw) {
   Draw row(key, t, Place::row, i);
@@ -56,7 +56,7 @@ constexpr std::uint64_t small_integer(const OperandWords& f, int reach, Draw& dr
   return integer_word(f, f.sign != 0 ? draw.between(-reach, reach) : draw.between(0, reach));
 }
 
-/// One bit in eight set in A, seven in eight in B, or anything between, by execution.
+/// Bits that are mostly clear or mostly set; the choice for A and for B changes with the execution.
 constexpr std::uint64_t few_bits_word(std::int64_t t, bool is_b, Draw& draw) {
   constexpr int few = 24, most = 232;
   const bool mostly_set = (((t >> (is_b ? 1 : 0)) & 1) != 0) != is_b;

@@ -10,8 +10,8 @@ namespace guardbit::gpu {
 
 namespace {
 
-/// Exponent around which the column of small (large) elements lies, so that the small (large) rows
-/// reach the smallest subnormal (the largest finite) result with it.
+/// Exponents of the columns of small and of large elements of B: the rows of small (large) elements
+/// of A reach the smallest subnormal (the largest finite) result with them.
 int small_exponent(const TensorCoreInstruction& row) {
   const int last = min_exponent(row.d) - row.d.fraction_bits;
   return std::max(last / 2, min_exponent(row.b) - row.b.fraction_bits + 1);
@@ -42,7 +42,7 @@ void fill_c(Execution& x, int i, Make make) {
   for (int j = 0; j < x.instruction.n; ++j) x.c(i, j) = make(j);
 }
 
-/// The element before it, a few units in the last place off, so that a row's pairs nearly cancel.
+/// A word a few ulps from the one before it, so that the pairs of a row nearly cancel.
 std::uint64_t neighbour(Execution& x, const Format& type, std::uint64_t word) {
   const std::uint64_t moved = (word + x.nudge(type)) & word_mask(type);
   return is_finite(type, moved) ? moved : word;
@@ -51,7 +51,7 @@ std::uint64_t neighbour(Execution& x, const Format& type, std::uint64_t word) {
 void make_columns(Execution& x) {
   const Format& type = x.instruction.b;
   const int small = small_exponent(x.instruction), large = large_exponent(x.instruction);
-  // Stored neighbours of a sparse row meet any of four columns of A.
+  // In a sparse row two stored neighbours belong to any of four k.
   const int group = x.instruction.sparse ? 4 : 2;
   const auto paired = [&](int j, int low, int high) {
     fill_column(x, j, [&](int k) {
@@ -139,7 +139,7 @@ void trailing_terms(Execution& x, int i) {
   set_zeros_or_c(x, i, 50, -28, 0);
 }
 
-/// c = -(sum of products) and a few units in the last place.
+/// c = -(sum of products) plus a few ulps.
 void cancellation(Execution& x, int i) {
   near_one(x, i);
   for (int j = 0; j < x.instruction.n; ++j) {
@@ -170,7 +170,7 @@ void tiny_zero_addend(Execution& x, int i) {
   set_zeros_or_c(x, i, 85, last, last + 2);
 }
 
-/// All of one sign with the large column.
+/// Products of one sign with the large column.
 void near_overflow(Execution& x, int i) {
   const int high = max_exponent(x.instruction.d), target = high - large_exponent(x.instruction);
   const std::uint64_t sign = x.zero(x.instruction.a);
@@ -252,8 +252,8 @@ void nan_payloads(Execution& x, int i) {
   fill_c(x, i, [&](int j) { return x.random.chance(40) ? x.any_nan(x.instruction.c) : x.c(i, j); });
 }
 
-/// The n-th stored value that meets a k of the given remainder modulo `modulus`; the last such,
-/// else any, where there are fewer.
+/// The n-th stored value whose k has the given remainder modulo `modulus`; the last such value, or
+/// any, if there are fewer.
 std::uint64_t& a_at(Execution& x, int i, int modulus, int remainder, int n) {
   int found = 0;
   for (int s = 0; s < x.instruction.stored_k(); ++s) {
@@ -269,8 +269,8 @@ void clear(Execution& x, int i) {
   fill_c(x, i, [&](int) { return x.zero(x.instruction.c); });
 }
 
-/// 2^8 - 2^8 +- 2^(8 - distance) with the ladder column: the last term is there or lost. Products
-/// of k = 0, 1, 4, 5, … only, which FP8 mma.sync sums together, where there are enough of them.
+/// 2^8 - 2^8 +- 2^(8 - distance) with the ladder column: the sum is the last term if that is kept.
+/// All products have k = 0, 1, 4, 5, … (which FP8 mma.sync adds together) if there are enough.
 void distant_term(Execution& x, int i, int distance) {
   clear(x, i);
   const int modulus = x.instruction.stored_k() >= 8 ? 4 : 2;
@@ -280,7 +280,7 @@ void distant_term(Execution& x, int i, int distance) {
       compose(x.instruction.a, x.random.chance(50), 8 - distance - ladder_bottom(x.instruction), 0);
 }
 
-/// Where the bits below the largest exponent end: 13 for FP8 wgmma, 25 elsewhere on Hopper.
+/// F, the number of bits kept below the largest exponent: 13 for FP8 wgmma, 25 elsewhere on Hopper.
 int last_kept_bit(const TensorCoreInstruction& row) {
   return row.unit == Unit::wgmma && bits(row.a) == 8 ? 13 : 25;
 }
@@ -309,7 +309,8 @@ void lost_term_beside_zero(Execution& x, int i) {
   tiny_pair(x, i, x.instruction.d == formats::fp16 ? 23 : 10);
 }
 
-/// The large terms of the ladder column cancel only from the first block of k to the last.
+/// Large terms of the ladder column in the first and the last block of k, which cancel only
+/// together.
 void split_cancellation(Execution& x, int i) {
   clear(x, i);
   fill_a(x, i, [&](int s) {

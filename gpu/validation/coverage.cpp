@@ -6,10 +6,10 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// The numbers that a source can hold, as exponents.
+/// The exponents of the numbers that a source can hold.
 struct Range {
   int lowest = 0;   ///< every number is a multiple of 2^lowest
-  int aligned = 0;  ///< least exponent of a number that is not zero, as alignment sees it
+  int aligned = 0;  ///< the least exponent with which a nonzero number is aligned
   int highest = 0;  ///< largest exponent; below `lowest` when there is only zero
   bool infinity = false, nan = false;
   int fraction_bits = 0;  ///< of any one number
@@ -41,8 +41,8 @@ Range range_of_source(Source source, const MatrixInstruction& row,
 
 int ceil_log2(int n) { return n <= 1 ? 0 : formats::leading_bit(static_cast<unsigned>(n - 1)) + 1; }
 
-/// What one rounding of numbers with that last bit, that leading bit and `span` bits after it can
-/// do.
+/// The events of one rounding of numbers whose last bit is 2^lowest and whose leading bit is 2^top,
+/// with `span` bits between.
 EventSet possible_conversions(const Step& step, int lowest, int top, int span) {
   EventSet set;
   const Format& f = step.result;
@@ -66,7 +66,7 @@ EventSet possible_conversions(const Step& step, int lowest, int top, int span) {
   return set;
 }
 
-/// Where two numbers of that range meet, or one of them and a zero.
+/// The events of infinities and NaNs when numbers of the two ranges are added.
 EventSet possible_specials(const Range& x, const Range& y) {
   EventSet set;
   set.include(Event::nan_from_operand, x.nan || y.nan);
@@ -75,7 +75,7 @@ EventSet possible_specials(const Range& x, const Range& y) {
   return set;
 }
 
-/// Does C at the end of its range and a product beside it overflow?
+/// Can a product push C, at the end of its range, past the end?
 bool addend_overflows(const Range& addend, const Step& step, const Format& c, int reach) {
   if (addend.highest < formats::max_exponent(step.result)) return false;
   return reach >= addend.highest - c.fraction_bits;
@@ -101,7 +101,7 @@ EventSet possible_in_dot(const MatrixInstruction& row, const Step& step, const P
   const bool alone = addend.only_zero();
   const int lowest = alone ? p.lowest : std::min(p.lowest, addend.lowest);
   const int highest = alone ? p.highest : std::max(p.highest, addend.highest);
-  // A product of two significands reaches 2^(E+1), and all of them log2 of their number more.
+  // A product is below 2^(E+2), and the sum of all of them at most that times their number.
   const int reach = p.highest + 1 + ceil_log2(products.count);
   int top = std::max(reach, highest);
   if (!alone && addend_overflows(addend, step, addend_format, reach)) ++top;
@@ -120,7 +120,7 @@ EventSet possible_in_dot(const MatrixInstruction& row, const Step& step, const P
   return set;
 }
 
-/// What the result of a step can be, given the last bit and the reach of what it rounds.
+/// The range of a step's result, given the last bit and the leading bit of what it rounds.
 Range rounded_range(const Step& step, int lowest, int top, bool infinity, bool nan) {
   const Format& f = step.result;
   const Range all = range_of(f);
@@ -191,7 +191,7 @@ EventSet possible_events(const MatrixInstruction& row) {
         addend.only_zero() ? products.range.lowest : std::min(products.range.lowest, addend.lowest);
     result = rounded_range(step, lowest, top, products.range.infinity || addend.infinity,
                            products.range.nan || addend.nan);
-    // Blocks after the first add to what the ones before gave.
+    // Later blocks add to the results of earlier ones.
     if (products.count < selected)
       all.include(possible_in_dot(row, step, products, result, step.result));
   }

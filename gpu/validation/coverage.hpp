@@ -113,7 +113,7 @@ struct Coverage {
 /// A sum whose leading bit lies this far below its largest term has cancelled.
 inline constexpr int cancelled_bits = 8;
 
-/// What one rounding of a finite number that is not zero did; `code` is its result.
+/// The events of one rounding of a finite nonzero number to `code`.
 constexpr EventSet conversion_events(const AccumulatorSpec& spec, const Format& format,
                                      const Unrounded& exact, std::uint64_t code) {
   EventSet set;
@@ -147,7 +147,7 @@ constexpr EventSet conversion_events(const AccumulatorSpec& spec, const Format& 
   return set;
 }
 
-/// What infinities and NaNs among the products and the addend come to; nothing without them.
+/// The events of infinities and NaNs among the products and the addend.
 constexpr EventSet special_events(const Block& block) {
   EventSet set;
   bool nan_operand = block.addend.kind == Kind::nan;
@@ -208,7 +208,7 @@ constexpr int top_exponent(const Unrounded& x) {
   return x.exponent + formats::leading_bit(x.significand);
 }
 
-/// A sum of two finite numbers that are not both zero, rounded to `code`.
+/// The events of a sum of two finite numbers, not both zero, rounded to `code`.
 constexpr EventSet sum_events(const AccumulatorSpec& spec, const Format& format, const Unrounded& x,
                               const Unrounded& y, const Unrounded& exact, std::uint64_t code) {
   EventSet set;
@@ -224,7 +224,7 @@ constexpr EventSet sum_events(const AccumulatorSpec& spec, const Format& format,
   return set;
 }
 
-/// x + y of any kinds, rounded to `code`.
+/// The events of x + y of any kinds, rounded to `code`.
 constexpr EventSet addition_events(const AccumulatorSpec& spec, const Format& format,
                                    const Unrounded& x, const Unrounded& y, std::uint64_t code) {
   EventSet set;
@@ -242,7 +242,7 @@ constexpr EventSet addition_events(const AccumulatorSpec& spec, const Format& fo
   return set;
 }
 
-/// Every fused multiply-add of a chain.
+/// The events of all fused multiply-adds of a chain.
 constexpr EventSet chain_events(const Block& block) {
   EventSet all;
   Value sum = block.addend;
@@ -273,8 +273,8 @@ constexpr EventSet integer_events(const Block& block) {
   return set;
 }
 
-/// What happened in a block whose result is `code`. Of the summations of other vendors (exact,
-/// pairwise, two_stage) only infinities, NaNs, zeros and subnormal results are seen.
+/// The events of a block whose result is `code`. For the summations exact, pairwise and two_stage
+/// only infinities, NaNs, zeros and subnormal results are counted.
 constexpr EventSet block_events(const Block& block, std::uint64_t code) {
   switch (block.spec.summation) {
     case Summation::fused: return fused_events(block, code);
@@ -293,7 +293,7 @@ constexpr EventSet block_events(const Block& block, std::uint64_t code) {
   return set;
 }
 
-/// `dot` that also says what happened, in blocks and in the additions and conversions after them.
+/// `dot` that also gives the events of its blocks, additions and conversions.
 template <std::size_t Capacity = max_k>
 constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOperands& operands,
                                      EventSet& set) {

@@ -16,8 +16,7 @@ namespace {
 
 constexpr auto container = formats::Packing::container;
 
-/// The format whose containers hold the words in a file: ignored TF32 bits are kept, narrow codes
-/// take a byte.
+/// The format of the words in a file: TF32 as 32 bits with its ignored bits, narrow codes as bytes.
 Format stored_format(const Format& f) {
   if (f == formats::tf32) return formats::fp32;
   return bits(f) < 8 || f == formats::e8m0 ? formats::uint8 : f;
