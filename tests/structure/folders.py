@@ -14,6 +14,7 @@ An entry of a folder is one of its sub-folders, or one of its own files by stem:
              stem, where x_*.cpp belongs to x.hpp; collections of like things are excepted
   listed     every source is named in a CMakeLists.txt or a .cmake file
   glob       no CMake file searches folders for sources
+  link       a page (.md) links to files, and names files of code, that are there
 
 An exception names its reason. One that is no longer needed is a breach as well.
 """
@@ -68,6 +69,9 @@ NAMED_FOR_ITS_ROLE = (
 )
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 LISTED = re.compile(r"[\w./-]+\.(?:cpp|cu)\b")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE_PATH = re.compile(r"`((?:%s)/[\w./-]+\.(?:hpp|cpp|cu|py|sh|md|json|txt|toml|safetensors))`" % "|".join(TOP + ("tests", "docs")))
+PLACEHOLDER = re.compile("NAME|NN")
 SEARCH = re.compile(r"\bfile\s*\(\s*GLOB(?:_RECURSE)?\b([^)]*)\)|\baux_source_directory\s*\(([^)]*)\)", re.IGNORECASE)
 
 
@@ -253,13 +257,27 @@ def globs(tree):
                 yield file, "searches folders for sources: " + " ".join(search[0].split())
 
 
+def links(tree):
+    known = set(map(str, tree.files)) | {str(folder) for file in tree.files for folder in file.parents}
+    for page in tree.files:
+        if page.suffix != ".md" or page.name == "CHANGELOG.md":  # which names what was
+            continue
+        text = tree.text(page)
+        for target in LINK.findall(text):
+            if "://" not in target and os.path.normpath(page.parent / target) not in known:
+                yield page, f"links to {target}, which is not there"
+        for name in CODE_PATH.findall(text):
+            if name not in known and str(page.parent / name) not in known and not PLACEHOLDER.search(name):
+                yield page, f"names `{name}`, which is not there"
+
+
 def unneeded(exceptions, needed, table):
     """Exceptions for files or names that break no rule (any more)."""
     for name in exceptions.keys() - set(needed):
         yield name, f"is no exception (any more): take it out of {table} in folders.py"
 
 
-RULES = (circles, names, headers, entries, listed, globs)
+RULES = (circles, names, headers, entries, listed, globs, links)
 
 
 def breaches(tree):

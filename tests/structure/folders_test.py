@@ -71,6 +71,12 @@ BREACHES = {
     "a search for sources": (
         {"gpu/" + LISTS: "file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp *.safetensors)"},
         "gpu/CMakeLists.txt: searches folders for sources: file(GLOB_RECURSE"),
+    "a link to nothing": (
+        {"docs/PAGE.md": "[there](../formats/value.hpp#part), [out](https://example.org/x.md), [not there](OTHER.md)"},
+        "docs/PAGE.md: links to OTHER.md, which is not there"),
+    "a file that a page names is gone": (
+        {"README.md": "`formats/value.hpp`, `formats/code.hpp` and `formats/NAME.hpp`"},
+        "README.md: names `formats/code.hpp`, which is not there"),
     "a folder of sources": (
         {"gpu/parts.cmake": "aux_source_directory(. sources)"},
         "gpu/parts.cmake: searches folders for sources: aux_source_directory("),
