@@ -289,7 +289,7 @@ def breaches(tree):
 
 def show(tree):
     for folder in tree.folders():
-        graph = graph_of(tree, folder, {})
+        graph = graph_of(tree, folder, BACKWARD_INCLUDES)
         if len(graph) < 2:
             continue
         floors, left = floors_of(graph)
@@ -302,6 +302,8 @@ def show(tree):
         if left:
             print("   ?  " + ", ".join(sorted(left)) + "  (in or above a circle)")
         print()
+    for (file, included), reason in BACKWARD_INCLUDES.items():
+        print(f"left out: {file} includes {included} ({reason})")
 
 
 def main():
