@@ -55,8 +55,6 @@ COLLECTIONS = {
 
 # (file, what it includes): includes that are left out when circles are looked for.
 BACKWARD_INCLUDES = {
-    ("emulator/catalogue/accumulator_fields.hpp", "emulator/probe/question_set.hpp"):
-        "2026-11-22: the table of fields is to name no question of the probe",
     ("emulator/engine/matrix_product.cpp", "emulator/engine/engines.hpp"):
         "2026-11-22: the block's product is to be handed to the kernels instead",
 }
