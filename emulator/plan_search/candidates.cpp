@@ -15,16 +15,17 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Those of the plans, for every unit, that deal K in a new way.
-std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, Deals& deals,
+/// Every unit with each of the plans whose partition is not in `known`, which takes them in.
+std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, KnownPartitions& known,
                                std::vector<GemmPlan> plans) {
-  std::erase_if(plans, [&](const GemmPlan& plan) { return !deals.insert(plan); });
+  std::erase_if(plans, [&](const GemmPlan& plan) { return !known.insert(plan); });
   std::vector<GemmPlan> stage;
   stage.reserve(units.size() * plans.size());
   for (const UnitChoice& choice : units) {
     for (GemmPlan plan : plans) {
-      choose(choice, plan);
-      // What takes a tile of K pair by pair adds each tile to its sum.
+      apply(choice, plan);
+      // A kernel that takes the products of a tile of K pair by pair of pieces adds each tile to a
+      // sum in FP32.
       if (choice.input.run != 0) plan.promotion.interval = choice.input.run;
       stage.push_back(std::move(plan));
     }
@@ -32,8 +33,8 @@ std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, Deals& deal
   return stage;
 }
 
-/// An instruction that no row is known for: every row of every machine that multiplies these
-/// formats, its own machine's first.
+/// For a recording of a single instruction: every instruction of every machine that multiplies
+/// these formats, the recording's own machine first.
 Candidates instruction_candidates(const GemmCapture& capture, const std::string& arch) {
   Candidates result;
   std::vector<GemmPlan> stage;
@@ -43,7 +44,7 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
     const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
-      for (const MatrixInstruction* row : rows_for(page, a, b, false, &capture.d.format)) {
+      for (const MatrixInstruction* row : instructions_for(page, a, b, false, &capture.d.format)) {
         if (!takes_addend(*row)) continue;
         GemmPlan& plan = stage.emplace_back();
         plan.unit = {page, std::string(std::string_view(row->name))};
@@ -114,86 +115,89 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   return list;
 }
 
-/// Do the metadata of a capture say this?
+/// True if the capture's metadata hold `part` under `key`.
 bool says(const GemmCapture& capture, const std::string& key, std::string_view part) {
   const auto found = capture.metadata.find(key);
   return found != capture.metadata.end() && found->second.find(part) != std::string::npos;
 }
 
-/// Stages for units of which the first `supported` are those that the result speaks for.
+/// Fills `result.stages`. Of the units, the first `supported` fit the result (plan_evidence.hpp).
+/// The likeliest unit meets every partition; the others of these, most; the rest, few.
 void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
                 std::size_t supported, std::int64_t k, Candidates& result) {
-  const auto dealt = std::make_shared<const DealtPlans>(capture, k);
+  const auto partitioned = std::make_shared<const PartitionedPlans>(capture, k);
   using Units = std::shared_ptr<const std::vector<UnitChoice>>;
   const auto part = [&](std::size_t begin, std::size_t end) {
     const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
     return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
   };
-  const auto new_deals = [k](bool with_whole) {
-    auto deals = std::make_shared<Deals>(k);
-    if (with_whole) deals->insert({});
-    return deals;
+  const auto known_partitions = [k](bool with_whole) {
+    auto known = std::make_shared<KnownPartitions>(k);
+    if (with_whole) known->insert({});
+    return known;
   };
-  const auto deals = new_deals(false);
-  const auto add = [&](const Units& units, const std::shared_ptr<Deals>& known, auto plans) {
+  const auto known = known_partitions(false);
+  const auto add = [&](const Units& units, const std::shared_ptr<KnownPartitions>& seen,
+                       auto plans) {
     if (units->empty()) return;
     result.stages.emplace_back(
-        [=] { return stage_of(*units, *known, std::invoke(plans, *dealt)); });
+        [=] { return stage_of(*units, *seen, std::invoke(plans, *partitioned)); });
   };
-  const auto whole = [](const DealtPlans&) { return DealtPlans::whole(); };
-  const auto loads = [](const DealtPlans&) { return DealtPlans::loads(); };
+  const auto whole = [](const PartitionedPlans&) { return PartitionedPlans::whole(); };
+  const auto loads = [](const PartitionedPlans&) { return PartitionedPlans::loads(); };
   const Units units = part(0, all.size());
   if (all.size() == 1 && formats::is_integer(capture.problem.a.format))
-    return add(units, deals, whole);
-  if (capture.problem.scale_k != 0) return add(units, deals, &DealtPlans::scaled_blocks);
-  // Loads permute what lanes give to an instruction; multiply-adds of one thread have none.
+    return add(units, known, whole);
+  if (capture.problem.scale_k != 0) return add(units, known, &PartitionedPlans::scaled_blocks);
+  // Wide loads permute what the lanes of a warp give to an instruction. Multiply-adds of one thread
+  // have no such permutation.
   auto matrix_units = *part(0, supported);
   std::erase_if(matrix_units,
                 [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
   const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
   auto scalar_units = *part(0, supported);
   std::erase_if(scalar_units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
-  // Kernels of dot products round them; those of matrices do not.
+  // Kernels of dot products may round the products; those of matrix products do not.
   if (!scalar_units.empty() && scalar_units[0].unit.instruction == "fma.fp32")
     scalar_units.push_back({{"simt", "mul_add.fp32"}, {}});
   const auto threads = std::make_shared<const std::vector<UnitChoice>>(std::move(scalar_units));
   const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
               unlikely = part(supported, all.size());
-  if (dealt->narrow() && says(capture, "fast_accumulation", "false"))
-    add(good, deals, &DealtPlans::promoted);
+  if (partitioned->has_8_bit_operands() && says(capture, "fast_accumulation", "false"))
+    add(good, known, &PartitionedPlans::promoted);
   if (says(capture, "kernels", "split")) {
-    add(likely, deals, &DealtPlans::split);
-    add(likely, deals, &DealtPlans::split_promoted);
+    add(likely, known, &PartitionedPlans::split);
+    add(likely, known, &PartitionedPlans::split_promoted);
   }
-  add(likely, deals, &DealtPlans::split_as_deep);
-  add(units, deals, whole);
-  add(good, deals, &DealtPlans::promoted);
-  add(good, deals, &DealtPlans::residue);
-  add(loading, deals, loads);
+  add(likely, known, &PartitionedPlans::split_as_deep);
+  add(units, known, whole);
+  add(good, known, &PartitionedPlans::promoted);
+  add(good, known, &PartitionedPlans::residue);
+  add(loading, known, loads);
   result.simple_stages = result.stages.size() - 1;
-  add(likely, deals, &DealtPlans::split_as_high);
-  add(likely, deals, &DealtPlans::stream_k_as_recorded);
-  add(likely, deals, &DealtPlans::split);
-  add(likely, deals, &DealtPlans::split_residue);
-  add(likely, deals, &DealtPlans::split_promoted);
-  add(likely, deals, &DealtPlans::lanes);
-  add(threads, deals, &DealtPlans::promoted_lanes);
-  add(threads, deals, &DealtPlans::blocks_of_threads);
-  const auto of_others = new_deals(true), of_unlikely = new_deals(true),
-             warp_deals = new_deals(true);
-  add(others, of_others, &DealtPlans::split_as_deep);
-  add(others, of_others, &DealtPlans::split_as_high);
-  add(others, of_others, &DealtPlans::stream_k_as_recorded);
-  add(good, warp_deals, &DealtPlans::warps_of_threads);
-  add(others, of_others, &DealtPlans::split);
-  add(others, of_others, &DealtPlans::lanes);
-  add(likely, deals, &DealtPlans::stream_k);
-  add(likely, deals, &DealtPlans::split_lanes);
-  add(likely, deals, &DealtPlans::split_many_lanes);
-  add(others, of_others, &DealtPlans::split_residue);
+  add(likely, known, &PartitionedPlans::split_as_high);
+  add(likely, known, &PartitionedPlans::stream_k_as_recorded);
+  add(likely, known, &PartitionedPlans::split);
+  add(likely, known, &PartitionedPlans::split_residue);
+  add(likely, known, &PartitionedPlans::split_promoted);
+  add(likely, known, &PartitionedPlans::sliced);
+  add(threads, known, &PartitionedPlans::promoted_slices);
+  add(threads, known, &PartitionedPlans::blocks_of_threads);
+  const auto of_others = known_partitions(true), of_unlikely = known_partitions(true),
+             of_warps = known_partitions(true);
+  add(others, of_others, &PartitionedPlans::split_as_deep);
+  add(others, of_others, &PartitionedPlans::split_as_high);
+  add(others, of_others, &PartitionedPlans::stream_k_as_recorded);
+  add(good, of_warps, &PartitionedPlans::warps_of_threads);
+  add(others, of_others, &PartitionedPlans::split);
+  add(others, of_others, &PartitionedPlans::sliced);
+  add(likely, known, &PartitionedPlans::stream_k);
+  add(likely, known, &PartitionedPlans::split_in_few_slices);
+  add(likely, known, &PartitionedPlans::split_in_many_slices);
+  add(others, of_others, &PartitionedPlans::split_residue);
   if (capture.problem.a.format == formats::fp64) return;
-  add(unlikely, of_unlikely, &DealtPlans::split);
-  add(unlikely, of_unlikely, &DealtPlans::lanes);
+  add(unlikely, of_unlikely, &PartitionedPlans::split);
+  add(unlikely, of_unlikely, &PartitionedPlans::sliced);
 }
 
 }  // namespace
@@ -212,7 +216,7 @@ Candidates candidates_for(const GemmCapture& capture) {
   add_stages(capture, units, evidence.supported, k, result);
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
-    choose(choice, plan);
+    apply(choice, plan);
   }
   result.walks = walks_for(capture);
   result.orders = {SumOrder::ascending, SumOrder::descending,    SumOrder::halves,

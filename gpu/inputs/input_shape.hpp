@@ -67,7 +67,7 @@ struct InputShape {
 
   // Arithmetic of the first accumulation; of a chain of roundings, what corresponds.
   /// Two accumulations of the instruction differ in this bit of s, which says which of them takes
-  /// a product: the border between two blocks, or what the compiler deals by (NUMERICS 1.5). -1
+  /// a product: the border between two blocks, or what the compiler divides K by (NUMERICS 1.5). -1
   /// where all products are accumulated together.
   int group_bit = -1;
   int kept_bits = 0;      ///< F: bits kept below the largest exponent
