@@ -131,6 +131,8 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
     const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
     return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
   };
+  // The partitions that a group of units has met; with that of one chain over K, if the stage of
+  // all units has given it.
   const auto known_partitions = [k](bool with_whole) {
     auto known = std::make_shared<KnownPartitions>(k);
     if (with_whole) known->insert({});
@@ -161,6 +163,7 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
   if (!scalar_units.empty() && scalar_units[0].unit.instruction == "fma.fp32")
     scalar_units.push_back({{"simt", "mul_add.fp32"}, {}});
   const auto threads = std::make_shared<const std::vector<UnitChoice>>(std::move(scalar_units));
+  // `good` units fit the result: the likeliest, and `others`.
   const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
               unlikely = part(supported, all.size());
   if (partitioned->has_8_bit_operands() && says(capture, "fast_accumulation", "false"))
@@ -169,12 +172,14 @@ void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
     add(likely, known, &PartitionedPlans::split);
     add(likely, known, &PartitionedPlans::split_promoted);
   }
+  // One chain over K, and the splits that the recording suggests.
   add(likely, known, &PartitionedPlans::split_as_deep);
   add(units, known, whole);
   add(good, known, &PartitionedPlans::promoted);
   add(good, known, &PartitionedPlans::residue);
   add(loading, known, loads);
   result.simple_stages = result.stages.size() - 1;
+  // Partitions of K, cheap stages first.
   add(likely, known, &PartitionedPlans::split_as_high);
   add(likely, known, &PartitionedPlans::stream_k_as_recorded);
   add(likely, known, &PartitionedPlans::split);

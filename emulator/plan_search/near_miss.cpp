@@ -42,28 +42,29 @@ bool is_out_of_reach(double alpha, const GemmProblem& problem, const Output& at,
 
 void describe_mismatches(const GemmCapture& capture, const Sample& sample,
                          const CodeMatrix& computed, const Format& sums, int threads,
-                         NearMiss& close) {
+                         NearMiss& near_miss) {
   const CodeMatrix& recorded = sample.d;
-  const std::vector<bool> near_tie = near_tie_outputs(capture, close.result.plan, threads);
+  const std::vector<bool> near_tie = near_tie_outputs(capture, near_miss.result.plan, threads);
   constexpr std::size_t most_failed = 6;
-  close.cells = failed_cells(recorded, computed);
+  near_miss.cells = failed_cells(recorded, computed);
   const std::int64_t step =
-      std::max<std::int64_t>(1, close.result.mismatches / std::int64_t{most_failed});
+      std::max<std::int64_t>(1, near_miss.result.mismatches / std::int64_t{most_failed});
   std::int64_t count = 0;
   for (std::int64_t at = 0; at < recorded.size(); ++at) {
     if (same_element(recorded.format, recorded[at], computed[at])) continue;
     const auto distance = code_distance(recorded.format, recorded[at], computed[at]);
-    close.far += distance.value_or(0) > 16 ? 1 : 0;
-    if (count++ % step == 0 && close.failed.size() < most_failed) {
-      close.failed.push_back({at / (recorded.rows * recorded.columns),
-                              at / recorded.columns % recorded.rows, at % recorded.columns});
-      const bool beyond = is_out_of_reach(capture.alpha, sample.problem, close.failed.back(),
-                                          scalar::decoded(recorded.format, recorded[at]),
-                                          scalar::decoded(computed.format, computed[at]), sums);
-      close.out_of_reach += beyond ? 1 : 0;
+    near_miss.far += distance.value_or(0) > 16 ? 1 : 0;
+    if (count++ % step == 0 && near_miss.failed.size() < most_failed) {
+      near_miss.failed.push_back({at / (recorded.rows * recorded.columns),
+                                  at / recorded.columns % recorded.rows, at % recorded.columns});
+      const bool out_of_reach =
+          is_out_of_reach(capture.alpha, sample.problem, near_miss.failed.back(),
+                          scalar::decoded(recorded.format, recorded[at]),
+                          scalar::decoded(computed.format, computed[at]), sums);
+      near_miss.out_of_reach += out_of_reach ? 1 : 0;
     }
     const bool tie = !near_tie.empty() && near_tie[static_cast<std::size_t>(at)];
-    close.off_ties += tie ? 0 : 1;
+    near_miss.off_ties += tie ? 0 : 1;
   }
 }
 

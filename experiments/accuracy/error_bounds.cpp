@@ -22,7 +22,7 @@
 // number, because the unit aligns them by it. So a block's sum is off by less than
 // (L + 1) 2^-F (|p_1| + ... + |p_L| + |c|), and its conversion by u of the sum: a factor of at most
 // 1 + (L + 1) 2^-F + u for everything that went in. Factors multiply along a chain, through
-// promotion, lanes, split and epilogue: |computed - exact| <= (product of the factors - 1) S.
+// promotion, slices, split and epilogue: |computed - exact| <= (product of the factors - 1) S.
 //
 // With independent errors of mean zero the exponents add as squares (Hoeffding's inequality on the
 // logarithms of the factors): sqrt(sum of squares) * lambda in place of the sum, for each output
@@ -139,7 +139,7 @@ Roundings accumulation(const Step& step, const MatrixInstruction& row, int produ
   return x;
 }
 
-/// One execution of a row.
+/// One execution of an instruction.
 Roundings execution(const MatrixInstruction& row) {
   Roundings x;
   const int stored = emulator::stored_k(row, row.shape.k);

@@ -53,12 +53,12 @@ class Judge {
   }
 
   std::uint64_t output(std::int64_t g, std::int64_t i, std::int64_t j) const {
-    std::map<std::int64_t, std::vector<std::int64_t>> slices;
+    std::map<std::int64_t, std::vector<std::int64_t>> parts;
     for (std::int64_t k = 0; k < x_.k(); ++k)
-      slices[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
+      parts[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
           k);
     std::vector<std::uint64_t> sums;
-    for (const auto& [slice, ks] : slices) {
+    for (const auto& [part, ks] : parts) {
       std::map<std::int64_t, std::vector<std::int64_t>> slices;
       for (std::size_t at = 0; at < ks.size(); ++at)
         slices[owner(plan_.slices, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which rows the vector kernels of fused products take, and what they need to know of a row.
+// Which instructions the vector kernels of fused products take, and what they need to know of one.
 
 #include <cstdint>
 #include <optional>
@@ -33,9 +33,9 @@ struct OperandRule {
   int min_exponent = 0;  ///< by which subnormals are aligned, after widening
 };
 
-/// A row whose blocks the kernels sum.
+/// An instruction whose blocks the kernels sum.
 struct FusedRow {
-  int block_k = 0;         ///< k's in a block; of sparse rows these count those without a product
+  int block_k = 0;  ///< k's in a block; of sparse instructions these count those without a product
   int execution_k = 0;     ///< k's in an execution
   std::vector<int> order;  ///< the k at each place of an execution's blocks
   LaneType lane{};
@@ -59,7 +59,7 @@ inline constexpr int fp64_scale_exponent = 160;
 /// Exponents of one operand that fit beside each other in a byte's code (fused_tile.hpp).
 inline constexpr int widest_span = 63;
 
-/// The row as the kernels take it; empty when they do not.
+/// The instruction as the kernels take it; empty when they do not.
 std::optional<FusedRow> fused_row(const MatrixInstruction& row);
 
 }  // namespace guardbit::emulator::fused

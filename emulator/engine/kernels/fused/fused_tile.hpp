@@ -93,7 +93,7 @@ struct TileOperands {
   std::byte* sums = nullptr;    ///< of the tile, which it adds to
 };
 
-/// Numbers of a row that a kernel takes at run time.
+/// Numbers of an instruction that a kernel takes at run time.
 struct TileRule {
   int kept_fraction_bits = 0, zero_exponent = 0;
 };

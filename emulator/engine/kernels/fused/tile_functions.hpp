@@ -1,6 +1,6 @@
 #pragma once
 
-// The tile of a row, instantiated for every arithmetic that the lanes serve.
+// The tile of an instruction, instantiated for every arithmetic that the lanes serve.
 
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/fused_tile.hpp"
@@ -53,7 +53,7 @@ TileFunctions halves_functions(const FusedRow& row) {
   }
 }
 
-/// No function where the lanes have no kernel for the row.
+/// No function where the lanes have no kernel for the instruction.
 template <class Lanes>
 TileFunctions tile_functions(const FusedRow& row) {
   if (row.composition != Composition::chain) {
