@@ -121,89 +121,127 @@ bool says(const GemmCapture& capture, const std::string& key, std::string_view p
   return found != capture.metadata.end() && found->second.find(part) != std::string::npos;
 }
 
-/// Fills `result.stages`. Of the units, the first `supported` fit the result (plan_evidence.hpp).
-/// The likeliest unit meets every partition; the others of these, most; the rest, few.
-void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
-                std::size_t supported, std::int64_t k, Candidates& result) {
-  const auto partitioned = std::make_shared<const PartitionedPlans>(capture, k);
-  using Units = std::shared_ptr<const std::vector<UnitChoice>>;
-  const auto part = [&](std::size_t begin, std::size_t end) {
-    const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
-    return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
-  };
-  // The partitions that a group of units has met; with that of one chain over K, if the stage of
-  // all units has given it.
-  const auto known_partitions = [k](bool with_whole) {
-    auto known = std::make_shared<KnownPartitions>(k);
-    if (with_whole) known->insert({});
-    return known;
-  };
-  const auto known = known_partitions(false);
-  const auto add = [&](const Units& units, const std::shared_ptr<KnownPartitions>& seen,
-                       auto plans) {
-    if (units->empty()) return;
-    result.stages.emplace_back(
-        [=] { return stage_of(*units, *seen, std::invoke(plans, *partitioned)); });
-  };
-  const auto whole = [](const PartitionedPlans&) { return PartitionedPlans::whole(); };
-  const auto loads = [](const PartitionedPlans&) { return PartitionedPlans::loads(); };
-  const Units units = part(0, all.size());
-  if (all.size() == 1 && formats::is_integer(capture.problem.a.format))
-    return add(units, known, whole);
-  if (capture.problem.scale_k != 0) return add(units, known, &PartitionedPlans::scaled_blocks);
-  // Wide loads permute what the lanes of a warp give to an instruction. Multiply-adds of one thread
-  // have no such permutation.
-  auto matrix_units = *part(0, supported);
-  std::erase_if(matrix_units,
-                [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
-  const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
-  auto scalar_units = *part(0, supported);
-  std::erase_if(scalar_units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
-  // Kernels of dot products may round the products; those of matrix products do not.
-  if (!scalar_units.empty() && scalar_units[0].unit.instruction == "fma.fp32")
-    scalar_units.push_back({{"simt", "mul_add.fp32"}, {}});
-  const auto threads = std::make_shared<const std::vector<UnitChoice>>(std::move(scalar_units));
-  // `good` units fit the result: the likeliest, and `others`.
-  const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
-              unlikely = part(supported, all.size());
-  if (partitioned->has_8_bit_operands() && says(capture, "fast_accumulation", "false"))
-    add(good, known, &PartitionedPlans::promoted);
-  if (says(capture, "kernels", "split")) {
-    add(likely, known, &PartitionedPlans::split);
-    add(likely, known, &PartitionedPlans::split_promoted);
+/// Fills the stages of a search. Of the units, the first `supported` fit the result
+/// (plan_evidence.hpp). The likeliest of these meets every partition of K; the others, most; units
+/// that do not fit, few.
+class Stages {
+ public:
+  Stages(const GemmCapture& capture, const std::vector<UnitChoice>& units, std::size_t supported,
+         std::int64_t k, Candidates& result)
+      : capture_(capture),
+        partitioned_(std::make_shared<const PartitionedPlans>(capture, k)),
+        all_(copy(units, 0, units.size())),
+        likely_(copy(units, 0, 1)),
+        others_(copy(units, std::min<std::size_t>(1, supported), supported)),
+        good_(copy(units, 0, supported)),
+        unlikely_(copy(units, supported, units.size())),
+        known_(std::make_shared<KnownPartitions>(k)),
+        result_(result) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_}) {
+      *known = std::make_shared<KnownPartitions>(k);
+      (*known)->insert({});  // one chain over K is a stage of all units
+    }
   }
-  // One chain over K, and the splits that the recording suggests.
-  add(likely, known, &PartitionedPlans::split_as_deep);
-  add(units, known, whole);
-  add(good, known, &PartitionedPlans::promoted);
-  add(good, known, &PartitionedPlans::residue);
-  add(loading, known, loads);
-  result.simple_stages = result.stages.size() - 1;
-  // Partitions of K, cheap stages first.
-  add(likely, known, &PartitionedPlans::split_as_high);
-  add(likely, known, &PartitionedPlans::stream_k_as_recorded);
-  add(likely, known, &PartitionedPlans::split);
-  add(likely, known, &PartitionedPlans::split_residue);
-  add(likely, known, &PartitionedPlans::split_promoted);
-  add(likely, known, &PartitionedPlans::sliced);
-  add(threads, known, &PartitionedPlans::promoted_slices);
-  add(threads, known, &PartitionedPlans::blocks_of_threads);
-  const auto of_others = known_partitions(true), of_unlikely = known_partitions(true),
-             of_warps = known_partitions(true);
-  add(others, of_others, &PartitionedPlans::split_as_deep);
-  add(others, of_others, &PartitionedPlans::split_as_high);
-  add(others, of_others, &PartitionedPlans::stream_k_as_recorded);
-  add(good, of_warps, &PartitionedPlans::warps_of_threads);
-  add(others, of_others, &PartitionedPlans::split);
-  add(others, of_others, &PartitionedPlans::sliced);
-  add(likely, known, &PartitionedPlans::stream_k);
-  add(likely, known, &PartitionedPlans::split_in_few_slices);
-  add(likely, known, &PartitionedPlans::split_in_many_slices);
-  add(others, of_others, &PartitionedPlans::split_residue);
-  if (capture.problem.a.format == formats::fp64) return;
-  add(unlikely, of_unlikely, &PartitionedPlans::split);
-  add(unlikely, of_unlikely, &PartitionedPlans::sliced);
-}
+
+  void add_all() {
+    const GemmProblem& problem = capture_.problem;
+    if (all_->size() == 1 && formats::is_integer(problem.a.format)) return add(all_, known_, whole);
+    if (problem.scale_k != 0) return add(all_, known_, &PartitionedPlans::scaled_blocks);
+    add_simple();
+    result_.simple_stages = result_.stages.size() - 1;
+    add_partitions();
+  }
+
+ private:
+  using Units = std::shared_ptr<const std::vector<UnitChoice>>;
+  using Known = std::shared_ptr<KnownPartitions>;
+
+  static Units copy(const std::vector<UnitChoice>& units, std::size_t begin, std::size_t end) {
+    const auto at = [&](std::size_t i) { return units.begin() + static_cast<std::ptrdiff_t>(i); };
+    return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
+  }
+  static std::vector<GemmPlan> whole(const PartitionedPlans& /*plans*/) {
+    return PartitionedPlans::whole();
+  }
+  static std::vector<GemmPlan> loads(const PartitionedPlans& /*plans*/) {
+    return PartitionedPlans::loads();
+  }
+
+  /// Appends the stage of these units and of the plans that are not in `known` then.
+  void add(const Units& units, const Known& known, auto plans) {
+    if (units->empty()) return;
+    result_.stages.emplace_back([units, known, plans, partitioned = partitioned_] {
+      return stage_of(*units, *known, std::invoke(plans, *partitioned));
+    });
+  }
+
+  /// One chain over K, and the splits that the recording itself suggests.
+  void add_simple() {
+    if (partitioned_->has_8_bit_operands() && says(capture_, "fast_accumulation", "false"))
+      add(good_, known_, &PartitionedPlans::promoted);
+    if (says(capture_, "kernels", "split")) {
+      add(likely_, known_, &PartitionedPlans::split);
+      add(likely_, known_, &PartitionedPlans::split_promoted);
+    }
+    add(likely_, known_, &PartitionedPlans::split_as_deep);
+    add(all_, known_, whole);
+    add(good_, known_, &PartitionedPlans::promoted);
+    add(good_, known_, &PartitionedPlans::residue);
+    add(matrix_units(), known_, loads);
+  }
+
+  /// All other partitions of K.
+  void add_partitions() {
+    add(likely_, known_, &PartitionedPlans::split_as_high);
+    add(likely_, known_, &PartitionedPlans::stream_k_as_recorded);
+    add(likely_, known_, &PartitionedPlans::split);
+    add(likely_, known_, &PartitionedPlans::split_residue);
+    add(likely_, known_, &PartitionedPlans::split_promoted);
+    add(likely_, known_, &PartitionedPlans::sliced);
+    const Units scalar = scalar_units();
+    add(scalar, known_, &PartitionedPlans::promoted_slices);
+    add(scalar, known_, &PartitionedPlans::blocks_of_threads);
+    add(others_, of_others_, &PartitionedPlans::split_as_deep);
+    add(others_, of_others_, &PartitionedPlans::split_as_high);
+    add(others_, of_others_, &PartitionedPlans::stream_k_as_recorded);
+    add(good_, of_warps_, &PartitionedPlans::warps_of_threads);
+    add(others_, of_others_, &PartitionedPlans::split);
+    add(others_, of_others_, &PartitionedPlans::sliced);
+    add(likely_, known_, &PartitionedPlans::stream_k);
+    add(likely_, known_, &PartitionedPlans::split_in_few_slices);
+    add(likely_, known_, &PartitionedPlans::split_in_many_slices);
+    add(others_, of_others_, &PartitionedPlans::split_residue);
+    if (capture_.problem.a.format == formats::fp64) return;
+    add(unlikely_, of_unlikely_, &PartitionedPlans::split);
+    add(unlikely_, of_unlikely_, &PartitionedPlans::sliced);
+  }
+
+  /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
+  /// instruction. A multiply-add of one thread has no lanes.
+  Units matrix_units() const {
+    std::vector<UnitChoice> units = *good_;
+    std::erase_if(units,
+                  [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
+    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+  }
+
+  /// Good units of CUDA cores. Kernels of dot products may round the products; those of matrix
+  /// products do not.
+  Units scalar_units() const {
+    std::vector<UnitChoice> units = *good_;
+    std::erase_if(units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
+    if (!units.empty() && units[0].unit.instruction == "fma.fp32")
+      units.push_back({{"simt", "mul_add.fp32"}, {}});
+    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+  }
+
+  const GemmCapture& capture_;
+  std::shared_ptr<const PartitionedPlans> partitioned_;
+  Units all_, likely_, others_, good_, unlikely_;
+  /// The partitions that stages have given: to the likeliest unit, and to those of these names.
+  Known known_, of_others_, of_unlikely_, of_warps_;
+  Candidates& result_;
+};
 
 }  // namespace
 
@@ -218,7 +256,7 @@ Candidates candidates_for(const GemmCapture& capture) {
                              ? capture.convolution->c / capture.convolution->groups *
                                    capture.convolution->r * capture.convolution->s
                              : capture.problem.k();
-  add_stages(capture, units, evidence.supported, k, result);
+  Stages(capture, units, evidence.supported, k, result).add_all();
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
     apply(choice, plan);
