@@ -91,7 +91,7 @@ constexpr Arithmetic quad_to_fp16(const Evidence& evidence) {
 }
 
 /// FP8 mma without QMMA, from toolkit 13.0 on: operands widen to f16; two HMMAs chained from zero,
-/// the addend last. The byte unpacking deals k % 4 in {0, 1} to the first HMMA.
+/// the addend last. The byte unpacking gives k % 4 in {0, 1} to the first HMMA.
 constexpr Arithmetic fp8_chained(const AccumulatorSpec& hmma, const Format& d,
                                  const Evidence& evidence, const Toolkit& toolkit) {
   return {{unpacked_dot_step(hmma, low_half_of_four, Source::positive_zero, d),

@@ -10,8 +10,8 @@
 
 namespace guardbit::emulator {
 
-/// Anything that executes a row. Engines agree bit for bit; tests compare them. Most are models;
-/// one that asks the hardware itself is there to judge them, so "auto" never takes it.
+/// Anything that executes an instruction. Engines agree bit for bit; tests compare them. Most are
+/// models; one that asks the hardware itself is there to judge them, so "auto" never takes it.
 struct Engine {
   std::string_view name;
   std::string_view description;

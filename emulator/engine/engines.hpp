@@ -8,11 +8,11 @@
 namespace guardbit::emulator {
 
 /// Every engine of this machine, the preferred first; the last is the reference, which accepts
-/// every row.
+/// every instruction.
 std::span<const Engine> engines();
 
-/// The engine of that name; "auto" is the first model that accepts the row. formats::Error when the
-/// name is unknown or the engine does not take the row.
+/// The engine of that name; "auto" is the first model that accepts the instruction. formats::Error
+/// if the name is unknown or the engine does not accept the instruction.
 const Engine& require_engine(std::string_view name, const MatrixInstruction& row);
 
 /// Executes a whole batch on `threads` threads (0: all the machine has). The result does not depend

@@ -112,7 +112,7 @@ void require_product(const MatrixInstruction& row, std::int64_t k, std::string_v
 
 namespace {
 
-/// The product, by a row whose executions can be chained, or by one execution.
+/// The product, by an instruction whose executions can be chained, or by one execution.
 void multiply_executions(const Engine& engine, const MatrixInstruction& row,
                          const MatrixProduct& product, int threads) {
   if (engine.multiply != nullptr) return engine.multiply(row, product, threads);
@@ -136,14 +136,14 @@ ConstMatrix sums_of(const MatrixInstruction& row, const Matrix& d) {
           d.column_stride};
 }
 
-/// The wanted engine where it takes the row, else the model that does; engines agree.
+/// The wanted engine if it accepts the instruction, else the model that does; engines agree.
 const Engine& engine_for(const Engine& wanted, const MatrixInstruction& row) {
   const bool takes_it = wanted.accepts(row) || wanted.device != nullptr;
   return takes_it ? wanted : require_engine("auto", row);
 }
 
-/// The product by a row that takes no addend: whole executions of what continues it, then one that
-/// ends with the last block.
+/// The product by an instruction that takes no addend: whole executions of what continues it, then
+/// one that ends with the last block.
 void multiply_continued(const Engine& engine, const Continuation& x, const MatrixProduct& product,
                         int threads) {
   MatrixProduct part = product;

@@ -41,8 +41,8 @@ struct Matrix {
   }
 };
 
-/// D = A * B + C of any size: each element of D is one ascending chain over K of executions of a
-/// row, D of one being C of the next; the last execution, where shorter, is padded with +0
+/// D = A * B + C of any size: each element of D is one ascending chain over K of executions of an
+/// instruction, D of one being C of the next; the last execution, where shorter, is padded with +0
 /// products.
 struct MatrixProduct {
   std::int64_t m = 0, n = 0, k = 0;
@@ -50,7 +50,7 @@ struct MatrixProduct {
   ConstMatrix b;                 ///< [k, n]
   ConstMatrix c;                 ///< [m, n]; not read with modifiers.zero_addend
   Matrix d;                      ///< [m, n]; may be the very matrix c
-  ConstMatrix e{};               ///< like a: metadata of sparse rows
+  ConstMatrix e{};               ///< like a: metadata of sparse instructions
   ConstMatrix a_scale, b_scale;  ///< [m, scales], [scales, n]: `scale.count` for each execution
   Modifiers modifiers{};
 
@@ -61,17 +61,19 @@ struct MatrixProduct {
 /// The instruction's scales along a K of that length.
 std::int64_t scales_along(const MatrixInstruction& row, std::int64_t k);
 
-/// formats::Error, beginning with `where`, unless K is at least 1 and whole groups of a sparse row.
+/// formats::Error, beginning with `where`, unless K is at least 1 and whole groups of a sparse
+/// instruction.
 void require_k(const MatrixInstruction& row, std::int64_t k, std::string_view where);
 
-/// formats::Error, beginning with `where`, unless the row can form a product of that K: executions
-/// that can be chained where one is not enough (continuation.hpp), whole groups of a sparse row.
+/// formats::Error, beginning with `where`, unless the instruction can form a product of that K:
+/// executions that can be chained where one is not enough (continuation.hpp), whole groups of a
+/// sparse instruction.
 void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where);
 
 /// Computes the product on `threads` threads (0: all the machine has); the result does not depend
-/// on their number. `engine` must accept the row, and the product must be one that
-/// `require_product` allows; formats::Error where executions cannot be chained. A row that takes no
-/// addend begins with the constant of its own step, or goes on from C without
+/// on their number. `engine` must accept the instruction, and the product must be one that
+/// `require_product` allows; formats::Error where executions cannot be chained. An instruction that
+/// takes no addend begins with the constant of its own step, or goes on from C without
 /// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
 /// with the last block.
 void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,

@@ -36,7 +36,7 @@ Decimal dyadic(bool negative, std::uint64_t significand, int exponent) {
   return formats::exact_decimal({Kind::finite, negative, exponent, significand});
 }
 
-/// A finite result without a tail.
+/// The value of a finite sum whose bits are all in the significand.
 Decimal decimal_of(const Unrounded& x) {
   const Decimal high =
       dyadic(x.negative, static_cast<std::uint64_t>(x.significand >> 64), x.exponent + 64);
@@ -49,7 +49,8 @@ Decimal decimal_of(const Value& x) {
 
 bool is_special(Kind kind) { return kind == Kind::infinity || kind == Kind::nan; }
 
-/// Looks over the model's shoulder: turns each block into an ExplainedBlock.
+/// Called by the model for each block in turn: computes the block as the model does and adds an
+/// ExplainedBlock to the explanation.
 class Observer {
  public:
   explicit Observer(Explanation& explanation) : explanation_(explanation) {}
@@ -81,7 +82,7 @@ class Observer {
   void begin_step(std::size_t step) {
     selected_.clear();
     next_ = 0;
-    const Selection& selection = explanation_.row.steps.list[step].selection;
+    const Selection& selection = explanation_.instruction.steps.list[step].selection;
     for (std::size_t i = 0; i < explanation_.pairs.size(); ++i) {
       if (selection.contains(static_cast<int>(i))) selected_.push_back(i);
     }
@@ -118,8 +119,8 @@ class Observer {
   std::vector<ExplainedTerm> fused_terms(const Block& block, ExplainedBlock& report) const {
     const Terms terms = block_terms(block);
     const int exponent = largest_exponent(terms.view());
-    const int unit = exponent - block.spec.kept_fraction_bits;
-    report.alignment = {exponent, unit};
+    const int grid = exponent - block.spec.kept_fraction_bits;
+    report.alignment = {exponent, grid};
     report.kept_sum = Decimal{};
     std::vector<ExplainedTerm> list;
     const auto group = static_cast<std::size_t>(block.spec.exact_group);
@@ -133,8 +134,8 @@ class Observer {
       term.exponent = t.exponent;
       term.significand = t.significand;
       term.fraction_bits = t.fraction_bits;
-      const std::int64_t kept = align(t, unit, block.spec.alignment);
-      const Decimal kept_value = decimal_of(fixed_point(kept, unit));
+      const std::int64_t kept = align(t, grid, block.spec.alignment);
+      const Decimal kept_value = decimal_of(fixed_point(kept, grid));
       term.cut = formats::difference(term.value, kept_value);
       report.kept_sum = sum(*report.kept_sum, kept_value);
       if (!is_zero(term.cut)) ++report.terms_cut;
@@ -163,7 +164,7 @@ class Observer {
     return list;
   }
 
-  /// The fused multiply-add that rounded most.
+  /// The fused multiply-add with the largest rounding error, or the first with an infinity or NaN.
   std::optional<ChainStep> worst_step(const Block& block) const {
     std::optional<ChainStep> worst;
     Value total = block.addend;
@@ -194,7 +195,7 @@ Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std:
   const GatheredOperands gathered = gather(row, batch, execution, m, n);
   const DotOperands operands = gathered.view();
   Explanation explanation;
-  explanation.row = row;
+  explanation.instruction = row;
   explanation.c = operands.c;
   explanation.a_scale.assign(operands.a_scale.begin(), operands.a_scale.end());
   explanation.b_scale.assign(operands.b_scale.begin(), operands.b_scale.end());
@@ -206,7 +207,7 @@ Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std:
     explanation.pairs.push_back({dense_k(row.sparsity, s, e), operands.a[i], operands.b[i]});
   }
   explanation.result = run_steps(row, operands, Observer(explanation));
-  // A row cut short after a step ends in that step's result.
+  // An instruction cut short after a step ends in that step's result.
   for (int i = 0; i < row.steps.count; ++i) {
     MatrixInstruction prefix = row;
     prefix.steps.count = i + 1;

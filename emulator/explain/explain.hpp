@@ -1,5 +1,9 @@
 #pragma once
 
+// How one element of D came about. Input: an instruction and the operands of one execution. Output:
+// each block's terms, what alignment cut from them, the sums and the results, in exact decimals.
+// explain.cpp watches the model compute; explain_text.cpp prints.
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,68 +22,69 @@ using formats::Decimal;
 /// "truncated", "rounded to nearest even", ...
 std::string rounding_text(Rounding rounding);
 
-/// "truncated to fp32 with 13 fraction bits": the final conversion of an accumulation.
+/// The final conversion of a sum: "truncated to fp32 with 13 fraction bits".
 std::string conversion_text(const AccumulatorSpec& spec, const Format& format);
 
-/// One pair of operands as the unit takes it, after negation and sparse gathering.
+/// One product's operands, as the unit takes them: after negation and sparse gathering.
 struct FactorPair {
-  int k = 0;  ///< in the dense K of B
+  int k = 0;  ///< row of B
   std::uint64_t a = 0, b = 0;
 };
 
-/// A summand of a block as a person can check it.
+/// A term of a block: a product, the exact sum of a group of products, or the addend.
 struct ExplainedTerm {
   std::vector<std::size_t>
       pairs;         ///< into Explanation::pairs: one, a whole group, or none for the addend
-  Decimal value;     ///< exactly
-  int exponent = 0;  ///< that the unit aligns by (fused blocks)
+  Decimal value;     ///< exact
+  int exponent = 0;  ///< fused blocks: what the unit aligns by
   std::uint64_t significand =
-      0;  ///< not normalised, in units of 2^(exponent - fraction_bits) (fused blocks)
+      0;  ///< fused blocks: |value| in multiples of 2^(exponent - fraction_bits); not normalised
   int fraction_bits = 0;
-  Decimal cut;  ///< what alignment took away: value minus what was kept
+  Decimal cut;  ///< what alignment took away: value less what was kept
 };
 
-/// What a fused block aligns to.
+/// The grid to which a fused block cuts its terms: multiples of 2^grid.
 struct Alignment {
-  int exponent = 0;  ///< E, the largest among the terms
-  int unit = 0;      ///< the grid is 2^unit
+  int exponent = 0;  ///< E, the largest of the terms' exponents
+  int grid = 0;      ///< E - F
 };
 
-/// One fused multiply-add of a chain.
+/// One fused multiply-add of a chain and its rounding error.
 struct ChainStep {
-  std::size_t pair = 0;
+  std::size_t pair = 0;  ///< into Explanation::pairs
   Decimal exact;
-  std::uint64_t rounded = 0;
-  Decimal error;  ///< rounded minus exact
+  std::uint64_t rounded = 0;  ///< a code of the block's result format
+  Decimal error;              ///< rounded less exact
 };
 
-/// What one block made of its terms.
+/// One block: the products that are added together, and their sum.
 struct ExplainedBlock {
-  std::size_t step = 0;  ///< of the row
+  std::size_t step = 0;  ///< index into the instruction's steps
   std::size_t products = 0;
   int first_k = 0, last_k = 0;
   std::optional<std::size_t> special_pair;  ///< the first product that is an infinity or a NaN
-  bool special = false;                ///< an infinity or a NaN decides; what follows is empty then
+  bool special = false;                ///< an infinity or a NaN decides; then what follows is empty
   std::optional<Alignment> alignment;  ///< fused blocks
-  std::vector<ExplainedTerm> largest;  ///< at most three products (or groups), by magnitude
+  std::vector<ExplainedTerm>
+      largest;  ///< at most three products or groups, largest magnitude first
   ExplainedTerm addend;
   std::size_t terms_cut = 0;        ///< terms that alignment took something from
-  Decimal exact_sum;                ///< of all terms, nothing cut
-  std::optional<Decimal> kept_sum;  ///< fused blocks: the sum that is converted
+  Decimal exact_sum;                ///< of all terms before alignment
+  std::optional<Decimal> kept_sum;  ///< fused blocks: of the terms after alignment
   std::optional<ChainStep> worst;   ///< chains: the step with the largest rounding error
   Register addend_register, result;
 };
 
-/// The result of one step of the row.
+/// The result of one step of the instruction.
 struct ExplainedStep {
   Operation operation = Operation::dot;
   Register result;
 };
 
-/// How one output element came about, told by the model itself.
+/// One element of D: its operands, and what each step and block made of them.
 struct Explanation {
-  MatrixInstruction row;
-  std::vector<FactorPair> pairs;  ///< in the order of the unit
+  MatrixInstruction instruction;
+  std::vector<FactorPair> pairs;  ///< in the order in which the unit takes them
   std::vector<std::uint64_t> a_scale, b_scale;
   std::uint64_t c = 0;
   std::vector<ExplainedStep> steps;
@@ -87,24 +92,23 @@ struct Explanation {
   std::uint64_t result = 0;
 };
 
-/// Explains element (m, n) of one execution of a batch.
+/// Explains element (m, n) of execution number `execution` of a batch, which must hold it.
 Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution,
                     int m, int n);
 
-/// The number in decimal: exactly where 12 digits suffice, else the shortest that rounds to the
-/// code.
+/// The number in decimal: exact if 12 digits suffice, else the shortest that rounds to the code.
 std::string value_text(const Format& format, std::uint64_t code);
 
 /// "0x3c00 (1)"
 std::string code_text(const Format& format, std::uint64_t code);
 
-/// A number in at most 20 significant digits, with "..." where there are more.
+/// At most 20 significant digits, then "..." if there are more.
 std::string number_text(const Decimal& x);
 
-/// The blocks and steps in words, one line each, without indentation.
+/// The blocks and steps in words, a few lines each.
 std::vector<std::string> explanation_lines(const Explanation& explanation);
 
-/// The operands: c, then the pairs whose product is not zero, at most `limit` of them.
+/// The operands, one a line: c, the scales, then at most `limit` pairs whose product is not zero.
 std::vector<std::string> operand_lines(const Explanation& explanation, std::size_t limit = 16);
 
 }  // namespace guardbit::emulator

@@ -68,7 +68,9 @@ class Writer {
   }
 
  private:
-  const Step& step_of(std::size_t index) const { return explanation_.row.steps.list[index]; }
+  const Step& step_of(std::size_t index) const {
+    return explanation_.instruction.steps.list[index];
+  }
 
   std::string step_label(std::size_t index) const {
     return explanation_.steps.size() == 1 ? "" : "step " + std::to_string(index + 1) + ", ";
@@ -90,8 +92,8 @@ class Writer {
              "  exact sum of the group, scaled";
     }
     const FactorPair& pair = explanation_.pairs[term.pairs.front()];
-    return "k=" + std::to_string(pair.k) + "  " + code_text(explanation_.row.a, pair.a) + " * " +
-           code_text(explanation_.row.b, pair.b);
+    return "k=" + std::to_string(pair.k) + "  " + code_text(explanation_.instruction.a, pair.a) +
+           " * " + code_text(explanation_.instruction.b, pair.b);
   }
 
   /// "exponent 3, significand 0x1400 / 2^20, cut 2^-30 ..."
@@ -100,7 +102,7 @@ class Writer {
                        hex(term.significand) + "/" + power_text(term.fraction_bits) + ", ";
     if (term.cut.digits == "0") return text + "nothing cut";
     return text + "cut " + number_text(term.cut) + " (" +
-           number_text(formats::scaled(term.cut, -alignment.unit)) + " grid units)";
+           number_text(formats::scaled(term.cut, -alignment.grid)) + " grid units)";
   }
 
   void term_lines(const ExplainedTerm& term, const ExplainedBlock& block) {
@@ -115,7 +117,7 @@ class Writer {
                        std::to_string(block.last_k);
     if (block.alignment) {
       line += ": E = " + std::to_string(block.alignment->exponent) + ", grid " +
-              power_text(block.alignment->unit) +
+              power_text(block.alignment->grid) +
               " (F = " + std::to_string(spec.kept_fraction_bits) + "), " +
               std::to_string(block.terms_cut) + (block.terms_cut == 1 ? " term cut" : " terms cut");
     } else {
@@ -160,8 +162,8 @@ class Writer {
     }
     const FactorPair& pair = explanation_.pairs[*block.special_pair];
     lines_.push_back("  the product at k=" + std::to_string(pair.k) +
-                     " is an infinity or NaN: " + code_text(explanation_.row.a, pair.a) + " * " +
-                     code_text(explanation_.row.b, pair.b));
+                     " is an infinity or NaN: " + code_text(explanation_.instruction.a, pair.a) +
+                     " * " + code_text(explanation_.instruction.b, pair.b));
   }
 
   void sum_lines(const ExplainedBlock& block) {
@@ -192,17 +194,18 @@ bool is_zero(const Format& format, std::uint64_t code) {
   return formats::decode(format, code).kind == Kind::zero;
 }
 
-/// Does the pair add anything? Of b1 operands under XOR a zero does.
+/// True if the pair's product is not zero. Under XOR, 0 and 1 give 1.
 bool contributes(const Explanation& explanation, const FactorPair& pair) {
-  const bool a_zero = is_zero(explanation.row.a, pair.a);
-  const bool b_zero = is_zero(explanation.row.b, pair.b);
-  if (explanation.row.steps.list[0].spec.product == Product::bit_xor) return a_zero != b_zero;
+  const bool a_zero = is_zero(explanation.instruction.a, pair.a);
+  const bool b_zero = is_zero(explanation.instruction.b, pair.b);
+  if (explanation.instruction.steps.list[0].spec.product == Product::bit_xor)
+    return a_zero != b_zero;
   if (a_zero && b_zero) return false;
   const auto special = [](const Format& f, std::uint64_t code) {
     return formats::decode(f, code).kind >= Kind::infinity;
   };
-  return (!a_zero && !b_zero) || special(explanation.row.a, pair.a) ||
-         special(explanation.row.b, pair.b);
+  return (!a_zero && !b_zero) || special(explanation.instruction.a, pair.a) ||
+         special(explanation.instruction.b, pair.b);
 }
 
 }  // namespace
@@ -225,7 +228,7 @@ std::string number_text(const Decimal& x) {
 }
 
 std::vector<std::string> operand_lines(const Explanation& explanation, std::size_t limit) {
-  const MatrixInstruction& row = explanation.row;
+  const MatrixInstruction& row = explanation.instruction;
   std::vector<std::string> lines = {"c  " + code_text(row.c, explanation.c)};
   for (std::size_t i = 0; i < explanation.a_scale.size(); ++i) {
     lines.push_back("scale " + std::to_string(i) + "  a " +

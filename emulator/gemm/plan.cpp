@@ -69,9 +69,9 @@ std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges) {
     case Division::round_robin: {
       lengths.assign(static_cast<std::size_t>(tiles), tile);
       result.resize(static_cast<std::size_t>(parts));
-      const std::vector<KRanges> dealt = cut(ranges, lengths);
-      for (std::size_t t = 0; t < dealt.size(); ++t)
-        append(result[t % static_cast<std::size_t>(parts)], dealt[t]);
+      const std::vector<KRanges> tiles_of_k = cut(ranges, lengths);
+      for (std::size_t t = 0; t < tiles_of_k.size(); ++t)
+        append(result[t % static_cast<std::size_t>(parts)], tiles_of_k[t]);
       return result;
     }
   }

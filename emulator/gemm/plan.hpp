@@ -17,7 +17,7 @@ using formats::Rounding;
 
 /// What multiplies and accumulates. With `arch` "simt" the unit is a scalar multiply-add of a CUDA
 /// core: fma.fp32, fma.fp64, fma.fp16, mad.int32, or mul_add.fp32, whose products are rounded
-/// before they are added. Otherwise it is a row of the catalogue.
+/// before they are added. Otherwise it is an instruction of the catalogue.
 struct GemmUnit {
   std::string arch = "simt";
   std::string instruction = "fma.fp32";
@@ -77,10 +77,11 @@ enum class SumOrder : std::uint8_t {
              ///< the others with what the one before left in D, rounded to D's format
 };
 
-/// K dealt to `parts` accumulators in tiles, whose sums are added afterwards.
+/// K partitioned over `parts` accumulators, whose sums are added afterwards. `tile` neighbours in K
+/// always go to the same accumulator.
 struct Partition {
   int parts = 1;
-  std::int64_t tile = 1;  ///< elements of K
+  std::int64_t tile = 1;  ///< elements of K (a tile of K)
   Division division = Division::ceil;
   SumOrder order = SumOrder::ascending;
   Format sums = formats::fp32;  ///< what a partial sum is stored in and added in
@@ -171,9 +172,10 @@ struct Epilogue {
 };
 
 /// Everything that decides the bits of a library's matrix product or convolution. K is cut by
-/// `split` or `stream_k` (over thread blocks, sums in a workspace), each part of it by `lanes`
-/// (over warps, threads or registers); what is left is one chain of the unit, in ascending k,
-/// padded with zero products to whole instructions. Each batch entry is a product of its own.
+/// `split` or `stream_k` (over thread blocks, sums in a workspace), each part of it by `slices`
+/// (over warps, threads or registers; the key `lanes` of a plan's text); what is left is one chain
+/// of the unit, in ascending k, padded with zero products to whole instructions. Each batch entry
+/// is a product of its own.
 struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
@@ -181,7 +183,7 @@ struct GemmPlan {
   LoadOrder loads;
   std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
   Promotion promotion;
-  Partition lanes, split;
+  Partition slices, split;
   StreamK stream_k;  ///< in place of a split
   Epilogue epilogue;
   friend bool operator==(const GemmPlan&, const GemmPlan&) = default;

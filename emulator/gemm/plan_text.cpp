@@ -153,8 +153,8 @@ class PlanReader {
     if (key == "residue_first") return whole(value, plan_.residue_first);
     if (key == "promote") return read_promotion();
     if (key == "lanes") {
-      read_partition(plan_.lanes);
-      if (plan_.lanes.order == SumOrder::in_place) refuse("in_place is an order of split alone");
+      read_partition(plan_.slices);
+      if (plan_.slices.order == SumOrder::in_place) refuse("in_place is an order of split alone");
       return;
     }
     if (key == "split") return read_partition(plan_.split);
@@ -343,7 +343,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   const Promotion& p = plan.promotion;
   add(p == standard.promotion, "promote",
       std::to_string(p.interval) + (p.adder == Adder::add ? "" : ":" + word_of(adders, p.adder)));
-  add(plan.lanes == standard.lanes, "lanes", partition_text(plan.lanes));
+  add(plan.slices == standard.slices, "lanes", partition_text(plan.slices));
   add(plan.split == standard.split, "split", partition_text(plan.split));
   add(plan.stream_k.none(), "stream_k", stream_k_text(plan.stream_k));
   const Epilogue& e = plan.epilogue;

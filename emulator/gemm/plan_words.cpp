@@ -36,7 +36,7 @@ std::string partition_words(const Partition& p, const std::string& owner, const 
     case Division::ceil: break;
     case Division::balanced: text += ", evenly"; break;
     case Division::balanced_last: text += ", evenly, the last ones longer"; break;
-    case Division::round_robin: text += ", dealt in turn"; break;
+    case Division::round_robin: text += ", taken in turn"; break;
   }
   return text + sum_words(p.order, p.sums, compute);
 }
@@ -105,8 +105,8 @@ std::string describe(const GemmPlan& plan) {
     add("the incomplete tile of " + std::to_string(plan.residue_first) + " first");
   if (plan.promotion.interval != 0)
     add("added to an FP32 sum every " + std::to_string(plan.promotion.interval));
-  if (!plan.lanes.whole()) add(partition_words(plan.lanes, "lanes", plan.epilogue.compute));
-  if (!plan.split.whole()) add(partition_words(plan.split, "slices", plan.epilogue.compute));
+  if (!plan.slices.whole()) add(partition_words(plan.slices, "slices", plan.epilogue.compute));
+  if (!plan.split.whole()) add(partition_words(plan.split, "splits", plan.epilogue.compute));
   if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k, plan.epilogue.compute));
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::a) add("alpha times A first");
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::b) add("alpha times B first");

@@ -131,9 +131,9 @@ std::vector<Block> blocks_of(const StreamK& x, const GemmProblem& problem) {
 
 Sums SliceSum::operator()(const KRanges& slice, bool first) const {
   std::vector<Sums> lanes;
-  for (const KRanges& lane : divide(plan_.lanes, slice))
+  for (const KRanges& lane : divide(plan_.slices, slice))
     lanes.push_back(accumulator(lane, first && lanes.empty()));
-  return add_up(plan_.lanes, plan_.epilogue.compute, std::move(lanes));
+  return add_up(plan_.slices, plan_.epilogue.compute, std::move(lanes));
 }
 
 Sums SliceSum::accumulator(const KRanges& ranges, bool first) const {

@@ -15,16 +15,17 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Those of the plans, for every unit, that deal K in a new way.
-std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, Deals& deals,
+/// Every unit with each of the plans whose partition is not in `known`, which takes them in.
+std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, KnownPartitions& known,
                                std::vector<GemmPlan> plans) {
-  std::erase_if(plans, [&](const GemmPlan& plan) { return !deals.insert(plan); });
+  std::erase_if(plans, [&](const GemmPlan& plan) { return !known.insert(plan); });
   std::vector<GemmPlan> stage;
   stage.reserve(units.size() * plans.size());
   for (const UnitChoice& choice : units) {
     for (GemmPlan plan : plans) {
-      choose(choice, plan);
-      // What takes a tile of K pair by pair adds each tile to its sum.
+      apply(choice, plan);
+      // A kernel that takes the products of a tile of K pair by pair of pieces adds each tile to a
+      // sum in FP32.
       if (choice.input.run != 0) plan.promotion.interval = choice.input.run;
       stage.push_back(std::move(plan));
     }
@@ -32,8 +33,8 @@ std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, Deals& deal
   return stage;
 }
 
-/// An instruction that no row is known for: every row of every machine that multiplies these
-/// formats, its own machine's first.
+/// For a recording of a single instruction: every instruction of every machine that multiplies
+/// these formats, the recording's own machine first.
 Candidates instruction_candidates(const GemmCapture& capture, const std::string& arch) {
   Candidates result;
   std::vector<GemmPlan> stage;
@@ -43,7 +44,7 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
     const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
-      for (const MatrixInstruction* row : rows_for(page, a, b, false, &capture.d.format)) {
+      for (const MatrixInstruction* row : instructions_for(page, a, b, false, &capture.d.format)) {
         if (!takes_addend(*row)) continue;
         GemmPlan& plan = stage.emplace_back();
         plan.unit = {page, std::string(std::string_view(row->name))};
@@ -114,87 +115,133 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   return list;
 }
 
-/// Do the metadata of a capture say this?
+/// True if the capture's metadata hold `part` under `key`.
 bool says(const GemmCapture& capture, const std::string& key, std::string_view part) {
   const auto found = capture.metadata.find(key);
   return found != capture.metadata.end() && found->second.find(part) != std::string::npos;
 }
 
-/// Stages for units of which the first `supported` are those that the result speaks for.
-void add_stages(const GemmCapture& capture, const std::vector<UnitChoice>& all,
-                std::size_t supported, std::int64_t k, Candidates& result) {
-  const auto dealt = std::make_shared<const DealtPlans>(capture, k);
-  using Units = std::shared_ptr<const std::vector<UnitChoice>>;
-  const auto part = [&](std::size_t begin, std::size_t end) {
-    const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
-    return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
-  };
-  const auto new_deals = [k](bool with_whole) {
-    auto deals = std::make_shared<Deals>(k);
-    if (with_whole) deals->insert({});
-    return deals;
-  };
-  const auto deals = new_deals(false);
-  const auto add = [&](const Units& units, const std::shared_ptr<Deals>& known, auto plans) {
-    if (units->empty()) return;
-    result.stages.emplace_back(
-        [=] { return stage_of(*units, *known, std::invoke(plans, *dealt)); });
-  };
-  const auto whole = [](const DealtPlans&) { return DealtPlans::whole(); };
-  const auto loads = [](const DealtPlans&) { return DealtPlans::loads(); };
-  const Units units = part(0, all.size());
-  if (all.size() == 1 && formats::is_integer(capture.problem.a.format))
-    return add(units, deals, whole);
-  if (capture.problem.scale_k != 0) return add(units, deals, &DealtPlans::scaled_blocks);
-  // Loads permute what lanes give to an instruction; multiply-adds of one thread have none.
-  auto matrix_units = *part(0, supported);
-  std::erase_if(matrix_units,
-                [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
-  const auto loading = std::make_shared<const std::vector<UnitChoice>>(std::move(matrix_units));
-  auto scalar_units = *part(0, supported);
-  std::erase_if(scalar_units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
-  // Kernels of dot products round them; those of matrices do not.
-  if (!scalar_units.empty() && scalar_units[0].unit.instruction == "fma.fp32")
-    scalar_units.push_back({{"simt", "mul_add.fp32"}, {}});
-  const auto threads = std::make_shared<const std::vector<UnitChoice>>(std::move(scalar_units));
-  const Units good = part(0, supported), likely = part(0, 1), others = part(1, supported),
-              unlikely = part(supported, all.size());
-  if (dealt->narrow() && says(capture, "fast_accumulation", "false"))
-    add(good, deals, &DealtPlans::promoted);
-  if (says(capture, "kernels", "split")) {
-    add(likely, deals, &DealtPlans::split);
-    add(likely, deals, &DealtPlans::split_promoted);
+/// Fills the stages of a search. Of the units, the first `supported` fit the result
+/// (plan_evidence.hpp). The likeliest of these meets every partition of K; the others, most; units
+/// that do not fit, few.
+class Stages {
+ public:
+  Stages(const GemmCapture& capture, const std::vector<UnitChoice>& units, std::size_t supported,
+         std::int64_t k, Candidates& result)
+      : capture_(capture),
+        partitioned_(std::make_shared<const PartitionedPlans>(capture, k)),
+        all_(copy(units, 0, units.size())),
+        likely_(copy(units, 0, 1)),
+        others_(copy(units, std::min<std::size_t>(1, supported), supported)),
+        good_(copy(units, 0, supported)),
+        unlikely_(copy(units, supported, units.size())),
+        known_(std::make_shared<KnownPartitions>(k)),
+        result_(result) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_}) {
+      *known = std::make_shared<KnownPartitions>(k);
+      (*known)->insert({});  // one chain over K is a stage of all units
+    }
   }
-  add(likely, deals, &DealtPlans::split_as_deep);
-  add(units, deals, whole);
-  add(good, deals, &DealtPlans::promoted);
-  add(good, deals, &DealtPlans::residue);
-  add(loading, deals, loads);
-  result.simple_stages = result.stages.size() - 1;
-  add(likely, deals, &DealtPlans::split_as_high);
-  add(likely, deals, &DealtPlans::stream_k_as_recorded);
-  add(likely, deals, &DealtPlans::split);
-  add(likely, deals, &DealtPlans::split_residue);
-  add(likely, deals, &DealtPlans::split_promoted);
-  add(likely, deals, &DealtPlans::lanes);
-  add(threads, deals, &DealtPlans::promoted_lanes);
-  add(threads, deals, &DealtPlans::blocks_of_threads);
-  const auto of_others = new_deals(true), of_unlikely = new_deals(true),
-             warp_deals = new_deals(true);
-  add(others, of_others, &DealtPlans::split_as_deep);
-  add(others, of_others, &DealtPlans::split_as_high);
-  add(others, of_others, &DealtPlans::stream_k_as_recorded);
-  add(good, warp_deals, &DealtPlans::warps_of_threads);
-  add(others, of_others, &DealtPlans::split);
-  add(others, of_others, &DealtPlans::lanes);
-  add(likely, deals, &DealtPlans::stream_k);
-  add(likely, deals, &DealtPlans::split_lanes);
-  add(likely, deals, &DealtPlans::split_many_lanes);
-  add(others, of_others, &DealtPlans::split_residue);
-  if (capture.problem.a.format == formats::fp64) return;
-  add(unlikely, of_unlikely, &DealtPlans::split);
-  add(unlikely, of_unlikely, &DealtPlans::lanes);
-}
+
+  void add_all() {
+    const GemmProblem& problem = capture_.problem;
+    if (all_->size() == 1 && formats::is_integer(problem.a.format)) return add(all_, known_, whole);
+    if (problem.scale_k != 0) return add(all_, known_, &PartitionedPlans::scaled_blocks);
+    add_simple();
+    result_.simple_stages = result_.stages.size() - 1;
+    add_partitions();
+  }
+
+ private:
+  using Units = std::shared_ptr<const std::vector<UnitChoice>>;
+  using Known = std::shared_ptr<KnownPartitions>;
+
+  static Units copy(const std::vector<UnitChoice>& units, std::size_t begin, std::size_t end) {
+    const auto at = [&](std::size_t i) { return units.begin() + static_cast<std::ptrdiff_t>(i); };
+    return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
+  }
+  static std::vector<GemmPlan> whole(const PartitionedPlans& /*plans*/) {
+    return PartitionedPlans::whole();
+  }
+  static std::vector<GemmPlan> loads(const PartitionedPlans& /*plans*/) {
+    return PartitionedPlans::loads();
+  }
+
+  /// Appends the stage of these units and of the plans that are not in `known` then.
+  void add(const Units& units, const Known& known, auto plans) {
+    if (units->empty()) return;
+    result_.stages.emplace_back([units, known, plans, partitioned = partitioned_] {
+      return stage_of(*units, *known, std::invoke(plans, *partitioned));
+    });
+  }
+
+  /// One chain over K, and the splits that the recording itself suggests.
+  void add_simple() {
+    if (partitioned_->has_8_bit_operands() && says(capture_, "fast_accumulation", "false"))
+      add(good_, known_, &PartitionedPlans::promoted);
+    if (says(capture_, "kernels", "split")) {
+      add(likely_, known_, &PartitionedPlans::split);
+      add(likely_, known_, &PartitionedPlans::split_promoted);
+    }
+    add(likely_, known_, &PartitionedPlans::split_as_deep);
+    add(all_, known_, whole);
+    add(good_, known_, &PartitionedPlans::promoted);
+    add(good_, known_, &PartitionedPlans::residue);
+    add(matrix_units(), known_, loads);
+  }
+
+  /// All other partitions of K.
+  void add_partitions() {
+    add(likely_, known_, &PartitionedPlans::split_as_high);
+    add(likely_, known_, &PartitionedPlans::stream_k_as_recorded);
+    add(likely_, known_, &PartitionedPlans::split);
+    add(likely_, known_, &PartitionedPlans::split_residue);
+    add(likely_, known_, &PartitionedPlans::split_promoted);
+    add(likely_, known_, &PartitionedPlans::sliced);
+    const Units scalar = scalar_units();
+    add(scalar, known_, &PartitionedPlans::promoted_slices);
+    add(scalar, known_, &PartitionedPlans::blocks_of_threads);
+    add(others_, of_others_, &PartitionedPlans::split_as_deep);
+    add(others_, of_others_, &PartitionedPlans::split_as_high);
+    add(others_, of_others_, &PartitionedPlans::stream_k_as_recorded);
+    add(good_, of_warps_, &PartitionedPlans::warps_of_threads);
+    add(others_, of_others_, &PartitionedPlans::split);
+    add(others_, of_others_, &PartitionedPlans::sliced);
+    add(likely_, known_, &PartitionedPlans::stream_k);
+    add(likely_, known_, &PartitionedPlans::split_in_few_slices);
+    add(likely_, known_, &PartitionedPlans::split_in_many_slices);
+    add(others_, of_others_, &PartitionedPlans::split_residue);
+    if (capture_.problem.a.format == formats::fp64) return;
+    add(unlikely_, of_unlikely_, &PartitionedPlans::split);
+    add(unlikely_, of_unlikely_, &PartitionedPlans::sliced);
+  }
+
+  /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
+  /// instruction. A multiply-add of one thread has no lanes.
+  Units matrix_units() const {
+    std::vector<UnitChoice> units = *good_;
+    std::erase_if(units,
+                  [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
+    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+  }
+
+  /// Good units of CUDA cores. Kernels of dot products may round the products; those of matrix
+  /// products do not.
+  Units scalar_units() const {
+    std::vector<UnitChoice> units = *good_;
+    std::erase_if(units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
+    if (!units.empty() && units[0].unit.instruction == "fma.fp32")
+      units.push_back({{"simt", "mul_add.fp32"}, {}});
+    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+  }
+
+  const GemmCapture& capture_;
+  std::shared_ptr<const PartitionedPlans> partitioned_;
+  Units all_, likely_, others_, good_, unlikely_;
+  /// The partitions that stages have given: to the likeliest unit, and to those of these names.
+  Known known_, of_others_, of_unlikely_, of_warps_;
+  Candidates& result_;
+};
 
 }  // namespace
 
@@ -209,10 +256,10 @@ Candidates candidates_for(const GemmCapture& capture) {
                              ? capture.convolution->c / capture.convolution->groups *
                                    capture.convolution->r * capture.convolution->s
                              : capture.problem.k();
-  add_stages(capture, units, evidence.supported, k, result);
+  Stages(capture, units, evidence.supported, k, result).add_all();
   for (const UnitChoice& choice : units) {
     GemmPlan& plan = result.units.emplace_back();
-    choose(choice, plan);
+    apply(choice, plan);
   }
   result.walks = walks_for(capture);
   result.orders = {SumOrder::ascending, SumOrder::descending,    SumOrder::halves,

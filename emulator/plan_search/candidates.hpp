@@ -1,5 +1,9 @@
 #pragma once
 
+// What the plan search tries. Input: a capture. Output: stages of plans, likely ones first, each
+// stage a product of units (units.hpp, ordered by plan_evidence.hpp) and partitions of K
+// (partitions.hpp); and the orders of sums and epilogues that complete each plan.
+
 #include <functional>
 #include <vector>
 
@@ -8,26 +12,22 @@
 
 namespace guardbit::emulator {
 
-/// What a search asks for next to the operands: plans are tried stage after stage.
 struct Candidates {
-  /// Everything of a plan but the order of reductions and the epilogue. Each is asked once, in
-  /// order: a plan of an earlier stage is not given again.
+  /// Each function makes one stage: plans without an order of partial sums and without an epilogue.
+  /// Call each once and in order: it leaves out what an earlier stage gave.
   std::vector<std::function<std::vector<GemmPlan>()>> stages;
-  std::size_t simple_stages = 0;  ///< the last stage of those without splits
-  /// Could any order of the sums give the result? False where it lies far from exact products.
+  std::size_t simple_stages = 0;  ///< index of the last stage that does not partition K
+  /// False if the result lies further from the exact product than rounding can take it.
   bool plausible = true;
-  /// Every unit and conversion that the stages know, in plans of nothing else.
-  std::vector<GemmPlan> units;
-  /// Of convolutions, the likely first; of products, one.
-  std::vector<ConvolutionOrder> walks;
-  /// Reductions of each plan that has several accumulators.
-  std::vector<SumOrder> orders;
-  std::vector<Format> workspaces;
+  std::vector<GemmPlan> units;  ///< every unit and conversion in the stages, as plans of only that
+  std::vector<ConvolutionOrder> walks;  ///< likely ones first; a matrix product has one
+  std::vector<SumOrder> orders;         ///< of a plan's partial sums
+  std::vector<Format> workspaces;       ///< formats in which partial sums are stored
   std::vector<Epilogue> epilogues;
 };
 
-/// The neighbourhood of what libraries are known to do with such operands, likely plans first. The
-/// capture must live as long as the candidates.
+/// What libraries are known to do with operands like the capture's. The capture must outlive the
+/// result. formats::Error if its machine is unknown.
 Candidates candidates_for(const GemmCapture& capture);
 
 }  // namespace guardbit::emulator

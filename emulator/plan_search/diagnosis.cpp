@@ -16,7 +16,7 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Cells of this side join mismatches into areas.
+/// Mismatches in the same or neighbouring squares of this side make one area.
 constexpr std::int64_t cell = 8;
 constexpr std::size_t most_areas = 6;
 
@@ -82,7 +82,7 @@ class Comparer {
   std::string explain(const FailedArea& x) const;
   bool holds(const FailedArea& x, auto&& expected) const;
   std::string another_place(const FailedArea& x) const;
-  std::string leftover(const FailedArea& x) const;
+  std::string added_sum(const FailedArea& x) const;
   std::string left_out(const FailedArea& x) const;
   std::string wrong_factor(const FailedArea& x) const;
   std::string wrong_factor_of_all() const;
@@ -98,7 +98,7 @@ class Comparer {
   CodeMatrix products_;  ///< without C and bias; empty where there are none
 };
 
-/// The area rounded outward to whole cells: elements of a wrong tile may agree by chance.
+/// The area grown to whole cells: elements of a wrong tile may agree by chance.
 FailedArea Comparer::tile_around(const FailedArea& x) const {
   FailedArea tile = x;
   tile.row = x.row / cell * cell;
@@ -109,7 +109,7 @@ FailedArea Comparer::tile_around(const FailedArea& x) const {
   return tile;
 }
 
-/// Is every recorded element of the area the code that `expected(i, j)` gives?
+/// True if every recorded element (i, j) of the area has the code `expected(i, j)`.
 bool Comparer::holds(const FailedArea& x, auto&& expected) const {
   for (std::int64_t i = x.row; i < x.row + x.rows; ++i)
     for (std::int64_t j = x.column; j < x.column + x.columns; ++j)
@@ -117,7 +117,9 @@ bool Comparer::holds(const FailedArea& x, auto&& expected) const {
   return true;
 }
 
-/// The area holds what belongs elsewhere, or itself transposed.
+// Each of the following returns a sentence if the area is what its name says, else nothing.
+
+/// The area holds what belongs elsewhere in D, or itself transposed.
 std::string Comparer::another_place(const FailedArea& x) const {
   if (x.rows * x.columns < 4) return "";
   const auto at = [&](std::int64_t i, std::int64_t j) { return computed_(x.batch, i, j); };
@@ -147,9 +149,9 @@ std::string Comparer::another_place(const FailedArea& x) const {
   return "";
 }
 
-/// What the area holds too much: another tile's sum, or its own once more. A chain that begins with
-/// a stale sum rounds in other places than two chains, so the residual is small, but not nothing.
-std::string Comparer::leftover(const FailedArea& area) const {
+/// The area holds another tile's sum too, or its own twice. A chain that begins with a stale sum
+/// rounds in other places than two chains do, so that a small residual is allowed.
+std::string Comparer::added_sum(const FailedArea& area) const {
   constexpr double largest_part = 1.0 / 32;
   const FailedArea x = tile_around(area);
   if (x.rows * x.columns < 4) return "";
@@ -167,7 +169,7 @@ std::string Comparer::leftover(const FailedArea& area) const {
       if (!(residual <= 16 * largest_part * largest_part * size)) return false;
     }
     if (added * 64 < size) return false;  // a tile of zeros explains nothing
-    // Few elements agree by chance more easily.
+    // Few elements agree by chance more easily, so that less is allowed.
     const double part = x.rows * x.columns < 16 ? largest_part / 32 : largest_part;
     return residual <= part * part * size;
   };
@@ -185,8 +187,8 @@ std::string Comparer::leftover(const FailedArea& area) const {
   return "";
 }
 
-/// What did not reach the area: C, the bias, the partial sum of a slice, elements of K. A few of
-/// its outputs are computed without.
+/// Something did not reach the area: C, the bias, a partial sum, elements of K. At most 24 of its
+/// outputs are looked at.
 std::string Comparer::left_out(const FailedArea& x) const {
   std::vector<Output> outputs;
   for (std::int64_t i = x.row; i < x.row + x.rows && outputs.size() < 24; ++i)
@@ -194,10 +196,10 @@ std::string Comparer::left_out(const FailedArea& x) const {
       if (capture_.d[index(x, i, j)] != computed_[index(x, i, j)])
         outputs.push_back({x.batch, i, j});
   const GemmProblem few = select(problem_, std::span<const Output>(outputs));
-  return left_out_of(few, select(capture_.d, std::span<const Output>(outputs)), plan_);
+  return find_omission(few, select(capture_.d, std::span<const Output>(outputs)), plan_);
 }
 
-/// Is the area, but for C and the bias, the product times another factor?
+/// The area is the product times another factor, plus C and the bias.
 std::string Comparer::wrong_factor(const FailedArea& x) const {
   double both = 0, square = 0, size = 0;
   if (x.rows * x.columns < 8) return "";
@@ -221,6 +223,7 @@ std::string Comparer::wrong_factor(const FailedArea& x) const {
   return text.str();
 }
 
+/// All of D is the product times one other factor.
 std::string Comparer::wrong_factor_of_all() const {
   FailedArea all;
   all.rows = capture_.d.rows, all.columns = capture_.d.columns;
@@ -233,6 +236,7 @@ std::string Comparer::wrong_factor_of_all() const {
   return first;
 }
 
+/// The first finding that holds, for the user.
 std::string Comparer::explain(const FailedArea& x) const {
   const std::int64_t size = x.rows * x.columns;
   bool zeros = true, nans = true;
@@ -247,24 +251,26 @@ std::string Comparer::explain(const FailedArea& x) const {
   if (zeros) return "not written: it holds zeros";
   if (size == 1 && x.largest_distance <= 4)
     return "a single element " + std::to_string(x.largest_distance) +
-           " ulp off, which no plan in the neighbourhood explains";
+           " ulp off, which none of the plans that were tried explains";
   using Look = std::string (Comparer::*)(const FailedArea&) const;
-  // Its border may agree by chance: then it is the whole cells around that something is true of.
+  // Elements at its border may agree by chance: then something may be true of whole cells around
+  // it.
   for (const FailedArea& area : {x, tile_around(x)})
     if (std::string finding = another_place(area); !finding.empty()) return finding;
-  for (const Look look : {&Comparer::left_out, &Comparer::wrong_factor, &Comparer::leftover}) {
+  for (const Look look : {&Comparer::left_out, &Comparer::wrong_factor, &Comparer::added_sum}) {
     if (interrupted()) return "";
     if (std::string finding = (this->*look)(x); !finding.empty()) return finding;
   }
   if (size == 1)
     return "a single element off by " + std::to_string(x.largest_distance) +
-           " ulp, which no plan in the neighbourhood explains";
+           " ulp, which none of the plans that were tried explains";
   if (x.largest_distance <= 64)
     return "differs by a few ulp only: a race between partial sums, or another plan for this tile";
   return "no explanation found";
 }
 
-/// Joins the cell with its neighbours that hold mismatches.
+/// The area of the cell `start` and all cells with mismatches that touch it. `cells` marks the
+/// cells that no area has yet; `counts` holds their mismatches.
 FailedArea Comparer::grow(std::vector<bool>& cells, const std::vector<std::int64_t>& counts,
                           std::int64_t start) const {
   const std::int64_t across = (capture_.d.columns + cell - 1) / cell;
@@ -358,9 +364,9 @@ Diagnosis Comparer::run() {
   result.areas = areas(failed);
   result.area_count = std::ssize(result.areas);
   if (result.areas.size() > most_areas) result.areas.resize(most_areas);
-  // Scattered over most of the result: the plan is wrong, not a part of the result.
+  // If mismatches are all over the result, the plan is wrong, not a part of the result.
   const bool everywhere = result.mismatches * 2 > result.outputs || result.area_count > 64;
-  // One of thousands of plans gives some of a handful of outputs by chance.
+  // Among thousands of plans, one gives some of a handful of outputs by chance.
   const bool by_chance = result.outputs - result.mismatches < 24 && result.nans == 0 &&
                          result.mismatches * 4 > result.outputs && result.largest_distance <= 1024;
   if (everywhere || by_chance) {

@@ -1,5 +1,8 @@
 #pragma once
 
+// Where a result differs from a plan, and why. Input: a capture and the plan that comes nearest to
+// it. Output: areas of mismatches, each with a finding in plain English. It runs after the search.
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,28 +14,28 @@
 
 namespace guardbit::emulator {
 
-/// Outputs that differ and lie together: rows [row, row + rows) and columns of one batch entry.
+/// A rectangle of D around neighbouring mismatches: rows [row, row + rows) and columns [column,
+/// column + columns) of one batch entry.
 struct FailedArea {
   std::int64_t batch = 0, row = 0, rows = 0, column = 0, columns = 0;
   std::int64_t mismatches = 0;
-  std::uint64_t largest_distance = 0;  ///< in codes of D; NaNs left out
+  std::uint64_t largest_distance = 0;  ///< in codes of D, without NaNs
   std::string finding;                 ///< what it looks like
 };
 
-/// Where a result differs from a plan, and what that points to.
 struct Diagnosis {
   std::int64_t mismatches = 0, outputs = 0;
-  std::int64_t rows = 0, columns = 0;  ///< that hold a mismatch
-  std::uint64_t median_distance = 0, largest_distance = 0;
-  std::int64_t nans = 0;          ///< NaN in the result only
-  std::vector<FailedArea> areas;  ///< the largest first, at most a few
+  std::int64_t rows = 0, columns = 0;                       ///< with a mismatch
+  std::uint64_t median_distance = 0, largest_distance = 0;  ///< in codes of D
+  std::int64_t nans = 0;          ///< outputs that are NaN in the result but not in the plan's
+  std::vector<FailedArea> areas;  ///< at most six, those with most mismatches first
   std::int64_t area_count = 0;
   std::vector<std::string> findings;  ///< plain sentences
-  bool looks_like_bug = false;
+  bool looks_like_bug = false;        ///< the rest of D is the plan's
 };
 
-/// Compares the capture with what the plan gives. `interrupted` is asked now and then; what is not
-/// found out by then is left out.
+/// Executes the plan and compares. `interrupted` is asked now and then; when it says true, the
+/// findings so far are returned.
 Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads,
                    const std::function<bool()>& interrupted = {});
 

@@ -26,8 +26,8 @@ std::string missing_text(const KRange& range, std::int64_t k) {
 
 namespace {
 
-/// Where blocks of K have scales of their own: tails of every length up to 128 and of multiples of
-/// 32, then tiles of K.
+/// The ranges to try if blocks of K have scales of their own: tails of every length up to 128 and
+/// of multiples of 32, then tiles of K.
 std::vector<KRange> likely_ranges(std::int64_t k) {
   std::vector<KRange> list;
   for (std::int64_t t = 1; t < std::min<std::int64_t>(k, 129); ++t) list.push_back({k - t, k});
@@ -38,17 +38,18 @@ std::vector<KRange> likely_ranges(std::int64_t k) {
   return list;
 }
 
-/// Outputs of a plan computed with parts of A set to zero, as against recorded ones.
+/// Leaves one thing after the other out of a plan, executes it and compares with the recording.
 class Omissions {
  public:
   Omissions(const GemmProblem& problem, const CodeMatrix& recorded, const GemmPlan& plan)
       : problem_(problem), recorded_(recorded), plan_(plan) {}
 
   std::string addend() const;
-  std::string slice() const;
+  std::string partial_sum() const;
   std::string elements() const;
 
  private:
+  /// True if the plan gives the recorded codes.
   bool gives(const GemmProblem& problem, const GemmPlan& plan) const {
     return execute(plan, problem, 1).bytes == recorded_.bytes;
   }
@@ -81,9 +82,9 @@ std::string Omissions::addend() const {
   return "";
 }
 
-std::string Omissions::slice() const {
+std::string Omissions::partial_sum() const {
   for (const auto& [partition, owner] :
-       {std::pair{&plan_.split, "slice"}, {&plan_.lanes, "lane"}}) {
+       {std::pair{&plan_.split, "split"}, {&plan_.slices, "slice"}}) {
     if (partition->whole()) continue;
     const std::vector<KRanges> parts = divide(*partition, {{0, problem_.k()}});
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -112,10 +113,10 @@ std::string Omissions::elements() const {
 
 }  // namespace
 
-std::string left_out_of(const GemmProblem& problem, const CodeMatrix& recorded,
-                        const GemmPlan& plan) {
+std::string find_omission(const GemmProblem& problem, const CodeMatrix& recorded,
+                          const GemmPlan& plan) {
   const Omissions omissions(problem, recorded, plan);
-  for (const auto look : {&Omissions::addend, &Omissions::slice, &Omissions::elements})
+  for (const auto look : {&Omissions::addend, &Omissions::partial_sum, &Omissions::elements})
     if (std::string found = (omissions.*look)(); !found.empty()) return found;
   return "";
 }

@@ -1,20 +1,23 @@
 #pragma once
 
+// What a wrong kernel left out, found by execution. Input: a plan and outputs that it does not
+// give. Output: the thing without which the plan gives them bit for bit. The search uses it to call
+// a result damaged, the diagnosis to say why. variants.hpp does the same without a plan.
+
 #include <cstdint>
 #include <string>
 
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/gemm/plan.hpp"
 
-// What a wrong kernel may have left out.
 namespace guardbit::emulator {
 
-/// What was left out of these outputs of a plan: computed without it they are `recorded`. C, the
-/// bias, a factor, the sum of one slice, or elements of K; empty where nothing is found.
-std::string left_out_of(const GemmProblem& problem, const CodeMatrix& recorded,
-                        const GemmPlan& plan);
+/// Executes the plan without C, the bias, alpha or beta, without one partial sum, and without
+/// ranges of K; returns a sentence for the first that gives `recorded`, else an empty string.
+std::string find_omission(const GemmProblem& problem, const CodeMatrix& recorded,
+                          const GemmPlan& plan);
 
-/// The problem with those elements of K of A set to zero.
+/// The problem with these elements of K of A set to zero.
 GemmProblem without_elements(GemmProblem problem, const KRanges& ranges);
 
 /// "missed K tail: the last 64 of 4096 elements of K are missing"

@@ -11,11 +11,12 @@ namespace guardbit::emulator {
 
 namespace {
 
-constexpr std::array<std::int64_t, 11> tiles = {64, 32, 8, 16, 128, 1, 4, 2, 256, 96, 48};
+/// Elements of K that go to one part together, likely numbers first.
+constexpr std::array<std::int64_t, 11> tiles_of_k = {64, 32, 8, 16, 128, 1, 4, 2, 256, 96, 48};
 constexpr int most_parts = 1024;
 
-/// Parts that K can be split into, few before many: every number up to a limit where there are
-/// tiles enough.
+/// Partitions of K over thread blocks: every number of parts up to most_parts that has a tile of K
+/// for each part; few parts first.
 std::vector<Partition> splits(std::int64_t k) {
   std::vector<Partition> result;
   for (const auto& [fewest, most] : {std::pair{2, 16}, {17, 64}, {65, 160}, {161, most_parts}}) {
@@ -23,7 +24,7 @@ std::vector<Partition> splits(std::int64_t k) {
          {Division::ceil, Division::balanced, Division::round_robin, Division::balanced_last}) {
       if (division == Division::balanced_last && fewest != 2) continue;
       if (division != Division::ceil && fewest > 160) continue;
-      for (const std::int64_t tile : tiles) {
+      for (const std::int64_t tile : tiles_of_k) {
         const std::int64_t count = (k + tile - 1) / tile;
         for (int parts = fewest; parts <= std::min<std::int64_t>(count, most); ++parts)
           result.push_back({parts, tile, division, SumOrder::ascending, formats::fp32});
@@ -33,8 +34,8 @@ std::vector<Partition> splits(std::int64_t k) {
   return result;
 }
 
-/// Warps and threads share K in powers of two.
-std::vector<Partition> lane_partitions(std::int64_t k) {
+/// Partitions of K over the warps or threads of a block: powers of two.
+std::vector<Partition> slice_partitions(std::int64_t k) {
   std::vector<Partition> result;
   for (const Division division : {Division::round_robin, Division::ceil, Division::balanced}) {
     for (int parts = 2; parts <= 256; parts *= 2) {
@@ -46,7 +47,8 @@ std::vector<Partition> lane_partitions(std::int64_t k) {
   }
   return result;
 }
-/// Of a list of numbers, in 128 bits: two polynomials over them, each step mixed.
+
+/// A hash of a list of numbers in 128 bits: two polynomials over them, mixed after each step.
 class Digest {
  public:
   void add(std::int64_t value) {
@@ -63,7 +65,7 @@ class Digest {
   std::array<std::uint64_t, 2> state_{};
 };
 
-/// Plans that differ in one thing.
+/// A plan for each value: `set(plan, value)` changes it and says whether to keep it.
 template <class Values, class Set>
 std::vector<GemmPlan> plans_of(const Values& values, Set set) {
   std::vector<GemmPlan> plans;
@@ -74,25 +76,25 @@ std::vector<GemmPlan> plans_of(const Values& values, Set set) {
   return plans;
 }
 
-/// Plans of slices of K and of the lanes that share each.
-std::vector<GemmPlan> split_with_lanes(const std::vector<std::pair<Partition, Partition>>& pairs) {
+/// Plans with a split and, within each part, slices.
+std::vector<GemmPlan> split_and_sliced(const std::vector<std::pair<Partition, Partition>>& pairs) {
   return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
     plan.split = pair.first;
-    plan.lanes = pair.second;
+    plan.slices = pair.second;
     return true;
   });
 }
 
 }  // namespace
 
-bool Deals::insert(const GemmPlan& plan) {
+bool KnownPartitions::insert(const GemmPlan& plan) {
   Digest digest;
   bool has_residue = false;
-  for (const KRanges& slice : divide(plan.split, {{0, k_}})) {
+  for (const KRanges& part : divide(plan.split, {{0, k_}})) {
     digest.add(-1);
-    for (const KRanges& lane : divide(plan.lanes, slice)) {
+    for (const KRanges& slice : divide(plan.slices, part)) {
       digest.add(-2);
-      for (const KRange& range : lane) {
+      for (const KRange& range : slice) {
         digest.add(range.begin);
         digest.add(range.end);
         has_residue =
@@ -109,19 +111,19 @@ bool Deals::insert(const GemmPlan& plan) {
         std::int64_t{plan.loads.lanes}, std::int64_t{plan.loads.run}, std::int64_t{plan.loads.take},
         has_residue ? plan.residue_first : 0})
     digest.add(value);
-  if (!plan.stream_k.none())  // cuts depend on the tile
+  if (!plan.stream_k.none())  // where K is cut depends on the tile of D
     for (const char c : to_text(plan)) digest.add(c);
   return seen_.insert(digest.value()).second;
 }
 
-DealtPlans::DealtPlans(const GemmCapture& capture, std::int64_t k)
+PartitionedPlans::PartitionedPlans(const GemmCapture& capture, std::int64_t k)
     : capture_(capture),
       k_(k),
-      narrow_(formats::bits(capture.problem.a.format) == 8),
+      has_8_bit_operands_(formats::bits(capture.problem.a.format) == 8),
       grids_(grids_of(capture)) {}
 
-/// "5x1x1 of 128; 30x1x1 of 256": one for each kernel.
-std::vector<DealtPlans::Grid> DealtPlans::grids_of(const GemmCapture& capture) {
+/// Reads "5x1x1 of 128; 30x1x1 of 256" as the grids 5x1x1 and 30x1x1, one for each kernel.
+std::vector<PartitionedPlans::Grid> PartitionedPlans::grids_of(const GemmCapture& capture) {
   std::vector<Grid> grids;
   const auto recorded = capture.metadata.find("grids");
   if (recorded == capture.metadata.end()) return grids;
@@ -144,15 +146,15 @@ std::vector<DealtPlans::Grid> DealtPlans::grids_of(const GemmCapture& capture) {
   return grids;
 }
 
-std::vector<GemmPlan> DealtPlans::promoted() const {
+std::vector<GemmPlan> PartitionedPlans::promoted() const {
   return plans_of(std::array<std::int64_t, 5>{128, 64, 256, 32, 512},
                   [&](GemmPlan& plan, std::int64_t interval) {
                     plan.promotion.interval = interval;
-                    return narrow_ && interval < k_;
+                    return has_8_bit_operands_ && interval < k_;
                   });
 }
 
-std::vector<GemmPlan> DealtPlans::scaled_blocks() const {
+std::vector<GemmPlan> PartitionedPlans::scaled_blocks() const {
   using Adder = Promotion::Adder;
   return plans_of(
       std::array{Adder::scaled_fma, Adder::scaled_add, Adder::scale_a_fma, Adder::scale_b_fma},
@@ -162,14 +164,14 @@ std::vector<GemmPlan> DealtPlans::scaled_blocks() const {
       });
 }
 
-std::vector<GemmPlan> DealtPlans::split() const {
+std::vector<GemmPlan> PartitionedPlans::split() const {
   return plans_of(splits(k_), [](GemmPlan& plan, const Partition& p) {
     plan.split = p;
     return true;
   });
 }
 
-std::vector<GemmPlan> DealtPlans::split_as_recorded(std::size_t direction) const {
+std::vector<GemmPlan> PartitionedPlans::split_as_recorded(std::size_t direction) const {
   std::vector<int> depths;
   for (const Grid& grid : grids_) {
     const int depth = grid[direction];
@@ -189,15 +191,15 @@ std::vector<GemmPlan> DealtPlans::split_as_recorded(std::size_t direction) const
   });
 }
 
-std::vector<GemmPlan> DealtPlans::split_promoted() const {
+std::vector<GemmPlan> PartitionedPlans::split_promoted() const {
   return plans_of(splits(k_), [&](GemmPlan& plan, const Partition& p) {
     plan.split = p;
     plan.promotion.interval = 128;
-    return narrow_ && p.tile >= 32;
+    return has_8_bit_operands_ && p.tile >= 32;
   });
 }
 
-std::vector<GemmPlan> DealtPlans::split_residue() const {
+std::vector<GemmPlan> PartitionedPlans::split_residue() const {
   std::vector<std::pair<Partition, std::int64_t>> pairs;
   for (const Partition& p : splits(k_))
     for (const std::int64_t tile : {16, 32, 64, 8, 128}) pairs.emplace_back(p, tile);
@@ -208,7 +210,7 @@ std::vector<GemmPlan> DealtPlans::split_residue() const {
   });
 }
 
-std::vector<GemmPlan> DealtPlans::loads() {
+std::vector<GemmPlan> PartitionedPlans::loads() {
   return plans_of(std::array<LoadOrder, 10>{{{4, 8, 4},
                                              {4, 8, 2},
                                              {4, 4, 2},
@@ -225,7 +227,7 @@ std::vector<GemmPlan> DealtPlans::loads() {
                   });
 }
 
-std::vector<GemmPlan> DealtPlans::residue() const {
+std::vector<GemmPlan> PartitionedPlans::residue() const {
   return plans_of(std::array<std::int64_t, 6>{8, 16, 32, 64, 128, 4},
                   [&](GemmPlan& plan, std::int64_t tile) {
                     plan.residue_first = tile;
@@ -233,14 +235,14 @@ std::vector<GemmPlan> DealtPlans::residue() const {
                   });
 }
 
-std::vector<GemmPlan> DealtPlans::lanes() const {
-  return plans_of(lane_partitions(k_), [](GemmPlan& plan, const Partition& p) {
-    plan.lanes = p;
+std::vector<GemmPlan> PartitionedPlans::sliced() const {
+  return plans_of(slice_partitions(k_), [](GemmPlan& plan, const Partition& p) {
+    plan.slices = p;
     return true;
   });
 }
 
-std::vector<GemmPlan> DealtPlans::promoted_lanes() const {
+std::vector<GemmPlan> PartitionedPlans::promoted_slices() const {
   std::vector<std::pair<Partition, std::int64_t>> pairs;
   for (const int parts : {16, 32, 8, 4, 64, 128})
     for (const std::int64_t tile : {1, 2, 4})
@@ -250,32 +252,32 @@ std::vector<GemmPlan> DealtPlans::promoted_lanes() const {
               Partition{parts, tile, Division::round_robin, SumOrder::ascending, formats::fp32},
               interval);
   return plans_of(pairs, [](GemmPlan& plan, const auto& pair) {
-    plan.lanes = pair.first;
+    plan.slices = pair.first;
     plan.promotion.interval = pair.second;
     return true;
   });
 }
 
-std::vector<GemmPlan> DealtPlans::blocks_of_threads() const {
+std::vector<GemmPlan> PartitionedPlans::blocks_of_threads() const {
   std::vector<std::pair<Partition, Partition>> pairs;
   for (const int threads : {128, 256, 64, 32, 512}) {
     for (const std::int64_t run : {1, 2, 4, 8}) {
       const std::int64_t piece = threads * run, pieces = (k_ + piece - 1) / piece;
       if (pieces < 2) continue;
-      const Partition of_block{threads, run, Division::round_robin, SumOrder::ascending,
-                               formats::fp32};
+      const Partition over_threads{threads, run, Division::round_robin, SumOrder::ascending,
+                                   formats::fp32};
       for (const std::int64_t blocks : {pieces, std::int64_t{16}, std::int64_t{31},
                                         std::int64_t{32}, std::int64_t{64}, std::int64_t{8}})
         if (blocks <= pieces && blocks <= most_parts)
           pairs.emplace_back(Partition{static_cast<int>(blocks), piece, Division::round_robin,
                                        SumOrder::ascending, formats::fp32},
-                             of_block);
+                             over_threads);
     }
   }
-  return split_with_lanes(pairs);
+  return split_and_sliced(pairs);
 }
 
-std::vector<GemmPlan> DealtPlans::warps_of_threads() const {
+std::vector<GemmPlan> PartitionedPlans::warps_of_threads() const {
   std::vector<std::pair<Partition, Partition>> pairs;
   for (const std::int64_t run : {1, 4, 8, 2, 16}) {
     for (const int warps : {2, 4, 8, 16, 32}) {
@@ -287,41 +289,41 @@ std::vector<GemmPlan> DealtPlans::warps_of_threads() const {
                              threads);
     }
   }
-  return split_with_lanes(pairs);
+  return split_and_sliced(pairs);
 }
 
-std::vector<GemmPlan> DealtPlans::split_lanes() const {
+std::vector<GemmPlan> PartitionedPlans::split_in_few_slices() const {
   std::vector<std::pair<Partition, Partition>> pairs;
   for (const Partition& split : splits(k_)) {
     const bool usual = split.tile == 32 || split.tile == 64 || split.tile == 128;
     if (split.parts > 4 || !usual || split.division != Division::ceil) continue;
-    for (const Partition& lanes : lane_partitions(k_ / split.parts))
-      if (lanes.parts <= 4 && lanes.tile >= 8 && lanes.division != Division::balanced)
-        pairs.emplace_back(split, lanes);
+    for (const Partition& slices : slice_partitions(k_ / split.parts))
+      if (slices.parts <= 4 && slices.tile >= 8 && slices.division != Division::balanced)
+        pairs.emplace_back(split, slices);
   }
-  return split_with_lanes(pairs);
+  return split_and_sliced(pairs);
 }
 
-std::vector<GemmPlan> DealtPlans::split_many_lanes() const {
+std::vector<GemmPlan> PartitionedPlans::split_in_many_slices() const {
   std::vector<std::pair<Partition, Partition>> pairs;
   for (const Partition& split : splits(k_)) {
     const bool usual = split.tile >= 16 && split.tile <= 128 && split.tile != 96;
     if (split.parts > 16 || !usual || split.division == Division::round_robin) continue;
-    for (const Partition& lanes : lane_partitions(k_ / split.parts)) {
-      const bool warps = lanes.parts <= 16 && lanes.tile >= 8;
-      const bool threads = lanes.parts == 32 && lanes.tile <= 4;
-      if ((warps || threads) && lanes.division != Division::balanced)
-        pairs.emplace_back(split, lanes);
+    for (const Partition& slices : slice_partitions(k_ / split.parts)) {
+      const bool warps = slices.parts <= 16 && slices.tile >= 8;
+      const bool threads = slices.parts == 32 && slices.tile <= 4;
+      if ((warps || threads) && slices.division != Division::balanced)
+        pairs.emplace_back(split, slices);
     }
   }
-  return split_with_lanes(pairs);
+  return split_and_sliced(pairs);
 }
 
-std::vector<GemmPlan> DealtPlans::stream_k() const {
+std::vector<GemmPlan> PartitionedPlans::stream_k() const {
   return stream_k_on(std::array{132, 108, 114, 148, 144, 142, 84});
 }
 
-std::vector<GemmPlan> DealtPlans::stream_k_as_recorded() const {
+std::vector<GemmPlan> PartitionedPlans::stream_k_as_recorded() const {
   constexpr std::size_t most_counts = 2;
   std::vector<int> counts;
   for (const Grid& grid : grids_) {
@@ -337,7 +339,7 @@ std::vector<GemmPlan> DealtPlans::stream_k_as_recorded() const {
       for (const std::int64_t tile : {16, 32, 8}) {
         if (tile * warps > plans[i].stream_k.tile_k && tile != plans[i].stream_k.tile_k) continue;
         GemmPlan plan = plans[i];
-        plan.lanes = {warps, tile, Division::round_robin, SumOrder::ascending, formats::fp32};
+        plan.slices = {warps, tile, Division::round_robin, SumOrder::ascending, formats::fp32};
         plans.push_back(std::move(plan));
       }
     }
@@ -345,7 +347,7 @@ std::vector<GemmPlan> DealtPlans::stream_k_as_recorded() const {
   return plans;
 }
 
-std::vector<GemmPlan> DealtPlans::stream_k_on(std::span<const int> block_counts) const {
+std::vector<GemmPlan> PartitionedPlans::stream_k_on(std::span<const int> block_counts) const {
   constexpr std::array sides = {128, 256, 64, 32, 16};
   const GemmProblem& x = capture_.problem;
   const std::int64_t m = capture_.d.rows, n = capture_.d.columns;

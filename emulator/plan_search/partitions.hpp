@@ -1,5 +1,9 @@
 #pragma once
 
+// The partitions of K that the plan search tries. Input: the length of K and what the capture says
+// of the kernels' grids. Output: plans that differ in their partition alone; candidates.cpp gives
+// them units and arranges them in stages.
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +14,15 @@
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/gemm/plan.hpp"
 
-// The ways to deal K to accumulators that a search tries.
 namespace guardbit::emulator {
 
-/// Plans that deal K alike are one plan.
-class Deals {
+/// The partitions that were tried. Plans that give every accumulator the same elements of K in the
+/// same order are one partition, however they are written.
+class KnownPartitions {
  public:
-  explicit Deals(std::int64_t k) : k_(k) {}
+  explicit KnownPartitions(std::int64_t k) : k_(k) {}
 
-  /// Is this way to deal K new?
+  /// Adds the plan's partition; true if it was not known.
   bool insert(const GemmPlan& plan);
 
  private:
@@ -26,41 +30,51 @@ class Deals {
   std::set<std::array<std::uint64_t, 2>> seen_;  ///< digests
 };
 
-/// Plans that differ in how K is dealt, stage by stage, for one capture with that many elements of
-/// K; the likely first.
-class DealtPlans {
+/// Lists of plans for one capture, likely ones first in each.
+class PartitionedPlans {
  public:
-  DealtPlans(const GemmCapture& capture, std::int64_t k);
+  /// `k`: elements of K of the lowered product. The capture must outlive this.
+  PartitionedPlans(const GemmCapture& capture, std::int64_t k);
 
+  /// One chain over all of K.
   static std::vector<GemmPlan> whole() { return std::vector<GemmPlan>(1); }
+  /// One chain, promoted at intervals (8-bit operands).
   std::vector<GemmPlan> promoted() const;
+  /// One chain, promoted at each end of a scale's block of K.
   std::vector<GemmPlan> scaled_blocks() const;
+  /// One chain, the incomplete tile of K first.
+  std::vector<GemmPlan> residue() const;
+  /// One chain, K permuted by wide loads.
+  static std::vector<GemmPlan> loads();
+
+  /// K split over thread blocks.
   std::vector<GemmPlan> split() const;
-  /// As many slices as a recorded grid is deep, or high, with incomplete tiles last or first.
+  /// As many parts as a recorded grid has blocks in z, or in y; incomplete tiles of K last or
+  /// first.
   std::vector<GemmPlan> split_as_deep() const { return split_as_recorded(2); }
   std::vector<GemmPlan> split_as_high() const { return split_as_recorded(1); }
   std::vector<GemmPlan> split_promoted() const;
   std::vector<GemmPlan> split_residue() const;
-  static std::vector<GemmPlan> loads();
-  std::vector<GemmPlan> residue() const;
-  std::vector<GemmPlan> lanes() const;
-  /// Lanes whose chains begin anew every so many elements (matrix by vector).
-  std::vector<GemmPlan> promoted_lanes() const;
-  /// The threads of blocks that each take a piece of K in turn (dot products).
+
+  /// K cut into slices, for the warps or threads of one block.
+  std::vector<GemmPlan> sliced() const;
+  /// The same, and each slice's chain is promoted at intervals (matrix times vector).
+  std::vector<GemmPlan> promoted_slices() const;
+  /// Split over blocks that take pieces of K in turn, each sliced over its threads (dot products).
   std::vector<GemmPlan> blocks_of_threads() const;
-  /// The threads of several warps that share K: those of a warp add up first (matrix by vector).
+  /// Split over warps, each sliced over its threads (matrix times vector).
   std::vector<GemmPlan> warps_of_threads() const;
-  /// Few slices of K, and warps or threads that share each.
-  std::vector<GemmPlan> split_lanes() const;
-  /// More slices, and the lanes of warps, or of the threads of a warp.
-  std::vector<GemmPlan> split_many_lanes() const;
-  /// Tiles of libraries' kernels, on as many blocks as the recording names, also with two or four
-  /// warps that share K; or as machines have multiprocessors. Those that cut no tile in a new way
-  /// are left out.
+  /// Up to 4 parts of up to 4 slices each.
+  std::vector<GemmPlan> split_in_few_slices() const;
+  /// Up to 16 parts, each sliced over up to 16 warps, or over the threads of one warp.
+  std::vector<GemmPlan> split_in_many_slices() const;
+
+  /// Stream-K on as many blocks as the recording names, also sliced over two or four warps; or on
+  /// as many as machines have multiprocessors. Plans that cut every tile of D alike are given once.
   std::vector<GemmPlan> stream_k_as_recorded() const;
   std::vector<GemmPlan> stream_k() const;
 
-  bool narrow() const { return narrow_; }
+  bool has_8_bit_operands() const { return has_8_bit_operands_; }
 
  private:
   using Grid = std::array<int, 3>;
@@ -70,8 +84,8 @@ class DealtPlans {
 
   const GemmCapture& capture_;
   std::int64_t k_;
-  bool narrow_;              ///< operands of 8 bits
-  std::vector<Grid> grids_;  ///< blocks in each direction, of the kernels that the capture names
+  bool has_8_bit_operands_;
+  std::vector<Grid> grids_;  ///< blocks in x, y and z of the kernels that the capture names
 };
 
 }  // namespace guardbit::emulator

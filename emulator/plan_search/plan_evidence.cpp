@@ -24,7 +24,7 @@ double median(std::vector<double> list) {
   return *middle;
 }
 
-/// How far a result lies from numbers of FP64, in the middle of all its finite elements.
+/// The median distance of a result's finite elements from exact values.
 struct Distance {
   double absolute = 0;
   double ulps = 0;  ///< of the result's format
@@ -45,9 +45,9 @@ Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {
   return {median(std::move(absolute)), median(std::move(ulps))};
 }
 
-/// What rounding can do to the sums of a sample at most, more or less: each of K additions errs by
-/// a unit in the last of the accumulator's bits, of the largest prefix of the sum. Of FP8 products
-/// 13 bits may be kept, of FP16 sums 11; FP32 operands may be cut into pieces of 16 bits together.
+/// A rough bound of what rounding can do to each sum of a sample: each of K additions errs by an
+/// ulp of the accumulator at the largest prefix of the sum. An accumulator may keep 13 bits of FP8
+/// products and 11 of FP16 sums. FP32 operands may be cut into pieces of 16 bits together.
 std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture) {
   const Format &a = sample.a.format, &b = sample.b.format, &d = capture.d.format;
   const bool fp16 = a == formats::fp16 && d == formats::fp16;
@@ -69,7 +69,7 @@ std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& c
   return bounds;
 }
 
-/// The distance from exact numbers as a part of the bounds and many roundings of D, in the middle.
+/// The median distance from exact values, each over its bound and 32 roundings of D.
 double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
                        const std::vector<double>& bounds) {
   constexpr int roundings_log2 = 5;
@@ -86,8 +86,8 @@ double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
   return median(std::move(shares));
 }
 
-/// Format and rounding of the operands, where a unit converts them once; else nothing: then little
-/// of them is lost.
+/// The format and rounding of a unit that converts operands once. Nothing for other units, which
+/// lose little of them.
 using Conversion = std::optional<std::pair<Format, Rounding>>;
 
 struct FormatOrder {
@@ -114,7 +114,7 @@ bool sums_are_fp16(const UnitChoice& unit) {
   return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
 }
 
-/// Does the unit keep as many bits as an FP32 sum has, more or less?
+/// True if the unit aligns its products to at least the bits of FP32.
 bool keeps_fp32(const UnitChoice& unit) {
   if (unit.unit.arch == "simt") return true;
   const MatrixInstruction row =
@@ -166,7 +166,7 @@ CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bo
 }
 
 ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
-  // Sums of the same operands in other orders lie this much further away at most.
+  // Another order of the sums of the same operands takes a result at most this much further away.
   constexpr double likely_factor = 8;
   if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
       capture.problem.scale_k != 0 || capture.d.size() == 0)
@@ -198,25 +198,26 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
     return distances.at(conversion_of(unit, capture.problem.a.format)).absolute <=
            likely_factor * least;
   };
-  // Slices of FP64 are many products: nothing but their own plan is tried with them.
+  // Integer slices of FP64 take many products: they meet no partition but their own.
   auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
     return !unit.input.has_slices() && supported(unit);
   });
-  // (Sums of FP8 products keep so few bits that FP32 ones lie as far away.)
+  // An FP16 result this far away had FP16 sums. (FP8 products say nothing: their FP32 sums keep so
+  // few bits that they lie as far away.)
   const Format &a_format = capture.problem.a.format, &d_format = capture.d.format;
   const bool narrow_sums =
       a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
   if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
-  // Of FP8 products 13 bits may be kept: then FP32 results lie further from exact ones than
+  // A unit may keep 13 bits of FP8 products. Its FP32 results then lie further from exact ones than
   // truncated FP32 sums of K products can.
   if (formats::bits(a_format) == 8 && d_format == formats::fp32 && sample.k() > 32) {
     const double k = static_cast<double>(sample.k());
-    const bool wide = distances.at({}).ulps < 64 * std::max(1.0, k / 512);
+    const bool near = distances.at({}).ulps < 64 * std::max(1.0, k / 512);
     const auto agree = std::stable_partition(
-        units.begin(), rest, [&](const UnitChoice& x) { return keeps_fp32(x) == wide; });
+        units.begin(), rest, [&](const UnitChoice& x) { return keeps_fp32(x) == near; });
     if (agree != units.begin()) rest = agree;
   }
-  // How much slices of FP64 leave out is theirs to choose; and scales are no part of the bounds.
+  // The bounds know neither how much integer slices of FP64 leave out, nor scales.
   const bool unbounded = a_format == formats::fp64 || !capture.problem.scale_a.empty() ||
                          !capture.problem.scale_b.empty();
   return {static_cast<std::size_t>(rest - units.begin()), unbounded || least_share <= 1};

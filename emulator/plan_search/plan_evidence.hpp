@@ -1,5 +1,9 @@
 #pragma once
 
+// What a result says before any plan is tried. Input: a capture and its possible units. Output: the
+// units in a better order, by how near the result lies to the exact product of the operands as each
+// unit converts them. candidates.cpp calls it first.
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -8,30 +12,29 @@
 #include "emulator/gemm/plan.hpp"
 #include "emulator/plan_search/units.hpp"
 
-// What a result says before any plan is tried: how near it lies to exact products.
 namespace guardbit::emulator {
 
-/// Up to `count` outputs of different rows and columns: steps of the golden section fall into no
-/// pattern.
+/// Up to `count` outputs in different rows and columns, spread by the golden section so that they
+/// follow no pattern of tiles.
 std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count);
 
-/// The problem with A and B as the plan's unit takes them, where it converts them once.
+/// The problem with A and B as the plan's unit takes them; unchanged if the unit takes the operands
+/// as they are or in several pieces.
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan);
 
-/// D in FP64 of products and sums that are nearly exact; of C and the bias, too, where `addends`.
+/// D in FP64, from FP64 products and sums; with C and the bias if `addends` is true.
 CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bool addends,
                         int threads);
 
 struct ResultEvidence {
-  std::size_t supported = 0;  ///< units that the result speaks for
+  std::size_t supported = 0;  ///< the first so many units fit the result
   bool plausible = true;      ///< the result is as near to a product as rounded sums can be
 };
 
-/// Puts the units first that a recorded result speaks for. The way in
-/// which K is dealt moves a sum by its accumulator's last bits, another conversion of the operands
-/// by theirs: where the exact product of one conversion lies much nearer than another's, that one
-/// was made. And where a result of FP16 lies further from the exact one than its own rounding
-/// takes it, the sums were FP16, too.
+/// Puts the units first that fit the result. Two facts decide. The partition of K moves a sum by
+/// the last bits of its accumulator, but another conversion moves it by the last bits of the
+/// operands: the conversion with the much smaller distance was made. And an FP16 result further
+/// from the exact one than half a ulp or so comes from FP16 sums.
 ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units);
 
 }  // namespace guardbit::emulator

@@ -9,7 +9,7 @@
 #include "emulator/gemm/chain.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/plan_search/candidates.hpp"
-#include "emulator/plan_search/closeness.hpp"
+#include "emulator/plan_search/near_miss.hpp"
 #include "emulator/plan_search/omissions.hpp"
 #include "emulator/plan_search/samples.hpp"
 #include "formats/support/parallel.hpp"
@@ -18,7 +18,7 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Is every sum of so few parts in this order one in an order before it?
+/// True if this order adds so few parts as an earlier order of Candidates::orders does.
 bool is_known_order(SumOrder order, int parts) {
   switch (order) {
     case SumOrder::descending:
@@ -31,30 +31,33 @@ bool is_known_order(SumOrder order, int parts) {
   }
 }
 
-/// A plan with every order of reduction and every epilogue that matter to it.
+/// Visits the plan with every order of its partial sums, and every format that they are stored in.
 template <class Visit>
-void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool split, bool lanes,
+void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool split, bool sliced,
                      const Visit& visit) {
   static const std::vector<SumOrder> one = {SumOrder::ascending};
   static const std::vector<Format> plain = {formats::fp32};
   GemmPlan x = plan;
   for (const Format& workspace : split ? candidates.workspaces : plain) {
     for (const SumOrder split_order : split ? candidates.orders : one) {
-      // In place, sums have D's format.
+      // Sums that are added in place are stored in D, whatever the workspace.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
       if (is_known_order(split_order, plan.split.parts)) continue;
-      for (const SumOrder lane_order : lanes ? candidates.orders : one) {
-        if (lane_order == SumOrder::in_place || is_known_order(lane_order, plan.lanes.parts))
+      for (const SumOrder slice_order : sliced ? candidates.orders : one) {
+        if (slice_order == SumOrder::in_place || is_known_order(slice_order, plan.slices.parts))
           continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;
-        x.lanes.order = lane_order;
+        x.slices.order = slice_order;
         visit(x);
       }
     }
   }
 }
 
+/// One search. A stage's plans are tried on the first two samples; those that pass both, on all
+/// outputs. Plans that nearly pass are near misses. Once a near miss looks like the plan of a
+/// damaged result, later plans are tried on the outputs that it gets wrong.
 class Search {
  public:
   Search(const GemmCapture& capture, const SearchOptions& options)
@@ -64,44 +67,46 @@ class Search {
 
  private:
   void run_stages(std::deque<Lowered>& lowered);
-  void run_neighbours(std::deque<Lowered>& lowered);
+  void run_other_units(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
-  void judge_nearest(const std::deque<Lowered>& lowered);
+  void report_nearest(const std::deque<Lowered>& lowered);
   bool is_damaged(const Lowered& lowered);
   bool is_nearly_explained() const {
-    return !close_.empty() && nearly_explains(close_.front(), capture_);
+    return !near_misses_.empty() && nearly_explains(near_misses_.front(), capture_);
   }
-  Close count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
-                 std::size_t task_count) const;
-  void run_plans(const std::vector<GemmPlan>& plans, std::deque<Task>& tasks);
-  void doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered);
-  void try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands, int threads,
-                std::vector<PlanResult>& results) const;
+  std::optional<NearMiss> judge(std::deque<Sample>& samples, const GemmPlan& plan, double tolerated,
+                                std::size_t sample_count) const;
+  void run_plans(const std::vector<GemmPlan>& plans, std::deque<Sample>& samples);
+  void try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& lowered);
+  void try_plan(const GemmPlan& plan, const Sample& sample, const GemmOperands& operands,
+                int threads, std::vector<PlanResult>& results) const;
 
   const GemmCapture& capture_;
   const SearchOptions& options_;
   Candidates candidates_;
   SearchResult result_;
-  std::vector<PlanResult> nearest_;  ///< on the second sample
-  std::vector<PlanResult> far_;      ///< on the first, where they fail too often for the second
-  std::vector<Close> close_;
-  std::optional<GemmPlan> judged_;  ///< the close plan that `damaged_` is about
+  std::vector<PlanResult> nearest_;        ///< best plans by mismatches on the second sample
+  std::vector<PlanResult> far_;            ///< plans that failed the first, by mismatches there
+  std::vector<NearMiss> near_misses_;      ///< the best first
+  std::optional<GemmPlan> asked_damaged_;  ///< the plan that `damaged_` is about
   bool damaged_ = false;
 };
 
-/// A damaged result fails some of a sample under its own plan, too.
-std::int64_t most_failures(const Task& sample) { return sample.d.size() / 4; }
+/// A plan is given up on a sample above this. Not zero: a damaged result differs in some outputs
+/// from its own plan.
+std::int64_t most_failures(const Sample& sample) { return sample.d.size() / 4; }
 
-/// Every ending of a main loop on one task.
-void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands& operands,
+/// Appends the mismatches of the plan on one sample, with each order of its sums and each epilogue.
+/// Partial sums and their total are computed once for all that share them.
+void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOperands& operands,
                       int threads, std::vector<PlanResult>& results) const {
-  const bool lanes = !plan.lanes.whole();
-  // Sums of lanes, and of shares of a tile, are added in the epilogue's format.
-  const bool adds = lanes || !plan.stream_k.none();
+  const bool sliced = !plan.slices.whole();
+  // Sums of slices and of stream-K's shares are added in the epilogue's format.
+  const bool adds = sliced || !plan.stream_k.none();
   std::vector<Sums> parts;
-  std::optional<std::pair<SumOrder, Format>> parts_of;  // the lanes' order and that format
-  for_each_ending(candidates_, plan, !plan.split.whole(), lanes, [&](const GemmPlan& x) {
-    std::optional<Format> added;  // the format in which the parts' sums are
+  std::optional<std::pair<SumOrder, Format>> parts_of;  // slices' order, that format
+  for_each_ending(candidates_, plan, !plan.split.whole(), sliced, [&](const GemmPlan& x) {
+    std::optional<Format> added;  // the format in which `sums` were added
     Sums sums;
     for (Epilogue epilogue : candidates_.epilogues) {
       epilogue.alpha_on = plan.epilogue.alpha_on;
@@ -109,9 +114,9 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;
       whole.epilogue = epilogue;
-      const std::pair wanted(x.lanes.order, adds ? epilogue.compute : formats::fp32);
+      const std::pair wanted(x.slices.order, adds ? epilogue.compute : formats::fp32);
       if (parts_of != wanted) {
-        parts = partial_sums(whole, operands, task.problem, threads);
+        parts = partial_sums(whole, operands, sample.problem, threads);
         parts_of = wanted;
         added.reset();
       }
@@ -119,25 +124,25 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       if (!in_place && added != epilogue.compute)
         sums = add_up(x.split, *(added = epilogue.compute), parts);
       const CodeMatrix d =
-          in_place ? finish(whole, task.problem, parts) : finish(epilogue, task.problem, sums);
-      results.push_back({std::move(whole), count_mismatches(task.d, d)});
+          in_place ? finish(whole, sample.problem, parts) : finish(epilogue, sample.problem, sums);
+      results.push_back({std::move(whole), count_mismatches(sample.d, d)});
     }
   });
 }
 
-/// Are all places that the close plan fails what it gives when something is left out? That many
-/// outputs of another plan are not: then there is no other one to look for.
+/// True if the best near miss gives the recorded outputs near its mismatches once something is left
+/// out of it. No other plan would fit that many outputs so, and the search can stop.
 bool Search::is_damaged(const Lowered& lowered) {
   constexpr std::size_t fewest = 16;
-  const Close& close = close_.front();
-  const GemmPlan& plan = close.result.plan;
+  const NearMiss& near_miss = near_misses_.front();
+  const GemmPlan& plan = near_miss.result.plan;
   if (lowered.walk != plan.convolution) return false;
-  if (judged_ && *judged_ == plan) return damaged_;
-  judged_ = plan;
+  if (asked_damaged_ && *asked_damaged_ == plan) return damaged_;
+  asked_damaged_ = plan;
   damaged_ = false;
-  const GemmProblem& all = lowered.tasks.back().problem;
+  const GemmProblem& all = lowered.samples.back().problem;
   std::vector<Output> near, failed;
-  for (const Output& x : close.failed)
+  for (const Output& x : near_miss.failed)
     for (std::int64_t j = x.column / 8 * 8; j < std::min(all.n(), x.column / 8 * 8 + 8); ++j)
       near.push_back({x.batch, x.row, j});
   const std::span<const Output> looked_at(near);
@@ -149,11 +154,11 @@ bool Search::is_damaged(const Lowered& lowered) {
   }
   if (failed.size() < fewest) return false;
   const std::span<const Output> outputs(failed);
-  damaged_ = !left_out_of(select(all, outputs), select(capture_.d, outputs), plan).empty();
+  damaged_ = !find_omission(select(all, outputs), select(capture_.d, outputs), plan).empty();
   return damaged_;
 }
 
-/// True once nothing is left to look for.
+/// Tries one stage; true if the search can stop.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
   for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
@@ -163,28 +168,30 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
     if (is_nearly_explained()) {
       if (is_damaged(lowered)) return true;
-      doubt_close(plans, lowered);
+      try_on_failed_outputs(plans, lowered);
     } else {
-      run_plans(plans, lowered.tasks);
+      run_plans(plans, lowered.samples);
     }
     if (result_.explained()) return true;
   }
   return false;
 }
 
-/// Endings of one main loop on the second sample, where one of them does well on the first.
-struct Tried {
-  std::int64_t count = 0;
-  PlanResult best;  ///< on the first sample
-  std::vector<PlanResult> results;
+/// What became of one plan of a stage, with each order of its sums and each epilogue.
+struct TriedPlan {
+  std::int64_t count = 0;           ///< variations tried
+  PlanResult best;                  ///< on the first sample
+  std::vector<PlanResult> results;  ///< on the second; empty if the best failed the first
 };
 
-void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tasks) {
-  Task &first = tasks[0], &few = tasks[1];
+/// Tries plans on the first two samples; keeps exact ones as results and the best other one as a
+/// near miss.
+void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& samples) {
+  Sample &first = samples[0], &few = samples[1];
   const auto fewer = [](const PlanResult& x, const PlanResult& y) {
     return x.mismatches < y.mismatches;
   };
-  std::vector<Tried> all_tried(stage.size());
+  std::vector<TriedPlan> all_tried(stage.size());
   formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
@@ -192,7 +199,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
       if (!operands || !chains_fit(stage[i], *operands)) continue;
       std::vector<PlanResult> results;
       try_plan(stage[i], first, *operands, 1, results);
-      Tried& tried = all_tried[i];
+      TriedPlan& tried = all_tried[i];
       tried.count = std::ssize(results);
       tried.best = *std::min_element(results.begin(), results.end(), fewer);
       if (tried.best.mismatches > most_failures(first)) continue;
@@ -200,7 +207,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
     }
   });
   std::vector<PlanResult> passed, nearly;
-  for (const Tried& tried : all_tried) {
+  for (const TriedPlan& tried : all_tried) {
     result_.tried += tried.count;
     if (tried.results.empty() && tried.count != 0) far_.push_back(tried.best);
     for (const PlanResult& x : tried.results) {
@@ -216,44 +223,45 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
   for (const PlanResult& candidate : passed) {
     if (options_.interrupted && options_.interrupted()) return;
     if (result_.plans.size() >= options_.most_plans) return;
-    PlanResult x = candidate;
-    x = count_on(tasks, x.plan, 0, tasks.size()).result;
-    (x.mismatches == 0 ? result_.plans : nearly).push_back(x);
+    const auto judged = judge(samples, candidate.plan, 0, samples.size());
+    const std::int64_t mismatches = judged ? judged->result.mismatches : 1;
+    (mismatches == 0 ? result_.plans : nearly).push_back({candidate.plan, mismatches});
   }
   if (result_.explained()) return;
   std::stable_sort(nearly.begin(), nearly.end(), fewer);
   if (nearly.size() > 16) nearly.resize(16);
-  // All outputs cost much: only of the plan that does best on the samples, if better than before.
-  std::optional<Close> best;
+  // All outputs cost much: only the best plan on the samples is executed on them, if it is better
+  // than the near misses so far.
+  std::optional<NearMiss> best;
   for (const PlanResult& x : nearly) {
     if (options_.interrupted && options_.interrupted()) return;
-    Close close = count_on(tasks, x.plan, 4, tasks.size() - 1);
-    if (close.result.mismatches >= 0 && (!best || close.on_sample < best->on_sample))
-      best = std::move(close);
+    std::optional<NearMiss> judged = judge(samples, x.plan, 0.25, samples.size() - 1);
+    if (judged && (!best || judged->on_sample < best->on_sample)) best = std::move(judged);
   }
-  if (!best || (!close_.empty() && close_.front().on_sample <= best->on_sample)) return;
-  close_.insert(close_.begin(), count_on(tasks, best->result.plan, 1, tasks.size()));
+  if (!best || (!near_misses_.empty() && near_misses_.front().on_sample <= best->on_sample)) return;
+  near_misses_.insert(near_misses_.begin(), *judge(samples, best->result.plan, 1, samples.size()));
 }
 
-/// A result that a plan gives but for some places may be damaged there, or another plan's that
-/// differs there only: where shares of stream-K end, where a last slice is incomplete. Plans of the
-/// same unit are tried on outputs that failed.
-void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
-  const Close close = close_.front();
-  const GemmPlan& known = close.result.plan;
-  if (lowered.walk != known.convolution || close.beyond * 2 > close.failed.size()) return;
-  // FP8 products are added nearly without rounding: all units but one come near a result.
+/// Tries plans on the outputs that the best near miss gets wrong. They may be damaged, or another
+/// plan may differ from the near miss only there: where shares of stream-K end, where the last part
+/// of K is incomplete. Such a plan has the same unit.
+void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& lowered) {
+  const NearMiss near_miss = near_misses_.front();
+  const GemmPlan& known = near_miss.result.plan;
+  if (lowered.walk != known.convolution || near_miss.out_of_reach * 2 > near_miss.failed.size())
+    return;
+  // Sums of FP8 products round little, so that many units come near a result.
   const bool any_unit = formats::bits(capture_.problem.a.format) == 8;
-  const std::span<const Output> outputs(close.failed);
-  Task failed(select(lowered.tasks.back().problem, outputs), select(capture_.d, outputs));
-  const Task& first = lowered.tasks.front();
+  const std::span<const Output> outputs(near_miss.failed);
+  Sample failed(select(lowered.samples.back().problem, outputs), select(capture_.d, outputs));
+  const Sample& first = lowered.samples.front();
   std::vector<std::vector<PlanResult>> tried(plans.size());
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
       const bool same_unit = plans[i].unit == known.unit && plans[i].input == known.input;
       if (!same_unit && !any_unit) continue;
-      if (known.lanes.whole() && !plans[i].lanes.whole()) continue;
+      if (known.slices.whole() && !plans[i].slices.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);
       if (!operands || !chains_fit(plans[i], *operands)) continue;
       std::vector<PlanResult> elsewhere;
@@ -272,52 +280,50 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
       if (x.mismatches * 2 > failed.d.size() || x.plan == known) continue;
       if (options_.interrupted && options_.interrupted()) return;
       if (result_.plans.size() >= options_.most_plans) return;
-      Close other = count_on(lowered.tasks, x.plan, 4, lowered.tasks.size() - 1);
-      if (other.result.mismatches < 0 || other.on_sample > close_.front().on_sample) continue;
-      other = count_on(lowered.tasks, x.plan, 1, lowered.tasks.size());
-      if (other.result.mismatches == 0) result_.plans.push_back(other.result);
-      if (other.result.mismatches < close_.front().result.mismatches)
-        close_.insert(close_.begin(), std::move(other));
+      auto other = judge(lowered.samples, x.plan, 0.25, lowered.samples.size() - 1);
+      if (!other || other->on_sample > near_misses_.front().on_sample) continue;
+      other = judge(lowered.samples, x.plan, 1, lowered.samples.size());
+      if (other->result.mismatches == 0) result_.plans.push_back(other->result);
+      if (other->result.mismatches < near_misses_.front().result.mismatches)
+        near_misses_.insert(near_misses_.begin(), *std::move(other));
     }
   }
 }
 
-/// Mismatches of a plan on the tasks before `task_count`, of the last one. It is given up, as -1
-/// (or 1, where nothing is `tolerated`), once more than that part of a sample fails.
-Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64_t tolerated,
-                       std::size_t task_count) const {
-  Close close;
-  close.result.plan = plan;
-  for (std::size_t number = 2; number < task_count; ++number) {
-    const Task& task = tasks[number];
-    const auto operands = task.prepared->get(plan);
-    const CodeMatrix d =
-        finish(plan, task.problem, partial_sums(plan, *operands, task.problem, options_.threads));
-    const std::int64_t mismatches = count_mismatches(task.d, d);
-    close.result.mismatches = mismatches;
-    if (&task == &tasks.back() && mismatches != 0)
-      describe_mismatches(capture_, task, d, operands->sum, options_.threads, close);
-    if (&task == &tasks.back()) return close;
-    if (number == 2) close.on_sample = mismatches;
-    if (tolerated == 0 && mismatches != 0) close.result.mismatches = 1;
-    if (tolerated == 0 && mismatches != 0) return close;
-    if (tolerated != 0 && mismatches * tolerated > task.d.size()) close.result.mismatches = -1;
-    if (close.result.mismatches < 0) return close;
+/// Mismatches of a plan on sample `sample_count` - 1, after all from the third one on. Nothing if
+/// more than the part `tolerated` of a sample before all outputs fails.
+std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPlan& plan,
+                                      double tolerated, std::size_t sample_count) const {
+  NearMiss judged;
+  judged.result.plan = plan;
+  for (std::size_t number = 2; number < sample_count; ++number) {
+    const Sample& sample = samples[number];
+    const auto operands = sample.prepared->get(plan);
+    const CodeMatrix d = finish(plan, sample.problem,
+                                partial_sums(plan, *operands, sample.problem, options_.threads));
+    const std::int64_t mismatches = count_mismatches(sample.d, d);
+    judged.result.mismatches = mismatches;
+    if (&sample == &samples.back() && mismatches != 0)
+      describe_mismatches(capture_, sample, d, operands->sum, options_.threads, judged);
+    if (&sample == &samples.back()) break;
+    if (number == 2) judged.on_sample = mismatches;
+    if (static_cast<double>(mismatches) > tolerated * static_cast<double>(sample.d.size()))
+      return {};
   }
-  return close;
+  return judged;
 }
 
 SearchResult Search::run() {
-  std::deque<Lowered> lowered = lowered_tasks(capture_, candidates_, options_.threads);
+  std::deque<Lowered> lowered = lowered_samples(capture_, candidates_, options_.threads);
   run_stages(lowered);
-  if (!result_.explained() && !damaged_ && is_nearly_explained()) run_neighbours(lowered);
+  if (!result_.explained() && !damaged_ && is_nearly_explained()) run_other_units(lowered);
   if (result_.plans.empty())
-    for (const Close& x : close_) result_.plans.push_back(x.result);
-  if (result_.plans.empty()) judge_nearest(lowered);
+    for (const NearMiss& x : near_misses_) result_.plans.push_back(x.result);
+  if (result_.plans.empty()) report_nearest(lowered);
   return result_;
 }
 
-/// Likely walks meet every stage; the others those that are cheap.
+/// The four likely walks through K take every stage; the others, only those of one chain over K.
 void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
   std::vector<std::vector<GemmPlan>> simple;
@@ -335,14 +341,14 @@ void Search::run_stages(std::deque<Lowered>& lowered) {
   }
 }
 
-/// Before a result is called damaged: the plan that nearly gives it, with every other unit and
-/// conversion, which may differ in a few outputs only.
-void Search::run_neighbours(std::deque<Lowered>& lowered) {
-  const GemmPlan close = close_.front().result.plan;
+/// Tries the best near miss with every other unit and conversion: they may differ from it in a few
+/// outputs only. Only then is the result called damaged.
+void Search::run_other_units(std::deque<Lowered>& lowered) {
+  const GemmPlan known = near_misses_.front().result.plan;
   std::vector<GemmPlan> plans;
   for (const GemmPlan& unit : candidates_.units) {
     for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
-      GemmPlan& plan = plans.emplace_back(close);
+      GemmPlan& plan = plans.emplace_back(known);
       plan.unit = unit.unit;
       plan.input = unit.input;
       plan.loads = unit.loads;
@@ -351,15 +357,15 @@ void Search::run_neighbours(std::deque<Lowered>& lowered) {
     }
   }
   for (Lowered& x : lowered)
-    if (x.walk == close.convolution) run_plans(plans, x.tasks);
+    if (x.walk == known.convolution) run_plans(plans, x.samples);
 }
 
-/// The plans that did best on a sample, on all outputs.
-void Search::judge_nearest(const std::deque<Lowered>& lowered) {
+/// Reports the plans that did best on a sample, with their mismatches on all outputs.
+void Search::report_nearest(const std::deque<Lowered>& lowered) {
   for (const PlanResult& near : nearest_.empty() ? far_ : nearest_) {
     for (const Lowered& x : lowered) {
       if (x.walk != near.plan.convolution) continue;
-      const Task& all = x.tasks.back();
+      const Sample& all = x.samples.back();
       const CodeMatrix d = execute(near.plan, all.problem, options_.threads);
       result_.plans.push_back({near.plan, count_mismatches(all.d, d)});
     }
@@ -377,7 +383,7 @@ std::vector<std::int64_t> mismatches(const GemmCapture& capture, const CodeMatri
   return list;
 }
 
-std::string telling_operands(const std::vector<PlanResult>& plans) {
+std::string distinguishing_operands(const std::vector<PlanResult>& plans) {
   bool units = false, cuts = false, endings = false, inputs = false, walks = false;
   const GemmPlan& x = plans.front().plan;
   for (const PlanResult& other : plans) {
@@ -385,7 +391,7 @@ std::string telling_operands(const std::vector<PlanResult>& plans) {
     units = units || x.unit != y.unit;
     inputs = inputs || x.input != y.input;
     walks = walks || x.convolution != y.convolution || x.loads != y.loads;
-    cuts = cuts || x.split != y.split || x.stream_k != y.stream_k || x.lanes != y.lanes ||
+    cuts = cuts || x.split != y.split || x.stream_k != y.stream_k || x.slices != y.slices ||
            x.promotion != y.promotion || x.residue_first != y.residue_first;
     endings = endings || x.epilogue != y.epilogue;
   }

@@ -1,5 +1,10 @@
 #pragma once
 
+// The plan search: finds the plans that give a recorded result bit for bit. candidates.hpp lists
+// plans stage by stage, samples.hpp holds the outputs they are tried on, near_miss.hpp judges those
+// that fail in few places. Input: a capture with its operands and its D. Output: plans, likely ones
+// first. diagnosis.hpp takes over where no plan gives all of D.
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,33 +14,35 @@
 
 namespace guardbit::emulator {
 
-/// A plan and how many of the outputs it does not give.
+/// A plan and the number of outputs that it gets wrong.
 struct PlanResult {
   GemmPlan plan;
   std::int64_t mismatches = 0;
 };
 
 struct SearchOptions {
-  int threads = 0;
-  std::size_t most_plans = 16;        ///< exact plans to look for
-  bool simple = false;                ///< only plans that do not divide K
-  std::function<bool()> interrupted;  ///< asked now and then
+  int threads = 0;                    ///< 0: all that the machine has
+  std::size_t most_plans = 16;        ///< the search stops at that many exact plans
+  bool simple = false;                ///< only plans whose K is one chain
+  std::function<bool()> interrupted;  ///< asked now and then; the search ends when it says true
 };
 
 struct SearchResult {
-  std::vector<PlanResult> plans;  ///< exact ones in order of likelihood, or the nearest
-  std::int64_t tried = 0;         ///< plans
+  /// Plans without a mismatch, likely ones first; if there are none, the plans with the fewest.
+  std::vector<PlanResult> plans;
+  std::int64_t tried = 0;  ///< number of plans that were executed on a sample
   bool explained() const { return !plans.empty() && plans.front().mismatches == 0; }
 };
 
-/// Plans that give the capture's outputs: tried on a few outputs first, the likely ones before the
-/// others, and what passes on all of them.
+/// Searches the plans of candidates_for(capture). Each is tried on a few outputs first; one that
+/// passes is tried on all. formats::Error if the capture's machine is unknown.
 SearchResult search_plans(const GemmCapture& capture, const SearchOptions& options);
 
-/// What operands would tell these plans apart, in a sentence.
-std::string telling_operands(const std::vector<PlanResult>& plans);
+/// A sentence for the user: the operands for which these plans would give different results.
+/// `plans` must not be empty.
+std::string distinguishing_operands(const std::vector<PlanResult>& plans);
 
-/// Outputs of the plan that differ from the capture's, by index into `capture.d`.
+/// Indices into `capture.d` of the outputs that differ from `computed`, which has D's shape.
 std::vector<std::int64_t> mismatches(const GemmCapture& capture, const CodeMatrix& computed);
 
 }  // namespace guardbit::emulator

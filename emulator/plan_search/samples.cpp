@@ -25,16 +25,15 @@ std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
   return result;
 }
 
-/// Indices of the finite values by their distance from a tie of the format's rounding, the nearest
-/// first; at most `count`.
+/// Indices of at most `count` finite values, those nearest to a tie of the format's rounding first.
 std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, std::size_t count) {
   std::vector<std::pair<double, std::int64_t>> distances;
   for (std::int64_t at = 0; at < values.size(); ++at) {
     const double x = scalar::decoded(values.format, values[at]);
     if (!std::isfinite(x) || x == 0) continue;
     const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
-    const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
-    const double to_tie = std::fabs(units - std::floor(units) - 0.5);
+    const double ulps = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
+    const double to_tie = std::fabs(ulps - std::floor(ulps) - 0.5);
     distances.emplace_back(std::ldexp(to_tie, exponent), at);
   }
   count = std::min(count, distances.size());
@@ -45,9 +44,10 @@ std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, s
   return indices;
 }
 
-/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
-/// nearest to a tie of D's rounding, so that the last bits of a sum decide. Where something is
-/// added, the sum alone may be rounded before: every other one is such a sum's.
+/// The outputs that differ most often between plans if D is narrower than the sums: those whose
+/// exact value lies nearest to a tie of D's rounding, so that the last bits of a sum decide. If
+/// there is an addend, a plan may round the sum before it adds, so that every other output is
+/// chosen by the exact sum alone.
 std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
                                            std::size_t count, int threads) {
   const std::vector<std::int64_t> results =
@@ -66,22 +66,22 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
 
 bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_integer(d); }
 
-/// The samples before all outputs: critical ones where D is narrow, then a grid of rows and
-/// columns. The first, which most plans fail, holds outputs of different rows and columns, so that
-/// one damaged tile spoils few.
+/// Adds the samples that come before all outputs: critical ones if D is narrow, then a grid of rows
+/// and columns. The first, which most plans fail, holds outputs of different rows and columns, so
+/// that one damaged tile spoils few of it.
 void add_samples(const GemmCapture& capture, const GemmProblem& all,
-                 const std::vector<Output>& critical, std::deque<Task>& tasks) {
+                 const std::vector<Output>& critical, std::deque<Sample>& samples) {
   const std::vector<Output> first =
       critical.empty() ? scattered_outputs(capture.d, 4) : std::vector<Output>{};
-  if (!first.empty()) tasks.emplace_back(select(all, first), select(capture.d, first));
+  if (!first.empty()) samples.emplace_back(select(all, first), select(capture.d, first));
   for (const std::size_t count : {std::size_t{4}, std::size_t{12}, critical.size()}) {
     const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
-    if (!few.empty()) tasks.emplace_back(select(all, few), select(capture.d, few));
+    if (!few.empty()) samples.emplace_back(select(all, few), select(capture.d, few));
   }
   for (const std::int64_t side : {3, 8}) {
     if (side == 3 && !critical.empty()) continue;
     const Selection2d selection = {spread(all.m(), side), spread(all.n(), side)};
-    tasks.emplace_back(select(all, selection), select(capture.d, selection));
+    samples.emplace_back(select(all, selection), select(capture.d, selection));
   }
 }
 
@@ -101,7 +101,7 @@ std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& comp
   return count;
 }
 
-std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
+std::shared_ptr<const GemmOperands> PreparedOperands::get(const GemmPlan& plan) {
   const std::scoped_lock lock(mutex_);
   GemmPlan operands;
   operands.unit = plan.unit;
@@ -120,8 +120,8 @@ std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
   return entry->second;
 }
 
-std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& candidates,
-                                  int threads) {
+std::deque<Lowered> lowered_samples(const GemmCapture& capture, const Candidates& candidates,
+                                    int threads) {
   constexpr std::size_t most_critical = 240;
   const CodeMatrix& d = capture.d;
   std::vector<Output> critical;
@@ -137,8 +137,8 @@ std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& 
         if (critical.size() < most_critical)
           critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
     }
-    add_samples(capture, all, critical, x.tasks);
-    x.tasks.emplace_back(std::move(all), d);
+    add_samples(capture, all, critical, x.samples);
+    x.samples.emplace_back(std::move(all), d);
   }
   return list;
 }

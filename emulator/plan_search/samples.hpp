@@ -1,5 +1,9 @@
 #pragma once
 
+// The outputs that the plan search tries its plans on. Input: a capture. Output: samples of its
+// problem, small ones first and all outputs last. The first samples hold the outputs that differ
+// most often from plan to plan, so that most wrong plans fail at little cost.
+
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,20 +16,21 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/plan_search/candidates.hpp"
 
-// What plans are tried on: a problem's outputs in samples, few before many.
 namespace guardbit::emulator {
 
-/// The same code, or a NaN both.
+/// True for equal codes, and for two NaNs of any codes.
 bool same_element(const Format& format, std::uint64_t recorded, std::uint64_t computed);
 
+/// Both matrices have the same format and shape.
 std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed);
 
-/// Operands by unit and conversion, prepared once.
-class Preparations {
+/// The operands of one problem, converted once for each unit and conversion. Any number of threads
+/// may ask at once.
+class PreparedOperands {
  public:
-  explicit Preparations(const GemmProblem& problem) : problem_(problem) {}
+  explicit PreparedOperands(const GemmProblem& problem) : problem_(problem) {}
 
-  /// Null where the unit does not take the problem.
+  /// Null if the plan's unit cannot take the problem.
   std::shared_ptr<const GemmOperands> get(const GemmPlan& plan);
 
  private:
@@ -34,31 +39,31 @@ class Preparations {
   std::map<std::string, std::shared_ptr<const GemmOperands>> prepared_;
 };
 
-/// A problem with its answer.
-struct Task {
-  Task(GemmProblem operands, CodeMatrix answer)
+/// Some outputs of a product: their operands and what was recorded for them.
+struct Sample {
+  Sample(GemmProblem operands, CodeMatrix recorded)
       : problem(std::move(operands)),
-        d(std::move(answer)),
-        prepared(std::make_unique<Preparations>(problem)) {}
-  Task(const Task&) = delete;
+        d(std::move(recorded)),
+        prepared(std::make_unique<PreparedOperands>(problem)) {}
+  Sample(const Sample&) = delete;
   GemmProblem problem;
   CodeMatrix d;
-  std::unique_ptr<Preparations> prepared;
+  std::unique_ptr<PreparedOperands> prepared;
 };
 
-/// A capture's problem as one walk through K sees it.
+/// A capture as a matrix product, with K in one order: a convolution is lowered by `walk`.
 struct Lowered {
   ConvolutionOrder walk;
-  std::deque<Task> tasks;  ///< more and more outputs, all of them last
+  std::deque<Sample> samples;  ///< at least four, ever more outputs; the last one holds all of D
 };
 
-/// A capture's problem for each walk of the candidates, with samples that tell them apart.
-std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& candidates,
-                                  int threads);
+/// One entry for each of `candidates.walks`, in their order.
+std::deque<Lowered> lowered_samples(const GemmCapture& capture, const Candidates& candidates,
+                                    int threads);
 
-/// Where D is narrower than the sums: the tenth of the outputs whose exact value, of operands as
-/// this plan converts them, lies nearest to a tie of D's rounding. Another plan with these operands
-/// differs there, and hardly anywhere else. Empty where D is not narrow.
+/// Marks the tenth of D whose exact values lie nearest to a tie of D's rounding, for operands as
+/// the plan converts them. If D is narrower than the sums, another plan with these operands differs
+/// there and hardly anywhere else. One flag for each output; empty if D has more than 16 bits.
 std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads);
 
 }  // namespace guardbit::emulator

@@ -12,8 +12,8 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Rows that compute alike whatever their K: one step of blocks that fill every instruction, or
-/// chains of multiply-adds.
+/// What an instruction computes, without its K where K does not matter: if it is one step of whole
+/// blocks, or a chain of multiply-adds. Instructions with equal Arithmetic give equal products.
 struct Arithmetic {
   std::vector<Step> steps;
   Format d{};
@@ -35,7 +35,7 @@ Arithmetic arithmetic_of(const MatrixInstruction& row) {
   return x;
 }
 
-/// Families in the order in which libraries of a machine that has them use them.
+/// 0 for the families that libraries use first on a machine that has them.
 int preference(const MatrixInstruction& row) {
   switch (row.family) {
     case Family::tcgen05:
@@ -50,8 +50,9 @@ int preference(const MatrixInstruction& row) {
 
 }  // namespace
 
-std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
-                                               const Format& b, bool sparse, const Format* d) {
+std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
+                                                       const Format& b, bool sparse,
+                                                       const Format* d) {
   std::vector<const MatrixInstruction*> rows;
   const auto take = [&](const MatrixInstruction& row) {
     const bool is_sparse = row.sparsity.group_elements != 0;
@@ -64,7 +65,7 @@ std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Form
   };
   for (const MatrixInstruction& row : added_rows()) take(row);
   for (const MatrixInstruction& row : catalogue()) take(row);
-  // FP32 sums before others, preferred families, then the longest instruction.
+  // FP32 sums come first, then preferred families, then long instructions.
   std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
     const auto key = [](const MatrixInstruction& row) {
       return std::tuple(row.d == formats::fp16, preference(row), -row.shape.k);
@@ -82,7 +83,7 @@ std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Form
   return distinct;
 }
 
-void choose(const UnitChoice& choice, GemmPlan& plan) {
+void apply(const UnitChoice& choice, GemmPlan& plan) {
   plan.unit = choice.unit;
   plan.input = choice.input;
   if (choice.loads.lanes != 0) plan.loads = choice.loads;
@@ -92,8 +93,8 @@ void choose(const UnitChoice& choice, GemmPlan& plan) {
 
 namespace {
 
-/// Volta's m8n8k4, which later machines compute on CUDA cores (NUMERICS 1.5): no library uses it
-/// there.
+/// True for Volta's m8n8k4 on later machines, which compute it on CUDA cores (NUMERICS 1.5); no
+/// library uses it there.
 bool is_emulated_by_multiply_adds(const MatrixInstruction& row) {
   return formats::bits(row.a) <= 16 &&
          std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
@@ -108,7 +109,7 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input,
                             const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
-      for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
+      for (const MatrixInstruction* row : instructions_for(arch, x, y, compressed))
         if (!is_emulated_by_multiply_adds(*row))
           units.push_back(
               {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
@@ -141,8 +142,8 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
          {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
       add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
     const std::size_t once = units.size();
-    // Of Triton, which takes the products of a tile of K pair by pair; the rest is the register as
-    // it is.
+    // Triton takes the products of a tile of K pair by pair of pieces. Its second piece is what the
+    // first left, truncated: the unit ignores the low bits of the register.
     for (const int tile : {32, 64, 16, 128})
       add_rows(formats::tf32, formats::tf32,
                {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
@@ -163,15 +164,15 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     return units;
   }
   add_rows(a, b, {});
-  // FP8 widened to FP16, in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
-  // the chain taking both halves; or in ascending order.
+  // FP8 widened to FP16: in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
+  // the chain taking both halves, or in ascending order.
   if (formats::bits(a) == 8) {
     for (const LoadOrder& loads : {LoadOrder{8, 4, 2}, LoadOrder{}})
       add_rows(formats::fp16, formats::fp16, {}, loads);
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });
-    // What takes several steps comes last.
+    // Instructions of several steps come last.
     std::stable_partition(units.begin(), units.end(), [](const UnitChoice& u) {
       return require_instruction(u.unit.arch, u.unit.instruction, "search").steps.count == 1;
     });
@@ -181,7 +182,7 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   return units;
 }
 
-/// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
+/// Puts first the unit that the table of plans has for the kernels that the capture names.
 void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
   const auto kernels = capture.metadata.find("kernels");
   if (kernels == capture.metadata.end()) return;

@@ -1,5 +1,9 @@
 #pragma once
 
+// The units that may have computed a capture. Input: the operands' formats and the machine. Output:
+// instructions or CUDA cores' multiply-adds, each with a conversion of the operands, likely ones
+// first. candidates.cpp combines them with partitions of K.
+
 #include <string_view>
 #include <vector>
 
@@ -9,24 +13,25 @@
 
 namespace guardbit::emulator {
 
-/// A unit with what becomes of its operands.
+/// A unit and how operands reach it.
 struct UnitChoice {
   GemmUnit unit;
   InputConversion input;
   LoadOrder loads = {};
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
-  double alpha = 1;  ///< where it is an operand's
+  double alpha = 1;  ///< used if `alpha_on` is an operand
 };
 
-/// Gives the plan the unit and what belongs to it.
-void choose(const UnitChoice& choice, GemmPlan& plan);
+/// Sets the plan's unit, conversion, loads and alpha.
+void apply(const UnitChoice& choice, GemmPlan& plan);
 
-/// Rows of the machine that multiply these formats, one of each arithmetic, the likely first.
-std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
-                                               const Format& b, bool sparse,
-                                               const Format* d = nullptr);
+/// The machine's instructions for operands of formats a and b, with D in `d` if that is given.
+/// Instructions with the same arithmetic are given once; likely ones first.
+std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
+                                                       const Format& b, bool sparse,
+                                                       const Format* d = nullptr);
 
-/// What may have multiplied a capture's operands, the likely units first.
+/// The units that may have multiplied the capture's operands, likely ones first.
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch);
 
 }  // namespace guardbit::emulator

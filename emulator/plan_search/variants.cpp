@@ -16,18 +16,20 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// One output as it was recorded and as it should be.
+/// One output as it was recorded, and what its exact value is the sum of.
 struct Terms {
   double error = 0;  ///< recorded less exact
   double recorded = 0;
-  double product = 0;          ///< alpha * A * B
-  double c = 0, bias = 0;      ///< beta * C
-  std::vector<double> prefix;  ///< part of `product` that the first k elements of K give
+  double product = 0;  ///< alpha * A * B
+  double c = 0;        ///< beta * C
+  double bias = 0;
+  std::vector<double> prefix;  ///< [k]: what the first k elements of K give of `product`
 };
 
 double value(const CodeMatrix& x, std::int64_t at) { return scalar::decoded(x.format, x[at]); }
 
-/// Outputs, one for each batch entry of the sample, that are numbers everywhere.
+/// The terms of each batch entry of the sample, which holds one output each; without infinities and
+/// NaNs.
 std::vector<Terms> terms_of(const GemmProblem& sample, const CodeMatrix& recorded,
                             const Epilogue& epilogue) {
   const CodeMatrix products = nearly_exact(sample, epilogue, false, 1);
@@ -45,7 +47,7 @@ std::vector<Terms> terms_of(const GemmProblem& sample, const CodeMatrix& recorde
     for (std::int64_t k = 0; k < sample.k(); ++k)
       x.prefix.push_back(x.prefix.back() + scalar::decoded(sample.a.format, sample.a(g, 0, k)) *
                                                scalar::decoded(sample.b.format, sample.b(g, k, 0)));
-    // Scales of rows and columns and alpha are factors of all products.
+    // Alpha and the scales of rows and columns are factors of all products.
     const double factor = x.product / x.prefix.back();
     if (!std::isfinite(x.error) || !std::isfinite(factor)) continue;
     for (double& sum : x.prefix) sum *= factor;
@@ -54,7 +56,8 @@ std::vector<Terms> terms_of(const GemmProblem& sample, const CodeMatrix& recorde
   return list;
 }
 
-/// What is left of the errors' squares after a change of each output; 1 where nothing was wrong.
+/// The sum of squared errors after `change` of each exact value, over the sum before; 1 if nothing
+/// was wrong.
 double share_left(const std::vector<Terms>& list, const auto& change) {
   double all = 0, left = 0;
   for (const Terms& x : list) {
@@ -65,6 +68,7 @@ double share_left(const std::vector<Terms>& list, const auto& change) {
   return all == 0 ? 1 : left / all;
 }
 
+/// As missing_ranges.
 std::vector<MissingRange> ranges_of(const std::vector<Terms>& list, std::int64_t k) {
   constexpr std::size_t most = 8;
   std::vector<MissingRange> found;
@@ -91,7 +95,7 @@ std::string decimal(double x) {
   return text.str();
 }
 
-/// Variants with what they leave of the errors.
+/// Offers every variant and keeps the one with the smallest share of squared errors left.
 class Variants {
  public:
   Variants(const GemmCapture& capture, std::vector<Terms> terms)
@@ -148,7 +152,7 @@ class Variants {
       square += x.product * x.product;
     }
     if (square == 0 || capture_.alpha == 0) return;
-    // A number that a person writes.
+    // The factor that a person would have written: few digits, or a multiple of 1/256.
     double alpha = 0;
     std::istringstream(decimal(both / square * capture_.alpha)) >> alpha;
     const double rounded = std::round(alpha * 256) / 256;

@@ -1,5 +1,9 @@
 #pragma once
 
+// What a wrong kernel computed instead of what was asked, found without a plan: by the distance of
+// the result from nearly exact products. Input: a capture that no plan explains. Output: a changed
+// problem, whose plans the caller may search.
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,30 +11,28 @@
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/gemm/plan.hpp"
 
-// What a wrong kernel may have computed instead of what was asked, seen from exact products alone.
 namespace guardbit::emulator {
 
-/// Elements of K that outputs may have been computed without.
+/// Elements of K that may be missing from the recorded outputs.
 struct MissingRange {
   KRange range;
-  double share = 1;  ///< what is left of the errors' squares when these elements are left out
+  double share = 1;  ///< sum of squared errors without these elements, over the sum with them
 };
 
-/// The ranges of K whose products, left out, come nearest to the recorded outputs; the nearest
-/// first. Tails of any length, else multiples of an eighth of a 64th of K, 8 elements at least.
+/// The eight ranges of K with the smallest shares, the smallest first. Tails of any length; other
+/// ranges begin and end at multiples of 8 elements, or of about K / 512 if that is more.
 std::vector<MissingRange> missing_ranges(const GemmProblem& outputs, const CodeMatrix& recorded,
                                          const Epilogue& epilogue);
 
-/// Another problem than was asked, with its name.
+/// A problem other than the one that was asked for.
 struct Variant {
   std::string name;
   GemmCapture capture;
 };
 
-/// The variant whose exact result lies far nearer to the recorded one than that of what was asked:
-/// C, the bias or a factor left out, another factor, elements of K left out, a result stored
-/// transposed. Empty where none does, and where fewer than eight outputs can be looked at: rounding
-/// takes results in other directions than that.
+/// The variant that the recorded result fits far better than the problem that was asked: C, the
+/// bias or a factor left out, another factor, elements of K left out, or D stored transposed. Empty
+/// if the squared errors stay above a sixteenth, or if fewer than eight outputs are numbers.
 std::optional<Variant> likely_variant(const GemmCapture& capture);
 
 }  // namespace guardbit::emulator

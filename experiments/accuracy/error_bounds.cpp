@@ -22,7 +22,7 @@
 // number, because the unit aligns them by it. So a block's sum is off by less than
 // (L + 1) 2^-F (|p_1| + ... + |p_L| + |c|), and its conversion by u of the sum: a factor of at most
 // 1 + (L + 1) 2^-F + u for everything that went in. Factors multiply along a chain, through
-// promotion, lanes, split and epilogue: |computed - exact| <= (product of the factors - 1) S.
+// promotion, slices, split and epilogue: |computed - exact| <= (product of the factors - 1) S.
 //
 // With independent errors of mean zero the exponents add as squares (Hoeffding's inequality on the
 // logarithms of the factors): sqrt(sum of squares) * lambda in place of the sum, for each output
@@ -139,7 +139,7 @@ Roundings accumulation(const Step& step, const MatrixInstruction& row, int produ
   return x;
 }
 
-/// One execution of a row.
+/// One execution of an instruction.
 Roundings execution(const MatrixInstruction& row) {
   Roundings x;
   const int stored = emulator::stored_k(row, row.shape.k);
@@ -306,19 +306,19 @@ Roundings accumulation(const GemmPlan& plan, const Unit& core, const GemmProblem
   Partition reduction = plan.split;
   if (!plan.stream_k.none()) reduction.order = plan.stream_k.order;
   if (!plan.stream_k.none()) reduction.sums = plan.stream_k.sums;
-  for (const std::vector<KRanges>& slices : cuts_of(plan, problem)) {
+  for (const std::vector<KRanges>& parts : cuts_of(plan, problem)) {
     Roundings worst;
-    for (const KRanges& slice : slices) {
-      const auto lanes = emulator::divide(plan.lanes, slice);
-      Roundings of_slice;
-      for (const KRanges& lane : lanes) {
-        const Roundings x = chain(plan, core, lane, expansion);
-        if (x.logarithm >= of_slice.logarithm) of_slice = x;
+    for (const KRanges& part : parts) {
+      const auto slices = emulator::divide(plan.slices, part);
+      Roundings of_part;
+      for (const KRanges& slice : slices) {
+        const Roundings x = chain(plan, core, slice, expansion);
+        if (x.logarithm >= of_part.logarithm) of_part = x;
       }
-      reduce(of_slice, plan.lanes, plan.epilogue, lanes.size());
-      if (of_slice.logarithm >= worst.logarithm) worst = of_slice;
+      reduce(of_part, plan.slices, plan.epilogue, slices.size());
+      if (of_part.logarithm >= worst.logarithm) worst = of_part;
     }
-    reduce(worst, reduction, plan.epilogue, slices.size());
+    reduce(worst, reduction, plan.epilogue, parts.size());
     if (worst.logarithm >= most.logarithm) most = worst;
   }
   return most;

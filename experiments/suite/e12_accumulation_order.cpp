@@ -22,7 +22,7 @@ struct Asked {
 constexpr std::array asked = {
     Asked{"FP32 multiply-adds", "simt/fma.fp32", 0, 0},
     Asked{"FP32, K in two halves", "simt/fma.fp32 split=2x8:ceil", 0, 0},
-    Asked{"FP32, K dealt to 4 slices", "simt/fma.fp32 split=4x4:round_robin", 0, 0},
+    Asked{"FP32, K split in 4 in turn", "simt/fma.fp32 split=4x4:round_robin", 0, 0},
     Asked{"Volta FP16", "sm_70/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", 4, 5},
     Asked{"Ampere FP16", "sm_80/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 8, 9},
     Asked{"Hopper FP16", "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16", 16, 17},

@@ -27,7 +27,7 @@ struct UnitUnderTest {
   bool truncates = false;      ///< every rounding on the way goes toward zero
 };
 
-/// How many products the row's first step adds together.
+/// How many products the instruction's first step adds together.
 int block_of(const emulator::MatrixInstruction& row);
 
 /// The unit of one row, whose only step adds products.

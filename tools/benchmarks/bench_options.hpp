@@ -14,7 +14,7 @@ struct BenchOptions {
   std::vector<std::string> data;     ///< families of operands
   std::vector<int> sizes;            ///< M = N = K of products
   std::vector<int> threads;
-  std::string arch, instruction;  ///< a row that is none of the cases
+  std::string arch, instruction;  ///< one that is none of the cases
   int repetitions = 0;
   double seconds = 0;  ///< least time of one repetition
   bool full = false, curves = false, list = false, json = false;

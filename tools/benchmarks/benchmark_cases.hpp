@@ -7,7 +7,7 @@
 
 namespace guardbit::tools {
 
-/// A row whose speed the project keeps.
+/// An instruction whose speed the project keeps.
 struct Case {
   std::string_view name;
   std::string_view arch, instruction;

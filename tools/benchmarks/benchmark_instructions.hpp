@@ -11,7 +11,7 @@
 // What the options ask for: rows, engines, threads.
 namespace guardbit::tools {
 
-/// A row that is measured under a name.
+/// An instruction that is measured under a name.
 struct Row {
   Case of;
   emulator::MatrixInstruction row;

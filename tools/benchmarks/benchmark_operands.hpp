@@ -28,7 +28,7 @@ struct DataFamily {
 /// normal, wide, cancelling, specials (1 %), zeros (97 %), subnormals (half).
 const std::vector<DataFamily>& data_families();
 
-/// A product of a row with operands in memory of its own: A, B and C row by row.
+/// A product by an instruction with operands in memory of its own: A, B and C row by row.
 class ProductOperands {
  public:
   ProductOperands(const emulator::MatrixInstruction& row, const DataFamily& data, std::int64_t m,
@@ -43,7 +43,7 @@ class ProductOperands {
   emulator::MatrixProduct product_;
 };
 
-/// Executions of a row as a capture holds them, normal data.
+/// Executions of an instruction as a capture holds them, normal data.
 class BatchOperands {
  public:
   BatchOperands(const emulator::MatrixInstruction& row, std::int64_t executions);

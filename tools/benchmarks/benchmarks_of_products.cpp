@@ -181,7 +181,7 @@ double longest_product(const BenchOptions& options, const Engine& engine) {
   return options.full ? 4.0 : 0.25;
 }
 
-/// The first model that takes the row: the engine that a user gets.
+/// The first model that accepts the instruction: the engine that a user gets.
 const Engine& preferred(const MatrixInstruction& row) {
   return emulator::require_engine("auto", row);
 }

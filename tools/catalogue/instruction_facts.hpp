@@ -6,7 +6,7 @@
 
 #include "emulator/model/instruction.hpp"
 
-// What a row of the catalogue says, in words.
+// What an instruction of the catalogue says, in words.
 namespace guardbit::tools {
 
 /// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for rows
@@ -16,7 +16,7 @@ std::string arithmetic_summary(const emulator::MatrixInstruction& row);
 /// The arithmetic in sentences.
 std::vector<std::string> arithmetic_description(const emulator::MatrixInstruction& row);
 
-/// "m16n8k16"; M or N stand where the row leaves them open.
+/// "m16n8k16"; M or N stand where the instruction leaves them open.
 std::string shape_name(const emulator::Shape& shape);
 
 /// "from ptxas 13.0", "before ptxas 13.0", or nothing.

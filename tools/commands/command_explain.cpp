@@ -147,7 +147,7 @@ void print_exact(const Account& account) {
   std::cout << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
     std::cout << "  " << emulator::to_text(plans[i].plan) << '\n';
-  std::cout << emulator::telling_operands(plans) << '\n';
+  std::cout << emulator::distinguishing_operands(plans) << '\n';
 }
 
 /// Mismatches counted over a grid of tiles, as characters.

@@ -55,7 +55,7 @@ struct Options {
   bool as_capture = false, json = false;
 };
 
-/// The format that the row gives the operand.
+/// The format that the instruction gives the operand.
 Format format_of(const MatrixInstruction& row, const std::string& tensor) {
   if (tensor == "a") return row.a;
   if (tensor == "b") return row.b;

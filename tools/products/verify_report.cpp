@@ -21,7 +21,7 @@ std::string distance_text(const ElementReport& report) {
   if (!report.distance) return "one of them is NaN";
   if (*report.distance == 0) return "the signs of zero differ";
   return std::to_string(*report.distance) +
-         (formats::is_integer(report.explanation.row.d) ? "" : " ulp") + " apart";
+         (formats::is_integer(report.explanation.instruction.d) ? "" : " ulp") + " apart";
 }
 
 json code_json(const Format& format, std::uint64_t code) {
@@ -33,8 +33,8 @@ json term_json(const Explanation& explanation, const ExplainedTerm& term, bool a
   if (term.pairs.size() == 1) {
     const emulator::FactorPair& pair = explanation.pairs[term.pairs.front()];
     j["k"] = pair.k;
-    j["a"] = code_json(explanation.row.a, pair.a);
-    j["b"] = code_json(explanation.row.b, pair.b);
+    j["a"] = code_json(explanation.instruction.a, pair.a);
+    j["b"] = code_json(explanation.instruction.b, pair.b);
   } else if (!term.pairs.empty()) {
     for (const std::size_t i : term.pairs) j["k"].push_back(explanation.pairs[i].k);
   }
@@ -62,7 +62,7 @@ json block_json(const Explanation& explanation, const ExplainedBlock& block) {
   }
   if (block.alignment) {
     j["exponent"] = block.alignment->exponent;
-    j["grid_exponent"] = block.alignment->unit;
+    j["grid_exponent"] = block.alignment->grid;
     j["terms_cut"] = block.terms_cut;
     j["kept_sum"] = formats::to_string(*block.kept_sum);
     j["addend_term"] = term_json(explanation, block.addend, true);
@@ -83,7 +83,7 @@ json explanation_json(const Explanation& explanation) {
   for (const emulator::ExplainedStep& step : explanation.steps) {
     j["steps"].push_back(code_json(step.result.format, step.result.code));
   }
-  j["result"] = code_json(explanation.row.d, explanation.result);
+  j["result"] = code_json(explanation.instruction.d, explanation.result);
   return j;
 }
 
@@ -93,22 +93,23 @@ json element_json(const ElementReport& report) {
             {"execution", report.element.execution},
             {"row", report.element.row},
             {"column", report.element.column},
-            {"expected", code_json(explanation.row.d, report.expected)},
-            {"got", code_json(explanation.row.d, report.got)},
+            {"expected", code_json(explanation.instruction.d, report.expected)},
+            {"got", code_json(explanation.instruction.d, report.got)},
             {"equal", report.equal},
             {"ulp", report.distance ? json(*report.distance) : json()},
-            {"c", code_json(explanation.row.c, explanation.c)},
+            {"c", code_json(explanation.instruction.c, explanation.c)},
             {"operands", json::array()},
             {"explanation", explanation_json(explanation)},
             {"command", report.command}};
   for (const emulator::FactorPair& pair : explanation.pairs) {
     j["operands"].push_back({{"k", pair.k},
-                             {"a", code_json(explanation.row.a, pair.a)},
-                             {"b", code_json(explanation.row.b, pair.b)}});
+                             {"a", code_json(explanation.instruction.a, pair.a)},
+                             {"b", code_json(explanation.instruction.b, pair.b)}});
   }
   for (std::size_t i = 0; i < explanation.a_scale.size(); ++i) {
-    j["scales"].push_back({{"a", code_json(explanation.row.scale.format, explanation.a_scale[i])},
-                           {"b", code_json(explanation.row.scale.format, explanation.b_scale[i])}});
+    j["scales"].push_back(
+        {{"a", code_json(explanation.instruction.scale.format, explanation.a_scale[i])},
+         {"b", code_json(explanation.instruction.scale.format, explanation.b_scale[i])}});
   }
   return j;
 }
@@ -165,15 +166,15 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
 
 void print_element(std::ostream& out, const ElementReport& report) {
   const Explanation& explanation = report.explanation;
-  const Format& d = explanation.row.d;
+  const Format& d = explanation.instruction.d;
   out << report.file << '\n'
       << "  execution " << report.element.execution << ", row " << report.element.row << ", column "
-      << report.element.column << " of " << std::string_view(explanation.row.name) << '\n'
+      << report.element.column << " of " << std::string_view(explanation.instruction.name) << '\n'
       << "    expected  " << emulator::code_text(d, report.expected) << '\n'
       << "    got       "
       << paint(emulator::code_text(d, report.got), report.equal ? Colour::green : Colour::red)
       << "  " << distance_text(report) << '\n';
-  if (!emulator::same_result(explanation.row, explanation.result, report.got)) {
+  if (!emulator::same_result(explanation.instruction, explanation.result, report.got)) {
     out << "    the reference model, which the lines below follow, gives "
         << emulator::code_text(d, explanation.result) << '\n';
   }

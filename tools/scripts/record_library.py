@@ -362,7 +362,7 @@ OWN = r'''
 #include <mma.h>
 using namespace nvcuda;
 
-// Iterations of 16 k's, tile after tile (columns first), are dealt to the blocks in equal shares; warp w of a block takes
+// Iterations of 16 k's, tile after tile (columns first), go to the blocks in equal shares; warp w of a block takes
 // every other of them. Blocks leave the sums of their warps, added, in a workspace of one matrix for each block.
 __global__ void stream(const half* a, const half* b, float* parts, int m, int n, int k, int shares) {
   __shared__ float lanes[2][256];

@@ -260,15 +260,15 @@ __device__ inline std::uint32_t encoded(const FusedRow& row, const FusedStep& st
   if (biased <= 0 || biased >= f.last_biased) return encode_by_model(row, index, sum, unit);
   // The leading bit at 31: what the kept bits leave out is below them.
   const std::uint64_t aligned = magnitude << (63 - top);
-  const int below = 63 - f.kept_fraction_bits;
+  const int below = 63 - f.result_fraction_bits;
   auto kept = static_cast<std::uint32_t>(aligned >> below);
   if (step.nearest_even) {
-    const std::uint64_t rest = aligned << (f.kept_fraction_bits + 1);
+    const std::uint64_t rest = aligned << (f.result_fraction_bits + 1);
     constexpr std::uint64_t half = std::uint64_t{1} << 63;
     kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
   }
   const std::uint32_t code = (static_cast<std::uint32_t>(biased - 1) << f.fraction_bits) +
-                             (kept << (f.fraction_bits - f.kept_fraction_bits));
+                             (kept << (f.fraction_bits - f.result_fraction_bits));
   return sum < 0 ? code | f.sign : code;
 }
 

@@ -23,7 +23,7 @@ struct FactorFormat {
 /// An accumulator's format, IEEE-like and at most 32 bits wide.
 struct FusedAccumulator {
   std::uint32_t sign = 0, magnitude = 0, infinity = 0;
-  int fraction_bits = 0, bias = 0, kept_fraction_bits = 0, last_biased = 0;
+  int fraction_bits = 0, bias = 0, result_fraction_bits = 0, last_biased = 0;
 };
 
 struct FusedStep {

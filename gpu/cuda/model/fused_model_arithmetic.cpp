@@ -72,7 +72,7 @@ FusedAccumulator fused_accumulator(const Format& f, const AccumulatorSpec& spec)
           static_cast<std::uint32_t>(x.infinity),
           f.fraction_bits,
           f.bias,
-          x.kept_fraction_bits,
+          x.result_fraction_bits,
           x.last_biased};
 }
 

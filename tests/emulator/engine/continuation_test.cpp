@@ -222,14 +222,14 @@ TEST_CASE("a unit without an addend gives what its arithmetic with a larger K gi
           if (pair.begins.d != formats::fp64)
             CHECK(wrong(pair, " promote=" + std::to_string(interval), each(pieces(all, interval)),
                         x) == 0);
-        Chains dealt;  // tiles of 16 in turn
+        Chains in_turn;  // tiles of 16 in turn
         for (const KRange& tile : pieces(all, 16)) {
           const auto turn = static_cast<std::size_t>(tile.begin / 16 % 3);
-          if (dealt.size() <= turn) dealt.emplace_back();
-          dealt[turn].push_back(tile);
+          if (in_turn.size() <= turn) in_turn.emplace_back();
+          in_turn[turn].push_back(tile);
         }
-        CHECK(wrong(pair, " split=3x16:round_robin", dealt, x) == 0);
-        CHECK(wrong(pair, " lanes=3x16:round_robin", dealt, x) == 0);
+        CHECK(wrong(pair, " split=3x16:round_robin", in_turn, x) == 0);
+        CHECK(wrong(pair, " lanes=3x16:round_robin", in_turn, x) == 0);
         KRanges residue_first;
         if (k % 32 != 0) residue_first.push_back({0, k % 32});
         if (k >= 32) residue_first.push_back({k % 32, k});
@@ -420,10 +420,10 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
     CHECK(is_right(" split=3x" + tile + ":ceil", each(parts), x));
     CHECK(is_right(" lanes=3x" + tile + ":round_robin", each(parts), x));
     CHECK(is_right(" stream_k=3x16x16x" + tile, each(parts), x));
-    Chains dealt(3);
+    Chains in_turn(3);
     for (const KRange& range : pieces({0, k}, unit.k / 2))
-      dealt[static_cast<std::size_t>(range.begin / (unit.k / 2) % 3)].push_back(range);
-    CHECK(is_right(" lanes=3x" + half + ":round_robin", dealt, x));
+      in_turn[static_cast<std::size_t>(range.begin / (unit.k / 2) % 3)].push_back(range);
+    CHECK(is_right(" lanes=3x" + half + ":round_robin", in_turn, x));
     const std::string twice = std::to_string(2 * unit.k);
     for (const std::string& words :
          {std::string(), " split=2x" + tile + ":ceil", " lanes=2x" + half + ":round_robin",

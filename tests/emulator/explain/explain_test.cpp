@@ -59,7 +59,7 @@ TEST_CASE("a fused block shows its exponent, its grid and what each term lost") 
   const emulator::ExplainedBlock& block = x.blocks[0];
   REQUIRE(block.alignment.has_value());
   CHECK(block.alignment->exponent == 23);
-  CHECK(block.alignment->unit == -2);
+  CHECK(block.alignment->grid == -2);
   REQUIRE(block.largest.size() == 2);
   CHECK(formats::to_string(block.largest[0].value) == "8388608");
   CHECK(formats::to_string(block.largest[0].cut) == "0");

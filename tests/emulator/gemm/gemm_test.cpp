@@ -53,19 +53,20 @@ class Judge {
   }
 
   std::uint64_t output(std::int64_t g, std::int64_t i, std::int64_t j) const {
-    std::map<std::int64_t, std::vector<std::int64_t>> slices;
+    std::map<std::int64_t, std::vector<std::int64_t>> parts;
     for (std::int64_t k = 0; k < x_.k(); ++k)
-      slices[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
+      parts[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
           k);
     std::vector<std::uint64_t> sums;
-    for (const auto& [slice, ks] : slices) {
-      std::map<std::int64_t, std::vector<std::int64_t>> lanes;
+    for (const auto& [part, ks] : parts) {
+      std::map<std::int64_t, std::vector<std::int64_t>> slices;
       for (std::size_t at = 0; at < ks.size(); ++at)
-        lanes[owner(plan_.lanes, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(ks[at]);
-      std::vector<std::uint64_t> lane_sums;
-      lane_sums.reserve(lanes.size());
-      for (const auto& [lane, own] : lanes) lane_sums.push_back(promoted(g, i, j, own));
-      sums.push_back(added(plan_.lanes, lane_sums));
+        slices[owner(plan_.slices, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(
+            ks[at]);
+      std::vector<std::uint64_t> slice_sums;
+      slice_sums.reserve(slices.size());
+      for (const auto& [slice, own] : slices) slice_sums.push_back(promoted(g, i, j, own));
+      sums.push_back(added(plan_.slices, slice_sums));
     }
     if (plan_.split.order == SumOrder::in_place) return in_place(g, i, j, sums);
     emulator::Partition split = plan_.split;

@@ -69,20 +69,20 @@ TEST_CASE("a plan that says nothing is refused with its place and the choices") 
   CHECK(error_of("simt/fma.fp32 promote=64:twice").find("scaled_fma") != std::string::npos);
 }
 
-TEST_CASE("K is dealt as the division says") {
-  const auto deal = [](Partition p, KRanges k) { return emulator::divide(p, k); };
+TEST_CASE("K is partitioned as the division says") {
+  const auto divide = [](Partition p, KRanges k) { return emulator::divide(p, k); };
   const KRanges k = {{0, 100}};
-  CHECK(deal({3, 16, Division::ceil}, k) ==
+  CHECK(divide({3, 16, Division::ceil}, k) ==
         std::vector<KRanges>{{{0, 48}}, {{48, 96}}, {{96, 100}}});
-  CHECK(deal({3, 16, Division::balanced}, k) ==
+  CHECK(divide({3, 16, Division::balanced}, k) ==
         std::vector<KRanges>{{{0, 48}}, {{48, 80}}, {{80, 100}}});
-  CHECK(deal({3, 16, Division::round_robin}, k) ==
+  CHECK(divide({3, 16, Division::round_robin}, k) ==
         std::vector<KRanges>{
             {{0, 16}, {48, 64}, {96, 100}}, {{16, 32}, {64, 80}}, {{32, 48}, {80, 96}}});
-  CHECK(deal({1, 16, Division::ceil}, k) == std::vector<KRanges>{k});
+  CHECK(divide({1, 16, Division::ceil}, k) == std::vector<KRanges>{k});
   // 7 parts of ceil(7 tiles / 5) = 2 tiles are 4 parts.
-  CHECK(deal({5, 16, Division::ceil}, k).size() == 4);
-  CHECK(deal({2, 8, Division::ceil}, {{0, 8}, {40, 56}}) ==
+  CHECK(divide({5, 16, Division::ceil}, k).size() == 4);
+  CHECK(divide({2, 8, Division::ceil}, {{0, 8}, {40, 56}}) ==
         std::vector<KRanges>{{{0, 8}, {40, 48}}, {{48, 56}}});
   Random random(72);
   for (int i = 0; i < 2000; ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("K is dealt as the division says") {
     const std::int64_t first = random.between(1, 300), second = random.between(0, 300);
     std::vector<bool> seen(1000);
     std::int64_t count = 0;
-    for (const KRanges& part : deal(p, {{0, first}, {600, 600 + second}})) {
+    for (const KRanges& part : divide(p, {{0, first}, {600, 600 + second}})) {
       std::int64_t last = -1;
       for (const KRange& range : part) {
         for (std::int64_t x = range.begin; x < range.end; ++x, ++count) {

@@ -79,7 +79,7 @@ GemmPlan random_plan(Random& random) {
   if (random.one_in(3)) plan.residue_first = 32;
   if (random.one_in(3))
     plan.promotion = {128, static_cast<emulator::Promotion::Adder>(random.below(5))};
-  plan.lanes = random_partition(random);
+  plan.slices = random_partition(random);
   plan.split = random_partition(random);
   if (!plan.split.whole() && random.one_in(4)) plan.split.order = emulator::SumOrder::in_place;
   if (random.one_in(3)) {

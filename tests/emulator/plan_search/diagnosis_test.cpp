@@ -127,7 +127,7 @@ TEST_CASE("planted bugs are named") {
   SECTION("a partial sum that one tile did not get") {
     const emulator::CodeMatrix d = x.without(0, 128);
     x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
-    says(x.finding(), "missed partial sum: that of slice 0 of 2");
+    says(x.finding(), "missed partial sum: that of split 0 of 2");
   }
   SECTION("another alpha") {
     GemmPlan plan = x.plan;

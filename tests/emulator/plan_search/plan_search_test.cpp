@@ -63,7 +63,7 @@ std::set<std::string_view> check_recordings(std::size_t stride) {
       const GemmPlan& found = result.plans.front().plan;
       seen.insert(row.kernel);
       stated.split = found.split;
-      stated.lanes = found.lanes;
+      stated.slices = found.slices;
       stated.residue_first = found.residue_first;
       const emulator::Epilogue own = stated.epilogue;
       stated.epilogue = found.epilogue;

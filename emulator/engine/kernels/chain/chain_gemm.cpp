@@ -10,17 +10,18 @@
 #include "emulator/engine/kernels/shared/default_environment.hpp"
 #include "emulator/model/mma.hpp"
 
-// A fused multiply-add of the CPU is the row's own step (IEEE 754: one rounding, in the four
-// directions that the environment sets), save for NaNs, whose sign and payload each machine chooses
-// in its own way. Once a sum is a NaN it stays one, so a chain's NaN is decided by few events:
+// A fused multiply-add of the CPU is the instruction's own step (IEEE 754: one rounding, in the
+// four directions that the environment sets), save for NaNs, whose sign and payload each machine
+// chooses in its own way. Once a sum is a NaN it stays one, so a chain's NaN is decided by few
+// events:
 //
 // operand_bca (of each step B's NaN, else the sum's, else A's)
 //   A NaN in B replaces whatever the sum was: the last one of a column is the result of the whole
 //   column, quieted. Such columns are filled at the end, and packed as zeros. In other columns a
 //   sum that is a NaN stays as it is, and A's NaN counts only where the sum is a number: the tile
 //   that keeps NaNs does that. Rows without a NaN cannot tell the two tiles apart: of one NaN
-//   operand, or of none in an invalid operation, the CPU makes what the row makes (a quieted copy;
-//   the negative quiet NaN).
+//   operand, or of none in an invalid operation, the CPU makes what the instruction makes (a
+//   quieted copy; the negative quiet NaN).
 // operand_abc and unspecified (of each step A's NaN, else B's, else the sum's)
 //   The last NaN of the row or the column, A's where both stand at one k, is the result; without
 //   one, the CPU's NaN is right but for the sign of an invalid operation in the model of rows whose
@@ -153,7 +154,7 @@ void pack(const Lines& x, const Element<Word>& element, std::int64_t padded, Wor
 template <class Word>
 class Kernel {
  public:
-  /// The row's rounding on this thread.
+  /// The instruction's rounding on this thread.
   class Environment {
    public:
     explicit Environment(const Kernel& kernel) { std::fesetround(kernel.rounding_); }

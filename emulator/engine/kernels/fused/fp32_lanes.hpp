@@ -16,7 +16,7 @@
 
 namespace guardbit::emulator::fused::avx512 {
 
-/// FP32's lanes, for narrow factors and few kept bits: every exponent is calm.
+/// FP32's lanes, for narrow factors and few kept bits: every exponent is in the normal range.
 struct Fp32Lanes {
   using Value = float;
   using Vector = __m512;
@@ -27,10 +27,10 @@ struct Fp32Lanes {
   static constexpr std::ptrdiff_t a_sign_step = 8 * tile_rows, b_sign_step = 2 * 64 * vectors;
 
   static constexpr int bias = 127, fraction_bits = 23;
-  static constexpr bool wide_exponents = false, lags = false;
+  static constexpr bool any_exponents = false, lags = false;
   static constexpr int strip = 64, part_places = 512;
 
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   struct Constants {
     static constexpr bool needs_addend_floor = Kind == Result::fp16;
     __m512i offset_bits, exponent_field, half, largest_offset, addend_bits;
@@ -61,7 +61,7 @@ struct Fp32Lanes {
                                             : _mm512_slli_epi32(of_rows, 23 - 8 * unsigned(r % 4)));
     }
   };
-  template <bool Wide>
+  template <bool General>
   struct Maximum : ByteMaximum<vectors> {
     template <class C>
     [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
@@ -138,7 +138,7 @@ struct Fp32Lanes {
     return _mm512_sub_ps(accumulator,
                          _mm512_castsi512_ps(_mm512_min_epu32(offset, x.largest_offset)));
   }
-  template <Result Kind, bool Wide, class C>
+  template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
     if constexpr (Kind == Result::fp16) {
       const __m256i rounded = _mm512_cvtps_ph(exact, _MM_FROUND_TO_NEAREST_INT);
@@ -147,15 +147,15 @@ struct Fp32Lanes {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(exact), x.addend_bits));
   }
 
-  /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only "wide" tiles
-  /// look for it.
+  /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only general
+  /// tiles look for it.
   [[gnu::always_inline]] static __mmask16 is_frozen(Vector c) {
     const __m512 magnitude = _mm512_abs_ps(c);
     return _mm512_mask_cmp_ps_mask(
         _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(largest_fp32_addend), _CMP_GE_OQ), magnitude,
         _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
   }
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return zero();
     if constexpr (Kind == Result::fp16) {
@@ -165,7 +165,7 @@ struct Fp32Lanes {
     }
     // The unit never sees more than F + 1 bits of an addend.
     const __m512 c = _mm512_loadu_ps(row + 64 * v);
-    if constexpr (!Wide) return _mm512_add_ps(cut_addend(c), zero());
+    if constexpr (!General) return _mm512_add_ps(cut_addend(c), zero());
     const __mmask16 taken = static_cast<__mmask16>(~is_frozen(c));
     return _mm512_maskz_add_ps(taken, cut_addend(c), zero());
   }
@@ -176,7 +176,7 @@ struct Fp32Lanes {
     return _mm512_castsi512_ps(
         _mm512_mask_and_epi32(_mm512_castps_si512(c), number, _mm512_castps_si512(c), kept));
   }
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte* c_row) {
     const __mmask16 nan = _mm512_cmp_ps_mask(result, result, _CMP_UNORD_Q);
@@ -185,7 +185,7 @@ struct Fp32Lanes {
           _mm512_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT), nan, _mm256_set1_epi16(0x7FFF));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * v), codes);
     } else {
-      if (Wide && c_row != nullptr) {
+      if (General && c_row != nullptr) {
         const __m512 c = _mm512_loadu_ps(c_row + 64 * v);
         const __mmask16 finite =
             _mm512_cmp_ps_mask(_mm512_abs_ps(result),

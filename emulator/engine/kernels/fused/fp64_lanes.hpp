@@ -27,13 +27,13 @@ struct Fp64Lanes {
 
   /// Of exponents as they stand in sums.
   static constexpr int bias = 1023 + fp64_scale_exponent, fraction_bits = 52;
-  static constexpr bool wide_exponents = true, lags = true;
+  static constexpr bool any_exponents = true, lags = true;
   /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
   static constexpr int strip = 256, part_places = 256;
 
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   struct Constants {
-    static constexpr bool needs_addend_floor = Wide || Kind == Result::fp16;
+    static constexpr bool needs_addend_floor = General || Kind == Result::fp16;
     __m512i offset_bits, exponent_field, low, zero_exponent;
     __m512d least_addend, nudged_one;
     int least_code;
@@ -62,7 +62,7 @@ struct Fp64Lanes {
                      : _mm512_slli_epi64(of_rows, static_cast<unsigned>(48 - 16 * (r % 4))));
     }
   };
-  template <bool Wide>
+  template <bool General>
   struct Maximum : ByteMaximum<1> {
     template <class C>
     [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
@@ -161,11 +161,11 @@ struct Fp64Lanes {
     return _mm512_castsi512_pd(
         _mm512_mask_ternarylogic_epi64(_mm512_castpd_si512(value), over, sign, infinity, and_or));
   }
-  template <Result Kind, bool Wide, class C>
+  template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
     if constexpr (Kind == Result::fp16) {
       return rounded_to_fp16(x, exact);
-    } else if constexpr (Wide) {
+    } else if constexpr (General) {
       const __m512d cut = _mm512_cvtps_pd(_mm512_cvt_roundpd_ps(unscaled(exact), to_zero));
       return infinite_from(scaled(cut), exact, 0x1p128);
     } else {
@@ -189,7 +189,7 @@ struct Fp64Lanes {
     return _mm512_mul_pd(x, _mm512_set1_pd(1 / scale<double>));
   }
 
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return zero();
     __m256 value;
@@ -200,7 +200,7 @@ struct Fp64Lanes {
     }
     return scaled(_mm512_cvtps_pd(value));
   }
-  template <Result Kind, bool Wide>
+  template <Result Kind, bool General>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte*) {
     const __m256 value = _mm512_cvtpd_ps(unscaled(result));

@@ -66,11 +66,11 @@ std::optional<Composition> composition_of(const MatrixInstruction& row) {
 
 int lowest_exponent(const Format& f) { return formats::min_exponent(f); }
 
-/// Do products of every number of the formats stay calm?
-bool is_calm(const Format& a, const Format& b) {
+/// True if products of all numbers of the formats stay in the normal range.
+bool stays_normal(const Format& a, const Format& b) {
   const auto span = [](const Format& f) { return formats::max_exponent(f) - lowest_exponent(f); };
-  return lowest_exponent(a) + lowest_exponent(b) >= lowest_calm_exponent &&
-         formats::max_exponent(a) + formats::max_exponent(b) <= highest_calm_exponent &&
+  return lowest_exponent(a) + lowest_exponent(b) >= lowest_product_exponent &&
+         formats::max_exponent(a) + formats::max_exponent(b) <= highest_product_exponent &&
          span(a) <= widest_span && span(b) <= widest_span;
 }
 
@@ -128,11 +128,11 @@ std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
   if (scaled) fused.scale_k = row.shape.k / row.scale.count;
   fused.kept_fraction_bits = step.spec.kept_fraction_bits;
   fused.zero_exponent = step.spec.min_exponent;
-  fused.wide_exponents = scaled || !is_calm(a, b);
+  fused.any_exponents = scaled || !stays_normal(a, b);
   fused.a = {row.a, lowest_exponent(a)};
   fused.b = {row.b, lowest_exponent(b)};
 
-  if (*composition == Composition::chain && !fused.wide_exponents &&
+  if (*composition == Composition::chain && !fused.any_exponents &&
       fits_fp32_lanes(step.spec, *result, row.a, row.b)) {
     fused.lane = LaneType::fp32;
     return fused;
@@ -141,7 +141,7 @@ std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
   const int fewest = *result == Result::fp32 ? 23 : 13;
   const bool fits = *result != Result::e8m13 && fused.kept_fraction_bits >= fewest &&
                     fused.kept_fraction_bits <= 26;
-  if (!fits || (fused.wide_exponents && *result != Result::fp32)) return std::nullopt;
+  if (!fits || (fused.any_exponents && *result != Result::fp32)) return std::nullopt;
   return fused;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which rows the vector kernels of fused products take, and what they need to know of a row.
+// Which instructions the vector kernels of fused products take, and what they need to know of one.
 
 #include <cstdint>
 #include <optional>
@@ -33,33 +33,33 @@ struct OperandRule {
   int min_exponent = 0;  ///< by which subnormals are aligned, after widening
 };
 
-/// A row whose blocks the kernels sum.
+/// An instruction whose blocks the kernels sum.
 struct FusedRow {
-  int block_k = 0;         ///< k's in a block; of sparse rows these count those without a product
+  int block_k = 0;  ///< k's in a block; of sparse instructions these count those without a product
   int execution_k = 0;     ///< k's in an execution
   std::vector<int> order;  ///< the k at each place of an execution's blocks
   LaneType lane{};
   Result result{};
   Composition composition{};
-  int kept_fraction_bits = 0;   ///< F
-  int zero_exponent = 0;        ///< e0
-  bool wide_exponents = false;  ///< products may leave the calm range (fused_tile.hpp)
+  int kept_fraction_bits = 0;  ///< F
+  int zero_exponent = 0;       ///< e0
+  bool any_exponents = false;  ///< products may leave the normal range (fused_tile.hpp)
   OperandRule a, b;
   Sparsity sparsity{};  ///< of A
   int scale_k = 0;      ///< k's that share a scale, a power of two; 0: unscaled
 };
 
-/// Exponents of products between which no FP32 result can be subnormal or overflow, however long
-/// the chain: the unit is at least 2^-125, and 2^36 products below 2^62 stay below 2^98, from where
-/// an addend is so large that every product is cut to zero.
-inline constexpr int lowest_calm_exponent = -100;
-inline constexpr int highest_calm_exponent = 60;
+/// The normal range of products: exponents between which no FP32 result can be subnormal or
+/// overflow, however long the chain: the unit is at least 2^-125, and 2^36 products below 2^62 stay
+/// below 2^98, from where an addend is so large that every product is cut to zero.
+inline constexpr int lowest_product_exponent = -100;
+inline constexpr int highest_product_exponent = 60;
 /// Sums in FP64's lanes are 2^this times what they stand for (fused_tile.hpp, claim 4).
 inline constexpr int fp64_scale_exponent = 160;
 /// Exponents of one operand that fit beside each other in a byte's code (fused_tile.hpp).
 inline constexpr int widest_span = 63;
 
-/// The row as the kernels take it; empty when they do not.
+/// The instruction as the kernels take it; empty when they do not.
 std::optional<FusedRow> fused_row(const MatrixInstruction& row);
 
 }  // namespace guardbit::emulator::fused

@@ -53,8 +53,8 @@ using Fp64 = fused::avx512::Fp64Lanes;
 using Fp32 = fused::avx512::Fp32Lanes;
 
 bool has_kernel(const fused::FusedRow& row) {
-  return row.lane == fused::LaneType::fp32 ? fused::tile_functions<Fp32>(row).calm != nullptr
-                                           : fused::tile_functions<Fp64>(row).calm != nullptr;
+  return row.lane == fused::LaneType::fp32 ? fused::tile_functions<Fp32>(row).normal != nullptr
+                                           : fused::tile_functions<Fp64>(row).normal != nullptr;
 }
 
 /// What executes batches that are not for tiles.

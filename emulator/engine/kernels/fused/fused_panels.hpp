@@ -92,8 +92,9 @@ struct RowWriter {
   PanelLayout layout_of;
   std::byte* panel;
 
+  /// Writes the vector's parts to the panels, one part each.
   template <class Vector>
-  [[gnu::always_inline]] void deal(std::size_t at, const Vector& v) const {
+  [[gnu::always_inline]] void spread(std::size_t at, const Vector& v) const {
     std::array<std::byte, sizeof v> bytes;
     std::memcpy(bytes.data(), &v, sizeof v);
     for (std::size_t p = 0; p < panels; ++p)
@@ -102,21 +103,22 @@ struct RowWriter {
   }
   template <class Vector>
   [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
-    deal(layout_of.values + place * layout_of.value_step, v);
+    spread(layout_of.values + place * layout_of.value_step, v);
   }
   [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
-    deal(layout_of.codes + place * layout_of.code_step, __builtin_convertvector(v, Bytes));
+    spread(layout_of.codes + place * layout_of.code_step, __builtin_convertvector(v, Bytes));
   }
   [[gnu::always_inline]] void exponents(std::size_t place, const Integers& v) const {
-    deal(layout_of.exponents + place * layout_of.exponent_step, __builtin_convertvector(v, Shorts));
+    spread(layout_of.exponents + place * layout_of.exponent_step,
+           __builtin_convertvector(v, Shorts));
   }
   [[gnu::always_inline]] void signs(std::size_t group, bool positive, const Words& v) const {
     const std::size_t at =
         layout_of.signs + group * layout_of.sign_step + (positive ? layout_of.sign_step / 2 : 0);
     if constexpr (is_double) {
-      deal(at, __builtin_convertvector(v, Shorts));
+      spread(at, __builtin_convertvector(v, Shorts));
     } else {
-      deal(at, v);
+      spread(at, v);
     }
   }
 };

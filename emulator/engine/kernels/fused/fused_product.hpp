@@ -39,10 +39,10 @@ struct TileCopy {
   }
 };
 
-/// Do all products of the two stay calm?
-inline bool is_calm(const UnitRange& a, const UnitRange& b) {
-  return a.lowest + b.lowest >= lowest_calm_exponent &&
-         a.highest + b.highest <= highest_calm_exponent && a.highest - a.lowest <= widest_span &&
+/// True if all products of the two stay in the normal range.
+inline bool stays_normal(const UnitRange& a, const UnitRange& b) {
+  return a.lowest + b.lowest >= lowest_product_exponent &&
+         a.highest + b.highest <= highest_product_exponent && a.highest - a.lowest <= widest_span &&
          b.highest - b.lowest <= widest_span;
 }
 
@@ -85,7 +85,7 @@ class Product {
         sums_(memory.sums) {}
 
   void run(int threads) {
-    large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
+    large_addends_ = !Lanes::any_exponents && functions_.general != nullptr && any_large_addend();
     for (std::int64_t row = 0; row < x_.m; row += part_rows) {
       for (std::int64_t column = 0; column < x_.n; column += part_columns)
         run({row, std::min(part_rows, x_.m - row), column, std::min(part_columns, x_.n - column), 0,
@@ -123,7 +123,7 @@ class Product {
     if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
     for (part.begin = 0; part.begin < places_; part.begin += part_places) {
       part.count = std::min(part_places, places_ - part.begin);
-      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
+      const UnitRange of_rows = row_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
       pack_columns(part, of_rows, threads);
       multiply(part, threads);
     }
@@ -155,12 +155,12 @@ class Product {
     for (const UnitRange& range : ranges) all.include(range);
     return all;
   }
-  /// B's, and its exponents where the row's may be wide and those of the part are.
+  /// B's, and its exponents if those of the part may leave the normal range.
   void pack_columns(const Part& part, const UnitRange& of_rows, int threads) {
     b_.prepare(row_, group_, part.columns, part.count, strip_);
     const UnitSource from = b_source(row_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
-    has_exponents_ = row_.wide_exponents && !fused::is_calm(of_rows, b_.whole_range());
+    has_exponents_ = row_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
   }
   void pack_rows(const Part& part, const Task& task, Rows& a) const {
@@ -225,7 +225,7 @@ class Product {
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
     TileOperands coming;
-    bool coming_is_wide = find(rows, task, at, coming);
+    bool coming_is_general = find(rows, task, at, coming);
     for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
@@ -243,20 +243,20 @@ class Product {
       if (begins) convert(true);
       while (at.panel < last) {
         TileOperands x = coming;
-        const bool is_wide = coming_is_wide;
+        const bool is_general = coming_is_general;
         x.sums = sums_of(at.tile, at.panel);
         if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
           prefetch_sums(part, at.tile, last, task.panel_end);
         if (advance(task, at)) {
           if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
-          coming_is_wide = find(rows, task, at, coming);
-          coming.largest_is_known = coming_is_wide == is_wide;
+          coming_is_general = find(rows, task, at, coming);
+          coming.largest_is_known = coming_is_general == is_general;
         }
-        const bool by_exponents = is_wide && row_.wide_exponents;
+        const bool by_exponents = is_general && row_.any_exponents;
         x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
         x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
         x.largest = largest.data();
-        (is_wide ? functions_.wide : functions_.calm)(rule_, x);
+        (is_general ? functions_.general : functions_.normal)(rule_, x);
       }
       if (ends) convert(false);
     }
@@ -291,7 +291,7 @@ class Product {
     }
   }
 
-  /// Sets all of A and B for a tile; says whether it is wide.
+  /// Sets all of A and B for a tile; true if it is general.
   bool find(const Rows& rows, const Task& task, const Place& at, TileOperands& x) const {
     const std::int64_t tile = at.tile - task.tile_begin;
     const std::byte* const panel = rows.panel(at.strip, tile);
@@ -308,13 +308,13 @@ class Product {
     x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
     constexpr std::int64_t units = Lanes::columns / unit_lines;
     const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
-    bool calm = true;
+    bool normal = true;
     for (std::int64_t u = 0; u < units; ++u) {
       const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
-      calm = calm && (!row_.wide_exponents || fused::is_calm(a_range, b_range));
+      normal = normal && (!row_.any_exponents || fused::stays_normal(a_range, b_range));
     }
-    return !calm || large_addends_;
+    return !normal || large_addends_;
   }
 
   /// The sums of a tile: from C if they begin, else to D.
@@ -379,7 +379,7 @@ class Product {
   std::int64_t places_;  ///< of K
   Columns& b_;
   PanelMemory& sums_;
-  bool large_addends_ = false;  ///< every tile is wide for their sake
+  bool large_addends_ = false;  ///< every tile is general for their sake
   bool has_exponents_ = false;  ///< the part, of both operands
 };
 

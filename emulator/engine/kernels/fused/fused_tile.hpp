@@ -39,12 +39,13 @@
 // counts: |c| and 2^E are compared as floating-point numbers, and only the larger one's exponent
 // field is kept.
 //
-//   Claim 2. Exponents below a normal FP32's need not be exact where D is FP32 and tiles are calm
-//   (fused_row.hpp). Proof. If a product is nonzero, E >= -100 and u >= 2^-126, so c below 2^-126
-//   is cut to zero whatever exponent it is given, and every result is a multiple of u, hence normal
-//   or zero. If all products are zero, the result is c cut at 2^(E-F), and with F >= 23 all of c's
-//   bits lie above that for E = max(-127, exponent of c) as for the unit's own -126 or e0; in
-//   FP32's lanes, E8M13's subnormals keep bits down to 2^-139, which the final cut leaves of them.
+//   Claim 2. Exponents below a normal FP32's need not be exact where D is FP32 and tiles are normal
+//   (fused_arithmetic.hpp). Proof. If a product is nonzero, E >= -100 and u >= 2^-126, so c below
+//   2^-126 is cut to zero whatever exponent it is given, and every result is a multiple of u, hence
+//   normal or zero. If all products are zero, the result is c cut at 2^(E-F), and with F >= 23 all
+//   of c's bits lie above that for E = max(-127, exponent of c) as for the unit's own -126 or e0;
+//   in FP32's lanes, E8M13's subnormals keep bits down to 2^-139, which the final cut leaves of
+//   them.
 //
 // FP16 results see subnormal and zero addends' exponents: these are raised to -14, and to e0.
 //
@@ -61,7 +62,7 @@
 //   more; biased by 1023 + 160, all of it lies in [1043, 1508], within [1024, 1536), where bit 9
 //   is 0.
 //
-// Wide tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
+// General tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
 // -126, and results are rounded by conversion to FP32, which knows subnormals; 2^128 and more is
 // infinite.
@@ -82,7 +83,7 @@ struct TileOperands {
   const std::byte *a_values, *a_codes, *a_exponents, *a_signs;
   const std::byte *b_values, *b_codes, *b_exponents, *b_signs;
   int blocks = 0;
-  /// Codes (or exponents, of a wide tile) of the tile that comes after this one, and its largest
+  /// Codes (or exponents, of a general tile) of the tile that comes after this one, and its largest
   /// exponents in its first block, which this one finds while it ends.
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
@@ -92,7 +93,7 @@ struct TileOperands {
   std::byte* sums = nullptr;    ///< of the tile, which it adds to
 };
 
-/// Numbers of a row that a kernel takes at run time.
+/// Numbers of an instruction that a kernel takes at run time.
 struct TileRule {
   int kept_fraction_bits = 0, zero_exponent = 0;
 };
@@ -125,9 +126,9 @@ struct SumFunctions {
 ///
 /// Every factor of B is then loaded twice, which does not pay in long blocks and FP32's lanes.
 ///
-/// Lanes: the instruction set's vectors (avx512_fp64_lanes.hpp). Wide: exponents in 16 bits,
+/// Lanes: the instruction set's vectors (fp64_lanes.hpp). General: exponents in 16 bits,
 /// results anywhere in FP32's range; of FP32's lanes, addends too large for them.
-template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool Wide>
+template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
 class Tile {
  public:
   Tile(const TileRule& rule, const TileOperands& operands)
@@ -157,7 +158,7 @@ class Tile {
 
  private:
   using Vector = typename Lanes::Vector;
-  using Maximum = typename Lanes::template Maximum<Wide>;
+  using Maximum = typename Lanes::template Maximum<General>;
   using Exponents = typename Lanes::Exponents;
   static constexpr int rows = tile_rows, vectors = Lanes::vectors, half = rows / 2;
   static constexpr int lag = Lanes::lags && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
@@ -175,7 +176,7 @@ class Tile {
     Codes operator+(int k) const { return {a + k * Maximum::a_step, b + k * Maximum::b_step}; }
   };
   Codes codes_at(int k) const {
-    constexpr bool by_exponents = Wide && Lanes::wide_exponents;
+    constexpr bool by_exponents = General && Lanes::any_exponents;
     return Codes{by_exponents ? x_.a_exponents : x_.a_codes,
                  by_exponents ? x_.b_exponents : x_.b_codes} +
            k;
@@ -333,7 +334,7 @@ class Tile {
   [[gnu::always_inline]] Vector finish(int block, int r, int v, Vector accumulator) {
     const Vector exact = Lanes::exact(constants_, accumulator);
     if constexpr (Exact) return exact;
-    const Vector result = Lanes::template round<Kind, Wide>(constants_, exact);
+    const Vector result = Lanes::template round<Kind, General>(constants_, exact);
     if constexpr (composed) {
       if (block % 2 == 1) {
         const Vector blocks = Blocks == Composition::chained_halves
@@ -346,7 +347,7 @@ class Tile {
     return result;
   }
 
-  const typename Lanes::template Constants<Kind, Wide> constants_;
+  const typename Lanes::template Constants<Kind, General> constants_;
   const TileOperands& x_;
   const int last_;
   Vector sum_[rows][Lanes::vectors];    // of composed rows: the results of blocks
@@ -383,9 +384,9 @@ void end_sums(const TileRows& x, const std::byte* sums) {
   });
 }
 
-template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool Wide>
+template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
 void sum_tile(const TileRule& rule, const TileOperands& x) {
-  Tile<Lanes, BlockK, Kind, Blocks, Wide>(rule, x).run();
+  Tile<Lanes, BlockK, Kind, Blocks, General>(rule, x).run();
 }
 
 }  // namespace guardbit::emulator::fused

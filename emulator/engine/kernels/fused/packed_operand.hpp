@@ -29,7 +29,7 @@ class PackedOperand {
     strips_ = (count + strip - 1) / strip;
     const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
     layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
-                             row.wide_exponents);
+                             row.any_exponents);
     const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
     strip_bytes_ = layout_.size * panels;
     memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));

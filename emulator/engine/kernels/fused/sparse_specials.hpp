@@ -26,8 +26,8 @@ namespace guardbit::emulator::sparse_specials {
 
 using Multiply = std::function<void(const MatrixProduct&)>;
 
-/// D of a sparse row: `by_tiles` multiplies where B is finite, `exactly` anything, on one thread.
-/// A's stored values must stand at places of their own.
+/// D of a sparse instruction: `by_tiles` multiplies where B is finite, `exactly` anything, on one
+/// thread. A's stored values must stand at places of their own.
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
               const Multiply& by_tiles, const Multiply& exactly);
 

@@ -1,25 +1,26 @@
 #pragma once
 
-// The tile of a row, instantiated for every arithmetic that the lanes serve.
+// The tile of an instruction, instantiated for every arithmetic that the lanes serve.
 
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/fused_tile.hpp"
 
 namespace guardbit::emulator::fused {
 
-/// The functions of a row; `wide` null where no tile is wide: no product can leave the calm range,
+/// The functions of an instruction. `normal` takes the tiles whose products are all in the normal
+/// range, `general` the others. It is null if there are none: no product can leave the range, and
 /// no addend is too large for the lanes.
 struct TileFunctions {
-  TileFunction calm = nullptr, wide = nullptr;
+  TileFunction normal = nullptr, general = nullptr;
   SumFunctions sums{}, large_sums{};  ///< of large addends, where the lanes have such
 };
 
-template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasWide>
+template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasGeneral>
 TileFunctions functions_of() {
-  constexpr bool has_large = HasWide && !Lanes::wide_exponents;
+  constexpr bool has_large = HasGeneral && !Lanes::any_exponents;
   TileFunctions found;
-  found.calm = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
-  if constexpr (HasWide) found.wide = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
+  found.normal = sum_tile<Lanes, BlockK, Kind, Blocks, false>;
+  if constexpr (HasGeneral) found.general = sum_tile<Lanes, BlockK, Kind, Blocks, true>;
   found.sums = {begin_sums<Lanes, Kind, false>, end_sums<Lanes, Kind, false>};
   if constexpr (has_large)
     found.large_sums = {begin_sums<Lanes, Kind, true>, end_sums<Lanes, Kind, true>};
@@ -52,12 +53,12 @@ TileFunctions halves_functions(const FusedRow& row) {
   }
 }
 
-/// No function where the lanes have no kernel for the row.
+/// No function where the lanes have no kernel for the instruction.
 template <class Lanes>
 TileFunctions tile_functions(const FusedRow& row) {
   if (row.composition != Composition::chain) {
     if constexpr (sizeof(typename Lanes::Value) == 8) {
-      if (row.wide_exponents) return {};
+      if (row.any_exponents) return {};
       return row.composition == Composition::chained_halves
                  ? halves_functions<Lanes, Composition::chained_halves>(row)
                  : halves_functions<Lanes, Composition::separate_halves>(row);

@@ -180,7 +180,7 @@ struct UnitSource {
 
   /// Exponents of the unit's nonzero finite numbers.
   UnitRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
-    if (!row.wide_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
+    if (!row.any_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
     constexpr int none = 10000;
     Integers lowest = Integers{} + none, highest = Integers{} - none;
     Scales scale{};

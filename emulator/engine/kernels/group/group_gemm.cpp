@@ -115,7 +115,7 @@ class Kernel {
     b_.scales_by_columns = true;
   }
 
-  /// Places of K that 16 products of A take: those themselves, or of sparse rows more.
+  /// Places of K that 16 products of A take: those themselves, or, of sparse instructions, more.
   static std::int64_t places_of_group(const MatrixInstruction& row) {
     return std::int64_t{group_products} * row.shape.k / stored_k(row, row.shape.k);
   }

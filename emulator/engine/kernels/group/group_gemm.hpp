@@ -10,13 +10,13 @@
 // products are summed exactly, by the dot-product instructions of AVX-512.
 namespace guardbit::emulator::group_gemm {
 
-/// Can this CPU multiply by the row?
+/// Can this CPU multiply by the instruction?
 bool accepts(const MatrixInstruction& row);
 
-/// As `emulator::multiply`; the row must be accepted.
+/// As `emulator::multiply`; the instruction must be accepted.
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads);
 
-/// Executes [begin, end) of a batch on the calling thread; the row must be accepted.
+/// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end);
 

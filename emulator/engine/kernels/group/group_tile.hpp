@@ -34,7 +34,7 @@
 //   2^125 + 2^126 and a multiple of 2^-149, as its terms are: below 2^-126 these are FP32's own
 //   numbers, of 23 bits at most, and above it FP32 has 23 fraction bits.
 //
-// Blocks that claim 2 covers are hasty; the others find E and cut every term as fused_tile.hpp
+// Blocks that claim 2 covers are uncut; the others find E and cut every term as fused_tile.hpp
 // does: an accumulator begins at X = 1.5 * 2^(E+17), whose last place is u, fma(S * B, A, it)
 // rounded down cuts and adds, A and c being nudged by 1 + 2^-47 so that of negative terms exactly
 // one unit is missing, which X begins with (claim 1 there, of terms of 24 bits below 2^46 u). A

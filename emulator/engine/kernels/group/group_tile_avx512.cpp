@@ -91,11 +91,11 @@ void advance(Panel& a, Panel& b) {
 
 /// What the claims say of a block.
 enum class Kind {
-  hasty,   ///< nothing is cut, and results are FP32's normal numbers or exact
-  calm,    ///< the latter, and exponents are those of normal numbers
-  careful  ///< nothing
+  uncut,   ///< claim 2: no term is cut; results are FP32's normal numbers or exact
+  normal,  ///< claim 3: terms may be cut; exponents are those of FP32's normal numbers
+  general  ///< neither
 };
-constexpr int calm_exponent = -126;
+constexpr int normal_exponent = -126;
 /// Of the word 1.5 * 2^20 + S if S is not negative; else it is one less, since |S| < 2^16.
 constexpr int third_byte = first_sum >> 16 & 0xFF;
 
@@ -106,9 +106,9 @@ constexpr int third_byte = first_sum >> 16 & 0xFF;
   const int lowest = a.ranges->lowest + b.ranges->lowest;
   const int highest = a.ranges->highest + b.ranges->highest;
   const int reach = kept_fraction_bits - rule.fraction_bits;
-  if (lowest > highest) return Kind::hasty;  // nothing is added
-  if (lowest < rule.fraction_bits - 149 || highest > 112) return Kind::careful;
-  const Kind if_cut = lowest < calm_exponent ? Kind::careful : Kind::calm;
+  if (lowest > highest) return Kind::uncut;  // nothing is added
+  if (lowest < rule.fraction_bits - 149 || highest > 112) return Kind::general;
+  const Kind if_cut = lowest < normal_exponent ? Kind::general : Kind::normal;
   const __m512i one_exponent = _mm512_set1_epi32(1 << 21);
   __m512i smallest = _mm512_set1_epi32(-1), largest = _mm512_setzero_si512();
 #pragma GCC unroll 4
@@ -123,13 +123,13 @@ constexpr int third_byte = first_sum >> 16 & 0xFF;
       smallest = _mm512_min_epu32(smallest, _mm512_sub_epi32(magnitudes, _mm512_set1_epi32(1)));
     }
   }
-  if (_mm512_cmpge_epu32_mask(largest, word(127)) != 0) return Kind::careful;
-  const bool is_hasty =
+  if (_mm512_cmpge_epu32_mask(largest, word(127)) != 0) return Kind::general;
+  const bool is_uncut =
       highest - lowest <= reach &&
       _mm512_cmpge_epu32_mask(largest, word(lowest + reach + 2)) == 0 &&
       _mm512_cmplt_epu32_mask(smallest,
                               _mm512_sub_epi32(word(highest - 12), _mm512_set1_epi32(1))) == 0;
-  return is_hasty ? Kind::hasty : if_cut;
+  return is_uncut ? Kind::uncut : if_cut;
 }
 
 /// FP32's 23 fraction bits (claim 3).
@@ -139,7 +139,7 @@ constexpr int third_byte = first_sum >> 16 & 0xFF;
 }
 
 template <int Quads>
-[[gnu::always_inline]] inline void add_hasty_block(const Panel& a, const Panel& b, Sums& sums) {
+[[gnu::always_inline]] inline void add_uncut_block(const Panel& a, const Panel& b, Sums& sums) {
   using S = Steps<Quads>;
 #pragma GCC unroll 1
   for (int g = 0; g < groups_of_block; ++g) {
@@ -232,7 +232,7 @@ template <int Quads, Kind kind>
 #pragma GCC unroll 4
   for (int r = 0; r < tile_rows; ++r) {
     block.largest[r] =
-        _mm512_set1_epi32((kind == Kind::calm ? calm_exponent : zero_exponent) + bias);
+        _mm512_set1_epi32((kind == Kind::normal ? normal_exponent : zero_exponent) + bias);
     block.negatives[r] = _mm512_set1_epi32(groups_of_block * third_byte);
   }
 #pragma GCC unroll 4
@@ -289,10 +289,10 @@ template <Kind kind>
              : _mm512_srli_epi64(block.negatives[r], 32);
   const __m512i c_bits = _mm512_castpd_si512(c);
   __m512i of_c = fields_of(c);
-  // A nonzero addend's exponent is -126 at least, as a calm block's is; an infinity's may be any.
-  if (kind == Kind::careful)
+  // A nonzero addend's exponent is -126 at least, as a normal block's is; an infinity's may be any.
+  if (kind == Kind::general)
     of_c = _mm512_maskz_max_epi64(_mm512_test_epi64_mask(c_bits, c_bits), of_c,
-                                  _mm512_set1_epi64(field_of(calm_exponent)));
+                                  _mm512_set1_epi64(field_of(normal_exponent)));
   const __m512i above =
       _mm512_set1_epi64((std::int64_t{fraction_bits - kept_fraction_bits} << fraction_bits) |
                         (std::int64_t{1} << (fraction_bits - 1)));
@@ -304,7 +304,7 @@ template <Kind kind>
   for (int g = 0; g < groups_of_block; ++g)
     sum = _mm512_fmadd_round_pd(block.scaled[r][g][p], scales[g], sum, down);
   const __m512d exact = _mm512_sub_pd(sum, _mm512_castsi512_pd(offset));
-  return kind == Kind::calm ? without_low_bits(exact) : rounded(exact);
+  return kind == Kind::normal ? without_low_bits(exact) : rounded(exact);
 }
 
 template <int Quads, Kind kind>
@@ -364,12 +364,12 @@ void add_blocks(const ScaleRule& rule, const Panel& a_panel, const Panel& b_pane
     }
   }
   for (std::int64_t block = 0; block < blocks; ++block) {
-    if (const Kind kind = kind_of(rule, a, b, sums); kind == Kind::hasty) {
-      add_hasty_block<Quads>(a, b, sums);
+    if (const Kind kind = kind_of(rule, a, b, sums); kind == Kind::uncut) {
+      add_uncut_block<Quads>(a, b, sums);
     } else {
       Sums copy = sums;  // so that the others may live in registers
-      (kind == Kind::calm ? add_cut_block<Quads, Kind::calm>
-                          : add_cut_block<Quads, Kind::careful>)(a, b, copy);
+      (kind == Kind::normal ? add_cut_block<Quads, Kind::normal>
+                            : add_cut_block<Quads, Kind::general>)(a, b, copy);
       sums = copy;
     }
     advance<Quads>(a, b);

@@ -108,7 +108,7 @@ bool accepts(const MatrixInstruction& row) {
   return x && row.a == formats::fp16 && row.b == formats::fp16 && x->scale_k == 0 &&
          x->sparsity.group_elements == 0 && x->lane == fused::LaneType::fp64 &&
          x->result == fused::Result::fp32 && x->composition == fused::Composition::chain &&
-         !x->wide_exponents && (x->block_k == 16 || x->block_k == 8 || x->block_k == 4) &&
+         !x->any_exponents && (x->block_k == 16 || x->block_k == 8 || x->block_k == 4) &&
          half::functions_avx2().tile != nullptr;
 }
 

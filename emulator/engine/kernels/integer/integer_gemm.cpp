@@ -20,8 +20,8 @@
 //   both signed             u = a + 128, s = b:          a b = u s - 128 s
 //   both unsigned, 8 bits   u = a, s = b - 128:          a b = u s + 128 u
 //   exclusive or of bits    u = a, s = 1 - 2b:         a ^ b = u s + b,  b = (1 - s) / 2
-// All of it holds modulo 2^32, so wrapping rows are done; of a saturating row, see `tile`. Elements
-// that are not there have code 0 and give a product of 0 by the same formulas.
+// All of it holds modulo 2^32, so instructions that wrap are done; of those that saturate, see
+// `tile`. Elements that are not there have code 0 and give a product of 0 by the same formulas.
 namespace guardbit::emulator::integer_gemm {
 
 namespace {
@@ -51,7 +51,7 @@ ByteOfCode byte_of_code(const Format& f, int offset, bool negate) {
 /// What the sums of a line of s (or of u) lack.
 enum class Lack { nothing, minus_128_sums, plus_128_sums, ones };
 
-/// How a row's operands become bytes.
+/// How an instruction's operands become bytes.
 struct Form {
   ByteOfCode a, b;
   Lack a_lack = Lack::nothing, b_lack = Lack::nothing;

@@ -11,14 +11,14 @@
 // dense or sparse) by the dot-product instructions of x86.
 namespace guardbit::emulator::integer_gemm {
 
-/// Can this CPU multiply by the row?
+/// Can this CPU multiply by the instruction?
 bool accepts(const MatrixInstruction& row, Width width = Width::widest);
 
-/// As `emulator::multiply`; the row must be accepted.
+/// As `emulator::multiply`; the instruction must be accepted.
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
               Width width = Width::widest);
 
-/// Executes [begin, end) of a batch on the calling thread; the row must be accepted.
+/// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end, Width width = Width::widest);
 

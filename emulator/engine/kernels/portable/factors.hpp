@@ -1,7 +1,7 @@
 #pragma once
 
 // Operands of fused rows as the portable kernel multiplies them: decoded once per execution, in the
-// order of the row's steps, padded to whole vectors.
+// order of the instruction's steps, padded to whole vectors.
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Layout {
   const Step* first_dot = nullptr;
 };
 
-/// The order in which a row of `stored` elements is laid out.
+/// The order in which a row of A of `stored` elements is laid out.
 Layout layout_of(const MatrixInstruction& row, int stored);
 
 /// Decoded lines: rows of A, columns of B.

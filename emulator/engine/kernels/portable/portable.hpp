@@ -11,8 +11,9 @@ namespace guardbit::emulator::portable {
 /// integer rows.
 bool accepts(const MatrixInstruction& row);
 
-/// Executes [begin, end) of a batch of an accepted row. Operands are decoded once per execution
-/// instead of once per output; a block whose exponents leave FP32's range goes to the model.
+/// Executes [begin, end) of a batch of an accepted instruction. Operands are decoded once per
+/// execution instead of once per output; a block whose exponents leave FP32's range goes to the
+/// model.
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end);
 

@@ -167,7 +167,7 @@ bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Lin
   }
 }
 
-/// One output element of a row of several steps. False when the model has to decide.
+/// One output element of an instruction of several steps. False when the model has to decide.
 bool composed_element(const MatrixInstruction& row, const Layout& layout, const Line& a,
                       const Line& b, std::uint64_t c, std::uint64_t& d) {
   Registers registers{};

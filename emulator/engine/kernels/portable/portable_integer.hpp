@@ -7,10 +7,10 @@
 
 namespace guardbit::emulator::portable {
 
-/// Does the row sum integers of at most 8 bits into 32?
+/// Does the instruction sum integers of at most 8 bits into 32?
 bool is_integer_row(const MatrixInstruction& row);
 
-/// Executes [begin, end) of a batch of an integer row.
+/// Executes [begin, end) of a batch of an integer instruction.
 void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
                  std::int64_t end);
 

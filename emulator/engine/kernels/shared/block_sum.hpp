@@ -14,7 +14,7 @@ namespace guardbit::emulator {
 struct AccumulatorFormat {
   Format format{};
   std::uint64_t sign = 0, magnitude = 0, infinity = 0, fraction = 0;
-  int min_exponent = 0, kept_fraction_bits = 0, last_biased = 0;
+  int min_exponent = 0, result_fraction_bits = 0, last_biased = 0;
 
   constexpr AccumulatorFormat() = default;
   constexpr AccumulatorFormat(const Format& f, const AccumulatorSpec& spec)
@@ -24,8 +24,8 @@ struct AccumulatorFormat {
         infinity(formats::infinity_code(f)),
         fraction(formats::fraction_mask(f)),
         min_exponent(formats::min_exponent(f)),
-        kept_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits
-                                                          : f.fraction_bits),
+        result_fraction_bits(spec.result_fraction_bits != 0 ? spec.result_fraction_bits
+                                                            : f.fraction_bits),
         last_biased((1 << f.exponent_bits) - 2) {}
 };
 
@@ -60,7 +60,7 @@ constexpr bool encode_normal_sum(const AccumulatorSpec& spec, const AccumulatorF
       negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
   const int top = formats::leading_bit(magnitude);
   const int biased = unit + top + f.format.bias;
-  const int shift = top - f.kept_fraction_bits;
+  const int shift = top - f.result_fraction_bits;
   // The largest binade is left to the model, which knows about carries into infinity.
   if (biased <= 0 || biased >= f.last_biased) return false;
   std::uint64_t kept = shift > 0 ? magnitude >> shift : magnitude << -shift;
@@ -70,7 +70,7 @@ constexpr bool encode_normal_sum(const AccumulatorSpec& spec, const AccumulatorF
     kept += rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
   }
   code = (static_cast<std::uint64_t>(biased - 1) << f.format.fraction_bits) +
-         (kept << (f.format.fraction_bits - f.kept_fraction_bits));
+         (kept << (f.format.fraction_bits - f.result_fraction_bits));
   if (negative) code |= f.sign;
   return true;
 }

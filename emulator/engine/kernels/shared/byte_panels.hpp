@@ -156,7 +156,8 @@ inline Lines columns_of_b(const MatrixProduct& x, std::int64_t tile_columns, std
           std::min(tile_columns, x.n - j), length};
 }
 
-/// Two stored values of a sparse row at one place count both, which dense rows cannot hold.
+/// Two stored values of a sparse instruction at one place count both, which dense rows of A cannot
+/// hold.
 inline bool has_shared_places(const MatrixInstruction& row, const MatrixProduct& x) {
   const Sparsity& sparsity = row.sparsity;
   if (sparsity.group_elements == 0) return false;

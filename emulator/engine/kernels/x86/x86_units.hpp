@@ -9,7 +9,7 @@
 // against.
 namespace guardbit::emulator::x86_units {
 
-/// A row of x86 whose unit this CPU has.
+/// An instruction of x86 whose unit this CPU has.
 bool accepts(const MatrixInstruction& row);
 
 /// Executes [begin, end) of a batch on this thread. Missing products and outputs of a tile are

@@ -1,5 +1,5 @@
 // Claim 2 of emulator/engine/kernels/fused/fused_tile.hpp: what tiles take the exponents of FP32's
-// smallest numbers for does not matter, next to the smallest calm products and next to none.
+// smallest numbers for does not matter, next to the smallest normal products and next to none.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ using emulator::MatrixInstruction;
 using emulator::fused::FusedRow;
 
 /// Rows with results of FP32's range, one of each arithmetic.
-std::vector<MatrixInstruction> calm_rows() {
+std::vector<MatrixInstruction> normal_rows() {
   std::vector<MatrixInstruction> rows;
   std::vector<std::array<int, 5>> seen;
   for (const MatrixInstruction& row : emulator::catalogue()) {
@@ -83,8 +83,8 @@ std::int64_t mismatches(const MatrixInstruction& row, int a_exponent, int b_expo
 
 }  // namespace
 
-TEST_CASE("exponents below FP32's normal numbers leave no trace in calm tiles") {
-  const std::vector<MatrixInstruction> rows = calm_rows();
+TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles") {
+  const std::vector<MatrixInstruction> rows = normal_rows();
   if (rows.empty()) {
     WARN("SKIPPED: no AVX-512 here");
     return;
@@ -93,7 +93,7 @@ TEST_CASE("exponents below FP32's normal numbers leave no trace in calm tiles") 
   for (const MatrixInstruction& row : rows) {
     const int lowest_a = std::max(-60, lowest_exponent(row.a));
     const int lowest_b = std::max(-60, lowest_exponent(row.b));
-    for (int sum : {emulator::fused::lowest_calm_exponent, -99, -97, -90, -60, -20, 0}) {
+    for (int sum : {emulator::fused::lowest_product_exponent, -99, -97, -90, -60, -20, 0}) {
       const int a = std::max(lowest_a, sum / 2);
       const int b = std::max(lowest_b, sum - a);
       INFO(std::string_view(row.name) << " on " << row.arch << ", products of 2^" << a + b);

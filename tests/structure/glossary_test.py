@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""glossary_test.py ROOT: holds docs/GLOSSARY.md against the tree.
+
+Every term of its tables must occur in the sources, and no retired word may stand in any text outside its exceptions.
+Prints each breach and exits 1 if there is one. Then it makes a small tree with one breach after the other and expects
+each to be noticed.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+GLOSSARY = pathlib.Path("docs/GLOSSARY.md")
+SOURCES = ("formats", "emulator", "gpu", "experiments", "tools", "tests")
+TEXTS = SOURCES + ("docs", "README.md", "CMakeLists.txt")
+SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".inc", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml"}
+NOT_READ = ("tests/structure/",)  # holds the words that it forbids
+
+
+def rows(text, title):
+    """The cells of the tables below the headings that `title` accepts."""
+    heading, found = "", []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("|") and title(heading):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if cells[0] not in ("term", "word") and not cells[0].startswith("--"):
+                found.append(cells)
+    return found
+
+
+def files(root, places):
+    """The texts below these folders, and those of the places that are files."""
+    for place in places:
+        top = root / place
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            name = path.relative_to(root)
+            read = path.suffix in SUFFIXES and not name.as_posix().startswith(NOT_READ)
+            if read and path.is_file() and not any(part.startswith(".") for part in name.parts):
+                yield path
+
+
+def words(text):
+    """Lower case, the parts of names as words: SumOrder and sum_order become "sum order"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_(?!\.)", " ", text).lower()
+
+
+def missing_terms(root, glossary):
+    text = "\n".join(path.read_text(errors="replace") for path in files(root, SOURCES))
+    text = re.sub(r"[\s/*#]+", " ", words(text))
+    for cells in rows(glossary, lambda heading: heading != "Retired words"):
+        term = words(cells[0])
+        if not re.search(rf"(?<![a-z]){re.escape(term)}(s|es)?(?![a-z])", text):
+            yield f"{GLOSSARY}: no source says '{cells[0]}'"
+
+
+def retired_words(root, glossary):
+    retired = []
+    for cells in rows(glossary, lambda heading: heading == "Retired words"):
+        exceptions = re.findall(r"`([^`]+)`", cells[2])
+        for word in cells[0].split(","):
+            pattern = re.compile(rf"(?<![a-z]){re.escape(words(word.strip()))}(?![a-z])")
+            retired.append((word.strip(), pattern, exceptions, cells[1]))
+    for path in files(root, TEXTS):
+        name = path.relative_to(root).as_posix()
+        if name == GLOSSARY.as_posix():
+            continue
+        text = path.read_text(errors="replace")
+        for word, pattern, exceptions, instead in retired:
+            if any(exception in name for exception in exceptions):
+                continue
+            # Most files hold no retired word at all.
+            if word.split()[0].split(".")[-1].lower() not in text.lower():
+                continue
+            for number, line in enumerate(text.splitlines(), 1):
+                if pattern.search(words(line)) and not any(exception in line for exception in exceptions):
+                    yield f"{name}:{number}: '{word}' is retired; say {instead}"
+
+
+def breaches(root):
+    glossary = (root / GLOSSARY).read_text()
+    return [*missing_terms(root, glossary), *retired_words(root, glossary)]
+
+
+SMALL_GLOSSARY = """# Glossary
+| term | meaning |
+|---|---|
+| near miss | a plan with few mismatches |
+## Retired words
+| word | say instead | where it may still stand |
+|---|---|---|
+| dealt, plan.lanes | partition | `dealt with`, `docs/old/` |
+"""
+
+
+def said_of(name, text, source="struct NearMiss;"):
+    """Breaches of a small tree that holds `text` in the file `name`."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, content in ((GLOSSARY, SMALL_GLOSSARY), ("emulator/a.hpp", source), (name, text)):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content)
+        return breaches(root)
+
+
+def self_test():
+    noticed = {
+        "tools/a.cpp": "// K is\n// Dealt to warps",
+        "emulator/b.cpp": "class DealtPlans;",
+        "tests/b.cpp": "bool is_dealt();",
+        "gpu/a.cu": "x = plan.lanes;",
+        "docs/a.md": "specials are dealt with; K is dealt.\nK is dealt out",
+        "README.md": "dealt",
+    }
+    for name, text in noticed.items():
+        said = said_of(name, text)
+        assert len(said) == 1 and said[0].startswith(name + ":"), (name, said)
+    for name, text in {"tools/a.cpp": "// an ideal; plan lanes; dealtern", "docs/a.md": "dealt with",
+                       "docs/old/a.md": "dealt"}.items():
+        assert said_of(name, text) == [], name
+    assert said_of("docs/a.md", "near miss", source="int near; // a miss") != []
+    assert said_of("tests/a.cpp", "", source="// a plan that is a near\n// miss") == []
+
+
+def main():
+    found = breaches(pathlib.Path(sys.argv[1]))
+    print("\n".join(found))
+    self_test()
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
