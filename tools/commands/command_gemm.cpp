@@ -16,6 +16,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
@@ -126,7 +127,7 @@ int gemm(const Options& options) {
         progress.update(static_cast<std::size_t>(rows));
         return !interruption.asked_for();
       });
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check(": nothing written");
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::int64_t> shape = {d.rows, d.columns};
@@ -155,8 +156,7 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--list", options->list, "Print the table of plans seen in libraries");
   command->add_flag("--markdown", options->markdown, "With --list: as a Markdown table");
   command->add_flag("--json", options->json, "Print JSON");

@@ -24,6 +24,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
 
 namespace guardbit::tools {
@@ -48,8 +49,6 @@ struct Options {
   int bits = 8, threads = 0;
   bool is_unsigned = false, affine = false, prune = false, json = false;
 };
-
-struct Interrupted {};
 
 /// A tensor before and after.
 struct Quantised {
@@ -116,7 +115,7 @@ Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
       q.pruning = experiments::prune(q.numbers, *axis, where);
   q.integers = experiments::quantised(q.numbers, tensor.shape, scheme, where, options.threads,
                                       [&] { return interruption.asked_for(); });
-  if (interruption.asked_for()) throw Interrupted{};
+  interruption.check(": nothing written");
   q.errors = experiments::errors_of(q.integers, q.numbers);
   return q;
 }
@@ -326,22 +325,17 @@ int run(const Options& options) {
   const Interruption interruption;
   std::vector<Quantised> all;
   std::optional<Product> product;
-  try {
-    for (const formats::Tensor* const t : tensors)
-      all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
-    if (!options.multiply.empty()) {
-      Options of_b = options;
-      of_b.prune = false;
-      of_b.input = options.multiply;
-      IntegerScheme columns = scheme;
-      columns.axis = 1;
-      all.push_back(quantise(read_operand("--multiply", "b", options.multiply, formats::fp32),
-                             columns, of_b, interruption));
-      product = multiply(all[0], all[1], options);
-    }
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted: nothing written\n";
-    return interruption.exit_status();
+  for (const formats::Tensor* const t : tensors)
+    all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
+  if (!options.multiply.empty()) {
+    Options of_b = options;
+    of_b.prune = false;
+    of_b.input = options.multiply;
+    IntegerScheme columns = scheme;
+    columns.axis = 1;
+    all.push_back(quantise(read_operand("--multiply", "b", options.multiply, formats::fp32),
+                           columns, of_b, interruption));
+    product = multiply(all[0], all[1], options);
   }
   std::vector<formats::Tensor> outputs;
   for (const Quantised& q : all) add_outputs(q, options, outputs);
@@ -446,8 +440,7 @@ void add_quantize(CLI::App& app, int& status) {
       ->add_option("--requantise", options->rule,
                    "How the product's sums become integers (default double_rounding)")
       ->type_name("{double_rounding,single_rounding,fp32,exact}");
-  command->add_option("--threads", options->threads, "Threads (default: all processors)")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print the tables as JSON");
   command->footer(
       "NAME.scale holds what one unit stands for: x is about (NAME - NAME.zero_point) * "

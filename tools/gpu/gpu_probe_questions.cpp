@@ -94,7 +94,7 @@ int run(const Options& options) {
     print_sections(sections);
     print_end(sections, asked);
   }
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check();
   for (const gpu::Section& section : sections)
     if (!section.as_model()) return 1;
   return 0;
