@@ -294,24 +294,15 @@ void run_schedule(const Options& options) {
 }
 
 void run_presets(bool as_json) {
-  ordered_json document = {{"presets", ordered_json::array()}};
-  Table table("lllrrrrl");
-  table.add({"preset", "type", "first", "interval", "floor", "ceiling", "hysteresis", "read in"});
-  const auto text = [](const ordered_json& value) {
-    return value.is_null() ? std::string("-") : value.dump();
-  };
-  for (const ScalerRules& rules : experiments::scaler_presets) {
-    ordered_json object = to_json(rules);
-    table.add({std::string(rules.name), formats::name_of(rules.type), text(object["init_scale"]),
-               text(object["growth_interval"]), text(object["min_scale"]),
-               text(object["max_scale"]), text(object["hysteresis"]), std::string(rules.source)});
-    object["source"] = rules.source;
-    document["presets"].push_back(std::move(object));
-  }
+  const Columns<ScalerRules> columns =
+      columns_of_rules() +
+      Columns<ScalerRules>{
+          {"source", "read in", Side::left, [](const ScalerRules& r) { return r.source; }, {}, 2}};
   if (as_json) {
+    const ordered_json document = {{"presets", columns.json_list(experiments::scaler_presets)}};
     std::cout << document.dump(2) << '\n';
   } else {
-    table.print(std::cout);
+    columns.print(std::cout, experiments::scaler_presets);
   }
 }
 
