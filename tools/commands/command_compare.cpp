@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "emulator/capture/product_capture.hpp"
-#include "experiments/accuracy/deviation.hpp"
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/forward_errors.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
