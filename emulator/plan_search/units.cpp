@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/usual_instruction.hpp"
 #include "emulator/gemm/plan_library.hpp"
 
 namespace guardbit::emulator {
@@ -35,19 +36,6 @@ Arithmetic arithmetic_of(const MatrixInstruction& row) {
   return x;
 }
 
-/// 0 for the families that libraries use first on a machine that has them.
-int preference(const MatrixInstruction& row) {
-  switch (row.family) {
-    case Family::tcgen05:
-    case Family::tcgen05_sp:
-    case Family::wgmma:
-    case Family::wgmma_sp: return 0;
-    case Family::mma:
-    case Family::mma_sp: return 1;
-    default: return 2;
-  }
-}
-
 }  // namespace
 
 std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
@@ -68,7 +56,7 @@ std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, co
   // FP32 sums come first, then preferred families, then long instructions.
   std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
     const auto key = [](const MatrixInstruction& row) {
-      return std::tuple(row.d == formats::fp16, preference(row), -row.shape.k);
+      return std::tuple(row.d == formats::fp16, usual_rank(row.family), -row.shape.k);
     };
     return key(*x) < key(*y);
   });

@@ -6,7 +6,7 @@
 
 #include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
-#include "formats/support/error.hpp"
+#include "formats/support/parameter_error.hpp"
 #include "formats/support/suggestions.hpp"
 
 namespace guardbit::experiments {
@@ -48,23 +48,24 @@ std::optional<ScalerRules> find_scaler(std::string_view name) {
 
 void check(const ScalerRules& rules) {
   const std::string name(rules.name);
-  if (!std::isfinite(rules.initial)) throw formats::Error("--init-scale", "not a finite number");
+  if (!std::isfinite(rules.initial))
+    throw formats::ParameterError("initial", "not a finite number");
   if (!(rules.growth > 1) || !std::isfinite(rules.growth))
-    throw formats::Error("--growth-factor", "not a finite number above 1");
+    throw formats::ParameterError("growth", "not a finite number above 1");
   if (!(rules.backoff < 1) || !std::isfinite(rules.backoff) ||
       (rules.needs_positive_backoff && !(rules.backoff > 0))) {
-    throw formats::Error("--backoff-factor", rules.needs_positive_backoff
+    throw formats::ParameterError("backoff", rules.needs_positive_backoff
                                                  ? "not between 0 and 1"
                                                  : "not a finite number below 1");
   }
   if (rules.needs_positive_backoff && !(rules.initial > 0))
-    throw formats::Error("--init-scale", name + " needs one above 0");
-  if (rules.interval < 1) throw formats::Error("--growth-interval", "less than 1");
-  if (rules.hysteresis < 1) throw formats::Error("--hysteresis", "less than 1");
+    throw formats::ParameterError("initial", name + " needs one above 0");
+  if (rules.interval < 1) throw formats::ParameterError("interval", "less than 1");
+  if (rules.hysteresis < 1) throw formats::ParameterError("hysteresis", "less than 1");
   if (rules.floor && !(*rules.floor >= 0 && std::isfinite(*rules.floor)))
-    throw formats::Error("--min-scale", "not a finite number from 0 on");
+    throw formats::ParameterError("floor", "not a finite number from 0 on");
   if (rules.ceiling_rule == Ceiling::clamp && !(rules.ceiling > 0))
-    throw formats::Error("--max-scale", "not above 0");
+    throw formats::ParameterError("ceiling", "not above 0");
 }
 
 std::string_view name_of(ScaleChange change) {

@@ -137,7 +137,7 @@ inline constexpr std::array scaler_presets = {
 /// The preset of that name (any case).
 std::optional<ScalerRules> find_scaler(std::string_view name);
 
-/// Throws Error, naming the command's option, for parameters that no original takes.
+/// Throws ParameterError, which names the field, for parameters that no original takes.
 void check(const ScalerRules& rules);
 
 enum class ScaleChange : std::uint8_t {
@@ -163,7 +163,7 @@ struct ScalerUpdate {
 /// the others step.
 class LossScaler {
  public:
-  /// Throws Error as check() does.
+  /// Throws ParameterError as check() does.
   explicit LossScaler(const ScalerRules& rules);
 
   const ScalerRules& rules() const { return rules_; }

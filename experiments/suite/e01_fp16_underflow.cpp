@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/recorded_traces.hpp"
 #include "experiments/suite/suite.hpp"

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "experiments/accuracy/errors.hpp"
 #include "experiments/harness/random_numbers.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/fp8_products.hpp"
 #include "experiments/suite/recorded_products.hpp"

@@ -3,7 +3,9 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 

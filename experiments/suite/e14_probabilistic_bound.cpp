@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 

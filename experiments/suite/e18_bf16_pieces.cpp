@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/residue_products.hpp"
 #include "experiments/suite/suite.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/mx_scales.hpp"
 #include "experiments/suite/suite.hpp"

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/quantisation/structured_sparsity.hpp"
 #include "experiments/suite/suite.hpp"

@@ -2,7 +2,8 @@
 #include <cmath>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 

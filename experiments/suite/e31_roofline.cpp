@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 

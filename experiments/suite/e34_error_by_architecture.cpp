@@ -1,42 +1,15 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
 
-#include "emulator/catalogue/instruction_catalogue.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "emulator/catalogue/usual_instruction.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
-
-using emulator::Family;
-using emulator::MatrixInstruction;
-
-/// What a library would take first.
-int rank_of(Family family) {
-  constexpr std::array order = {Family::tcgen05, Family::wgmma, Family::mma, Family::wmma,
-                                Family::mfma,    Family::tpu,   Family::amx, Family::avx};
-  return static_cast<int>(std::ranges::find(order, family) - order.begin());
-}
-
-/// The machine's widest row for products of that format added in FP32.
-std::optional<MatrixInstruction> row_of(std::string_view arch, const formats::Format& format) {
-  const MatrixInstruction* best = nullptr;
-  const auto before = [](const MatrixInstruction& x, const MatrixInstruction& y) {
-    if (rank_of(x.family) != rank_of(y.family)) return rank_of(x.family) < rank_of(y.family);
-    return x.shape.k > y.shape.k;
-  };
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool fits = row.arch == arch && row.a == format && row.b == format &&
-                      row.c == formats::fp32 && row.d == formats::fp32 && row.scale.count == 0 &&
-                      row.sparsity.group_elements == 0;
-    if (fits && (best == nullptr || before(row, *best))) best = &row;
-  }
-  return best == nullptr ? std::nullopt : std::optional(*best);
-}
 
 /// Largest error over |A||B|, over the bound, and the largest D - exact over |A||B|.
 std::vector<double> measured(Run& run, const UnitUnderTest& unit, Distribution numbers,
@@ -63,7 +36,7 @@ Outcome run(Run& run) {
                         " numbers, by machine",
                     "K (products in each sum)", "largest |error| / (|A||B|)", true, true};
   for (const std::string& arch : s.words("arch")) {
-    const auto row = row_of(arch, format);
+    const auto row = emulator::usual_instruction(arch, {format, format, formats::fp32});
     if (!row) {
       outcome.notes.push_back(arch + " has no product of " + s.word("format") + " into FP32.");
       continue;

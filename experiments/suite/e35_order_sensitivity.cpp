@@ -2,7 +2,8 @@
 #include <numeric>
 #include <set>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 
 namespace guardbit::experiments {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "emulator/gemm/scalar.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/value.hpp"

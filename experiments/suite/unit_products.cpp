@@ -5,7 +5,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "experiments/accuracy/error_bounds.hpp"
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "formats/format_catalogue.hpp"
 
 namespace guardbit::experiments {
@@ -26,19 +26,6 @@ CodeMatrix taken(const CodeMatrix& matrix, std::span<const std::int64_t> order, 
       const std::int64_t k = order[static_cast<std::size_t>(of_rows ? i : j)];
       if (k >= 0) result.set(result.index(0, i, j), of_rows ? matrix(0, k, j) : matrix(0, i, k));
     }
-  }
-  return result;
-}
-
-/// |x|, numbers other than zero `least` at least.
-CodeMatrix magnitudes(const CodeMatrix& matrix, double least) {
-  CodeMatrix result =
-      emulator::make_matrix(formats::fp64, matrix.batch, matrix.rows, matrix.columns);
-  const std::vector<double> values = values_of(matrix);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double x = std::abs(values[i]);
-    result.set(static_cast<std::int64_t>(i),
-               std::bit_cast<std::uint64_t>(x == 0 ? 0 : std::max(x, least)));
   }
   return result;
 }
@@ -108,11 +95,9 @@ double changed_outputs(const CodeMatrix& x, const CodeMatrix& y) {
 std::vector<double> allowed_errors(Run& run, const emulator::GemmPlan& plan,
                                    const GemmProblem& problem) {
   const ErrorBound bound = error_bound(plan, problem, "experiment");
-  GemmProblem absolute;
-  absolute.a = magnitudes(problem.a, bound.least_a);
-  absolute.b = magnitudes(problem.b, bound.least_b);
   const std::vector<double> exact = values_of(run.multiply(exact_plan(), problem));
-  std::vector<double> allowed = values_of(run.multiply(exact_plan(), absolute));
+  std::vector<double> allowed =
+      magnitude_products(run, problem, LeastMagnitudes{bound.least_a, bound.least_b});
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     const double sum = bound.sum * allowed[i];
     allowed[i] = sum + bound.last * (std::abs(exact[i]) + sum) + bound.absolute;

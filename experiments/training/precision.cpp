@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/usual_instruction.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
 
@@ -140,36 +140,19 @@ bool has_scales(const MatrixInstruction& row, OperandScaling scaling) {
   return row.scale.count == 0;
 }
 
-/// The architecture's newest unit that multiplies a by b into FP32, the longest of its family.
+/// The unit that libraries of the architecture take to multiply a by b into FP32.
 emulator::GemmUnit unit_for(std::string_view arch, const Format& a, const Format& b,
                             OperandScaling scaling, std::string_view where) {
-  using emulator::Family;
-  constexpr std::array families = {Family::wgmma, Family::tcgen05, Family::mma,
-                                   Family::mfma,  Family::amx,     Family::tpu};
   const std::string_view page = emulator::require_page(arch, where);
-  const MatrixInstruction* best = nullptr;
-  std::size_t best_rank = families.size();
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool fits = row.arch == page && row.a == a && row.b == b && row.c == fp32 &&
-                      row.d == fp32 && row.sparsity.group_elements == 0 &&
-                      has_scales(row, scaling) && row.toolkit.includes(emulator::newest_toolkit);
-    const bool is_scalar = row.shape == emulator::Shape{8, 8, 4} && row.steps.count > 1;
-    if (!fits || is_scalar) continue;
-    for (std::size_t rank = 0; rank < families.size(); ++rank) {
-      if (families.at(rank) != row.family) continue;
-      const bool is_longer = best != nullptr && rank == best_rank && row.shape.k > best->shape.k;
-      if (rank < best_rank || is_longer) {
-        best = &row;
-        best_rank = rank;
-      }
-    }
-  }
-  if (best == nullptr)
+  const auto found = emulator::usual_instruction(
+      page, {a, b, fp32}, emulator::newest_toolkit,
+      [&](const MatrixInstruction& row) { return has_scales(row, scaling); });
+  if (!found)
     throw formats::Error(std::string(where),
                          std::string(arch) + " has no unit that multiplies " + formats::name_of(a) +
                              " by " + formats::name_of(b) + " into fp32",
                          "see 'guardbit list --arch " + std::string(arch) + "'");
-  return {std::string(page), std::string(std::string_view(best->name))};
+  return {std::string(page), std::string(std::string_view(found->name))};
 }
 
 std::array<emulator::GemmPlan, passes> plans_of(const RecipeRow& row, std::string_view arch,

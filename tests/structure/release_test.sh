@@ -60,6 +60,6 @@ rm "$scratch/tree/tested"
 message=$("${git[@]}" tag -l --format='%(contents)' v1.2.3)
 grep -qF -- '### Added' <<<"$message" && grep -qF -- '- A line.' <<<"$message" || { echo "the tag lacks notes: $message"; exit 1; }
 ! grep -qF 'Another' <<<"$message" || { echo 'the tag has the notes of an older version'; exit 1; }
-tar -tzf "$scratch/tree/build/guardbit-1.2.3.tar.gz" | grep -qx 'guardbit-1.2.3/CMakeLists.txt' || { echo 'no archive'; exit 1; }
+tar -tzf "$scratch/tree/build/guardbit-1.2.3.tar.gz" | grep -x 'guardbit-1.2.3/CMakeLists.txt' >/dev/null || { echo 'no archive'; exit 1; }
 tags=1
 refuses 'a tag v1.2.3 already'

@@ -247,7 +247,7 @@ TEST_CASE("cast: what is wrong is said before any work and nothing is left behin
   refused({input, "--to", "e4m3", "--overflow", "pytorch", "--rounding", "upward", "-o", output},
           "rounds nearest_even");
   refused({input, "--to", "e4m3", "--tensor", "w", "-o", output}, "unknown tensor 'w'");
-  refused({input, "--to", "e4m3", "--threads", "0", "-o", output}, "--threads");
+  refused({input, "--to", "e4m3", "--threads", "1025", "-o", output}, "--threads");
   tests::write_text(folder.path("raw.npy"), "\x93NUMPY");
   refused({folder.path("raw.npy"), "--to", "e4m3", "-o", output}, "raw.npy");
   std::size_t files = 0;

@@ -1,6 +1,7 @@
 // The part of `guardbit bench` that measures; `guardbit` starts it.
 
 #include <iostream>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ int run(const BenchOptions& options) {
   const Schedule schedule = schedule_of(options);
   const Interruption interruption;
   std::vector<Result> results;
+  std::optional<Interrupted> interrupted;
   try {
     ProgressLine progress("measuring", groups.size());
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -42,15 +44,17 @@ int run(const BenchOptions& options) {
       const std::vector<Result> measured = measure(groups[i], schedule, interruption);
       results.insert(results.end(), measured.begin(), measured.end());
     }
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted: these are the results so far\n";
+    interruption.check();
+  } catch (const Interrupted& end) {
+    interrupted = {end.exit_status, ": these are the results so far"};
   }
   if (options.json) {
-    std::cout << document(results, schedule, !interruption.asked_for()).dump(1) << '\n';
+    std::cout << document(results, schedule, !interrupted).dump(1) << '\n';
   } else {
     print_table(results, std::cout);
   }
-  return interruption.asked_for() ? interruption.exit_status() : 0;
+  if (interrupted) throw *interrupted;
+  return 0;
 }
 
 }  // namespace
@@ -64,6 +68,8 @@ int main(int count, char** words) {
     const int status = run(options);
     if (!std::cout.flush()) throw guardbit::formats::Error("standard output", "cannot write");
     return status;
+  } catch (const Interrupted& interrupted) {
+    return report(interrupted);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::cerr << "guardbit: " << error.what() << '\n';

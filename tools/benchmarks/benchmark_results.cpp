@@ -11,7 +11,7 @@
 #include "formats/support/parallel.hpp"
 #include "tools/benchmarks/native_cpu.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
 
 namespace guardbit::tools {
 
@@ -48,6 +48,108 @@ std::string now() {
   return text.str();
 }
 
+std::string place_text(const Result& r) {
+  if (r.axis.empty()) return size_text(r);
+  return r.axis + " " + fixed(r.x, r.x < 1 && r.x > 0 ? 4 : 0);
+}
+
+std::string ratio_text(double x) { return x > 0 ? fixed(x, x < 0.1 ? 4 : 2) : ""; }
+
+/// What the table and the JSON say of a result. Keys of what was not measured are left out.
+const Columns<Result>& columns() {
+  using R = Result;
+  using Json = nlohmann::ordered_json;
+  const auto given = [](bool is_given, const auto& value) {
+    return is_given ? Json(value) : absent();
+  };
+  static const Columns<R> all = {
+      {"name", "", Side::none, [](const R& r) { return r.name; }},
+      {"kind", "kind", Side::left, [](const R& r) { return r.kind; }},
+      {"subject", "subject", Side::left, [](const R& r) { return r.subject; },
+       [](const R& r) {
+         return paint(r.subject, Colour::bold) + (r.engine.empty() ? "" : " " + r.engine);
+       }},
+      {"engine", "", Side::none, [](const R& r) { return r.engine; }},
+      {"arch",
+       "",
+       Side::none,
+       [given](const R& r) { return given(!r.instruction.empty(), r.arch); },
+       {},
+       1},
+      {"instruction",
+       "",
+       Side::none,
+       [given](const R& r) { return given(!r.instruction.empty(), r.instruction); },
+       {},
+       1},
+      {"", "size", Side::left, {}, place_text},
+      {"m", "", Side::none, [given](const R& r) { return given(r.m != 0, r.m); }, {}, 3},
+      {"n", "", Side::none, [given](const R& r) { return given(r.m != 0, r.n); }, {}, 3},
+      {"k", "", Side::none, [given](const R& r) { return given(r.m != 0, r.k); }, {}, 3},
+      {"axis",
+       "",
+       Side::none,
+       [given](const R& r) { return given(!r.axis.empty(), r.axis); },
+       {},
+       4},
+      {"x", "", Side::none, [given](const R& r) { return given(!r.axis.empty(), r.x); }, {}, 4},
+      {"data",
+       "data",
+       Side::left,
+       [given](const R& r) { return given(!r.data.empty(), r.data); },
+       {},
+       2},
+      {"threads", "threads", Side::right, [](const R& r) { return r.threads; }},
+      {"rate", "rate", Side::right, [](const R& r) { return r.rate; },
+       [](const R& r) { return rate_text(r.rate); }},
+      {"unit", "", Side::left, [](const R& r) { return r.unit; }},
+      {"seconds", "", Side::none, [](const R& r) { return r.seconds; }},
+      {"median_seconds", "", Side::none, [](const R& r) { return r.median_seconds; }},
+      {"ratio", "ratio", Side::right, [given](const R& r) { return given(r.ratio > 0, r.ratio); },
+       [](const R& r) { return ratio_text(r.ratio); }, 6},
+      {"yardstick", "to", Side::left,
+       [given](const R& r) { return given(r.ratio > 0, r.yardstick); },
+       [](const R& r) { return r.yardstick; }, 5},
+      {"yardstick_rate",
+       "",
+       Side::none,
+       [given](const R& r) { return given(r.ratio > 0, r.yardstick_rate); },
+       {},
+       5},
+      {"native_yardstick",
+       "",
+       Side::none,
+       [given](const R& r) { return given(r.native_ratio > 0, r.native_yardstick); },
+       {},
+       7},
+      {"native_yardstick_rate",
+       "",
+       Side::none,
+       [given](const R& r) { return given(r.native_ratio > 0, r.native_yardstick_rate); },
+       {},
+       7},
+      {"native_ratio", "to native", Side::right,
+       [given](const R& r) { return given(r.native_ratio > 0, r.native_ratio); },
+       [](const R& r) { return ratio_text(r.native_ratio); }, 7},
+      {"copied_ratio",
+       "",
+       Side::none,
+       [given](const R& r) { return given(r.copied_ratio > 0, r.copied_ratio); },
+       {},
+       8},
+      {"goal", "goal", Side::right, [given](const R& r) { return given(r.goal > 0, r.goal); },
+       [](const R& r) { return r.goal > 0 ? fixed(r.goal, 2) : ""; }, 9},
+      {"moonshot",
+       "",
+       Side::none,
+       [given](const R& r) { return given(r.goal > 0, r.moonshot); },
+       {},
+       9},
+      {"judged_by", "", Side::left, [given](const R& r) { return given(r.goal > 0, r.judge()); },
+       goal_text, 9}};
+  return all;
+}
+
 }  // namespace
 
 MachineFacts this_machine() {
@@ -66,49 +168,6 @@ MachineFacts this_machine() {
   return facts;
 }
 
-nlohmann::ordered_json to_json(const Result& result) {
-  nlohmann::ordered_json j = {{"name", result.name},
-                              {"kind", result.kind},
-                              {"subject", result.subject},
-                              {"engine", result.engine},
-                              {"threads", result.threads},
-                              {"rate", result.rate},
-                              {"unit", result.unit},
-                              {"seconds", result.seconds},
-                              {"median_seconds", result.median_seconds}};
-  if (!result.instruction.empty()) {
-    j["arch"] = result.arch;
-    j["instruction"] = result.instruction;
-  }
-  if (!result.data.empty()) j["data"] = result.data;
-  if (result.m != 0) {
-    j["m"] = result.m;
-    j["n"] = result.n;
-    j["k"] = result.k;
-  }
-  if (!result.axis.empty()) {
-    j["axis"] = result.axis;
-    j["x"] = result.x;
-  }
-  if (result.ratio > 0) {
-    j["yardstick"] = result.yardstick;
-    j["yardstick_rate"] = result.yardstick_rate;
-    j["ratio"] = result.ratio;
-  }
-  if (result.native_ratio > 0) {
-    j["native_yardstick"] = result.native_yardstick;
-    j["native_yardstick_rate"] = result.native_yardstick_rate;
-    j["native_ratio"] = result.native_ratio;
-  }
-  if (result.copied_ratio > 0) j["copied_ratio"] = result.copied_ratio;
-  if (result.goal > 0) {
-    j["goal"] = result.goal;
-    j["moonshot"] = result.moonshot;
-    j["judged_by"] = result.judge();
-  }
-  return j;
-}
-
 nlohmann::ordered_json document(const std::vector<Result>& results, const Schedule& schedule,
                                 bool complete) {
   const MachineFacts facts = this_machine();
@@ -125,25 +184,12 @@ nlohmann::ordered_json document(const std::vector<Result>& results, const Schedu
         {"eigen", facts.eigen},
         {"eigen_native", facts.native_eigen}}},
       {"settings", {{"repetitions", schedule.repetitions}, {"seconds", schedule.seconds}}}};
-  j["results"] = nlohmann::ordered_json::array();
-  for (const Result& result : results) j["results"].push_back(to_json(result));
+  j["results"] = columns().json_list(results);
   return j;
 }
 
 void print_table(const std::vector<Result>& results, std::ostream& out) {
-  const auto ratio_text = [](double x) { return x > 0 ? fixed(x, x < 0.1 ? 4 : 2) : ""; };
-  Table table("llllrrlrlrrl");
-  table.add({"kind", "subject", "size", "data", "threads", "rate", "", "ratio", "to", "to native",
-             "goal", ""});
-  for (const Result& r : results) {
-    table.add(
-        {r.kind, paint(r.subject, Colour::bold) + (r.engine.empty() ? "" : " " + r.engine),
-         r.axis.empty() ? size_text(r) : r.axis + " " + fixed(r.x, r.x < 1 && r.x > 0 ? 4 : 0),
-         r.data, std::to_string(r.threads), rate_text(r.rate), r.unit, ratio_text(r.ratio),
-         r.yardstick, ratio_text(r.native_ratio), r.goal > 0 ? fixed(r.goal, 2) : "",
-         goal_text(r)});
-  }
-  table.print(out);
+  columns().print(out, results);
   const std::string native = this_machine().native_eigen;
   out << "native: Eigen compiled with -march=native, which goals are set for"
       << (native == "used" ? "" : "; not measured, so that the other one judges: " + native)

@@ -46,7 +46,6 @@ struct MachineFacts {
 
 MachineFacts this_machine();
 
-nlohmann::ordered_json to_json(const Result& result);
 nlohmann::ordered_json document(const std::vector<Result>& results, const Schedule& schedule,
                                 bool complete);
 

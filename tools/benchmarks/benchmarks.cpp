@@ -74,7 +74,7 @@ std::vector<Result> measure(const Group& group, const Schedule& schedule,
   std::vector<Result> results;
   std::vector<Subject> subjects;
   for (const Planned& planned : group) {
-    if (interruption.asked_for()) throw Interrupted{};
+    interruption.check();
     results.push_back(planned.result);
     subjects.push_back({planned.result.name, planned.prepare(results.back())});
   }

@@ -66,7 +66,7 @@ std::vector<Timing> time_in_turns(const std::vector<Subject>& subjects, const Sc
   }
   Collector collector(subjects.size());
   benchmark::RunSpecifiedBenchmarks(&collector, "all");
-  if (interruption.asked_for()) throw Interrupted{};
+  interruption.check();
   std::vector<Timing> timings;
   for (std::vector<double> seconds : collector.seconds()) {
     std::sort(seconds.begin(), seconds.end());

@@ -24,9 +24,6 @@ struct Timing {
   double best = 0, median = 0;
 };
 
-/// Ends a measurement that was interrupted.
-struct Interrupted {};
-
 /// Times every subject by Google Benchmark, repetitions of all of them in random turns, so that
 /// what else the machine does meets them alike. Throws Interrupted.
 std::vector<Timing> time_in_turns(const std::vector<Subject>& subjects, const Schedule& schedule,

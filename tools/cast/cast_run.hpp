@@ -33,12 +33,11 @@ struct Casting {
 template <class Result>
 int run_cast(const CastOptions& options, const formats::TensorFile& file,
              const std::vector<formats::Tensor>& tensors, const Casting<Result>& casting) {
-  struct Interrupted {};
   const Interruption interruption;
   std::vector<Result> results;
   results.reserve(tensors.size());
   std::vector<formats::Tensor> outputs;
-  try {
+  {
     std::size_t total = 0;
     for (const formats::Tensor& tensor : tensors)
       total += static_cast<std::size_t>(formats::element_count(tensor.shape));
@@ -46,16 +45,13 @@ int run_cast(const CastOptions& options, const formats::TensorFile& file,
     std::size_t before = 0;
     for (const formats::Tensor& tensor : tensors) {
       results.push_back(casting.convert(tensor, [&](std::size_t done) {
-        if (interruption.asked_for()) throw Interrupted{};
+        interruption.check(": nothing written");
         progress.update(before + done);
       }));
       before += static_cast<std::size_t>(formats::element_count(tensor.shape));
       for (formats::Tensor& output : casting.outputs(results.back()))
         outputs.push_back(std::move(output));
     }
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted: nothing written\n";
-    return interruption.exit_status();
   }
   formats::write_tensors(options.output, file.metadata, outputs);
   if (options.json) {
@@ -66,7 +62,8 @@ int run_cast(const CastOptions& options, const formats::TensorFile& file,
   } else {
     casting.print(results);
   }
-  return interruption.asked_for() ? interruption.exit_status() : 0;
+  interruption.check(" after the output was written");
+  return 0;
 }
 
 }  // namespace guardbit::tools

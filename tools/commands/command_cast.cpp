@@ -13,6 +13,7 @@
 #include "tools/cast/cast_run.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/threads_option.hpp"
 
 namespace guardbit::tools {
 
@@ -106,9 +107,7 @@ void add_cast(CLI::App& app, int& status) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--threads", options->threads, "Threads (default: all processors)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*command, options->threads);
   command
       ->add_option("-o,--output", options->output,
                    "The file to write; its extension names its kind")

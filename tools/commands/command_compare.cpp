@@ -6,14 +6,15 @@
 #include <utility>
 
 #include "emulator/capture/product_capture.hpp"
-#include "experiments/accuracy/deviation.hpp"
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/forward_errors.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/error_report.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/product_files.hpp"
@@ -168,7 +169,7 @@ int compare(const Options& options) {
   Case x = read_case(options);
   set_plan(options, x);
   std::vector<Deviation> deviations = deviations_of(options, x, interruption);
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check();
   ErrorReport report = report_of(options, x, std::move(deviations));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
@@ -208,8 +209,7 @@ void add_compare(CLI::App& app, int& status) {
   add_spec_option(*command, options->specs);
   command->add_option("--max-ulp", options->most_ulps,
                       "Exit with 1 when an error is larger, or an infinity or NaN is wrong");
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "An ulp is a unit in the last place of the reference in D's format.\n"

@@ -19,6 +19,7 @@
 #include "tools/console/interruption.hpp"
 #include "tools/console/json_depth.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_record.hpp"
 #include "tools/report/experiment_text.hpp"
@@ -234,7 +235,7 @@ class Session {
       const auto start = Clock::now();
       ordered_json result;
       const experiments::Outcome outcome = execute(planned, result);
-      if (interruption_.asked_for()) return interruption_.exit_status();
+      check_interruption();
       result["seconds"] = seconds_since(start);
       all.push_back(result);
       if (options_.json) continue;
@@ -261,6 +262,10 @@ class Session {
   }
 
  private:
+  void check_interruption() const {
+    interruption_.check(options_.folder.empty() ? "" : "; the same command goes on from here");
+  }
+
   std::string file_of(const Experiment& x, std::string_view extension) const {
     if (options_.folder.empty()) return {};
     return options_.folder + "/" + std::string(x.name) + std::string(extension);
@@ -285,9 +290,7 @@ class Session {
       outcome = x.run(run);
     } catch (const experiments::Stopped&) {
       file.keep();
-      std::cerr << "guardbit: interrupted"
-                << (options_.folder.empty() ? "" : "; the same command goes on from here") << '\n';
-      return outcome;
+      check_interruption();
     }
     result = to_json(x, outcome);
     file.complete(run, result);
@@ -421,8 +424,7 @@ void add_experiment_run(CLI::App& experiment, int& status) {
                    "interrupted goes on from its record")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh, "With -o: compute every point again");
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Verdicts: reproduced, differs (from the reference, by more than the stated tolerance), or\n"

@@ -18,6 +18,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
@@ -236,7 +237,7 @@ int explain_command(const Options& options) {
   std::vector<Account> accounts;
   for (const GemmCapture& capture : captures) {
     accounts.push_back(explain(options, capture, interruption));
-    if (interruption.asked_for()) return interruption.exit_status();
+    interruption.check();
   }
   if (options.json) {
     nlohmann::ordered_json j = to_json(accounts.front());
@@ -271,8 +272,7 @@ void add_explain(CLI::App& app, int& status) {
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");
   command->add_option("--max-plans", options->most_plans, "Exact plans to look for (default 8)")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Exit status: 0 explained, 1 not explained, 2 bad input, 130 interrupted.\n"

@@ -14,8 +14,10 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
@@ -34,27 +36,18 @@ struct Options {
 };
 
 void list_plans(const Options& options) {
-  Table table("lllll");
-  table.add({"library", "machine", "kernel", "plan", "varies"});
-  nlohmann::ordered_json j = nlohmann::ordered_json::array();
-  for (const emulator::LibraryPlan& row : emulator::library_plans()) {
-    const auto cell = [&](std::string_view text) {
-      return options.markdown ? "`" + std::string(text) + "`" : std::string(text);
-    };
-    table.add({std::string(row.library), std::string(row.arch), cell(row.kernel), cell(row.plan),
-               std::string(row.note)});
-    j.push_back({{"library", row.library},
-                 {"arch", row.arch},
-                 {"kernel", row.kernel},
-                 {"plan", row.plan},
-                 {"varies", row.note}});
-  }
+  using Plan = emulator::LibraryPlan;
+  const Columns<Plan> columns = {
+      {"library", "library", Side::left, [](const Plan& p) { return p.library; }},
+      {"arch", "machine", Side::left, [](const Plan& p) { return p.arch; }},
+      {"kernel", "kernel", Side::left, [](const Plan& p) { return p.kernel; }, {}, 0, true},
+      {"plan", "plan", Side::left, [](const Plan& p) { return p.plan; }, {}, 0, true},
+      {"varies", "varies", Side::left, [](const Plan& p) { return p.note; }}};
   if (options.json) {
-    std::cout << j.dump(2) << '\n';
-  } else if (options.markdown) {
-    table.print_markdown(std::cout);
+    std::cout << columns.json_list(emulator::library_plans()).dump(2) << '\n';
   } else {
-    table.print(std::cout);
+    columns.print(std::cout, emulator::library_plans(),
+                  options.markdown ? Form::markdown : Form::terminal);
   }
 }
 
@@ -126,7 +119,7 @@ int gemm(const Options& options) {
         progress.update(static_cast<std::size_t>(rows));
         return !interruption.asked_for();
       });
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check(": nothing written");
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::int64_t> shape = {d.rows, d.columns};
@@ -155,8 +148,7 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--list", options->list, "Print the table of plans seen in libraries");
   command->add_flag("--markdown", options->markdown, "With --list: as a Markdown table");
   command->add_flag("--json", options->json, "Print JSON");

@@ -218,7 +218,7 @@ std::string spec_of(const ProbeReport& report) {
          " answers are its own. Run it with --spec.\n" + emulator::row_spec(row);
 }
 
-void run(Options options, int& status) {
+void run(Options options) {
   load_specs(options.specs, options.arch, options.instruction);
   const bool by_name = !options.instruction.empty();
   if (by_name == !options.kernel.command.empty()) {
@@ -240,25 +240,15 @@ void run(Options options, int& status) {
            std::string(engine.name);
     auto answer = box.answer;
     box.answer = [answer, &interruption](std::span<const emulator::Question> list) {
-      if (interruption.asked_for()) throw Error("probe", "interrupted");
+      interruption.check();
       return answer(list);
     };
   } else {
     box = box_of_kernel(options, interruption);
     unit = formats::printable(options.kernel.command);
   }
-  ProbeReport report;
-  try {
-    report = emulator::probe(box, options.seed);
-  } catch (const Error&) {
-    if (!interruption.asked_for()) throw;
-    status = interruption.exit_status();
-    return;
-  }
-  if (interruption.asked_for()) {
-    status = interruption.exit_status();
-    return;
-  }
+  const ProbeReport report = emulator::probe(box, options.seed);
+  interruption.check();
   if (report.explained) write_text(options.output, spec_of(report));
   write_text(options.svg, emulator::tree_svg(report.tree, box.k));
   write_text(options.dot, emulator::tree_dot(report.tree, box.k));
@@ -276,7 +266,7 @@ void run(Options options, int& status) {
 
 }  // namespace
 
-void add_probe(CLI::App& app, int& status) {
+void add_probe(CLI::App& app, int&) {
   CLI::App* command =
       app.add_subcommand("probe", "Infer a unit's arithmetic from its answers alone");
   const auto options = std::make_shared<Options>();
@@ -328,7 +318,7 @@ void add_probe(CLI::App& app, int& status) {
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
       "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg "
       "tree.svg");
-  command->callback([options, &status] { run(*options, status); });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace guardbit::tools

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,9 +23,12 @@
 #include "formats/support/suggestions.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
+#include "tools/products/pruning_columns.hpp"
 
 namespace guardbit::tools {
 
@@ -48,8 +52,6 @@ struct Options {
   int bits = 8, threads = 0;
   bool is_unsigned = false, affine = false, prune = false, json = false;
 };
-
-struct Interrupted {};
 
 /// A tensor before and after.
 struct Quantised {
@@ -116,7 +118,7 @@ Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
       q.pruning = experiments::prune(q.numbers, *axis, where);
   q.integers = experiments::quantised(q.numbers, tensor.shape, scheme, where, options.threads,
                                       [&] { return interruption.asked_for(); });
-  if (interruption.asked_for()) throw Interrupted{};
+  interruption.check(": nothing written");
   q.errors = experiments::errors_of(q.integers, q.numbers);
   return q;
 }
@@ -172,54 +174,66 @@ ordered_json number_or_null(double x) {
   return std::isfinite(x) ? ordered_json(x) : ordered_json(nullptr);
 }
 
-ordered_json to_json(const Quantised& q) {
-  const IntegerErrors& e = q.errors;
-  const auto [least, largest] = std::ranges::minmax(q.integers.amax);
-  ordered_json j = {{"name", q.name},
-                    {"shape", q.integers.shape},
-                    {"scales", q.integers.grids.size()},
-                    {"least_amax", least},
-                    {"largest_amax", largest},
-                    {"sqnr_db", number_or_null(e.sqnr_db())},
-                    {"max_error", e.largest},
-                    {"clipped", e.clipped},
-                    {"clipped_percent", e.clipped_percent()},
-                    {"zeros_made", e.zeros_made},
-                    {"elements", e.numbers}};
-  if (!q.pruning) return j;
-  const PruningSummary& p = *q.pruning;
-  j["pruning"] = {{"groups", p.groups},
-                  {"ties", p.ties},
-                  {"fp32_ties", p.rounded_ties},
-                  {"kept_magnitude_percent", number_or_null(100 * p.kept / p.all)},
-                  {"kept_squares_percent", number_or_null(100 * p.kept_squares / p.all_squares)},
-                  {"modelopt_prunes_it", experiments::is_pruned_by_modelopt(q.integers.shape)}};
-  return j;
+const Columns<Quantised>& pruning_columns() {
+  using Q = Quantised;
+  static const Columns<Q> columns =
+      Columns<Q>{{"",
+                  "2:4 pruning",
+                  Side::left,
+                  {},
+                  [](const Q& q) { return formats::printable(q.name, 60); }}} +
+      pruning_columns_of<Q>(
+          [](const Q& q) -> const auto& { return *q.pruning; },
+          [](double share) { return decimal(100 * share) + "%"; }) +
+      Columns<Q>{{"modelopt_prunes_it",
+                  "",
+                  Side::none,
+                  [](const Q& q) { return experiments::is_pruned_by_modelopt(q.integers.shape); },
+                  {},
+                  1}};
+  return columns;
+}
+
+const Columns<Quantised>& columns_of_tensors() {
+  using Q = Quantised;
+  static const Columns<Q> columns = {
+      {"name", "tensor", Side::left, [](const Q& q) { return q.name; },
+       [](const Q& q) { return paint(formats::printable(q.name, 60), Colour::bold); }},
+      {"shape", "", Side::none, [](const Q& q) { return q.integers.shape; }},
+      {"elements", "elements", Side::right, [](const Q& q) { return q.errors.numbers; }, {}, 1},
+      {"scales", "scales", Side::right, [](const Q& q) { return q.integers.grids.size(); }},
+      {"least_amax", "", Side::none,
+       [](const Q& q) { return *std::ranges::min_element(q.integers.amax); }},
+      {"largest_amax", "", Side::none,
+       [](const Q& q) { return *std::ranges::max_element(q.integers.amax); }},
+      {"sqnr_db", "SQNR dB", Side::right,
+       [](const Q& q) { return number_or_null(q.errors.sqnr_db()); },
+       [](const Q& q) { return decimal(q.errors.sqnr_db()); }},
+      {"max_error", "max error", Side::right, [](const Q& q) { return q.errors.largest; },
+       [](const Q& q) { return decimal(q.errors.largest); }},
+      {"clipped", "", Side::none, [](const Q& q) { return q.errors.clipped; }},
+      {"clipped_percent", "clipped", Side::right,
+       [](const Q& q) { return q.errors.clipped_percent(); },
+       [](const Q& q) { return decimal(q.errors.clipped_percent()) + "%"; }},
+      {"zeros_made", "made zero", Side::right, [](const Q& q) { return q.errors.zeros_made; },
+       [](const Q& q) { return decimal(q.errors.zeros_percent()) + "%"; }},
+      {"pruning",
+       "",
+       Side::none,
+       [](const Q& q) { return q.pruning ? pruning_columns().json(q) : absent(); },
+       {},
+       2}};
+  return columns;
 }
 
 void print_tables(const std::vector<Quantised>& all) {
-  Table table("lrrrrrr");
-  table.add({"tensor", "elements", "scales", "SQNR dB", "max error", "clipped", "made zero"});
-  for (const Quantised& q : all) {
-    const IntegerErrors& e = q.errors;
-    table.add({paint(formats::printable(q.name, 60), Colour::bold), std::to_string(e.numbers),
-               std::to_string(q.integers.grids.size()), decimal(e.sqnr_db()), decimal(e.largest),
-               decimal(e.clipped_percent()) + "%", decimal(e.zeros_percent()) + "%"});
-  }
-  table.print(std::cout);
-  if (std::ranges::none_of(all, [](const Quantised& q) { return q.pruning.has_value(); })) return;
-  Table pruned("lrrrrr");
-  pruned.add({"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"});
-  for (const Quantised& q : all) {
-    if (!q.pruning) continue;
-    const PruningSummary& p = *q.pruning;
-    pruned.add({formats::printable(q.name, 60), std::to_string(p.groups),
-                decimal(100 * p.kept / p.all) + "%",
-                decimal(100 * p.kept_squares / p.all_squares) + "%", std::to_string(p.ties),
-                std::to_string(p.rounded_ties)});
-  }
+  columns_of_tensors().print(std::cout, all);
+  std::vector<std::reference_wrapper<const Quantised>> pruned;
+  for (const Quantised& q : all)
+    if (q.pruning) pruned.emplace_back(q);
+  if (pruned.empty()) return;
   std::cout << '\n';
-  pruned.print(std::cout);
+  pruning_columns().print(std::cout, pruned);
 }
 
 /// The integer product, requantised, beside the product of the numbers in FP64.
@@ -326,22 +340,17 @@ int run(const Options& options) {
   const Interruption interruption;
   std::vector<Quantised> all;
   std::optional<Product> product;
-  try {
-    for (const formats::Tensor* const t : tensors)
-      all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
-    if (!options.multiply.empty()) {
-      Options of_b = options;
-      of_b.prune = false;
-      of_b.input = options.multiply;
-      IntegerScheme columns = scheme;
-      columns.axis = 1;
-      all.push_back(quantise(read_operand("--multiply", "b", options.multiply, formats::fp32),
-                             columns, of_b, interruption));
-      product = multiply(all[0], all[1], options);
-    }
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted: nothing written\n";
-    return interruption.exit_status();
+  for (const formats::Tensor* const t : tensors)
+    all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
+  if (!options.multiply.empty()) {
+    Options of_b = options;
+    of_b.prune = false;
+    of_b.input = options.multiply;
+    IntegerScheme columns = scheme;
+    columns.axis = 1;
+    all.push_back(quantise(read_operand("--multiply", "b", options.multiply, formats::fp32),
+                           columns, of_b, interruption));
+    product = multiply(all[0], all[1], options);
   }
   std::vector<formats::Tensor> outputs;
   for (const Quantised& q : all) add_outputs(q, options, outputs);
@@ -378,7 +387,7 @@ int run(const Options& options) {
                     {"granularity", options.granularity},
                     {"affine", options.affine},
                     {"tensors", ordered_json::array()}};
-  for (const Quantised& q : all) j["tensors"].push_back(to_json(q));
+  for (const Quantised& q : all) j["tensors"].push_back(columns_of_tensors().json(q));
   if (product)
     j["product"] = {{"instruction", product->integers.instruction},
                     {"arch", options.arch},
@@ -446,8 +455,7 @@ void add_quantize(CLI::App& app, int& status) {
       ->add_option("--requantise", options->rule,
                    "How the product's sums become integers (default double_rounding)")
       ->type_name("{double_rounding,single_rounding,fp32,exact}");
-  command->add_option("--threads", options->threads, "Threads (default: all processors)")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print the tables as JSON");
   command->footer(
       "NAME.scale holds what one unit stands for: x is about (NAME - NAME.zero_point) * "

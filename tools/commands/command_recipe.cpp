@@ -7,6 +7,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/trace/recipe_choice.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
@@ -31,8 +32,6 @@ struct CompareOptions {
   bool json = false;
 };
 
-struct Interrupted {};
-
 int run_compare(const CompareOptions& options) {
   std::vector<std::string> words = options.words;
   words.insert(words.end(), options.trace.begin(), options.trace.end());
@@ -54,14 +53,7 @@ int run_compare(const CompareOptions& options) {
                          "wgrad, grad_out, grad_in, act, weight, update");
   const std::string role(options.role.empty() ? "" : *experiments::role_of(options.role));
   const Interruption interruption;
-  try {
-    compare_recipes(results, words, role, options.threads, [&] {
-      if (interruption.asked_for()) throw Interrupted{};
-    });
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted\n";
-    return interruption.exit_status();
-  }
+  compare_recipes(results, words, role, options.threads, [&] { interruption.check(); });
   if (results.tensors.empty())
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
@@ -114,9 +106,7 @@ void add_recipe(CLI::App& app, int& status) {
       ->type_name("{flat,rows}");
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
-  compare->add_option("--threads", options->threads, "Threads (default: all processors)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*compare, options->threads);
   compare->add_flag("--json", options->json, "Print every tensor and recipe as JSON");
   compare->footer(
       "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes "

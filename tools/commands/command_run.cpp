@@ -21,6 +21,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/spec_file.hpp"
 
@@ -220,8 +221,7 @@ void add_run(CLI::App& app, int&) {
   command->add_flag("--negate-a", options->modifiers.negate_a, "Negate A (imm-scale-a = -1)");
   command->add_flag("--negate-b", options->modifiers.negate_b, "Negate B");
   command->add_option("--scale-d", options->scale_d, "0: ignore C")->check(CLI::IsMember({0, 1}));
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--as-capture", options->as_capture,
                     "Write operands and D as a capture file that verify reads");
   command->add_flag("--json", options->json, "Print JSON");

@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiments/scaling/loss_scaler.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/catalogue/format_facts.hpp"
@@ -92,6 +95,28 @@ void set_factors(ScalerRules& rules, const Options& options) {
   rules.backoff = *options.backoff_factor;
 }
 
+/// The option for each field of the rules that one sets.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> options_by_field = {{
+    {"initial", "--init-scale"},
+    {"growth", "--growth-factor"},
+    {"backoff", "--backoff-factor"},
+    {"interval", "--growth-interval"},
+    {"hysteresis", "--hysteresis"},
+    {"floor", "--min-scale"},
+    {"ceiling", "--max-scale"},
+}};
+
+/// Errors of the rules name options, here and nowhere else.
+void require_valid(const ScalerRules& rules) {
+  try {
+    experiments::check(rules);
+  } catch (const formats::ParameterError& error) {
+    for (const auto& [field, option] : options_by_field)
+      if (field == error.parameter()) throw formats::Error(std::string(option), error.problem());
+    throw;
+  }
+}
+
 /// The preset with what the options say instead.
 ScalerRules rules_of(const std::string& preset, const Options& options) {
   auto rules = experiments::find_scaler(preset);
@@ -121,7 +146,7 @@ ScalerRules rules_of(const std::string& preset, const Options& options) {
                            "reached, reached_or_passed, exceeded, multiple, multiple_exceeded");
     rules->growth_test = found->test;
   }
-  experiments::check(*rules);
+  require_valid(*rules);
   return *rules;
 }
 
@@ -220,7 +245,7 @@ void run_log(Options options) {
   // A log begins somewhere: usually, but not always, where the preset does.
   if (!options.init_scale) {
     rules.initial = log.rows.front().scale;
-    experiments::check(rules);
+    require_valid(rules);
   }
   Replay replay = replay_log(scaler_of(rules, options), log, options.alarm_skips);
   if (replay.first_difference() && !options.growth_interval) {
@@ -269,24 +294,15 @@ void run_schedule(const Options& options) {
 }
 
 void run_presets(bool as_json) {
-  ordered_json document = {{"presets", ordered_json::array()}};
-  Table table("lllrrrrl");
-  table.add({"preset", "type", "first", "interval", "floor", "ceiling", "hysteresis", "read in"});
-  const auto text = [](const ordered_json& value) {
-    return value.is_null() ? std::string("-") : value.dump();
-  };
-  for (const ScalerRules& rules : experiments::scaler_presets) {
-    ordered_json object = to_json(rules);
-    table.add({std::string(rules.name), formats::name_of(rules.type), text(object["init_scale"]),
-               text(object["growth_interval"]), text(object["min_scale"]),
-               text(object["max_scale"]), text(object["hysteresis"]), std::string(rules.source)});
-    object["source"] = rules.source;
-    document["presets"].push_back(std::move(object));
-  }
+  const Columns<ScalerRules> columns =
+      columns_of_rules() +
+      Columns<ScalerRules>{
+          {"source", "read in", Side::left, [](const ScalerRules& r) { return r.source; }, {}, 2}};
   if (as_json) {
+    const ordered_json document = {{"presets", columns.json_list(experiments::scaler_presets)}};
     std::cout << document.dump(2) << '\n';
   } else {
-    table.print(std::cout);
+    columns.print(std::cout, experiments::scaler_presets);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/trace/trace_results.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -41,9 +42,6 @@ struct Options {
   bool json = false;
   bool csv = false;
 };
-
-/// Ends a pass that was interrupted.
-struct Interrupted {};
 
 /// Cells for each format that the tensors have.
 class CellsByFormat {
@@ -93,7 +91,7 @@ class Pass {
       } else {
         try {
           count(file, stream, sidecar, [&](std::size_t done) {
-            if (interruption_.asked_for()) throw Interrupted{};
+            interruption_.check();
             progress.update(before + done);
           });
           counted.push_back(&stream);
@@ -152,7 +150,7 @@ class Pass {
     const formats::Tensor weights = formats::whole_tensor(where, weight);
     experiments::UpdateEffect effect = experiments::update_effect({}, {}, kept);
     update.read([&](std::span<const std::byte> bytes, std::size_t first) {
-      if (interruption_.asked_for()) throw Interrupted{};
+      interruption_.check();
       effect.add(
           experiments::update_effect(weights.bytes.subspan(4 * first, bytes.size()), bytes, kept));
     });
@@ -234,19 +232,14 @@ int run(const Options& options) {
   if (options.words.front() == "merge") {
     results = merged_results({options.words.begin() + 1, options.words.end()});
   } else {
-    try {
-      Pass pass(options, results, interruption);
-      for (const std::string& file : trace_files(options.words)) {
-        try {
-          pass(file);
-        } catch (const formats::Error& error) {
-          if (!options.keep_going) throw;
-          results.skipped.emplace_back(file, error.what());
-        }
+    Pass pass(options, results, interruption);
+    for (const std::string& file : trace_files(options.words)) {
+      try {
+        pass(file);
+      } catch (const formats::Error& error) {
+        if (!options.keep_going) throw;
+        results.skipped.emplace_back(file, error.what());
       }
-    } catch (const Interrupted&) {
-      std::cerr << "guardbit: interrupted\n";
-      return interruption.exit_status();
     }
   }
   if (!options.report.empty()) {
@@ -262,7 +255,8 @@ int run(const Options& options) {
   } else if (options.report.empty()) {
     print_trace(std::cout, results);
   }
-  return interruption.asked_for() ? interruption.exit_status() : 0;
+  interruption.check(" after the results were written");
+  return 0;
 }
 
 }  // namespace
@@ -309,9 +303,7 @@ void add_trace(CLI::App& app, int& status) {
       ->type_name("SHARE");
   command->add_flag("--histogram", options->histogram,
                     "Only zeros, binades, infinities and NaNs: no formats, no sums, in less time");
-  command->add_option("--threads", options->threads, "Threads (default: all processors)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--keep-going", options->keep_going,
                     "Leave out files that cannot be read, and say so");
   command

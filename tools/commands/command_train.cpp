@@ -6,6 +6,7 @@
 #include "formats/support/error.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/train/train_quantise.hpp"
 #include "tools/train/train_report.hpp"
@@ -33,21 +34,14 @@ int train(const TrainOptions& options) {
   std::vector<TrainResult> results;
   for (const training::PrecisionRecipe& recipe : config.recipes) {
     results.push_back(train_with(config, data, recipe, results, options, interruption));
-    if (interruption.asked_for()) {
-      std::cerr << "guardbit: interrupted"
-                << (options.folder.empty() ? "" : "; the same command goes on from here") << '\n';
-      return interruption.exit_status();
-    }
+    interruption.check(options.folder.empty() ? "" : "; the same command goes on from here");
   }
   nlohmann::ordered_json json = to_json(results);
   QuantisedNetworks integers;
   const auto is_complete = [](const TrainResult& r) { return r.complete; };
   if (config.quantisation.is_asked_for && std::ranges::all_of(results, is_complete)) {
     integers = quantised_networks(config, data, results, options, interruption);
-    if (interruption.asked_for()) {
-      std::cerr << "guardbit: interrupted\n";
-      return interruption.exit_status();
-    }
+    interruption.check();
     json["integers"] = to_json(integers);
   }
   if (!options.folder.empty()) {
@@ -87,8 +81,7 @@ void add_train(CLI::App& app, int& status) {
       ->add_option("--stop-after", options->stop_after,
                    "End each recipe after this many steps of this call, as an interruption would")
       ->check(CLI::Range(1, 1000000000));
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command
       ->add_option("--write-digits", options->digits,

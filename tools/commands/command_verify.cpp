@@ -18,6 +18,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/products/spec_file.hpp"
 #include "tools/products/verify_report.hpp"
 
@@ -247,11 +248,9 @@ int verify(const Options& options) {
   } else {
     print_summary(report);
   }
-  if (!report.skipped.empty()) {
-    say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
-        report.skipped.front() + " on");
-    return interruption.exit_status();
-  }
+  if (!report.skipped.empty())
+    interruption.check(": " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
+                       formats::printable(report.skipped.front(), 1000) + " on");
   if (!report.failed.empty()) return exit_error;
   return report.mismatches() == 0 ? 0 : exit_mismatch;
 }
@@ -274,8 +273,7 @@ void add_verify(CLI::App& app, int& status) {
                       "Engine that computes (default: the fastest that can)");
   command->add_option("--max-report", options->most_reports,
                       "Mismatches to explain, over all files (default 3)");
-  command->add_option("--threads", options->threads, "Threads (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   CLI::Option* const execution =
       command->add_option("--execution", options->execution,
                           "Explain one element of one capture, equal or not: its execution");

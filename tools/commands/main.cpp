@@ -16,6 +16,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
 
 namespace {
 
@@ -165,6 +166,8 @@ int main(int count, char** words) {
   std::ios::sync_with_stdio(false);
   try {
     return run({words + std::min(1, count), words + count});
+  } catch (const guardbit::tools::Interrupted& interrupted) {
+    return guardbit::tools::report(interrupted);
   } catch (const Error& error) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {

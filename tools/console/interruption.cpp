@@ -1,6 +1,7 @@
 #include "tools/console/interruption.hpp"
 
 #include <ctime>
+#include <iostream>
 
 namespace guardbit::tools {
 
@@ -46,6 +47,14 @@ Interruption::~Interruption() {
 
 bool Interruption::asked_for() const { return received != 0; }
 
-int Interruption::exit_status() const { return 128 + received; }
+void Interruption::check(const std::string& remark) const {
+  if (asked_for()) throw Interrupted{128 + received, remark};
+}
+
+int report(const Interrupted& interrupted) {
+  std::cout.flush();
+  std::cerr << "guardbit: interrupted" << interrupted.remark << '\n';
+  return interrupted.exit_status;
+}
 
 }  // namespace guardbit::tools

@@ -1,8 +1,18 @@
 #pragma once
 
 #include <csignal>
+#include <string>
 
 namespace guardbit::tools {
+
+/// Ends a command that the user asked to end. Only the programs' `main` ends on it.
+struct Interrupted {
+  int exit_status;     ///< what a shell reports of a program that a signal ended: 130 for Ctrl-C
+  std::string remark;  ///< what follows "interrupted", as ": nothing written"
+};
+
+/// Says on standard error that the command was interrupted; the status to exit with.
+int report(const Interrupted& interrupted);
 
 /// While it lives, the first Ctrl-C or SIGTERM asks for a clean end; another one ends the program
 /// at once. One at a time.
@@ -14,8 +24,8 @@ class Interruption {
   ~Interruption();
 
   bool asked_for() const;
-  /// What a shell reports of a program that a signal ended: 130 for Ctrl-C.
-  int exit_status() const;
+  /// Throws Interrupted where an end is asked for.
+  void check(const std::string& remark = {}) const;
 
  private:
   struct sigaction previous_interrupt_ = {};

@@ -36,6 +36,10 @@ class Table {
   /// The same as a Markdown table; it needs a head.
   void print_markdown(std::ostream& out) const;
 
+  const std::string& alignment() const { return alignment_; }
+  /// The head, if any, and the rows.
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+
  private:
   std::string alignment_;
   bool has_head_;

@@ -16,6 +16,7 @@
 #include "gpu/cuda/device/device.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 
 namespace guardbit::tools {
@@ -45,9 +46,6 @@ struct Outcome {
   ConversionForm form;
   gpu::ConversionComparison result;
 };
-
-/// Ends the work that was interrupted.
-struct Interrupted {};
 
 std::string digits(std::uint64_t word, int count) {
   std::string text(static_cast<std::size_t>(count), '0');
@@ -162,7 +160,7 @@ gpu::ConversionComparison ask_model(const ConversionForm& form, int threads,
   ProgressLine progress(std::string(form.name), std::size_t{1} << gpu::input_bits(form.rule));
   gpu::ConversionComparison result;
   result.digests = gpu::model_digests(form.rule, threads, [&](std::uint64_t done) {
-    if (interruption.asked_for()) throw Interrupted{};
+    interruption.check();
     progress.update(done);
   });
   return result;
@@ -187,7 +185,7 @@ std::vector<Outcome> ask(const Options& options, const std::vector<ConversionFor
   std::vector<Outcome> outcomes;
   std::vector<Outcome> by_rule;  // many names mean the same to the model
   for (const ConversionForm& form : forms) {
-    if (interruption.asked_for()) throw Interrupted{};
+    interruption.check();
     if (options.on_cpu) {
       const auto same = std::find_if(by_rule.begin(), by_rule.end(), [&](const Outcome& other) {
         return other.form.rule == form.rule;
@@ -237,13 +235,7 @@ int run(const Options& options) {
   if (!options.output.empty()) const formats::AtomicOutput writable(options.output);
   const gpu::Device device = options.on_cpu ? gpu::Device{} : gpu::require_device();
   const Interruption interruption;
-  std::vector<Outcome> outcomes;
-  try {
-    outcomes = ask(options, forms, interruption);
-  } catch (const Interrupted&) {
-    std::cerr << "guardbit: interrupted\n";
-    return interruption.exit_status();
-  }
+  const std::vector<Outcome> outcomes = ask(options, forms, interruption);
   const std::string text = document(outcomes, device, options.on_cpu);
   if (options.json) std::cout << text;
   if (!options.output.empty()) {
@@ -267,9 +259,7 @@ void add_gpu_convert(CLI::App& gpu, int& status) {
   command->add_option("--on", options->on, "Compare on the device, or compute the model's digests")
       ->check(CLI::IsMember({"device", "cpu"}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "With --on cpu (default: all processors)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+  add_threads_option(*command, options->threads);
   command->add_option("-o,--output", options->output, "Write JSON to this file too")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/capture/bound_operands.hpp"
-#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/usual_instruction.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/matrix_product.hpp"
 #include "formats/files/array_file.hpp"
@@ -57,18 +57,8 @@ MatrixInstruction instruction_of(const Options& options) {
   const std::string_view page = emulator::require_page(options.arch, where);
   const Format inputs = formats::require_format(options.type, "--type");
   const Format result = formats::require_format(options.result, "--result");
-  using emulator::Family;
-  for (const Family family : {Family::tcgen05, Family::wgmma, Family::mma, Family::mfma}) {
-    const MatrixInstruction* best = nullptr;
-    for (const MatrixInstruction& row : emulator::catalogue()) {
-      const bool fits = row.arch == page && row.family == family && row.a == inputs &&
-                        row.b == inputs && row.c == result && row.d == result &&
-                        row.scale.count == 0 && row.sparsity.group_elements == 0 &&
-                        row.toolkit.includes(toolkit);
-      if (fits && (best == nullptr || row.shape.k > best->shape.k)) best = &row;
-    }
-    if (best != nullptr) return *best;
-  }
+  if (const auto usual = emulator::usual_instruction(page, {inputs, inputs, result}, toolkit))
+    return *usual;
   throw Error(where,
               options.arch + " has no dense instruction that multiplies " +
                   formats::name_of(inputs) + " into " + formats::name_of(result),

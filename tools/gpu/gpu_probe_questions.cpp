@@ -99,7 +99,7 @@ int run(const Options& options) {
     print_results(results);
     print_end(results, asked);
   }
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check();
   for (const gpu::QuestionResult& question : results)
     if (!question.as_model()) return 1;
   return 0;

@@ -10,6 +10,7 @@
 #include "formats/support/error.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/gpu/provenance.hpp"
 #include "tools/gpu/training/device_trainer.hpp"
@@ -124,7 +125,7 @@ int train(const Options& options) {
     file.commit();
   }
   if (options.json) std::cout << out.dump(2) << '\n';
-  if (interruption.asked_for()) return interruption.exit_status();
+  interruption.check();
   return differ ? 1 : 0;
 }
 
@@ -143,8 +144,7 @@ void add_gpu_train(CLI::App& gpu, int& status) {
   command->add_option("--steps", options->steps, "Steps of each recipe")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the model (default: all)")
-      ->check(CLI::Range(0, 1024));
+  add_threads_option(*command, options->threads);
   command->add_option("-o,--output", options->output,
                       "JSON file of every step's loss, loss scale and hash of the weights");
   command->add_flag("--json", options->json, "Print that JSON");

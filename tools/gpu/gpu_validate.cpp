@@ -140,14 +140,13 @@ class Campaign {
     if (!options_.output.empty())
       file.emplace(options_.output);  // fails before the work, not after
     const auto start = std::chrono::steady_clock::now();
+    const Interruption interruption;
     {
-      const Interruption interruption;
       ProgressLine progress("validating", rows_.size());
       for (std::size_t i = 0; i < rows_.size() && !interrupted_; ++i) {
         progress.update(i);
         validate(*rows_[i], interruption);
       }
-      if (interrupted_) status_ = interruption.exit_status();
     }
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (status_ == 0 && mismatches_ != 0) status_ = exit_mismatch;
@@ -156,6 +155,7 @@ class Campaign {
       file->commit();
     }
     print();
+    interruption.check();
     return status_;
   }
 

@@ -1,5 +1,6 @@
 #include "tools/page/page_parts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -103,6 +104,17 @@ std::string HtmlTable::finish() const { return html_ + "</tbody></table></div>";
 
 const char* HtmlTable::side(std::size_t i) const {
   return columns_[i] == 'n' ? " class=\"n\"" : columns_[i] == 'w' ? " class=\"w\"" : "";
+}
+
+std::string html_table(const std::string& caption, const Table& table) {
+  std::string columns = table.alignment();
+  std::ranges::replace(columns, 'r', 'n');
+  std::vector<std::vector<std::string>> rows = table.rows();
+  for (std::vector<std::string>& row : rows)
+    for (std::string& cell : row) cell = escaped(cell);
+  HtmlTable html(columns, caption, rows.front());
+  for (std::size_t i = 1; i < rows.size(); ++i) html.add(rows[i]);
+  return html.finish();
 }
 
 std::string drawing_of(const Figure& figure) {

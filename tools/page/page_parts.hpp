@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiments/harness/experiment.hpp"
+#include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
 
@@ -23,6 +24,9 @@ class HtmlTable {
 
   std::string columns_, html_;
 };
+
+/// The table, which has a head, as HTML.
+std::string html_table(const std::string& caption, const Table& table);
 
 /// The figure as two drawings, for wide and narrow screens, with its words for who sees none and
 /// its numbers; in characters where gnuplot is not installed.

@@ -8,7 +8,7 @@
 
 #include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
 
 namespace guardbit::tools {
 

@@ -115,7 +115,7 @@ void run_to_end(const UserKernel& kernel, const std::string& in, const std::stri
   int status = 0;
   auto pause = std::chrono::microseconds(200);
   while (!child.ended(status)) {
-    if (interruption.asked_for()) throw Error(where_of(kernel), "interrupted");
+    interruption.check();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     if (taken.count() > kernel.seconds) {
       std::ostringstream limit;

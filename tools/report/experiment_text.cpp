@@ -3,11 +3,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <ostream>
 #include <string>
 
 #include "experiments/suite/suite.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_record.hpp"
 
@@ -46,6 +47,46 @@ void print_wrapped(std::ostream& out, std::string_view text, std::string_view in
     out << indent << line << '\n';
 }
 
+/// Of a description; the table's heads are the words of its command.
+const Columns<Parameter>& parameter_columns() {
+  using P = Parameter;
+  static const Columns<P> columns = {
+      {"name", "--set", Side::left, [](const P& p) { return p.name; }},
+      {"meaning", "meaning", Side::left, [](const P& p) { return p.meaning; }},
+      {"usual", "usual", Side::left, [](const P& p) { return p.usual; }},
+      {"quick", "quick", Side::left,
+       [](const P& p) { return p.quick.empty() ? p.usual : p.quick; }},
+      {"range", "may be", Side::left, range_of}};
+  return columns;
+}
+
+/// The columns of findings with a reference, of those that a person reads on a screen or a page.
+Columns<Finding> finding_columns(Form form) {
+  using F = Finding;
+  const auto of_reference = [](const char* head, Side side, auto text) {
+    return Column<F>{"", head, side, {}, [text](const F& f) {
+                       return f.reference ? std::string(text(*f.reference)) : std::string();
+                     }};
+  };
+  const Column<F> what = {"", "what", Side::left, {}, [](const F& f) { return f.key; }};
+  const Column<F> measured = {"", "measured", Side::right, {}, measured_text};
+  const Column<F> verdict = {"", "verdict", Side::left, {}, [form](const F& f) {
+                               if (!f.reference) return std::string();
+                               const std::string_view word = experiments::word_of(f.verdict());
+                               return form == Form::markdown ? std::string(word)
+                                                             : paint(word, colour_of(f.verdict()));
+                             }};
+  if (form == Form::markdown)
+    return {what,
+            measured,
+            of_reference("expected", Side::right, expected_text),
+            of_reference("how we know", Side::left, source_text),
+            of_reference("why the tolerance", Side::left, reason_of),
+            verdict};
+  return {what, measured, of_reference("expected", Side::left, expected_text),
+          of_reference("how we know", Side::left, source_text), verdict};
+}
+
 void print_section(std::ostream& out, const Experiment& x, const ordered_json* result) {
   out << "\n## " << x.name << ": " << x.slug << "\n\n**" << x.question << "** " << x.method
       << "\n\nExpected: " << x.expected << "\n\n";
@@ -64,18 +105,11 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
   }
   const experiments::Outcome outcome = outcome_of(*result);
   out << "\nVerdict: **" << experiments::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
-  Table table("lrrlll");
-  table.add({"what", "measured", "expected", "how we know", "why the tolerance", "verdict"});
-  std::size_t others = 0;
-  for (const Finding& f : outcome.findings) {
-    if (!f.reference) {
-      ++others;
-      continue;
-    }
-    table.add({f.key, measured_text(f), expected_text(*f.reference), source_text(*f.reference),
-               reason_of(*f.reference), std::string(experiments::word_of(f.verdict()))});
-  }
-  table.print_markdown(out);
+  std::vector<std::reference_wrapper<const Finding>> judged;
+  for (const Finding& f : outcome.findings)
+    if (f.reference) judged.emplace_back(f);
+  finding_columns(Form::markdown).print(out, judged, Form::markdown);
+  const std::size_t others = outcome.findings.size() - judged.size();
   if (others != 0) out << "\nNumbers without a reference: " << others << ".\n";
   for (const std::string& note : outcome.notes) out << '\n' << note << '\n';
 }
@@ -120,18 +154,7 @@ void print_outcome(std::ostream& out, const Experiment& x, const experiments::Ou
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
   out << '\n';
-  Table table("lrlll");
-  table.add({"what", "measured", "expected", "how we know", "verdict"});
-  for (const Finding& f : outcome.findings) {
-    if (!f.reference) {
-      table.add({f.key, measured_text(f)});
-      continue;
-    }
-    const Reference& r = *f.reference;
-    table.add({f.key, measured_text(f), expected_text(r), source_text(r),
-               paint(experiments::word_of(f.verdict()), colour_of(f.verdict()))});
-  }
-  table.print(out);
+  finding_columns(Form::terminal).print(out, outcome.findings);
   // Neighbours often have their tolerance for the same reason.
   std::string last;
   for (const Finding& f : outcome.findings) {
@@ -154,26 +177,17 @@ void print_experiment(std::ostream& out, const Experiment& x) {
   if (x.relations_only)
     out << "It asserts what theory demands, and says undecidable where that holds.\n";
   out << '\n';
-  Table table("lllll");
-  table.add({"--set", "meaning", "usual", "quick", "may be"});
-  for (const Parameter& p : x.parameters)
-    table.add({std::string(p.name), std::string(p.meaning), std::string(p.usual),
-               std::string(p.quick.empty() ? p.usual : p.quick), range_of(p)});
-  if (!x.parameters.empty()) table.print(out);
+  if (!x.parameters.empty()) parameter_columns().print(out, x.parameters);
 }
 
 ordered_json description_of(const Experiment& x) {
-  ordered_json parameters = ordered_json::array();
-  for (const Parameter& p : x.parameters) {
-    parameters.push_back({{"name", p.name},
-                          {"meaning", p.meaning},
-                          {"usual", p.usual},
-                          {"quick", p.quick.empty() ? p.usual : p.quick},
-                          {"range", range_of(p)}});
-  }
-  return {{"name", x.name},          {"slug", x.slug},         {"question", x.question},
-          {"method", x.method},      {"expected", x.expected}, {"relations_only", x.relations_only},
-          {"parameters", parameters}};
+  return {{"name", x.name},
+          {"slug", x.slug},
+          {"question", x.question},
+          {"method", x.method},
+          {"expected", x.expected},
+          {"relations_only", x.relations_only},
+          {"parameters", parameter_columns().json_list(x.parameters)}};
 }
 
 void print_suite_page(std::ostream& out, const ordered_json& results) {

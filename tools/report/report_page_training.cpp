@@ -8,20 +8,9 @@ namespace guardbit::tools {
 
 namespace {
 
-/// Rows of text, of which the first is the head.
-std::string html_table(const std::string& columns, const std::string& caption,
-                       const TextRows& rows) {
-  TextRows cells = rows;
-  for (std::vector<std::string>& row : cells)
-    for (std::string& cell : row) cell = escaped(cell);
-  HtmlTable table(columns, caption, cells.front());
-  for (std::size_t i = 1; i < cells.size(); ++i) table.add(cells[i]);
-  return table.finish();
-}
-
 std::string integers_of(const QuantisedNetworks& integers) {
   if (integers.rows.empty()) return {};
-  std::string html = html_table("llnnnnl", "On integers", integer_rows(integers)) +
+  std::string html = html_table("On integers", integer_table(integers)) +
                      "<p class=\"quiet\">Fake: operands rounded onto the integers' grids, products "
                      "in FP32. Executed: on the instructions below, requantised between layers. "
                      "Codes apart: the layer of whose input's integers the most differ.</p><ul>";
@@ -29,7 +18,7 @@ std::string integers_of(const QuantisedNetworks& integers) {
     html += "<li><code>" + escaped(name) + "</code></li>";
   html += "</ul>";
   if (!integers.pruned) return html;
-  return html + html_table("lnnnnn", "2:4 pruning", pruning_rows(integers)) + "<p>" +
+  return html + html_table("2:4 pruning", pruning_table(integers)) + "<p>" +
          escaped(pruning_sentence(integers)) + "</p>";
 }
 
@@ -43,10 +32,10 @@ std::string section_of(const ReportedTraining& training, const std::string& anch
   if (!training.is_complete)
     html += "<p>This run was interrupted; the command below goes on from its checkpoints.</p>";
   html +=
-      html_table("llnnnnnn", "Recipes side by side", time_rows(training.results)) +
+      html_table("Recipes side by side", time_table(training.results)) +
       "<p class=\"quiet\">Ratio: to Eigen&#8217;s images per second. Memory: weights, gradients, "
       "the optimizer&#8217;s state and the operands of a step, in their formats.</p>" +
-      html_table("lnnnnnnl", "Numerics", number_rows(training.results)) +
+      html_table("Numerics", number_table(training.results)) +
       "<p class=\"quiet\">Loss: mean of the last steps. Underflow: gradients stored as zero that "
       "are none. From FP32: |w - w32| / |w32| over all weights.</p>";
   for (const experiments::Figure& figure : figures_of(training)) html += drawing_of(figure);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <ostream>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "tools/console/terminal.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -185,24 +185,37 @@ Replay replay_pattern(const LossScaler& scaler, const std::vector<bool>& overflo
   return replay;
 }
 
-ordered_json to_json(const ScalerRules& rules) {
-  ordered_json object = {{"preset", rules.name},
-                         {"scale_type", formats::name_of(rules.type)},
-                         {"init_scale", number(rules.initial)},
-                         {"growth_factor", rules.growth},
-                         {"backoff_factor", rules.divides ? 1 / rules.growth : rules.backoff},
-                         {"growth_interval", rules.interval},
-                         {"hysteresis", rules.hysteresis},
-                         {"min_scale", nullptr},
-                         {"max_scale", nullptr}};
-  if (rules.floor) object["min_scale"] = *rules.floor;
-  if (rules.ceiling_rule == experiments::Ceiling::clamp) object["max_scale"] = rules.ceiling;
-  return object;
+const Columns<ScalerRules>& columns_of_rules() {
+  using R = ScalerRules;
+  const auto dash_for_null = [](auto value) {
+    return [value](const R& r) {
+      const ordered_json x = value(r);
+      return x.is_null() ? std::string("-") : x.dump();
+    };
+  };
+  const auto first = [](const R& r) { return number(r.initial); };
+  const auto floor = [](const R& r) { return or_null(r.floor); };
+  const auto ceiling = [](const R& r) -> ordered_json {
+    if (r.ceiling_rule != experiments::Ceiling::clamp) return nullptr;
+    return r.ceiling;
+  };
+  static const Columns<R> columns = {
+      {"preset", "preset", Side::left, [](const R& r) { return r.name; }},
+      {"scale_type", "type", Side::left, [](const R& r) { return formats::name_of(r.type); }},
+      {"init_scale", "first", Side::left, first, dash_for_null(first)},
+      {"growth_factor", "", Side::none, [](const R& r) { return r.growth; }},
+      {"backoff_factor", "", Side::none,
+       [](const R& r) { return r.divides ? 1 / r.growth : r.backoff; }},
+      {"growth_interval", "interval", Side::right, [](const R& r) { return r.interval; }},
+      {"min_scale", "floor", Side::right, floor, dash_for_null(floor), 1},
+      {"max_scale", "ceiling", Side::right, ceiling, dash_for_null(ceiling), 1},
+      {"hysteresis", "hysteresis", Side::right, [](const R& r) { return r.hysteresis; }}};
+  return columns;
 }
 
 ordered_json to_json(const Replay& replay) {
   const ScalerLedger& ledger = replay.ledger;
-  ordered_json document = {{"scaler", to_json(ledger.scaler().rules())}};
+  ordered_json document = {{"scaler", columns_of_rules().json(ledger.scaler().rules())}};
   document["steps"] = ordered_json::array();
   for (const ReplayedStep& step : replay.steps) {
     ordered_json row = {{"step", step.step},
@@ -270,29 +283,37 @@ std::string causes_text(const std::vector<OverflowCause>& causes) {
 
 void print_events(std::ostream& out, const Replay& replay) {
   constexpr std::size_t most = 60;
-  const bool with_causes =
-      std::any_of(replay.steps.begin(), replay.steps.end(),
-                  [](const ReplayedStep& step) { return !step.causes.empty(); });
-  Table table(with_causes ? "rrrll" : "rrrl");
-  std::vector<std::string> head = {"step", "scale", "after", "what"};
-  if (with_causes) head.emplace_back("forced by");
-  table.add(head);
+  using Step = ReplayedStep;
+  const Columns<Step> columns = {
+      {"", "step", Side::right, [](const Step& s) { return s.step; }},
+      {"", "scale", Side::right, {}, [](const Step& s) { return scale_text(s.update.before); }},
+      {"", "after", Side::right, {}, [](const Step& s) { return scale_text(s.update.after); }},
+      {"",
+       "what",
+       Side::left,
+       {},
+       [](const Step& s) {
+         return paint(change_text(s.update), s.update.overflow ? Colour::yellow : Colour::plain);
+       }},
+      {"",
+       "forced by",
+       Side::left,
+       {},
+       [](const Step& s) { return causes_text(s.causes); },
+       0,
+       false,
+       true}};
+  std::vector<std::reference_wrapper<const Step>> shown;
   std::size_t left_out = 0;
-  std::size_t shown = 0;
-  for (const ReplayedStep& step : replay.steps) {
+  for (const Step& step : replay.steps) {
     if (!step.update.overflow && step.update.change == ScaleChange::none) continue;
-    if (++shown > most) {
+    if (shown.size() == most) {
       ++left_out;
-      continue;
+    } else {
+      shown.emplace_back(step);
     }
-    std::vector<std::string> row = {
-        std::to_string(step.step), scale_text(step.update.before), scale_text(step.update.after),
-        step.update.overflow ? paint(change_text(step.update), Colour::yellow)
-                             : change_text(step.update)};
-    if (with_causes) row.push_back(causes_text(step.causes));
-    table.add(row);
   }
-  if (shown != 0) table.print(out);
+  if (!shown.empty()) columns.print(out, shown);
   if (left_out != 0) out << "… and " << left_out << " more; --json has all\n";
 }
 
@@ -327,21 +348,33 @@ void print_replay(std::ostream& out, const Replay& replay) {
 }
 
 void print_comparison(std::ostream& out, const std::vector<Replay>& replays) {
-  Table table("lrrrrrrl");
-  table.add({"scaler", "first scale", "skipped", "growths", "lowest", "highest", "last", "alarms"});
-  for (const Replay& replay : replays) {
-    const ScalerLedger& ledger = replay.ledger;
+  const auto scale = [](const char* head, double (ScalerLedger::*value)() const) {
+    return Column<Replay>{"", head, Side::right, {}, [value](const Replay& r) {
+                            return scale_text((r.ledger.*value)());
+                          }};
+  };
+  const auto names_of_alarms = [](const Replay& replay) {
     std::string alarms;
-    for (const ScalerEvent& event : ledger.alarms()) {
+    for (const ScalerEvent& event : replay.ledger.alarms()) {
       const std::string name(experiments::name_of(event.alarm));
       if (alarms.find(name) == std::string::npos) alarms += (alarms.empty() ? "" : ", ") + name;
     }
-    table.add({std::string(ledger.scaler().rules().name),
-               scale_text(replay.steps.front().update.before), std::to_string(ledger.skips()),
-               std::to_string(ledger.growths()), scale_text(ledger.lowest()),
-               scale_text(ledger.highest()), scale_text(ledger.scale()), alarms});
-  }
-  table.print(out);
+    return alarms;
+  };
+  const Columns<Replay> columns = {
+      {"", "scaler", Side::left, [](const Replay& r) { return r.ledger.scaler().rules().name; }},
+      {"",
+       "first scale",
+       Side::right,
+       {},
+       [](const Replay& r) { return scale_text(r.steps.front().update.before); }},
+      {"", "skipped", Side::right, [](const Replay& r) { return r.ledger.skips(); }},
+      {"", "growths", Side::right, [](const Replay& r) { return r.ledger.growths(); }},
+      scale("lowest", &ScalerLedger::lowest),
+      scale("highest", &ScalerLedger::highest),
+      scale("last", &ScalerLedger::scale),
+      {"", "alarms", Side::left, {}, names_of_alarms}};
+  columns.print(out, replays);
 }
 
 }  // namespace guardbit::tools

@@ -8,6 +8,7 @@
 
 #include "experiments/scaling/scaler_ledger.hpp"
 #include "experiments/traces/gradient_extremes.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/scaler/scaler_log.hpp"
 
 namespace guardbit::tools {
@@ -66,7 +67,8 @@ std::vector<bool> parse_pattern(const std::string& text);
 Replay replay_pattern(const experiments::LossScaler& scaler, const std::vector<bool>& overflows,
                       int skips_to_warn_of);
 
-nlohmann::ordered_json to_json(const experiments::ScalerRules& rules);
+/// What tables and JSON say of a scaler.
+const Columns<experiments::ScalerRules>& columns_of_rules();
 nlohmann::ordered_json to_json(const Replay& replay);
 /// Steps at which something happened, alarms, and whether the log is reproduced.
 void print_replay(std::ostream& out, const Replay& replay);

@@ -13,7 +13,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -189,33 +189,50 @@ void print_recipes(std::ostream& out, const RecipeResults& results) {
   constexpr std::size_t most_steps = 6;
   const StoredTensor total = results.total();
   const auto steps = results.by_step();
-  const bool with_steps = steps.size() > 1 && steps.size() <= most_steps;
-  std::vector<std::string> head = {"recipe", "SQNR dB", "saturated %", "bits/element",
-                                   "underflow %"};
-  if (with_steps) {
-    for (const auto& [step, compared] : steps) head.push_back("step " + std::to_string(step));
+  struct Row {
+    std::string name;
+    const RecipeOutcome& outcome;
+    std::size_t recipe;
+  };
+  std::vector<Row> rows;
+  for (std::size_t r = 0; r < results.recipes.size(); ++r)
+    rows.push_back({results.recipes[r].name, total.outcomes[r], r});
+  const Signal& signal = total.signal;
+  const auto bits_per_element = [&](const Row& r) {
+    const auto bits = 8.0 * static_cast<double>(r.outcome.bytes);
+    return signal.elements == 0 ? 0 : bits / static_cast<double>(signal.elements);
+  };
+  std::vector<Column<Row>> columns = {
+      {"", "recipe", Side::left, {}, [](const Row& r) { return paint(r.name, Colour::bold); }},
+      {"",
+       "SQNR dB",
+       Side::right,
+       {},
+       [&](const Row& r) {
+         return r.outcome.nonfinite != 0 ? paint("not finite", Colour::red)
+                                         : decibels(experiments::sqnr_db(signal, r.outcome));
+       }},
+      {"",
+       "saturated %",
+       Side::right,
+       {},
+       [&](const Row& r) { return percent(r.outcome.saturated, signal.finite); }},
+      {"",
+       "bits/element",
+       Side::right,
+       {},
+       [&](const Row& r) { return decibels(bits_per_element(r)); }},
+      {"", "underflow %", Side::right, {}, [&](const Row& r) {
+         return percent(r.outcome.underflow, signal.nonzero);
+       }}};
+  if (steps.size() > 1 && steps.size() <= most_steps) {
+    for (const auto& [step, compared] : steps)
+      columns.push_back(
+          {"", "step " + std::to_string(step), Side::right, {}, [&stored = compared](const Row& r) {
+             return percent(stored.outcomes[r.recipe].underflow, stored.signal.nonzero);
+           }});
   }
-  Table table("l" + std::string(head.size() - 1, 'r'));
-  table.add(head);
-  for (std::size_t r = 0; r < results.recipes.size(); ++r) {
-    const RecipeOutcome& outcome = total.outcomes[r];
-    const double width =
-        total.signal.elements == 0
-            ? 0
-            : 8.0 * static_cast<double>(outcome.bytes) / static_cast<double>(total.signal.elements);
-    std::vector<std::string> row = {
-        paint(results.recipes[r].name, Colour::bold),
-        outcome.nonfinite != 0 ? paint("not finite", Colour::red)
-                               : decibels(experiments::sqnr_db(total.signal, outcome)),
-        percent(outcome.saturated, total.signal.finite), decibels(width),
-        percent(outcome.underflow, total.signal.nonzero)};
-    if (with_steps) {
-      for (const auto& [step, compared] : steps)
-        row.push_back(percent(compared.outcomes[r].underflow, compared.signal.nonzero));
-    }
-    table.add(row);
-  }
-  table.print(out);
+  Columns<Row>(std::move(columns)).print(out, rows);
   out << results.tensors.size() << " tensors, " << total.signal.elements << " elements, "
       << total.signal.nonzero << " of them not zero; underflow is of these\n";
   for (const std::string& remark : results.remarks) out << "remark: " << remark << '\n';

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "formats/format_catalogue.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/trace/recipe_results.hpp"
 
 namespace guardbit::tools {
@@ -14,11 +15,6 @@ using experiments::TraceStatistics;
 using nlohmann::ordered_json;
 
 namespace {
-
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
 
 double share(const experiments::ExactSum& part, const experiments::ExactSum& whole) {
   return part.is_zero() ? 0 : part.nearest() / whole.nearest();
@@ -175,14 +171,6 @@ ordered_json updates_to_json(const TraceResults& results) {
   return all;
 }
 
-/// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 ScaleWindow window_of(const TraceResults& results, std::size_t format,
@@ -301,36 +289,93 @@ ordered_json to_json(const TraceResults& results) {
   return document;
 }
 
-void print_csv(std::ostream& out, const TraceResults& results) {
+namespace {
+
+/// A line of the CSV file: a tensor stored in a format at a scale, or by a recipe.
+struct StoredRow {
+  const TracedTensor* tensor;
+  std::string_view to;
+  std::optional<int> scale;
+  const StoringOutcome* storing = nullptr;  ///< one of the two
+  const experiments::RecipeOutcome* recipe = nullptr;
+};
+
+std::vector<StoredRow> stored_rows(const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
-  out << "file,name,step,role,elements,zeros,subnormals,infs,nans,amax,amin_nonzero,format,"
-         "scale_log2,underflow,overflow,subnormal,lost_mass,saturated,nonfinite,sqnr_db,bytes\n";
-  const auto text = [](const auto& value) { return value ? ordered_json(*value).dump() : ""; };
+  std::vector<StoredRow> rows;
   for (const TracedTensor& tensor : results.tensors) {
     const TraceStatistics& s = tensor.statistics;
-    const std::string start = csv_field(tensor.file) + ',' + csv_field(tensor.name) + ',' +
-                              text(tensor.meaning.step) + ',' + tensor.meaning.role + ',' +
-                              std::to_string(s.elements) + ',' + std::to_string(s.zeros) + ',' +
-                              std::to_string(s.subnormals) + ',' + std::to_string(s.infinities) +
-                              ',' + std::to_string(s.nans) + ',' + text(s.amax) + ',' +
-                              text(s.amin_nonzero) + ',';
-    for (std::size_t f = 0; f < questions.formats.size(); ++f) {
-      for (std::size_t k = 0; k < questions.scales.size(); ++k) {
-        const StoringOutcome& outcome = s.outcomes[questions.storing(f, k)];
-        out << start << questions.formats[f] << ',' << questions.scales[k] << ','
-            << outcome.underflow << ',' << outcome.overflow << ',' << outcome.subnormal << ','
-            << ordered_json(share(outcome.lost, s.sum)).dump() << ",,,,\n";
-      }
-    }
-    for (std::size_t r = 0; r < questions.recipes.size(); ++r) {
-      const auto& outcome = s.recipes.outcomes[r];
-      if (!outcome) continue;
-      out << start << questions.recipes[r].name << ",," << outcome->underflow << ",,,,"
-          << outcome->saturated << ',' << outcome->nonfinite << ','
-          << text(experiments::sqnr_db(s.recipes.signal, *outcome)) << ',' << outcome->bytes
-          << '\n';
-    }
+    for (std::size_t f = 0; f < questions.formats.size(); ++f)
+      for (std::size_t k = 0; k < questions.scales.size(); ++k)
+        rows.push_back({&tensor, questions.formats[f], questions.scales[k],
+                        &s.outcomes[questions.storing(f, k)]});
+    for (std::size_t r = 0; r < questions.recipes.size(); ++r)
+      if (const auto& outcome = s.recipes.outcomes[r])
+        rows.push_back({&tensor, questions.recipes[r].name, {}, nullptr, &*outcome});
   }
+  return rows;
+}
+
+}  // namespace
+
+void print_csv(std::ostream& out, const TraceResults& results) {
+  using Row = StoredRow;
+  const auto column = [](const char* key, auto value) {
+    return Column<Row>{key, "", Side::none, value};
+  };
+  const auto of_tensor = [&](const char* key, auto value) {
+    return column(key, [value](const Row& r) -> ordered_json { return value(*r.tensor); });
+  };
+  const auto of_statistics = [&](const char* key, auto value) {
+    return column(key,
+                  [value](const Row& r) -> ordered_json { return value(r.tensor->statistics); });
+  };
+  const auto of_storing = [&](const char* key, auto value) {
+    return column(key, [value](const Row& r) -> ordered_json {
+      return r.storing == nullptr ? ordered_json() : ordered_json(value(*r.storing));
+    });
+  };
+  const auto of_recipe = [&](const char* key, auto value) {
+    return column(key, [value](const Row& r) -> ordered_json {
+      return r.recipe == nullptr ? ordered_json() : ordered_json(value(*r.recipe));
+    });
+  };
+  const Columns<Row> columns = {
+      of_tensor("file", [](const auto& t) { return t.file; }),
+      of_tensor("name", [](const auto& t) { return t.name; }),
+      of_tensor("step", [](const auto& t) { return or_null(t.meaning.step); }),
+      of_tensor("role", [](const auto& t) { return t.meaning.role; }),
+      of_statistics("elements", [](const auto& s) { return s.elements; }),
+      of_statistics("zeros", [](const auto& s) { return s.zeros; }),
+      of_statistics("subnormals", [](const auto& s) { return s.subnormals; }),
+      of_statistics("infs", [](const auto& s) { return s.infinities; }),
+      of_statistics("nans", [](const auto& s) { return s.nans; }),
+      of_statistics("amax", [](const auto& s) { return or_null(s.amax); }),
+      of_statistics("amin_nonzero", [](const auto& s) { return or_null(s.amin_nonzero); }),
+      column("format", [](const Row& r) { return r.to; }),
+      column("scale_log2", [](const Row& r) { return or_null(r.scale); }),
+      column("underflow",
+             [](const Row& r) {
+               return r.storing != nullptr ? r.storing->underflow : r.recipe->underflow;
+             }),
+      of_storing("overflow", [](const auto& o) { return o.overflow; }),
+      of_storing("subnormal", [](const auto& o) { return o.subnormal; }),
+      column("lost_mass",
+             [](const Row& r) {
+               return r.storing == nullptr
+                          ? ordered_json()
+                          : ordered_json(share(r.storing->lost, r.tensor->statistics.sum));
+             }),
+      of_recipe("saturated", [](const auto& o) { return o.saturated; }),
+      of_recipe("nonfinite", [](const auto& o) { return o.nonfinite; }),
+      column("sqnr_db",
+             [](const Row& r) {
+               return r.recipe == nullptr ? ordered_json()
+                                          : or_null(experiments::sqnr_db(
+                                                r.tensor->statistics.recipes.signal, *r.recipe));
+             }),
+      of_recipe("bytes", [](const auto& o) { return o.bytes; })};
+  columns.print_csv(out, stored_rows(results));
 }
 
 }  // namespace guardbit::tools

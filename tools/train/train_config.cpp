@@ -18,7 +18,6 @@ struct TomlAssertion : std::logic_error {
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -32,6 +31,7 @@ struct TomlAssertion : std::logic_error {
 #include "formats/files/mapped_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 
@@ -254,27 +254,13 @@ void read_scaler_factors(Section& section, experiments::ScalerRules& rules) {
   }
 }
 
-/// The rules' own test, in the words of the file.
+/// The rules' own test; the file's keys are the rules' fields.
 void require_scaler(const Section& section, const experiments::ScalerRules& rules) {
-  constexpr std::array<std::pair<const char*, const char*>, 7> keys = {{
-      {"--init-scale", "initial"},
-      {"--growth-factor", "growth"},
-      {"--backoff-factor", "backoff"},
-      {"--growth-interval", "interval"},
-      {"--hysteresis", "hysteresis"},
-      {"--min-scale", "floor"},
-      {"--max-scale", "ceiling"},
-  }};
   try {
     experiments::check(rules);
-  } catch (const Error& error) {
-    std::string text = error.what();
-    for (const auto& [option, key] : keys) {
-      if (!text.starts_with(option)) continue;
-      text.replace(0, std::strlen(option), std::string("scaler.") + key);
-      throw Error(section.where_of(key), text);
-    }
-    throw;
+  } catch (const formats::ParameterError& error) {
+    throw Error(section.where_of(error.parameter().c_str()),
+                "scaler." + error.parameter() + ": " + error.problem());
   }
 }
 

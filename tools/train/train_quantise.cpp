@@ -5,14 +5,16 @@
 #include <ostream>
 #include <utility>
 
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/page/page.hpp"
+#include "tools/products/pruning_columns.hpp"
 
 namespace guardbit::tools {
 
 namespace {
 
 namespace training = experiments::training;
+using Json = nlohmann::ordered_json;
 using training::IntegerEvaluation;
 using Ranges = std::map<std::string, training::RunningRange>;
 
@@ -118,6 +120,53 @@ std::string apart(const IntegerEvaluation& e) {
   return most->layer + number(100 * share(*most), " %.2g%%");
 }
 
+Json inputs_json(const IntegerEvaluation& e) {
+  using Inputs = IntegerEvaluation::Inputs;
+  static const Columns<Inputs> columns = {
+      {"layer", "", Side::none, [](const Inputs& x) { return x.layer; }},
+      {"integers", "", Side::none, [](const Inputs& x) { return x.numbers; }},
+      {"different", "", Side::none, [](const Inputs& x) { return x.different; }},
+      {"largest_difference", "", Side::none, [](const Inputs& x) { return x.largest; }}};
+  return columns.json_list(e.inputs);
+}
+
+const Columns<QuantisedRow>& integer_columns() {
+  using Row = QuantisedRow;
+  static const Columns<Row> columns = {
+      {"", "integers", Side::left, name_of},
+      {"recipe", "", Side::none, [](const Row& r) { return r.recipe; }},
+      {"bits", "", Side::none, [](const Row& r) { return r.bits; }},
+      {"pruned", "", Side::none, [](const Row& r) { return r.is_pruned; }},
+      {"ranges", "ranges", Side::left, [](const Row& r) { return r.ranges; }},
+      {"fake_accuracy", "fake", Side::right, [](const Row& r) { return r.result.fake.accuracy; },
+       [](const Row& r) { return percent(r.result.fake.accuracy); }},
+      {"fake_loss", "", Side::none, [](const Row& r) { return r.result.fake.loss; }},
+      {"executed_accuracy", "executed", Side::right,
+       [](const Row& r) { return r.result.executed.accuracy; },
+       [](const Row& r) { return percent(r.result.executed.accuracy); }},
+      {"executed_loss", "", Side::none, [](const Row& r) { return r.result.executed.loss; }},
+      {"examples", "", Side::none, [](const Row& r) { return r.result.examples; }},
+      {"other_answers", "other answers", Side::right,
+       [](const Row& r) { return r.result.other_answers; }},
+      {"logit_difference", "logits", Side::right,
+       [](const Row& r) { return r.result.logit_difference; },
+       [](const Row& r) { return number(r.result.logit_difference, "%.2g"); }},
+      {"largest_logit", "", Side::none, [](const Row& r) { return r.result.largest_logit; }},
+      {"inputs", "codes apart", Side::left, [](const Row& r) { return inputs_json(r.result); },
+       [](const Row& r) { return apart(r.result); }},
+      {"instructions", "", Side::none, [](const Row& r) { return r.result.instructions; }}};
+  return columns;
+}
+
+const Columns<training::LayerPruning>& pruning_columns() {
+  using Layer = training::LayerPruning;
+  static const Columns<Layer> columns =
+      Columns<Layer>{{"layer", "2:4 pruning", Side::left, [](const Layer& x) { return x.name; }}} +
+      pruning_columns_of<Layer>(
+          [](const Layer& x) -> const auto& { return x.summary; }, percent);
+  return columns;
+}
+
 }  // namespace
 
 QuantisedNetworks quantised_networks(const TrainConfig& config, const training::Dataset& data,
@@ -139,26 +188,12 @@ QuantisedNetworks quantised_networks(const TrainConfig& config, const training::
   return networks.finish();
 }
 
-TextRows integer_rows(const QuantisedNetworks& networks) {
-  TextRows all = {
-      {"integers", "ranges", "fake", "executed", "other answers", "logits", "codes apart"}};
-  for (const QuantisedRow& row : networks.rows) {
-    const IntegerEvaluation& e = row.result;
-    all.push_back({name_of(row), row.ranges, percent(e.fake.accuracy), percent(e.executed.accuracy),
-                   std::to_string(e.other_answers), number(e.logit_difference, "%.2g"), apart(e)});
-  }
-  return all;
+Table integer_table(const QuantisedNetworks& networks) {
+  return integer_columns().table(networks.rows);
 }
 
-TextRows pruning_rows(const QuantisedNetworks& networks) {
-  TextRows all = {{"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"}};
-  for (const training::LayerPruning& layer : networks.pruning) {
-    const experiments::PruningSummary& s = layer.summary;
-    all.push_back({layer.name, std::to_string(s.groups), percent(s.kept / s.all),
-                   percent(s.kept_squares / s.all_squares), std::to_string(s.ties),
-                   std::to_string(s.rounded_ties)});
-  }
-  return all;
+Table pruning_table(const QuantisedNetworks& networks) {
+  return pruning_columns().table(networks.pruning);
 }
 
 std::string pruning_sentence(const QuantisedNetworks& networks) {
@@ -177,60 +212,23 @@ std::vector<std::string> instructions_of(const QuantisedNetworks& networks) {
 
 void print_quantised(std::ostream& out, const QuantisedNetworks& networks) {
   if (networks.rows.empty()) return;
-  Table table("llrrrrl");
-  for (std::vector<std::string>& row : integer_rows(networks)) table.add(std::move(row));
   out << '\n';
-  table.print(out);
+  integer_table(networks).print(out);
   out << "fake: rounded in FP32; executed: on\n";
   for (const std::string& instruction : instructions_of(networks))
     out << "  " << instruction << '\n';
   out << "logits: the largest difference; codes apart: the layer whose input's integers\n"
          "differ most\n";
   if (!networks.pruned) return;
-  Table pruned("lrrrrr");
-  for (std::vector<std::string>& row : pruning_rows(networks)) pruned.add(std::move(row));
   out << '\n';
-  pruned.print(out);
+  pruning_table(networks).print(out);
   out << pruning_sentence(networks) << '\n';
 }
 
 nlohmann::ordered_json to_json(const QuantisedNetworks& networks) {
-  using Json = nlohmann::ordered_json;
-  Json rows = Json::array(), layers = Json::array();
-  for (const QuantisedRow& row : networks.rows) {
-    const IntegerEvaluation& e = row.result;
-    Json inputs = Json::array();
-    for (const IntegerEvaluation::Inputs& layer : e.inputs)
-      inputs.push_back({{"layer", layer.layer},
-                        {"integers", layer.numbers},
-                        {"different", layer.different},
-                        {"largest_difference", layer.largest}});
-    rows.push_back({{"recipe", row.recipe},
-                    {"bits", row.bits},
-                    {"pruned", row.is_pruned},
-                    {"ranges", row.ranges},
-                    {"fake_accuracy", e.fake.accuracy},
-                    {"fake_loss", e.fake.loss},
-                    {"executed_accuracy", e.executed.accuracy},
-                    {"executed_loss", e.executed.loss},
-                    {"examples", e.examples},
-                    {"other_answers", e.other_answers},
-                    {"logit_difference", e.logit_difference},
-                    {"largest_logit", e.largest_logit},
-                    {"inputs", inputs},
-                    {"instructions", e.instructions}});
-  }
-  for (const training::LayerPruning& layer : networks.pruning)
-    layers.push_back(
-        {{"layer", layer.name},
-         {"groups", layer.summary.groups},
-         {"ties", layer.summary.ties},
-         {"fp32_ties", layer.summary.rounded_ties},
-         {"kept_magnitude_percent", 100 * layer.summary.kept / layer.summary.all},
-         {"kept_squares_percent", 100 * layer.summary.kept_squares / layer.summary.all_squares}});
-  Json json = {{"networks", rows}};
+  Json json = {{"networks", integer_columns().json_list(networks.rows)}};
   if (networks.pruned)
-    json["pruning"] = {{"layers", layers},
+    json["pruning"] = {{"layers", pruning_columns().json_list(networks.pruning)},
                        {"accuracy_before", networks.unpruned->accuracy},
                        {"accuracy_after", networks.pruned->accuracy}};
   return json;

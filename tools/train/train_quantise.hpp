@@ -40,9 +40,9 @@ nlohmann::ordered_json to_json(const QuantisedNetworks& networks);
 /// What that says. nlohmann::json::exception where it says nothing of the kind.
 QuantisedNetworks networks_of(const nlohmann::json& json);
 
-/// The same as rows of cells, the first one the head.
-TextRows integer_rows(const QuantisedNetworks& networks);
-TextRows pruning_rows(const QuantisedNetworks& networks);
+/// The same as tables.
+Table integer_table(const QuantisedNetworks& networks);
+Table pruning_table(const QuantisedNetworks& networks);
 std::string pruning_sentence(const QuantisedNetworks& networks);
 std::vector<std::string> instructions_of(const QuantisedNetworks& networks);
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "experiments/harness/fingerprint.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
 
 namespace guardbit::tools {
 
@@ -78,86 +78,99 @@ double share(std::int64_t part, std::int64_t all) {
   return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
-}  // namespace
-
-TextRows time_rows(const std::vector<TrainResult>& results) {
-  TextRows all = {
-      {"recipe", "unit", "time", "images/s", "ratio", "memory", "accuracy", "test loss"}};
-  for (const Row& row : rows_of(results)) {
-    const TrainResult& r = *row.run;
-    all.push_back({r.recipe, r.unit, row.rate ? fixed(r.seconds, 1) + " s" : "",
-                   row.rate ? fixed(*row.rate, 0) : "", row.ratio ? fixed(*row.ratio, 2) : "",
-                   r.memory ? fixed(static_cast<double>(*r.memory) / 0x1p20, 2) + " MiB" : "",
-                   r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
-                   r.complete ? fixed(r.test.loss, 4) : "-"});
-  }
-  return all;
+std::string if_complete(const Row& row, const std::string& text) {
+  return row.run->complete ? text : "-";
 }
 
-TextRows number_rows(const std::vector<TrainResult>& results) {
-  TextRows all = {{"recipe", "loss", "underflow", "overflow", "skipped", "scale", "from fp32"}};
-  const bool has_notes = std::ranges::any_of(results, &TrainResult::ended);
-  if (has_notes) all.front().emplace_back("note");
-  for (const Row& row : rows_of(results)) {
-    const TrainResult& r = *row.run;
-    const auto of_gradients = [&](std::int64_t part) {
-      return row.gradients.numbers == 0
-                 ? ""
-                 : general(100 * share(part, row.gradients.numbers), 3) + "%";
-    };
-    all.push_back(
-        {r.recipe, fixed(row.last_loss, 4), of_gradients(row.gradients.underflow),
-         of_gradients(row.gradients.overflow), row.scale ? std::to_string(row.skipped) : "",
-         row.scale ? general(*row.scale, 6) : "", row.distance ? general(*row.distance, 3) : ""});
-    if (has_notes) all.back().emplace_back(r.ended ? "ended by the scaler" : "");
-  }
-  return all;
+std::string of_gradients(const Row& row, std::int64_t part) {
+  if (row.gradients.numbers == 0) return "";
+  return general(100 * share(part, row.gradients.numbers), 3) + "%";
+}
+
+/// Beside one another: what a recipe takes and what it gives.
+const Columns<Row>& time_columns() {
+  static const Columns<Row> columns = {
+      {"recipe", "recipe", Side::left, [](const Row& r) { return r.run->recipe; }},
+      {"title", "", Side::none, [](const Row& r) { return r.run->title; }},
+      {"unit", "unit", Side::left, [](const Row& r) { return r.run->unit; }},
+      {"steps", "", Side::none, [](const Row& r) { return r.run->log.size(); }},
+      {"complete", "", Side::none, [](const Row& r) { return r.run->complete; }},
+      {"seconds", "time", Side::right,
+       [](const Row& r) { return or_null(r.rate ? std::optional(r.run->seconds) : std::nullopt); },
+       [](const Row& r) { return r.rate ? fixed(r.run->seconds, 1) + " s" : ""; }, 6},
+      {"images_per_second", "images/s", Side::right, [](const Row& r) { return or_null(r.rate); },
+       [](const Row& r) { return r.rate ? fixed(*r.rate, 0) : ""; }, 4},
+      {"ratio_to_eigen", "ratio", Side::right, [](const Row& r) { return or_null(r.ratio); },
+       [](const Row& r) { return r.ratio ? fixed(*r.ratio, 2) : ""; }, 5},
+      {"memory_bytes", "memory", Side::right, [](const Row& r) { return or_null(r.run->memory); },
+       [](const Row& r) {
+         return r.run->memory ? fixed(static_cast<double>(*r.run->memory) / 0x1p20, 2) + " MiB"
+                              : "";
+       },
+       8},
+      {"accuracy", "accuracy", Side::right,
+       [](const Row& r) {
+         return or_null(r.run->complete ? std::optional(r.run->test.accuracy) : std::nullopt);
+       },
+       [](const Row& r) { return if_complete(r, fixed(100 * r.run->test.accuracy, 2) + "%"); }, 1},
+      {"test_loss", "test loss", Side::right,
+       [](const Row& r) {
+         return or_null(r.run->complete ? std::optional(r.run->test.loss) : std::nullopt);
+       },
+       [](const Row& r) { return if_complete(r, fixed(r.run->test.loss, 4)); }, 1},
+      {"weights_hash",
+       "",
+       Side::none,
+       [](const Row& r) { return experiments::fingerprint_text(r.run->weights_hash); },
+       {},
+       9}};
+  return columns;
+}
+
+/// What became of a recipe's numbers.
+const Columns<Row>& number_columns() {
+  static const Columns<Row> columns = {
+      {"", "recipe", Side::left, [](const Row& r) { return r.run->recipe; }},
+      {"loss", "loss", Side::right, [](const Row& r) { return r.last_loss; },
+       [](const Row& r) { return fixed(r.last_loss, 4); }, 2},
+      {"gradients", "", Side::none, [](const Row& r) { return r.gradients.numbers; }, {}, 2},
+      {"underflow", "underflow", Side::right, [](const Row& r) { return r.gradients.underflow; },
+       [](const Row& r) { return of_gradients(r, r.gradients.underflow); }, 2},
+      {"overflow", "overflow", Side::right, [](const Row& r) { return r.gradients.overflow; },
+       [](const Row& r) { return of_gradients(r, r.gradients.overflow); }, 2},
+      {"skipped", "skipped", Side::right, [](const Row& r) { return r.skipped; },
+       [](const Row& r) { return r.scale ? std::to_string(r.skipped) : ""; }, 2},
+      {"scale", "scale", Side::right, [](const Row& r) { return or_null(r.scale); },
+       [](const Row& r) { return r.scale ? general(*r.scale, 6) : ""; }, 2},
+      {"distance_from_fp32", "from fp32", Side::right,
+       [](const Row& r) { return or_null(r.distance); },
+       [](const Row& r) { return r.distance ? general(*r.distance, 3) : ""; }, 3},
+      {"ended_by_scaler", "note", Side::left, [](const Row& r) { return r.run->ended; },
+       [](const Row& r) { return r.run->ended ? "ended by the scaler" : ""; }, 7, false, true}};
+  return columns;
+}
+
+}  // namespace
+
+Table time_table(const std::vector<TrainResult>& results) {
+  return time_columns().table(rows_of(results));
+}
+
+Table number_table(const std::vector<TrainResult>& results) {
+  return number_columns().table(rows_of(results));
 }
 
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
-  TextRows number_cells = number_rows(results);
-  Table times("llrrrrrr"), numbers(number_cells.front().size() == 8 ? "lrrrrrrl" : "lrrrrrr");
-  for (std::vector<std::string>& row : time_rows(results)) times.add(std::move(row));
-  for (std::vector<std::string>& row : number_cells) numbers.add(std::move(row));
-  times.print(out);
+  time_table(results).print(out);
   out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a "
          "step\n\n";
-  numbers.print(out);
+  number_table(results).print(out);
   out << "loss: mean of the last steps; underflow: gradients stored as zero that are none;\n"
          "from fp32: |w - w32| / |w32|\n";
 }
 
 nlohmann::ordered_json to_json(const std::vector<TrainResult>& results) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Row& row : rows_of(results)) {
-    const TrainResult& r = *row.run;
-    const auto number = [](const std::optional<double>& x) {
-      return x ? nlohmann::ordered_json(*x) : nlohmann::ordered_json(nullptr);
-    };
-    nlohmann::ordered_json j = {
-        {"recipe", r.recipe},
-        {"title", r.title},
-        {"unit", r.unit},
-        {"steps", r.log.size()},
-        {"complete", r.complete},
-        {"accuracy", number(r.complete ? std::optional(r.test.accuracy) : std::nullopt)},
-        {"test_loss", number(r.complete ? std::optional(r.test.loss) : std::nullopt)},
-        {"loss", row.last_loss},
-        {"gradients", row.gradients.numbers},
-        {"underflow", row.gradients.underflow},
-        {"overflow", row.gradients.overflow},
-        {"skipped", row.skipped},
-        {"scale", number(row.scale)},
-        {"distance_from_fp32", number(row.distance)},
-        {"images_per_second", number(row.rate)},
-        {"ratio_to_eigen", number(row.ratio)},
-        {"seconds", number(row.rate ? std::optional(r.seconds) : std::nullopt)},
-        {"ended_by_scaler", r.ended}};
-    j["memory_bytes"] = r.memory ? nlohmann::ordered_json(*r.memory) : nlohmann::ordered_json();
-    j["weights_hash"] = experiments::fingerprint_text(r.weights_hash);
-    all.push_back(std::move(j));
-  }
-  return {{"training", all}};
+  return {{"training", (time_columns() + number_columns()).json_list(rows_of(results))}};
 }
 
 experiments::Figure loss_curves(const std::vector<TrainResult>& results) {

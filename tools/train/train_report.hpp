@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "experiments/harness/experiment.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/train/train_run.hpp"
 
 namespace guardbit::tools {
 
-/// Cells of a table, the first row its head.
-using TextRows = std::vector<std::vector<std::string>>;
 /// Time, memory, accuracy and loss; what happened to the numbers.
-TextRows time_rows(const std::vector<TrainResult>& results);
-TextRows number_rows(const std::vector<TrainResult>& results);
+Table time_table(const std::vector<TrainResult>& results);
+Table number_table(const std::vector<TrainResult>& results);
 
 /// The recipes side by side: accuracy, loss, what was lost of gradients, skipped steps, the
 /// distance of the weights from those of recipe fp32, images per second and their ratio to Eigen's.

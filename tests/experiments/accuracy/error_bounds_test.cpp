@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "emulator/gemm/gemm.hpp"
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"

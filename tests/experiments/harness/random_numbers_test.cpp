@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/product_errors.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::tests {

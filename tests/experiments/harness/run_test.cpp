@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/accuracy/error_norms.hpp"
+#include "experiments/accuracy/product_errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::tests {

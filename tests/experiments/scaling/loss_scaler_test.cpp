@@ -9,6 +9,7 @@
 #include "experiments/scaling/scaler_ledger.hpp"
 #include "experiments/traces/gradient_extremes.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/parameter_error.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 
@@ -398,6 +399,32 @@ TEST_CASE("loss scaler: PyTorch takes any backoff below one, the others do not")
   }
   CHECK_THROWS_AS(LossScaler(with_initial("flax", 0, 1)), formats::Error);
   CHECK_THROWS_AS(LossScaler(with_initial("flax", 1, 0)), formats::Error);
+}
+
+TEST_CASE("loss scaler: an error names the field of the rules, and no command's option") {
+  const auto wrong_field = [](const std::function<void(ScalerRules&)>& spoil) {
+    ScalerRules rules = preset("megatron");
+    spoil(rules);
+    try {
+      check(rules);
+    } catch (const formats::ParameterError& error) {
+      CHECK(error.what() == error.parameter() + ": " + error.problem());
+      return error.parameter();
+    }
+    return std::string("none");
+  };
+  CHECK(wrong_field([](ScalerRules&) {}) == "none");
+  CHECK(wrong_field([](ScalerRules& r) { r.initial = INFINITY; }) == "initial");
+  CHECK(wrong_field([](ScalerRules& r) { r.initial = 0; }) == "initial");
+  CHECK(wrong_field([](ScalerRules& r) { r.growth = 1; }) == "growth");
+  CHECK(wrong_field([](ScalerRules& r) { r.backoff = 1; }) == "backoff");
+  CHECK(wrong_field([](ScalerRules& r) { r.interval = 0; }) == "interval");
+  CHECK(wrong_field([](ScalerRules& r) { r.hysteresis = 0; }) == "hysteresis");
+  CHECK(wrong_field([](ScalerRules& r) { r.floor = -1; }) == "floor");
+  CHECK(wrong_field([](ScalerRules& r) {
+          r.ceiling_rule = Ceiling::clamp;
+          r.ceiling = 0;
+        }) == "ceiling");
 }
 
 TEST_CASE("scaler ledger: alarms sound once for each state") {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/lost_updates.hpp"
 #include "experiments/suite/mx_scales.hpp"

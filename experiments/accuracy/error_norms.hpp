@@ -4,10 +4,44 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/accuracy/deviation.hpp"
 #include "experiments/accuracy/error_bounds.hpp"
+#include "experiments/accuracy/forward_errors.hpp"
 
 namespace guardbit::experiments {
+
+/// Errors added up beside what they are errors of: what every norm below is made of.
+struct ErrorTally {
+  std::int64_t count = 0, nonzero = 0;  ///< errors; those of a reference other than zero
+  double largest = 0;                   ///< |error|
+  double largest_relative = 0;          ///< |error| / |reference|, where that is not zero
+  double largest_reference = 0;
+  double sum = 0, sum_signed = 0, sum_relative = 0, sum_reference = 0;
+
+  void add(double error, double reference);
+};
+
+/// How far numbers lie from what they should be.
+struct Errors {
+  std::size_t count = 0;
+  double largest = 0;             ///< |x - exact|
+  double mean_exact = 0;          ///< mean of |exact|
+  double largest_exact = 0;       ///< largest |exact|
+  double largest_relative = 0;    ///< largest |x - exact| / |exact|, of an exact other than zero
+  double mean_signed = 0;         ///< mean of x - exact
+  double mean_squared = 0;        ///< of x - exact
+  double mean_squared_exact = 0;  ///< of exact
+
+  /// The largest error over the mean magnitude.
+  double largest_over_mean() const { return largest / mean_exact; }
+  /// What the sum of all loses, as a share of the sum of magnitudes.
+  double bias() const { return mean_signed / mean_exact; }
+};
+
+Errors errors_of(const std::vector<double>& numbers, const std::vector<double>& exact);
+
+/// The largest |number - exact| / scale.
+double largest_share(const std::vector<double>& numbers, const std::vector<double>& exact,
+                     const std::vector<double>& scale);
 
 /// Elements that are an infinity or a NaN on one side or both; they are in no other figure.
 struct SpecialCounts {

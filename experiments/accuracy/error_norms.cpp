@@ -1,6 +1,7 @@
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -65,25 +66,19 @@ void check(const Deviation& x, const ErrorBound& bound, double sum, ErrorAnalysi
 
 /// Sums whose means and quotients are the figures.
 struct Totals {
-  double ulps = 0, square_ulps = 0, signed_ulps = 0;
-  double relative = 0, error = 0, signed_error = 0, shrinking = 0;
+  ErrorTally errors;
+  double ulps = 0, square_ulps = 0, signed_ulps = 0, shrinking = 0;
   // Squares of FP64's largest and smallest numbers are none of its numbers.
   long double square_error = 0, square_reference = 0;
-  double reference = 0;
   double componentwise = 0;
-  std::int64_t not_zero = 0;
 
   void add(const Deviation& x) {
     const double size = std::fabs(x.error), of = std::fabs(x.reference);
+    errors.add(x.error, x.reference);
     ulps += std::fabs(x.ulps), signed_ulps += x.ulps, square_ulps += x.ulps * x.ulps;
-    error += size, signed_error += x.error;
     shrinking += std::fabs(x.result) - of;
     square_error += static_cast<long double>(size) * size;
     square_reference += static_cast<long double>(of) * of;
-    reference += of;
-    if (of == 0) return;
-    ++not_zero;
-    relative += size / of;
   }
 };
 
@@ -91,21 +86,64 @@ double quotient(double x, double y) { return y == 0 ? 0 : x / y; }
 
 void set_means(const Totals& t, ErrorAnalysis& x) {
   const auto count = static_cast<double>(x.compared);
+  x.largest_error = t.errors.largest;
+  x.largest_relative = t.errors.largest_relative;
   x.mean_ulps = quotient(t.ulps, count);
   x.root_mean_square_ulps = std::sqrt(quotient(t.square_ulps, count));
-  x.mean_relative = quotient(t.relative, static_cast<double>(t.not_zero));
-  x.mean_error = quotient(t.error, count);
+  x.mean_relative = quotient(t.errors.sum_relative, static_cast<double>(t.errors.nonzero));
+  x.mean_error = quotient(t.errors.sum, count);
   if (t.square_reference != 0)
     x.frobenius = static_cast<double>(std::sqrt(t.square_error / t.square_reference));
-  x.largest_by_mean = quotient(x.largest_error * count, t.reference);
-  x.bias_error = quotient(t.signed_error, count);
+  x.largest_by_mean = quotient(x.largest_error * count, t.errors.sum_reference);
+  x.bias_error = quotient(t.errors.sum_signed, count);
   x.bias_ulps = quotient(t.signed_ulps, count);
-  x.bias_relative = quotient(t.signed_error, t.reference);
-  x.bias_magnitude = quotient(t.shrinking, t.reference);
+  x.bias_relative = quotient(t.errors.sum_signed, t.errors.sum_reference);
+  x.bias_magnitude = quotient(t.shrinking, t.errors.sum_reference);
   if (x.largest_componentwise) x.mean_componentwise = quotient(t.componentwise, count);
 }
 
 }  // namespace
+
+void ErrorTally::add(double error, double reference) {
+  const double size = std::fabs(error), of = std::fabs(reference);
+  ++count;
+  largest = std::max(largest, size);
+  largest_reference = std::max(largest_reference, of);
+  sum += size, sum_signed += error, sum_reference += of;
+  if (of == 0) return;
+  ++nonzero;
+  largest_relative = std::max(largest_relative, size / of);
+  sum_relative += size / of;
+}
+
+Errors errors_of(const std::vector<double>& numbers, const std::vector<double>& exact) {
+  assert(numbers.size() == exact.size());
+  ErrorTally tally;
+  double squared = 0, squared_exact = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double difference = numbers[i] - exact[i];
+    tally.add(difference, exact[i]);
+    squared += difference * difference;
+    squared_exact += exact[i] * exact[i];
+  }
+  const auto n = static_cast<double>(std::max<std::int64_t>(1, tally.count));
+  return {.count = numbers.size(),
+          .largest = tally.largest,
+          .mean_exact = tally.sum_reference / n,
+          .largest_exact = tally.largest_reference,
+          .largest_relative = tally.largest_relative,
+          .mean_signed = tally.sum_signed / n,
+          .mean_squared = squared / n,
+          .mean_squared_exact = squared_exact / n};
+}
+
+double largest_share(const std::vector<double>& numbers, const std::vector<double>& exact,
+                     const std::vector<double>& scale) {
+  double largest = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    largest = std::max(largest, std::abs(numbers[i] - exact[i]) / scale[i]);
+  return largest;
+}
 
 ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::Format& d,
                       const std::vector<double>& sums, const std::optional<ErrorBound>& bound,
@@ -137,9 +175,6 @@ ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::F
     result.within_half_ulp += ulps <= 0.5 ? 1 : 0;
     const double size = std::fabs(x.error);
     result.largest_ulps = std::max(result.largest_ulps, ulps);
-    result.largest_error = std::max(result.largest_error, size);
-    if (x.reference != 0)
-      result.largest_relative = std::max(result.largest_relative, size / std::fabs(x.reference));
     if (!sums.empty()) {
       const double part = part_of(size, sums[i]);
       totals.componentwise += part;

@@ -1,4 +1,4 @@
-#include "experiments/accuracy/deviation.hpp"
+#include "experiments/accuracy/forward_errors.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "experiments/accuracy/deviation.hpp"
+#include "experiments/accuracy/forward_errors.hpp"
 
 #include <bit>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "emulator/gemm/gemm.hpp"
-#include "experiments/accuracy/error_analysis.hpp"
+#include "experiments/accuracy/error_norms.hpp"
 #include "experiments/accuracy/exact_number.hpp"
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
