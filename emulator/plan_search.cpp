@@ -110,7 +110,7 @@ void Search::try_plan(const GemmPlan& plan, const Task& task, const GemmOperands
       whole.epilogue = epilogue;
       const std::pair wanted(x.lanes.order, adds ? epilogue.compute : formats::fp32);
       if (parts_of != wanted) {
-        parts = partial_sums(whole, operands, task.problem, threads);
+        parts = partial_sums(whole, operands, task.problem, {nullptr, threads});
         parts_of = wanted;
         added.reset();
       }
@@ -291,7 +291,7 @@ Close Search::count_on(std::deque<Task>& tasks, const GemmPlan& plan, std::int64
     const Task& task = tasks[number];
     const auto operands = task.prepared->get(plan);
     const CodeMatrix d =
-        finish(plan, task.problem, partial_sums(plan, *operands, task.problem, options_.threads));
+        finish(plan, task.problem, partial_sums(plan, *operands, task.problem, {nullptr, options_.threads}));
     const std::int64_t mismatches = count_mismatches(task.d, d);
     close.result.mismatches = mismatches;
     if (&task == &tasks.back() && mismatches != 0)

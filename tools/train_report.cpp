@@ -82,10 +82,10 @@ double share(std::int64_t part, std::int64_t all) {
 
 TextRows time_rows(const std::vector<TrainResult>& results) {
   TextRows all = {
-      {"recipe", "unit", "time", "images/s", "ratio", "memory", "accuracy", "test loss"}};
+      {"recipe", "unit", "engine", "time", "images/s", "ratio", "memory", "accuracy", "test loss"}};
   for (const Row& row : rows_of(results)) {
     const TrainResult& r = *row.run;
-    all.push_back({r.recipe, r.unit, row.rate ? fixed(r.seconds, 1) + " s" : "",
+    all.push_back({r.recipe, r.unit, r.engine, row.rate ? fixed(r.seconds, 1) + " s" : "",
                    row.rate ? fixed(*row.rate, 0) : "", row.ratio ? fixed(*row.ratio, 2) : "",
                    r.memory ? fixed(static_cast<double>(*r.memory) / 0x1p20, 2) + " MiB" : "",
                    r.complete ? fixed(100 * r.test.accuracy, 2) + "%" : "-",
@@ -116,7 +116,7 @@ TextRows number_rows(const std::vector<TrainResult>& results) {
 
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
   TextRows number_cells = number_rows(results);
-  Table times("llrrrrrr"), numbers(number_cells.front().size() == 8 ? "lrrrrrrl" : "lrrrrrr");
+  Table times("lllrrrrrr"), numbers(number_cells.front().size() == 8 ? "lrrrrrrl" : "lrrrrrr");
   for (std::vector<std::string>& row : time_rows(results)) times.add(std::move(row));
   for (std::vector<std::string>& row : number_cells) numbers.add(std::move(row));
   times.print(out);
@@ -138,6 +138,7 @@ nlohmann::ordered_json to_json(const std::vector<TrainResult>& results) {
         {"recipe", r.recipe},
         {"title", r.title},
         {"unit", r.unit},
+        {"engine", r.engine},
         {"steps", r.log.size()},
         {"complete", r.complete},
         {"accuracy", number(r.complete ? std::optional(r.test.accuracy) : std::nullopt)},

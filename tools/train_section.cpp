@@ -43,7 +43,7 @@ std::string section_of(const ReportedTraining& training, const std::string& anch
   if (!training.is_complete)
     html += "<p>This run was interrupted; the command below goes on from its checkpoints.</p>";
   html +=
-      html_table("llnnnnnn", "Recipes side by side", time_rows(training.results)) +
+      html_table("lllnnnnnn", "Recipes side by side", time_rows(training.results)) +
       "<p class=\"quiet\">Ratio: to Eigen&#8217;s images per second. Memory: weights, gradients, "
       "the optimizer&#8217;s state and the operands of a step, in their formats.</p>" +
       html_table("lnnnnnnl", "Numerics", number_rows(training.results)) +

@@ -7,6 +7,7 @@
 #include "emulator/catalogue.hpp"
 #include "emulator/cpu.hpp"
 #include "emulator/gemm.hpp"
+#include "emulator/gemm_engine.hpp"
 #include "experiments/training/eigen_product.hpp"
 #include "formats/error.hpp"
 #include "formats/parallel.hpp"
@@ -80,6 +81,11 @@ Product::Product(const PrecisionRecipe& recipe, Pass pass, std::string_view wher
                                                  formats::name_of(a_) + " by " +
                                                  formats::name_of(b_) + " into fp32");
   engine_ = &emulator::require_engine("auto", row_);
+}
+
+std::string_view Product::engine() const {
+  if (eigen_) return "eigen";
+  return is_one_chain() ? engine_->name : emulator::plan_engine("auto", plan_).name;
 }
 
 bool Product::is_one_chain() const {
