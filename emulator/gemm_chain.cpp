@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "emulator/continuation.hpp"
 #include "emulator/engine.hpp"
 #include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
@@ -24,10 +26,15 @@ KRange stored(const MatrixInstruction& row, const KRange& range) {
           range.end / s.group_elements * s.stored_per_group};
 }
 
+std::int64_t length_of(const KRanges& ranges) {
+  std::int64_t length = 0;
+  for (const KRange& range : ranges) length += range.length();
+  return length;
+}
+
 /// Copies ranges of columns (of A) or rows (of B) together.
 CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
-  std::int64_t k = 0;
-  for (const KRange& range : ranges) k += range.length();
+  const std::int64_t k = length_of(ranges);
   CodeMatrix to = columns ? make_matrix(from.format, from.batch, from.rows, k)
                           : make_matrix(from.format, from.batch, k, from.columns);
   std::int64_t at = 0;
@@ -76,17 +83,31 @@ void promote_row(Promotion::Adder adder, const Sums& partial, std::size_t first,
 
 }  // namespace
 
-Sums Chain::run(const KRanges& ranges, bool first) {
-  begins_with_c_ = first && !x_.c.empty();
-  if (plan_.promotion.interval != 0) return run_promoted(ranges);
-  return x_.row ? run_row(ordered(ranges)) : run_scalar(ordered(ranges));
+bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
+  if (!x.row || can_be_chained(*x.row)) return true;
+  const std::int64_t most = x.row->shape.k;
+  if (x.expansion != 1 || !x.apart.empty()) return false;
+  if (!plan.stream_k.none()) return x.k() <= most;
+  for (const KRanges& slice : divide(plan.split, {{0, x.k()}})) {
+    for (const KRanges& lane : divide(plan.lanes, slice)) {
+      const std::int64_t length = length_of(lane), interval = plan.promotion.interval;
+      if ((interval == 0 ? length : std::min(length, interval)) > most) return false;
+    }
+  }
+  return true;
+}
+
+Sums Chain::run(const KRanges& ranges, bool first) const {
+  const bool begins_with_c = first && !x_.c.empty();
+  if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
+  return x_.row ? run_row(ordered(ranges), begins_with_c) : run_scalar(ordered(ranges));
 }
 
 void Chain::run_into(const KRanges& ranges, bool first, CodeMatrix& sums, std::int64_t g,
-                     std::int64_t i, std::int64_t j) {
-  begins_with_c_ = first && !x_.c.empty();
+                     std::int64_t i, std::int64_t j) const {
   const Matrix from = sums.writable_matrix(g).from(i, j);
-  run_row(ordered(ranges), {from.codes.data, sums.rows * sums.columns, sums.columns});
+  run_row(ordered(ranges), first && !x_.c.empty(),
+          {from.codes.data, sums.rows * sums.columns, sums.columns});
 }
 
 /// Incomplete tiles first, where the plan says so.
@@ -102,16 +123,15 @@ KRanges Chain::ordered(const KRanges& ranges) const {
   return result;
 }
 
-Sums Chain::run_promoted(const KRanges& ranges) const {
+Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   std::vector<float> sums;
   Partition intervals;
   intervals.tile = plan_.promotion.interval;
   intervals.division = Division::ceil;
-  std::int64_t length = 0;
-  for (const KRange& range : ranges) length += range.length();
+  const std::int64_t length = length_of(ranges);
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
-    const Sums partial = x_.row ? run_row(part) : run_scalar(part);
+    const Sums partial = x_.row ? run_row(part, begins_with_c && sums.empty()) : run_scalar(part);
     if (sums.empty()) sums.assign(partial.size(), 0.0F);
     if (is_stopped()) break;
     promote(partial, part.front().begin, sums);
@@ -147,27 +167,32 @@ void Chain::promote(const Sums& partial, std::int64_t k, std::span<float> sums) 
   }
 }
 
-Sums Chain::run_row(const KRanges& ranges) const {
-  if (x_.few && !begins_with_c_)
+Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
+  if (x_.few && !begins_with_c)
     if (std::vector<double> sums; x_.few->run(ranges, sums)) return sums;
   if (x_.row->d == formats::fp32) {
     std::vector<float> sums(static_cast<std::size_t>(outputs()));
-    run_row(ranges, {reinterpret_cast<std::byte*>(sums.data()), m() * n(), n()});
+    run_row(ranges, begins_with_c, {reinterpret_cast<std::byte*>(sums.data()), m() * n(), n()});
     return sums;
   }
   CodeMatrix d = make_matrix(x_.row->d, x_.a.batch, m(), n());
-  run_row(ranges, {d.bytes.writable(), m() * n(), n()});
+  run_row(ranges, begins_with_c, {d.bytes.writable(), m() * n(), n()});
   return sums_of(d);
 }
 
-void Chain::run_row(const KRanges& ranges, const Target& to) const {
+void Chain::run_row(const KRanges& ranges, bool begins_with_c, const Target& to) const {
   const MatrixInstruction& row = *x_.row;
-  const Engine& engine = execution_.engine != nullptr ? *execution_.engine
-                                                      : require_engine("auto", row);
-  // Ranges of whole instructions run as one chain once they lie side by side.
+  const std::optional<Continuation> continuation = continuation_of(row);
+  const Engine& engine = execution_.engine != nullptr
+                             ? *execution_.engine
+                             : require_engine("auto", continuation ? continuation->row : row);
+  // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
+  // instruction has room for, where it is the only one.
+  require_chain(row, length_of(ranges), "plan");
   bool whole = true;
   for (std::size_t i = 0; i + 1 < ranges.size(); ++i)
     whole = whole && ranges[i].length() % row.shape.k == 0;
+  whole = whole || !can_be_chained(row);
   CodeMatrix a, b, e;
   KRanges parts = ranges;
   const bool gathered = whole && ranges.size() > 1;
@@ -189,8 +214,8 @@ void Chain::run_row(const KRanges& ranges, const Target& to) const {
     const ConstMatrix sums_so_far = {codes_of(row.d, static_cast<const std::byte*>(data)),
                                      to.row_stride};
     product.d = {codes_of(row.d, data), to.row_stride};
-    product.modifiers.zero_addend = !begins_with_c_;
-    if (begins_with_c_) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
+    product.modifiers.zero_addend = !begins_with_c;
+    if (begins_with_c) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
     for (const KRange& range : parts) {
       product.k = range.length();
       const std::int64_t begin = stored(row, range).begin;

@@ -1,10 +1,12 @@
 #include "emulator/gemm_engine.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/continuation.hpp"
 #include "emulator/gemm.hpp"
 #include "formats/error.hpp"
 
@@ -21,9 +23,10 @@ std::vector<PlanEngine> engines_of(const GemmUnit& unit) {
     return {{host, nullptr}};
   }
   const MatrixInstruction row = require_instruction(unit.arch, unit.instruction, "plan");
+  const std::optional<Continuation> continuation = continuation_of(row);
   std::vector<PlanEngine> list;
   for (const Engine& engine : engines())
-    if (engine.accepts(row)) list.push_back({engine.name, &engine});
+    if (engine.accepts(continuation ? continuation->row : row)) list.push_back({engine.name, &engine});
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/continuation.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/gemm_few.hpp"
 #include "emulator/gemm_scalar.hpp"
@@ -315,6 +316,10 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
     throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
                                         plan.unit.instruction);
   if (plan.unit.arch == "simt") {
+    if (plan.epilogue.addition == Epilogue::Addition::initial)
+      throw Error(std::string(where),
+                  "add=initial is of rows of the catalogue: the chain of simt/" +
+                      plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
     x.rounds_products = plan.unit.instruction == "mul_add.fp32";
     const bool integer = formats::is_integer(x.sum);
@@ -328,7 +333,10 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
   x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
   x.sum = x.row->d;
   x.run = x.row->shape.k;
-  require_product(*x.row, problem.k(), where);
+  require_k(*x.row, problem.k(), where);
+  if (x.row->scale.count != 0)
+    throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+                                        " takes scale factors of blocks of K, which no plan has");
   for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
     const bool integers = formats::is_integer(matrix->format);
     if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
@@ -356,6 +364,9 @@ CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
                         const GemmProblem& problem, std::string_view where) {
   if (!operands.row || plan.epilogue.addition != Epilogue::Addition::initial) return {};
   if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
+  if (!takes_addend(*operands.row))
+    throw Error(std::string(where), std::string(std::string_view(operands.row->name)) +
+                                        " takes no addend: no chain of it begins with C");
   return converted(problem.c, operands.row->c, Rounding::nearest_even);
 }
 

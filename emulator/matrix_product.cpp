@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/continuation.hpp"
 #include "emulator/engine.hpp"
 #include "formats/catalogue.hpp"
 #include "formats/error.hpp"
@@ -96,22 +97,25 @@ std::int64_t scales_along(const MatrixInstruction& row, std::int64_t k) {
   return (k * row.scale.count + row.shape.k - 1) / row.shape.k;
 }
 
-void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where) {
+void require_k(const MatrixInstruction& row, std::int64_t k, std::string_view where) {
   const std::string name(std::string_view(row.name));
   if (k < 1) throw formats::Error(std::string(where), "K must be at least 1");
   if (const int group = row.sparsity.group_elements; group != 0 && k % group != 0)
     throw formats::Error(std::string(where),
                          name + " is sparse: K = " + std::to_string(k) + " is not whole groups",
                          "multiples of " + std::to_string(group));
-  if (k > row.shape.k && row.c != row.d)
-    throw formats::Error(std::string(where),
-                         name + " has C in " + formats::name_of(row.c) + " and D in " +
-                             formats::name_of(row.d) + ": its executions cannot be chained",
-                         "K up to " + std::to_string(row.shape.k));
 }
 
-void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
-              int threads) {
+void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where) {
+  require_k(row, k, where);
+  require_chain(row, k, where);
+}
+
+namespace {
+
+/// The product, by a row whose executions can be chained, or by one execution.
+void multiply_executions(const Engine& engine, const MatrixInstruction& row,
+                         const MatrixProduct& product, int threads) {
   if (engine.multiply != nullptr) return engine.multiply(row, product, threads);
   constexpr std::int64_t side = 64;
   const std::int64_t across = (product.n + side - 1) / side;
@@ -125,6 +129,66 @@ void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixPr
               product.part(i, std::min(side, product.m - i), j, std::min(side, product.n - j)));
         }
       });
+}
+
+/// D, as the C of what follows.
+ConstMatrix sums_of(const MatrixInstruction& row, const Matrix& d) {
+  return {codes_of(row.d, static_cast<const std::byte*>(d.codes.data)), d.row_stride,
+          d.column_stride};
+}
+
+/// The wanted engine where it takes the row, else the model that does; engines agree.
+const Engine& engine_for(const Engine& wanted, const MatrixInstruction& row) {
+  const bool takes_it = wanted.accepts(row) || wanted.device != nullptr;
+  return takes_it ? wanted : require_engine("auto", row);
+}
+
+/// The product by a row that takes no addend: whole executions of what continues it, then one that
+/// ends with the last block.
+void multiply_continued(const Engine& engine, const Continuation& x, const MatrixProduct& product,
+                        int threads) {
+  MatrixProduct part = product;
+  if (product.modifiers.zero_addend && x.begin != 0) {
+    for (std::int64_t i = 0; i < product.m; ++i)
+      for (std::int64_t j = 0; j < product.n; ++j) product.d.set(i, j, x.begin);
+    part.modifiers.zero_addend = false;
+    part.c = sums_of(x.row, product.d);
+  }
+  const std::int64_t executions = product.k / x.row.shape.k, begin = executions * x.row.shape.k;
+  if (executions != 0) {
+    part.k = begin;
+    multiply_executions(engine_for(engine, x.row), x.row, part, threads);
+    part.modifiers.zero_addend = false;
+    part.c = sums_of(x.row, product.d);
+  }
+  if (begin == product.k) return;
+  const std::int64_t stored = executions * stored_k(x.row, x.row.shape.k);
+  const std::int64_t scales = executions * x.row.scale.count;
+  part.k = product.k - begin;
+  part.a = product.a.from(0, stored);
+  part.e = product.e.from(0, stored);
+  part.b = product.b.from(begin, 0);
+  part.a_scale = product.a_scale.from(0, scales);
+  part.b_scale = product.b_scale.from(scales, 0);
+  const MatrixInstruction last = x.shortened(part.k);
+  multiply_executions(engine_for(engine, last), last, part, threads);
+}
+
+}  // namespace
+
+void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
+              int threads) {
+  const std::string_view where(row.name);
+  if (takes_addend(row)) {
+    require_chain(row, product.k, where);
+    return multiply_executions(engine, row, product, threads);
+  }
+  if (const auto next = continuation_of(row))
+    return multiply_continued(engine, *next, product, threads);
+  require_chain(row, product.k, where);
+  if (!product.modifiers.zero_addend)
+    throw formats::Error(std::string(where), "takes no addend, but the product has a C");
+  multiply_executions(engine, row, product, threads);
 }
 
 }  // namespace guardbit::emulator

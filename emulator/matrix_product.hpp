@@ -66,13 +66,19 @@ struct MatrixProduct {
 /// The instruction's scales along a K of that length.
 std::int64_t scales_along(const MatrixInstruction& row, std::int64_t k);
 
-/// formats::Error, beginning with `where`, unless the row can form a product of that K: C and D of
-/// one format where the chain is longer than one execution, whole groups of a sparse row.
+/// formats::Error, beginning with `where`, unless K is at least 1 and whole groups of a sparse row.
+void require_k(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+
+/// formats::Error, beginning with `where`, unless the row can form a product of that K: executions
+/// that can be chained where one is not enough (continuation.hpp), whole groups of a sparse row.
 void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where);
 
 /// Computes the product on `threads` threads (0: all the machine has); the result does not depend
 /// on their number. `engine` must accept the row, and the product must be one that
-/// `require_product` allows.
+/// `require_product` allows; formats::Error where executions cannot be chained. A row that takes no
+/// addend begins with the constant of its own step, or goes on from C without
+/// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
+/// with the last block.
 void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
               int threads = 0);
 

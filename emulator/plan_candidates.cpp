@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/continuation.hpp"
 #include "emulator/plan_deals.hpp"
 #include "emulator/plan_evidence.hpp"
 #include "emulator/plan_units.hpp"
@@ -43,6 +44,7 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   for (const std::string& page : pages) {
     const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
       for (const MatrixInstruction* row : rows_for(page, a, b, false, &capture.d.format)) {
+        if (!takes_addend(*row)) continue;
         GemmPlan& plan = stage.emplace_back();
         plan.unit = {page, std::string(std::string_view(row->name))};
         plan.input.rounding = rounding;

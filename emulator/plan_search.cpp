@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/gemm.hpp"
+#include "emulator/gemm_chain.hpp"
 #include "emulator/plan_candidates.hpp"
 #include "emulator/plan_closeness.hpp"
 #include "emulator/plan_omissions.hpp"
@@ -188,7 +189,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Task>& tas
     for (std::size_t i = begin; i < end; ++i) {
       if (options_.interrupted && options_.interrupted()) return;
       const auto operands = first.prepared->get(stage[i]);
-      if (!operands) continue;
+      if (!operands || !chains_fit(stage[i], *operands)) continue;
       std::vector<PlanResult> results;
       try_plan(stage[i], first, *operands, 1, results);
       Tried& tried = all_tried[i];
@@ -254,7 +255,7 @@ void Search::doubt_close(const std::vector<GemmPlan>& plans, Lowered& lowered) {
       if (!same_unit && !any_unit) continue;
       if (known.lanes.whole() && !plans[i].lanes.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);
-      if (!operands) continue;
+      if (!operands || !chains_fit(plans[i], *operands)) continue;
       std::vector<PlanResult> elsewhere;
       try_plan(plans[i], failed, *operands, 1, tried[i]);
       const auto hopeless = [&](const PlanResult& x) { return x.mismatches * 2 > failed.d.size(); };

@@ -295,7 +295,8 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
     });
     rows.push_back(row);
   };
-  const Step whole = dot_step({}, every_k, Source::c, box.d);
+  const Source addend = box.has_addend ? Source::c : Source::positive_zero;
+  const Step whole = dot_step({}, every_k, addend, box.d);
   const auto in_blocks_of = [&](int length, Summation summation) {
     MatrixInstruction row = row_of(box, std::span(&whole, 1));
     row.steps.list[0].spec.terms = length;

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "emulator/catalogue.hpp"
+#include "emulator/continuation.hpp"
 #include "emulator/gemm.hpp"
 #include "emulator/stream_k.hpp"
 #include "formats/codec.hpp"
@@ -161,6 +163,7 @@ struct Unit {
   Roundings execution;          ///< of `k` products
   std::int64_t k = 1;
   bool flushes = false;
+  std::optional<MatrixInstruction> row;  ///< nothing for a multiply-add
 };
 
 Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
@@ -175,6 +178,7 @@ Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view 
   }
   const MatrixInstruction row =
       emulator::require_instruction(plan.unit.arch, plan.unit.instruction, where);
+  x.row = row;
   x.k = row.shape.k;
   x.a = x.least_a = row.a, x.b = x.least_b = row.b;
   for (const Step& step : row.steps) {
@@ -248,6 +252,12 @@ void reduce(Roundings& x, const Partition& partition, const Epilogue& epilogue, 
   x.absolute *= static_cast<double>(parts);
 }
 
+/// The longest sum of a unit in an accumulator over so many k's.
+std::int64_t longest_chain(const GemmPlan& plan, std::int64_t length, std::int64_t expansion) {
+  const std::int64_t interval = plan.promotion.interval;
+  return (interval == 0 ? length : std::min(length, interval)) * expansion;
+}
+
 /// One accumulator over some k's, with its promotions.
 Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
                 std::int64_t expansion) {
@@ -257,6 +267,7 @@ Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
     executions += (range.length() * expansion + core.k - 1) / core.k;
     if (plan.residue_first != 0) ++executions;
   }
+  if (core.row) emulator::require_chain(*core.row, longest_chain(plan, length, expansion), "plan");
   Roundings x;
   const std::int64_t interval = plan.promotion.interval;
   if (interval == 0) {

@@ -36,6 +36,11 @@ bool is_plain_fused(const Step& step) {
          x.nan == NanPolicy::all_ones && x.underflowed_sum == ZeroSign::positive;
 }
 
+/// FP16 results stand on a grid of e0 at the lowest, which the tiles write as an exponent of FP32.
+bool has_exponent_of_fp32(const Step& step) {
+  return step.result != formats::fp16 || step.spec.min_exponent >= -127;
+}
+
 bool is_addition(const Step& step, Source addend, Source other, const Format& result) {
   return step == add_step(addend, other, result);
 }
@@ -98,8 +103,8 @@ std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
   const bool scaled = row.scale.count != 0;
   const bool whole_scales =
       !scaled || (row.scale.format == formats::e8m0 && row.shape.k % row.scale.count == 0);
-  if (!composition || !result || !is_plain_fused(step) || row.c != row.d || step.result != row.d ||
-      !whole_scales)
+  if (!composition || !result || !is_plain_fused(step) || !has_exponent_of_fp32(step) ||
+      row.c != row.d || step.result != row.d || !whole_scales)
     return std::nullopt;
   const bool sparse = row.sparsity.group_elements != 0;
   if (sparse && *composition != Composition::chain) return std::nullopt;

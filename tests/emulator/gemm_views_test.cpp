@@ -84,6 +84,8 @@ TEST_CASE("Operands may be views") {
     plan.convolution = {};
     if (unit.arch == "simt" || format != fp32 || plan.input.has_slices()) plan.input = {};
     if (unit.arch != "simt") plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
+    if (unit.arch == "simt" && plan.epilogue.addition == emulator::Epilogue::Addition::initial)
+      plan.epilogue.addition = emulator::Epilogue::Addition::separate;
     if (plan.promotion.interval != 0) plan.residue_first = 0;
     GemmProblem x;
     const int m = random.between(1, 40), n = random.between(1, 40), k = random.between(1, 200);

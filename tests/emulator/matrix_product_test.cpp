@@ -8,6 +8,7 @@
 #include "emulator/catalogue.hpp"
 #include "emulator/dot.hpp"
 #include "emulator/engine.hpp"
+#include "emulator/row_spec.hpp"
 #include "formats/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/input_codes.hpp"
@@ -121,6 +122,34 @@ TEST_CASE("a product of any size is the model's executions one after the other")
         for (int j = 5; j < 5 + Operands::gap; ++j) wrong += got[i * 7 + j] != 0 ? 1 : 0;
       }
       CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("engines agree on FP16 results, wherever a zero stands") {
+  Random random(5);
+  for (const char* const factors : {"fp16", "e4m3"}) {
+    for (const int zero : {-140, -133, -128, -127, -126, -60, -20}) {
+      for (const int block : {8, 16}) {
+        const MatrixInstruction row = emulator::parse_row_spec(
+            "name unit\narch chip\nshape m1n1k16\nformats " + std::string(factors) + " " + factors +
+                " fp16 fp16\nstep dot addend=c into=fp16 result=nearest_even kept_fraction_bits=16 "
+                "terms=" +
+                std::to_string(block) + " min_exponent=" + std::to_string(zero) + "\n",
+            "test");
+        Operands operands(row, 9, 40, 48, random);
+        for (const emulator::Engine& engine : emulator::engines()) {
+          if (engine.device != nullptr || !engine.accepts(row)) continue;
+          CAPTURE(factors, zero, block, engine.name);
+          emulator::multiply(engine, row, operands.product, 1);
+          const auto got = emulator::codes_of(row.d, std::as_const(operands.d).data());
+          int wrong = 0;
+          for (int i = 0; i < 9; ++i)
+            for (int j = 0; j < 40; ++j)
+              wrong += got[i * (40 + Operands::gap) + j] != chained(row, operands.product, i, j);
+          CHECK(wrong == 0);
+        }
+      }
     }
   }
 }
