@@ -133,7 +133,7 @@ TEST_CASE("Tensors of mapped files are operands where they lie") {
   Random random(904);
   const CodeMatrix a = random_matrix(formats::fp16, 1, 33, 50, random);
   const CodeMatrix b = random_matrix(formats::fp16, 1, 50, 20, random);
-  const Scratch scratch;
+  const formats::Scratch scratch;
   for (const std::string name : {"x.npz", "x.safetensors"}) {
     const std::string path = scratch / name;
     formats::write_tensors(path, {},
