@@ -1,7 +1,5 @@
 #include "emulator/gemm/shared_bytes.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -13,27 +11,11 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Large memory comes in pages of zeros that are not touched here, in huge pages where the system
-/// has them.
+/// Pages of zeros that the system makes when they are first touched.
 std::shared_ptr<std::byte> zeros(std::size_t size) {
-  constexpr std::size_t huge_page = std::size_t{1} << 21;
-  if (size < 2 * huge_page) {
-    auto* const data = static_cast<std::byte*>(std::calloc(size, 1));
-    if (data == nullptr) throw std::bad_alloc();
-    return {data, [](std::byte* memory) { std::free(memory); }};
-  }
-  const std::size_t length = size + huge_page;
-  void* const mapped =
-      ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
-  void* aligned = mapped;
-  std::size_t space = length;
-  std::align(huge_page, size, aligned, space);
-#ifdef MADV_HUGEPAGE
-  ::madvise(aligned, size, MADV_HUGEPAGE);
-#endif
-  return {static_cast<std::byte*>(aligned),
-          [mapped, length](std::byte*) { ::munmap(mapped, length); }};
+  auto* const data = static_cast<std::byte*>(std::calloc(size, 1));
+  if (data == nullptr) throw std::bad_alloc();
+  return {data, [](std::byte* memory) { std::free(memory); }};
 }
 
 }  // namespace

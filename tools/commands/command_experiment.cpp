@@ -254,7 +254,7 @@ class Session {
       if (alone) {
         print_outcome(std::cout, x, outcome, seconds_since(start));
         if (result["engine"] != "")
-          std::cout << "Engine: " << result["engine"].get<std::string>() << ".\n";
+          std::cout << "engine " << result["engine"].get<std::string>() << '\n';
         if (planned.recorded != nullptr)
           std::cout << (result["same_as_record"] == true
                             ? "Every point is what the record says.\n"
