@@ -23,7 +23,7 @@ namespace {
 using namespace guardbit::gpu;
 namespace emulator = guardbit::emulator;
 
-const std::string golden = tests::in_source("tests/golden/h200/");
+const std::string golden = guardbit::tests::in_source("tests/golden/h200/");
 
 std::string golden_path(const TensorCoreInstruction& row) {
   return golden + capture_stem(row) + ".safetensors";
