@@ -264,21 +264,32 @@ template <class Real>
 Sums Chain::run_fma(const KRanges& ranges) const {
   if (m() == 1 && n() == 1 && x_.b.all_strides().row == 1) return run_dots<Real>(ranges);
   std::vector<Real> sums(static_cast<std::size_t>(outputs()));
-  formats::parallel_for(static_cast<std::size_t>(x_.a.batch * m()), 4, execution_.threads,
-                        [&](std::size_t begin, std::size_t end) {
-                          for (auto line = static_cast<std::int64_t>(begin);
-                               line < static_cast<std::int64_t>(end); ++line) {
-                            if (is_stopped()) return;
-                            const std::int64_t g = line / m();
-                            const Real* const a = numbers<Real>(x_.a, g, line % m());
-                            for (const KRange& range : ranges)
-                              for (std::int64_t i = range.begin; i < range.end; ++i)
-                                multiply_add::fma_row(a[i], numbers<Real>(x_.b, g, i),
-                                                      sums.data() + line * n(), n(),
-                                                      x_.rounds_products);
+  // Rows of B that stay in the second-level cache while some rows of A pass.
+  constexpr std::size_t lines_together = 16;
+  const std::int64_t together = std::max<std::int64_t>(8, (std::int64_t{1} << 16) / n());
+  formats::parallel_for(static_cast<std::size_t>(x_.a.batch * m()), lines_together,
+                        execution_.threads, [&](std::size_t begin, std::size_t end) {
+                          for (const KRange& range : ranges) {
+                            for (std::int64_t k = range.begin; k < range.end; k += together) {
+                              if (is_stopped()) return;
+                              for (std::size_t line = begin; line < end; ++line)
+                                add_products(static_cast<std::int64_t>(line),
+                                             {k, std::min(range.end, k + together)},
+                                             sums.data() + static_cast<std::int64_t>(line) * n());
+                            }
                           }
                         });
   return sums;
+}
+
+template <class Real>
+void Chain::add_products(std::int64_t line, const KRange& range, Real* sums) const {
+  const std::int64_t g = line / m();
+  const Real* const a = numbers<Real>(x_.a, g, line % m());
+  const Real* b = numbers<Real>(x_.b, g, range.begin);
+  const std::int64_t stride = x_.b.all_strides().row;
+  for (std::int64_t k = range.begin; k < range.end; ++k, b += stride)
+    multiply_add::fma_row(a[k], b, sums, n(), x_.rounds_products);
 }
 
 Sums Chain::run_scalar(const KRanges& ranges) const {

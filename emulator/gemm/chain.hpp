@@ -45,6 +45,9 @@ class Chain {
   Sums run_dots(const KRanges& ranges) const;
   template <class Real>
   Sums run_fma(const KRanges& ranges) const;
+  /// Products of a row of A, one after the other.
+  template <class Real>
+  void add_products(std::int64_t line, const KRange& range, Real* sums) const;
 
   std::int64_t m() const { return x_.a.rows; }
   std::int64_t n() const { return x_.b.columns; }
