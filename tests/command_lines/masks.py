@@ -48,6 +48,16 @@ MASKS: Tuple[Mask, ...] = (
         "times and rates in the table of 'train'",
     ),
     Mask(
+        rf"(?m)^(\w+ +\w+) +{ENGINES} +(?=(?:[0-9.]+%|-) )",
+        r"\1 <ENGINE> ",
+        "the CPU chooses the engine: the same table where nothing was computed",
+    ),
+    Mask(
+        rf"(<td[^>]*>){ENGINES}(?=</td>)",
+        r"\1<ENGINE>",
+        "the CPU chooses the engine: pages of 'report'",
+    ),
+    Mask(
         r'(<TIME> s</td>⏎\n<td class="n">)[0-9.]+(?=</td>)',
         r"\1<RATE>",
         "rates beside times in the table of a page of 'report'",

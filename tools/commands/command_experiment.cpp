@@ -254,7 +254,7 @@ class Session {
       if (options_.json) continue;
       if (alone) {
         print_outcome(std::cout, x, outcome, seconds_since(start));
-        if (result["engine"] != "")
+        if (result.contains("engine"))
           std::cout << "engine " << result["engine"].get<std::string>() << '\n';
         if (planned.recorded != nullptr)
           std::cout << (result["same_as_record"] == true
@@ -307,7 +307,7 @@ class Session {
     }
     result = to_json(x, outcome);
     file.complete(run, result);
-    result["engine"] = engines_of(file.plans());
+    if (!file.plans().empty()) result["engine"] = engines_of(file.plans());
     if (planned.recorded != nullptr)
       result["same_as_record"] = run.points() == planned.recorded->points;
     plot(x, outcome);
