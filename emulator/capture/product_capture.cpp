@@ -94,7 +94,7 @@ CodeMatrix scale_of(const Reader& reader, const std::string& key, bool is_row_ve
                  1,
                  1,
                  formats::element_count(tensor->shape),
-                 {tensor->bytes.begin(), tensor->bytes.end()}};
+                 {tensor->bytes, tensor->owner}};
     if (tensor->shape.size() >= 2) {
       m.rows = tensor->shape[tensor->shape.size() - 2];
       m.columns = tensor->shape.back();
@@ -144,9 +144,7 @@ void read_product(const Reader& reader, GemmCapture& capture, const std::string&
     if (c.shape.size() == 1 || c.shape[c.shape.size() - 2] != x.m()) {
       // One row for all of D.
       if (formats::element_count(c.shape) != x.n()) reader.refuse(c, "is not that of a * b");
-      const CodeMatrix row{c.format, 1, 1, x.n(), {c.bytes.begin(), c.bytes.end()}};
-      x.c = make_matrix(c.format, 1, x.m(), x.n());
-      for (std::int64_t i = 0; i < x.c.size(); ++i) x.c.set(i, row[i % x.n()]);
+      x.c = {c.format, 1, x.m(), x.n(), {c.bytes, c.owner}, Strides{0, 0, 1}};
     } else {
       x.c = matrix_of(c);
     }
@@ -155,7 +153,7 @@ void read_product(const Reader& reader, GemmCapture& capture, const std::string&
   }
   if (const Tensor* bias = reader.find("bias")) {
     if (formats::element_count(bias->shape) != x.n()) reader.refuse(*bias, "is not one row of d");
-    x.bias = CodeMatrix{bias->format, 1, 1, x.n(), {bias->bytes.begin(), bias->bytes.end()}};
+    x.bias = CodeMatrix{bias->format, 1, 1, x.n(), {bias->bytes, bias->owner}};
   }
   read_scales(reader, x, where);
   const std::string sparsity = reader.text("sparsity");
@@ -189,11 +187,8 @@ void read_convolution(const Reader& reader, GemmCapture& capture) {
       x.q != outputs(x.w, x.padding_w, x.s, x.dilation_w, x.stride_w))
     reader.refuse(d, "is not that of the convolution");
   const auto line = [](const Tensor& tensor) {
-    return CodeMatrix{tensor.format,
-                      1,
-                      1,
-                      formats::element_count(tensor.shape),
-                      {tensor.bytes.begin(), tensor.bytes.end()}};
+    return CodeMatrix{
+        tensor.format, 1, 1, formats::element_count(tensor.shape), {tensor.bytes, tensor.owner}};
   };
   capture.problem.a = line(a);
   capture.problem.b = line(b);

@@ -66,6 +66,7 @@ void run_tile(const Engine& engine, const MatrixInstruction& row, const MatrixPr
       batch.a_scale = a_scale.of(tile.a_scale.from(0, before), m, all, m, there);
       batch.b_scale = b_scale.of(tile.b_scale.from(before, 0), all, n, there, n);
     }
+    if (tile.is_stopped()) return;
     engine.run(row, batch, 0, 1);
     batch.c = codes_of(row.d, static_cast<const std::byte*>(sums.data()));
     batch.modifiers.zero_addend = false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "emulator/model/batch.hpp"
@@ -53,6 +54,10 @@ struct MatrixProduct {
   ConstMatrix e{};               ///< like a: metadata of sparse instructions
   ConstMatrix a_scale, b_scale;  ///< [m, scales], [scales, n]: `scale.count` for each execution
   Modifiers modifiers{};
+  /// Asked now and then, from any thread; once it says true, what is left of D is not computed.
+  const std::function<bool()>* stop = nullptr;
+
+  bool is_stopped() const { return stop != nullptr && (*stop)(); }
 
   /// Rows [i, i + rows) and columns [j, j + columns) of D.
   MatrixProduct part(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const;

@@ -1,8 +1,11 @@
 #include "emulator/gemm/chain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "emulator/engine/continuation.hpp"
 #include "emulator/engine/engines.hpp"
@@ -34,23 +37,48 @@ CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
   const std::int64_t k = length_of(ranges);
   CodeMatrix to = columns ? make_matrix(from.format, from.batch, from.rows, k)
                           : make_matrix(from.format, from.batch, k, from.columns);
-  const auto width = static_cast<std::size_t>(formats::container_bits(from.format) / 8);
-  const auto copy = [&](std::int64_t source, std::int64_t place, std::int64_t count) {
-    std::copy_n(from.bytes.begin() + source * static_cast<std::int64_t>(width),
-                static_cast<std::size_t>(count) * width,
-                to.bytes.begin() + place * static_cast<std::int64_t>(width));
-  };
-  for (std::int64_t g = 0; g < from.batch; ++g) {
-    std::int64_t at = 0;
-    for (const KRange& range : ranges) {
-      if (!columns)
-        copy(from.index(g, range.begin, 0), to.index(g, at, 0), range.length() * from.columns);
-      for (std::int64_t i = 0; columns && i < from.rows; ++i)
-        copy(from.index(g, i, range.begin), to.index(g, i, at), range.length());
-      at += range.length();
+  std::int64_t at = 0;
+  for (const KRange& range : ranges) {
+    if (columns) {
+      copy_matrix(from.part(0, from.rows, range.begin, range.length()), to, 0, 0, at);
+    } else {
+      copy_matrix(from.part(range.begin, range.length(), 0, from.columns), to, 0, at, 0);
     }
+    at += range.length();
   }
   return to;
+}
+
+/// Scales of the lines of one batch entry, for one block of K.
+std::vector<float> scales_of_lines(std::int64_t count, auto&& scale_of) {
+  std::vector<float> scales(static_cast<std::size_t>(count));
+  for (std::int64_t line = 0; line < count; ++line)
+    scales[static_cast<std::size_t>(line)] = static_cast<float>(scale_of(line));
+  return scales;
+}
+
+/// sum[j] and a partial sum, added as the adder says.
+void promote_row(Promotion::Adder adder, const Sums& partial, std::size_t first, float a,
+                 const std::vector<float>& b, std::span<float> sum) {
+  using Adder = Promotion::Adder;
+  const auto each = [&](auto&& add) {
+    const std::span<const float> singles = partial.singles();
+    for (std::size_t j = 0; j < sum.size() && !singles.empty(); ++j)
+      sum[j] = add(singles[first + j], j);
+    for (std::size_t j = 0; j < sum.size() && singles.empty(); ++j)
+      sum[j] = add(static_cast<float>(partial[first + j]), j);
+  };
+  switch (adder) {
+    case Adder::add: return each([&](float p, std::size_t j) { return sum[j] + p; });
+    case Adder::scaled_fma:
+      return each([&](float p, std::size_t j) { return std::fma(p, a * b[j], sum[j]); });
+    case Adder::scale_a_fma:
+      return each([&](float p, std::size_t j) { return std::fma(p * a, b[j], sum[j]); });
+    case Adder::scale_b_fma:
+      return each([&](float p, std::size_t j) { return std::fma(p * b[j], a, sum[j]); });
+    case Adder::scaled_add:
+      return each([&](float p, std::size_t j) { return sum[j] + p * (a * b[j]); });
+  }
 }
 
 }  // namespace
@@ -72,18 +100,31 @@ bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
 Sums Chain::run(const KRanges& ranges, bool first) const {
   const bool begins_with_c = first && !x_.c.empty();
   if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
-  KRanges ordered;
+  return x_.row ? run_row(ordered(ranges), begins_with_c) : run_scalar(ordered(ranges));
+}
+
+void Chain::run_into(const KRanges& ranges, bool first, CodeMatrix& sums, std::int64_t g,
+                     std::int64_t i, std::int64_t j) const {
+  const Matrix from = sums.writable_matrix(g).from(i, j);
+  run_row(ordered(ranges), first && !x_.c.empty(),
+          {from.codes.data, sums.rows * sums.columns, sums.columns});
+}
+
+/// Incomplete tiles first, where the plan says so.
+KRanges Chain::ordered(const KRanges& ranges) const {
+  const std::int64_t tile = plan_.residue_first;
+  if (tile == 0) return ranges;
+  KRanges result;
   for (const KRange& range : ranges) {
-    const std::int64_t tile = plan_.residue_first;
-    const std::int64_t residue = tile == 0 ? 0 : range.length() % tile;
-    if (residue != 0) ordered.push_back({range.begin, range.begin + residue});
-    if (residue != range.length()) ordered.push_back({range.begin + residue, range.end});
+    const std::int64_t residue = range.length() % tile;
+    if (residue != 0) result.push_back({range.begin, range.begin + residue});
+    if (residue != range.length()) result.push_back({range.begin + residue, range.end});
   }
-  return x_.row ? run_row(ordered, begins_with_c) : run_scalar(ordered);
+  return result;
 }
 
 Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
-  Sums sums;
+  std::vector<float> sums;
   Partition intervals;
   intervals.tile = plan_.promotion.interval;
   intervals.division = Division::ceil;
@@ -91,52 +132,60 @@ Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
     const Sums partial = x_.row ? run_row(part, begins_with_c && sums.empty()) : run_scalar(part);
-    if (sums.empty()) sums.assign(partial.size(), 0.0);
+    if (sums.empty()) sums.assign(partial.size(), 0.0F);
+    if (is_stopped()) break;
     promote(partial, part.front().begin, sums);
   }
   return sums;
 }
 
-void Chain::promote(const Sums& partial, std::int64_t k, Sums& sums) const {
-  const std::int64_t m = problem_.m(), n = problem_.n();
+void Chain::promote(const Sums& partial, std::int64_t k, std::span<float> sums) const {
+  const CodeMatrix &of_a = problem_.scale_a, &of_b = problem_.scale_b;
   const std::int64_t block = problem_.scale_k == 0 ? 0 : k / problem_.scale_k;
-  const Format f = formats::fp32;
-  using Adder = Promotion::Adder;
+  const std::int64_t blocks = std::max<std::int64_t>(1, of_a.columns);
+  const bool scaled = plan_.promotion.adder != Promotion::Adder::add;
+  std::vector<float> a, b;
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        const auto at = static_cast<std::size_t>((g * m + i) * n + j);
-        double& sum = sums[at];
-        const double p = partial[at];
-        if (plan_.promotion.adder == Adder::add) {
-          sum = scalar::add(f, sum, p);
-          continue;
-        }
-        const std::int64_t blocks = std::max<std::int64_t>(1, problem_.scale_a.columns);
-        const double a = scale_at(problem_.scale_a, g, i, block, m, blocks, problem_.scale_k);
-        const double b =
-            scale_at(problem_.scale_b, g, block, j, problem_.scale_b.rows, n, problem_.scale_k);
-        switch (plan_.promotion.adder) {
-          case Adder::scaled_fma: sum = scalar::fma(f, p, scalar::multiply(f, a, b), sum); break;
-          case Adder::scale_a_fma: sum = scalar::fma(f, scalar::multiply(f, p, a), b, sum); break;
-          case Adder::scale_b_fma: sum = scalar::fma(f, scalar::multiply(f, p, b), a, sum); break;
-          default:
-            sum = scalar::add(f, sum, scalar::multiply(f, p, scalar::multiply(f, a, b)));
-            break;
-        }
-      }
+    if (scaled) {
+      a = scales_of_lines(m(), [&](std::int64_t i) {
+        return scale_at(of_a, g, i, block, m(), blocks, problem_.scale_k);
+      });
+      b = scales_of_lines(n(), [&](std::int64_t j) {
+        return scale_at(of_b, g, block, j, of_b.rows, n(), problem_.scale_k);
+      });
     }
+    formats::parallel_for(static_cast<std::size_t>(m()), 64, execution_.threads,
+                          [&](std::size_t begin, std::size_t end) {
+                            for (std::size_t i = begin; i < end; ++i) {
+                              const auto columns = static_cast<std::size_t>(n());
+                              const std::size_t first =
+                                  (static_cast<std::size_t>(g * m()) + i) * columns;
+                              promote_row(plan_.promotion.adder, partial, first, scaled ? a[i] : 1,
+                                          b, sums.subspan(first, columns));
+                            }
+                          });
   }
 }
 
 Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
   if (x_.few && !begins_with_c)
-    if (Sums sums; x_.few->run(ranges, sums)) return sums;
+    if (std::vector<double> sums; x_.few->run(ranges, sums)) return sums;
+  if (x_.row->d == formats::fp32) {
+    std::vector<float> sums(static_cast<std::size_t>(outputs()));
+    run_row(ranges, begins_with_c, {reinterpret_cast<std::byte*>(sums.data()), m() * n(), n()});
+    return sums;
+  }
+  CodeMatrix d = make_matrix(x_.row->d, x_.a.batch, m(), n());
+  run_row(ranges, begins_with_c, {d.bytes.writable(), m() * n(), n()});
+  return sums_of(d);
+}
+
+void Chain::run_row(const KRanges& ranges, bool begins_with_c, const Target& to) const {
   const MatrixInstruction& row = *x_.row;
   const std::optional<Continuation> continuation = continuation_of(row);
-  const Engine& engine = require_engine("auto", continuation ? continuation->row : row);
-  const std::int64_t m = problem_.m(), n = problem_.n();
-  CodeMatrix d = make_matrix(row.d, x_.a.batch, m, n);
+  const Engine& engine = execution_.engine != nullptr
+                             ? *execution_.engine
+                             : require_engine("auto", continuation ? continuation->row : row);
   // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
   // instruction has room for, where it is the only one.
   require_chain(row, length_of(ranges), "plan");
@@ -155,12 +204,16 @@ Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
     b = joined(x_.b, ranges, false);
     parts = {{0, b.rows}};
   }
+  const std::int64_t width = formats::container_bits(row.d) / 8;
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
     MatrixProduct product;
-    product.m = m;
-    product.n = n;
-    const ConstMatrix sums_so_far = std::as_const(d).matrix(g);
-    product.d = {codes_of(row.d, d.bytes.data() + (sums_so_far.codes.data - d.bytes.data())), n, 1};
+    product.m = m();
+    product.n = n();
+    product.stop = execution_.stop;
+    std::byte* const data = to.data + g * to.batch_stride * width;
+    const ConstMatrix sums_so_far = {codes_of(row.d, static_cast<const std::byte*>(data)),
+                                     to.row_stride};
+    product.d = {codes_of(row.d, data), to.row_stride};
     product.modifiers.zero_addend = !begins_with_c;
     if (begins_with_c) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
     for (const KRange& range : parts) {
@@ -169,26 +222,38 @@ Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
       product.a = (gathered ? a : x_.a).matrix(g).from(0, begin);
       product.b = (gathered ? b : x_.b).matrix(g).from(range.begin, 0);
       if (!x_.e.empty()) product.e = (gathered ? e : x_.e).matrix(g).from(0, begin);
-      multiply(engine, row, product, threads_);
+      multiply(engine, row, product, execution_.threads);
       product.modifiers.zero_addend = false;
       product.c = sums_so_far;
     }
   }
-  Sums sums(static_cast<std::size_t>(d.size()));
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    sums[i] = scalar::decoded(row.d, d[static_cast<std::int64_t>(i)]);
-  return sums;
 }
+
+namespace {
+
+/// Row `i` of an entry, whose elements are native numbers.
+template <class Real>
+const Real* numbers(const CodeMatrix& matrix, std::int64_t g, std::int64_t i) {
+  return reinterpret_cast<const Real*>(matrix.bytes.data()) + matrix.place(g, i, 0);
+}
+
+std::vector<double> decoded(const CodeMatrix& matrix) {
+  std::vector<double> values(static_cast<std::size_t>(matrix.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = scalar::decoded(matrix.format, matrix[static_cast<std::int64_t>(i)]);
+  return values;
+}
+
+}  // namespace
 
 template <class Real>
 Sums Chain::run_dots(const KRanges& ranges) const {
-  const std::int64_t k = x_.a.columns;
-  Sums sums(static_cast<std::size_t>(x_.a.batch));
+  std::vector<Real> sums(static_cast<std::size_t>(x_.a.batch));
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
     Real sum{0};
     for (const KRange& range : ranges)
-      sum = multiply_add::dot(x_.a_values.data() + g * k + range.begin,
-                              x_.b_values.data() + g * k + range.begin, range.length(), sum,
+      sum = multiply_add::dot(numbers<Real>(x_.a, g, 0) + range.begin,
+                              numbers<Real>(x_.b, g, range.begin), range.length(), sum,
                               x_.rounds_products);
     sums[static_cast<std::size_t>(g)] = sum;
   }
@@ -197,55 +262,63 @@ Sums Chain::run_dots(const KRanges& ranges) const {
 
 template <class Real>
 Sums Chain::run_fma(const KRanges& ranges) const {
-  const std::int64_t m = problem_.m(), n = problem_.n(), k = x_.a.columns;
-  if (m == 1 && n == 1) return run_dots<Real>(ranges);
-  const std::vector<Real> b(x_.b_values.begin(), x_.b_values.end());
-  Sums sums(static_cast<std::size_t>(outputs()));
-  formats::parallel_for(
-      static_cast<std::size_t>(x_.a.batch * m), 4, threads_,
-      [&](std::size_t begin, std::size_t end) {
-        std::vector<Real> sum(static_cast<std::size_t>(n));
-        for (std::size_t line = begin; line < end; ++line) {
-          const auto g = static_cast<std::int64_t>(line) / m;
-          std::fill(sum.begin(), sum.end(), Real{0});
-          for (const KRange& range : ranges) {
-            for (std::int64_t i = range.begin; i < range.end; ++i)
-              multiply_add::fma_row(
-                  static_cast<Real>(x_.a_values[line * static_cast<std::size_t>(k) +
-                                                static_cast<std::size_t>(i)]),
-                  b.data() + (g * k + i) * n, sum.data(), n, x_.rounds_products);
-          }
-          std::copy(sum.begin(), sum.end(), sums.begin() + static_cast<std::int64_t>(line) * n);
-        }
-      });
+  if (m() == 1 && n() == 1 && x_.b.all_strides().row == 1) return run_dots<Real>(ranges);
+  std::vector<Real> sums(static_cast<std::size_t>(outputs()));
+  // Rows of B that stay in the second-level cache while some rows of A pass.
+  constexpr std::size_t lines_together = 16;
+  const std::int64_t together = std::max<std::int64_t>(8, (std::int64_t{1} << 16) / n());
+  formats::parallel_for(static_cast<std::size_t>(x_.a.batch * m()), lines_together,
+                        execution_.threads, [&](std::size_t begin, std::size_t end) {
+                          for (const KRange& range : ranges) {
+                            for (std::int64_t k = range.begin; k < range.end; k += together) {
+                              if (is_stopped()) return;
+                              for (std::size_t line = begin; line < end; ++line)
+                                add_products(static_cast<std::int64_t>(line),
+                                             {k, std::min(range.end, k + together)},
+                                             sums.data() + static_cast<std::int64_t>(line) * n());
+                            }
+                          }
+                        });
   return sums;
+}
+
+template <class Real>
+void Chain::add_products(std::int64_t line, const KRange& range, Real* sums) const {
+  const std::int64_t g = line / m();
+  const Real* const a = numbers<Real>(x_.a, g, line % m());
+  const Real* b = numbers<Real>(x_.b, g, range.begin);
+  const std::int64_t stride = x_.b.all_strides().row;
+  for (std::int64_t k = range.begin; k < range.end; ++k, b += stride)
+    multiply_add::fma_row(a[k], b, sums, n(), x_.rounds_products);
 }
 
 Sums Chain::run_scalar(const KRanges& ranges) const {
   if (x_.sum == formats::fp32) return run_fma<float>(ranges);
   if (x_.sum == formats::fp64) return run_fma<double>(ranges);
-  const std::int64_t n = problem_.n(), k = x_.a.columns;
-  Sums sums(static_cast<std::size_t>(outputs()));
+  const std::int64_t k = x_.a.columns;
+  const std::vector<double> of_a = decoded(x_.a), of_b = decoded(x_.b);
+  std::vector<double> sums(static_cast<std::size_t>(outputs()));
   const bool integer = formats::is_integer(x_.sum);
   formats::parallel_for(
-      sums.size() / static_cast<std::size_t>(n), 4, threads_,
+      sums.size() / static_cast<std::size_t>(n()), 4, execution_.threads,
       [&](std::size_t begin, std::size_t end) {
         for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end);
              ++line) {
-          const std::int64_t g = line / problem_.m();
-          for (std::int64_t j = 0; j < n; ++j) {
+          if (is_stopped()) return;
+          const std::int64_t g = line / m();
+          for (std::int64_t j = 0; j < n(); ++j) {
             double sum = 0;
             for (const KRange& range : ranges) {
               for (std::int64_t i = range.begin; i < range.end; ++i) {
-                const double a = x_.a_values[static_cast<std::size_t>(line * k + i)];
-                const double b = x_.b_values[static_cast<std::size_t>((g * k + i) * n + j)];
+                const double a = of_a[static_cast<std::size_t>(line * k + i)];
+                const double b = of_b[static_cast<std::size_t>((g * k + i) * n() + j)];
                 // Products of two FP16 numbers are exact in FP32, and so is a sum in FP64 of
                 // such a product and an FP16 number, but for 2^-48 beside 2^31, which no tie
                 // of FP16 can tell apart: overflow is decided long before.
                 sum = integer ? scalar::wrapped(sum + a * b) : scalar::rounded(x_.sum, a * b + sum);
               }
             }
-            sums[static_cast<std::size_t>(line * n + j)] = sum;
+            sums[static_cast<std::size_t>(line * n() + j)] = sum;
           }
         }
       });

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "emulator/gemm/gemm.hpp"
 
@@ -13,30 +15,49 @@ bool chains_fit(const GemmPlan& plan, const GemmOperands& x);
 /// Chains of a plan's unit over some k's, for one set of operands.
 class Chain {
  public:
-  Chain(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem, int threads)
-      : plan_(plan), x_(x), problem_(problem), threads_(threads) {}
+  Chain(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem,
+        const Execution& execution)
+      : plan_(plan), x_(x), problem_(problem), execution_(execution) {}
 
   /// The accumulators after these k's, from zero, or from C where the plan says so of the first.
   Sums run(const KRanges& ranges, bool first) const;
 
- private:
-  Sums run_promoted(const KRanges& ranges, bool begins_with_c) const;
+  /// The same of a plan without promotion and a row whose accumulators are as `sums`'s elements:
+  /// written to the block of `sums` that begins at (g, i, j).
+  void run_into(const KRanges& ranges, bool first, CodeMatrix& sums, std::int64_t g, std::int64_t i,
+                std::int64_t j) const;
 
-  void promote(const Sums& partial, std::int64_t k, Sums& sums) const;
+ private:
+  /// D of every batch entry.
+  struct Target {
+    std::byte* data = nullptr;
+    std::int64_t batch_stride = 0, row_stride = 0;
+  };
+
+  KRanges ordered(const KRanges& ranges) const;
+  Sums run_promoted(const KRanges& ranges, bool begins_with_c) const;
+  void promote(const Sums& partial, std::int64_t k, std::span<float> sums) const;
   Sums run_row(const KRanges& ranges, bool begins_with_c) const;
+  void run_row(const KRanges& ranges, bool begins_with_c, const Target& to) const;
   Sums run_scalar(const KRanges& ranges) const;
   /// One dot product for each batch entry.
   template <class Real>
   Sums run_dots(const KRanges& ranges) const;
   template <class Real>
   Sums run_fma(const KRanges& ranges) const;
+  /// Products of a row of A, one after the other.
+  template <class Real>
+  void add_products(std::int64_t line, const KRange& range, Real* sums) const;
 
-  std::int64_t outputs() const { return x_.a.batch * problem_.m() * problem_.n(); }
+  std::int64_t m() const { return x_.a.rows; }
+  std::int64_t n() const { return x_.b.columns; }
+  std::int64_t outputs() const { return x_.a.batch * m() * n(); }
+  bool is_stopped() const { return execution_.stop != nullptr && (*execution_.stop)(); }
 
   const GemmPlan& plan_;
   const GemmOperands& x_;
   const GemmProblem& problem_;
-  int threads_;
+  const Execution& execution_;
 };
 
 }  // namespace guardbit::emulator

@@ -1,181 +1,248 @@
 #include "emulator/gemm/gemm.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
 #include <utility>
 
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/few_dots.hpp"
+#include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "emulator/gemm/slice.hpp"
+#include "formats/support/parallel.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::emulator {
 
 std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
-                               const GemmProblem& problem, int threads) {
+                               const GemmProblem& problem, const Execution& execution) {
   const std::int64_t k = x.k();
-  if (!plan.stream_k.none()) return {stream_k_sums(plan, x, problem, threads)};
-  const SliceSum slice_sum(plan, x, problem, threads);
+  if (!plan.stream_k.none()) return {stream_k_sums(plan, x, problem, execution)};
+  const SliceSum slice_sum(plan, x, problem, execution);
   std::vector<Sums> parts;
   for (const KRanges& slice : divide(plan.split, {{0, k}}))
     parts.push_back(slice_sum(slice, parts.empty()));
   return parts;
 }
 
-Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums> parts) {
-  if (parts.size() <= 1) return parts.empty() ? Sums{} : std::move(parts.front());
-  if (partition.sums != formats::fp32 && partition.sums != compute) {
-    for (Sums& part : parts)
-      for (double& x : part) x = scalar::rounded(partition.sums, x);
-  }
-  const auto add = [&](Sums& to, const Sums& other) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = scalar::add(compute, to[i], other[i]);
-  };
-  switch (partition.order) {
-    case SumOrder::descending: std::reverse(parts.begin(), parts.end()); [[fallthrough]];
-    case SumOrder::ascending:
-      for (std::size_t p = 1; p < parts.size(); ++p) add(parts[0], parts[p]);
-      break;
-    case SumOrder::adjacent_last: std::reverse(parts.begin(), parts.end()); [[fallthrough]];
-    case SumOrder::adjacent:
-      for (std::size_t step = 1; step < parts.size(); step *= 2)
-        for (std::size_t p = 0; p + step < parts.size(); p += 2 * step)
-          add(parts[p], parts[p + step]);
-      break;
-    case SumOrder::halves:
-      for (auto count =
-               std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
-           count > 1;) {
-        const std::size_t half = (count + 1) / 2;
-        for (std::size_t p = 0; p + half < std::min(count, parts.size()); ++p)
-          add(parts[p], parts[p + half]);
-        count = half;
-      }
-      break;
-    case SumOrder::by_four:
-      for (std::size_t p = 4; p < parts.size(); ++p) add(parts[p % 4], parts[p]);
-      for (std::size_t p = 1; p < std::min<std::size_t>(4, parts.size()); ++p)
-        add(parts[0], parts[p]);
-      break;
-    case SumOrder::buffers: {
-      const std::size_t buffers = parts.size() / 2 + parts.size() % 2;
-      for (std::size_t p = buffers; p + 1 < parts.size(); ++p) add(parts[p % buffers], parts[p]);
-      std::rotate(parts.begin(), parts.end() - 1, parts.end());
-      for (std::size_t p = 1; p <= buffers; ++p)
-        if (p < parts.size()) add(parts[0], parts[p]);
-      break;
-    }
-    case SumOrder::in_place: break;  // in the epilogue
-  }
-  return std::move(parts.front());
-}
-
 namespace {
 
-/// What the epilogue adds to a sum.
-struct Addends {
-  const CodeMatrix& c;
-  const CodeMatrix& bias;
-  double beta;
+/// Tells the caller of execute() how far it is, and asks whether to go on.
+class Progress {
+ public:
+  explicit Progress(const std::function<bool(std::int64_t)>& tell) : tell_(tell) {}
+
+  void done(std::int64_t rows) {
+    rows_ = rows;
+    ask();
+  }
+  /// From any thread; the caller's asks now and then.
+  bool is_stopped() {
+    if (std::this_thread::get_id() == caller_ && Clock::now() - asked_ > interval) ask();
+    return stopped_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds interval{20};
+
+  void ask() {
+    if (tell_ && !stopped_ && !tell_(rows_)) stopped_ = true;
+    asked_ = Clock::now();
+  }
+
+  const std::function<bool(std::int64_t)>& tell_;
+  std::thread::id caller_ = std::this_thread::get_id();
+  Clock::time_point asked_ = Clock::now();
+  std::int64_t rows_ = 0;
+  std::atomic<bool> stopped_ = false;
 };
 
-CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& addends,
-                  const Sums& sums) {
-  const std::int64_t m = problem.m(), n = problem.n();
-  const Format f = e.compute;
-  const bool initial = e.addition == Epilogue::Addition::initial;
-  const bool alpha_done = initial || e.alpha_on != Epilogue::AlphaOn::sum;
-  const double alpha = alpha_done ? 1 : scalar::rounded(f, e.alpha),
-               beta = scalar::rounded(f, addends.beta);
-  const bool has_c = !initial && !addends.c.empty() && addends.beta != 0;
-  const bool has_bias = !addends.bias.empty();
-  const bool scaled = problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty());
-  const auto number = [&](const CodeMatrix& from, std::int64_t g, std::int64_t i, std::int64_t j) {
-    return scalar::rounded(f, scalar::decoded(from.format, from(from.batch == 1 ? 0 : g, i, j)));
-  };
-  CodeMatrix d = make_matrix(e.output, problem.a.batch, m, n);
-  for (std::int64_t at = 0; at < d.size(); ++at) {
-    const std::int64_t g = at / (m * n), i = at / n % m, j = at % n;
-    double factor = alpha, x = sums[static_cast<std::size_t>(at)];
-    if (scaled) {
-      const double a = scale_at(problem.scale_a, g, i, 0, m, 1);
-      const double b = scale_at(problem.scale_b, g, 0, j, 1, n);
-      if (e.scales == Epilogue::Scales::joint) {
-        factor = scalar::multiply(f, alpha, scalar::multiply(f, a, b));
-      } else {
-        const bool a_first = e.scales == Epilogue::Scales::a_then_b;
-        x = scalar::multiply(f, scalar::multiply(f, x, a_first ? a : b), a_first ? b : a);
-      }
-    }
-    if (has_c || has_bias) {
-      const double c = has_c ? number(addends.c, g, i, j) : number(addends.bias, g, 0, j);
-      const double weight = has_c ? beta : 1;
-      switch (e.addition) {
-        case Epilogue::Addition::fma_product:
-          x = scalar::fma(f, factor, x, scalar::multiply(f, weight, c));
-          break;
-        case Epilogue::Addition::fma_addend:
-          x = scalar::fma(f, weight, c, scalar::multiply(f, factor, x));
-          break;
-        case Epilogue::Addition::separate:
-          x = scalar::add(f, scalar::multiply(f, factor, x), scalar::multiply(f, weight, c));
-          break;
-        case Epilogue::Addition::rounded:
-          x = scalar::add(f, scalar::rounded(e.output, scalar::multiply(f, factor, x)),
-                          scalar::multiply(f, weight, c));
-          break;
-        case Epilogue::Addition::initial: break;  // a bias beside it is added below
-      }
-      if ((has_c || initial) && has_bias) x = scalar::add(f, x, number(addends.bias, g, 0, j));
-    } else {
-      x = scalar::multiply(f, factor, x);
-    }
-    d.set(at, scalar::encoded(e.output, x));
-  }
-  return d;
+/// One chain, whose sums are FP32 numbers.
+bool is_fp32_chain(const GemmPlan& plan, const GemmOperands& x) {
+  return x.row && x.row->d == formats::fp32 && plan.split.whole() && plan.slices.whole() &&
+         plan.stream_k.none() && plan.promotion.interval == 0 && x.apart.empty() && !x.few;
 }
+
+/// Does the epilogue leave FP32 sums as they are, but for NaNs?
+bool keeps_sums(const Epilogue& e, const GemmProblem& x) {
+  const bool initial = e.addition == Epilogue::Addition::initial;
+  const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
+  const bool is_one =
+      initial || e.alpha_on != Epilogue::AlphaOn::sum || scalar::rounded(e.compute, e.alpha) == 1;
+  return e.output == formats::fp32 && (e.compute == formats::fp32 || e.compute == formats::fp64) &&
+         is_one && !scaled && x.bias.empty() && (initial || x.c.empty() || e.beta == 0);
+}
+
+/// Writes NaNs of FP32 as scalar::encoded does.
+void canonicalise(CodeMatrix& d, const OutputBlock& block, int threads) {
+  constexpr std::uint32_t nan = 0x7fffffff, infinity = 0x7f800000;
+  std::byte* const data = d.bytes.writable();
+  const std::int64_t lines = block.batch * block.rows;
+  formats::parallel_for(
+      static_cast<std::size_t>(lines), 16, threads, [&](std::size_t begin, std::size_t end) {
+        for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end);
+             ++line) {
+          const std::int64_t g = block.g + line / block.rows, i = block.i + line % block.rows;
+          std::byte* const row = data + d.index(g, i, block.j) * 4;
+          std::uint32_t largest = 0;
+          for (std::int64_t j = 0; j < block.columns; ++j)
+            largest = std::max(largest, formats::load_word<std::uint32_t>(row + j * 4) & nan);
+          for (std::int64_t j = 0; largest > infinity && j < block.columns; ++j)
+            if ((formats::load_word<std::uint32_t>(row + j * 4) & nan) > infinity)
+              formats::store_word(row + j * 4, nan);
+        }
+      });
+}
+
+/// D, block by block. B is prepared once for all blocks, A once for those beside each other.
+class Executor {
+ public:
+  Executor(const GemmPlan& plan, const GemmProblem& problem, const ExecuteOptions& options)
+      : plan_(plan),
+        problem_(problem),
+        engine_(plan_engine(options.engine, plan)),
+        is_auto_(options.engine == "auto"),
+        most_outputs_(options.most_outputs),
+        progress_(options.progress),
+        stop_([this] { return progress_.is_stopped(); }),
+        execution_{engine_.engine, options.threads, &stop_} {}
+
+  CodeMatrix run() {
+    const std::int64_t batch = problem_.a.batch, m = problem_.m(), n = problem_.n();
+    d_ = make_matrix(plan_.epilogue.output, batch, m, n);
+    const OutputBlock largest = largest_block();
+    for (std::int64_t g = 0; g < batch; g += largest.batch) {
+      OutputBlock block{g, std::min(largest.batch, batch - g), 0, 0, 0, n};
+      const GemmOperands columns = factors({g, block.batch, 0, 0, 0, n});
+      for (; block.i < m; block.i += largest.rows) {
+        block.rows = std::min(largest.rows, m - block.i);
+        const GemmOperands rows = factors({g, block.batch, block.i, block.rows, 0, 0});
+        for (block.j = 0; block.j < n; block.j += largest.columns) {
+          block.columns = std::min(largest.columns, n - block.j);
+          run(block, rows, columns);
+          done_ += block.batch * block.rows * block.columns;
+          progress_.done(done_ / (batch * n));
+          if (progress_.is_stopped()) return std::move(d_);
+        }
+      }
+    }
+    return std::move(d_);
+  }
+
+ private:
+  GemmOperands factors(const OutputBlock& block) const {
+    return prepare_factors(plan_, part(problem_, block), "plan");
+  }
+
+  /// Rows and columns that were prepared apart, as one product.
+  static GemmOperands beside(const GemmOperands& rows, const GemmOperands& columns,
+                             const OutputBlock& block) {
+    GemmOperands x = part(columns, {0, block.batch, 0, 0, block.j, block.columns});
+    x.a = rows.a;
+    x.e = rows.e;
+    x.a_exponents = rows.a_exponents;
+    for (std::size_t i = 0; i < x.apart.size(); ++i) {
+      x.apart[i].operands.a = rows.apart[i].operands.a;
+      x.apart[i].operands.e = rows.apart[i].operands.e;
+    }
+    return x;
+  }
+
+  GemmProblem problem_of(const OutputBlock& block) const {
+    GemmProblem x = part(problem_, block);
+    if (plan_.stream_k.none()) return x;
+    x.origin = problem_.whole();
+    if (problem_.origin) x.origin->outputs = problem_.origin->outputs;
+    for (std::int64_t i = 0; i < block.rows && x.origin->outputs.empty(); ++i)
+      x.origin->rows.push_back(problem_.place(0, block.i + i, 0).row);
+    for (std::int64_t j = 0; j < block.columns && x.origin->outputs.empty(); ++j)
+      x.origin->columns.push_back(problem_.place(0, 0, block.j + j).column);
+    return x;
+  }
+
+  void run(const OutputBlock& block, const GemmOperands& rows, const GemmOperands& columns) {
+    GemmOperands x = beside(rows, columns, block);
+    const GemmProblem problem = problem_of(block);
+    x.c = initial_sums(plan_, x, problem, "plan");
+    if (is_auto_ && !plan_.input.has_slices()) x.few = FewDots::of(x);
+    const int threads = execution_.threads;
+    if (is_fp32_chain(plan_, x) && keeps_sums(plan_.epilogue, problem)) {
+      SliceSum(plan_, x, problem, execution_).run_into(d_, block.g, block.i, block.j);
+      canonicalise(d_, block, threads);
+      return;
+    }
+    std::vector<Sums> sums = partial_sums(plan_, x, problem, execution_);
+    if (progress_.is_stopped()) return;
+    copy_matrix(finish(plan_, problem, std::move(sums), threads), d_, block.g, block.i, block.j);
+  }
+
+  /// How much an engine takes at a time.
+  struct Portion {
+    std::int64_t columns = 0, products = 0;
+  };
+  /// An engine that packs, packs much at a time; of the others, progress shall show.
+  Portion largest_portion() const {
+    const std::int64_t threads = formats::thread_count(execution_.threads);
+    if (engine_.engine == nullptr) return {1024, threads << 30};
+    if (engine_.engine->multiply == nullptr) return {256, threads << 26};
+    return {4096, std::int64_t{1} << 36};
+  }
+
+  /// So many outputs that packing and preparing are nothing beside them, and so few that their sums
+  /// need little memory.
+  OutputBlock largest_block() const {
+    const std::int64_t batch = problem_.a.batch, m = problem_.m(), n = problem_.n();
+    const std::int64_t k = std::max<std::int64_t>(1, problem_.k());
+    const std::int64_t matrix = std::max<std::int64_t>(1, m * n);
+    const Portion most = largest_portion();
+    const std::int64_t sums =
+        std::int64_t{std::max(1, plan_.split.parts)} + std::max(1, plan_.slices.parts) - 1;
+    const bool tied = !plan_.stream_k.none();  // to the places of tiles in the batch
+    const std::int64_t outputs = std::max<std::int64_t>(
+        1, std::min(most_outputs_ / sums, most.products / k) / (tied ? batch : 1));
+    if (matrix <= outputs) return {0, tied ? batch : std::min(batch, outputs / matrix), 0, m, 0, n};
+    constexpr std::int64_t fewest_rows = 64;
+    std::int64_t rows = std::max(std::min(fewest_rows, outputs),
+                                 outputs / std::min(n, most.columns) / fewest_rows * fewest_rows);
+    if (copies_rows()) rows = std::min(rows, std::max(fewest_rows, (std::int64_t{1} << 25) / k));
+    const std::int64_t columns = std::min(most.columns, std::max<std::int64_t>(1, outputs / rows));
+    return {0, tied ? batch : 1, 0, std::min(m, rows), 0, std::min(n, columns)};
+  }
+
+  /// Is A prepared in memory of its own?
+  bool copies_rows() const {
+    return plan_.unit.arch == "simt" || plan_.input.pieces > 1 || plan_.loads.lanes != 0 ||
+           problem_.sparse_a ||
+           require_instruction(plan_.unit.arch, plan_.unit.instruction, "plan").a !=
+               problem_.a.format;
+  }
+
+  const GemmPlan& plan_;
+  const GemmProblem& problem_;
+  PlanEngine engine_;
+  bool is_auto_;
+  std::int64_t most_outputs_;
+  Progress progress_;
+  std::function<bool()> stop_;
+  Execution execution_;
+  CodeMatrix d_;
+  std::int64_t done_ = 0;
+};
 
 }  // namespace
 
-CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums) {
-  return finish(epilogue, problem, {problem.c, problem.bias, epilogue.beta}, sums);
-}
-
-CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts) {
-  const Epilogue& e = plan.epilogue;
-  if (plan.split.order != SumOrder::in_place || parts.size() <= 1)
-    return finish(e, problem, add_up(plan.split, e.compute, std::move(parts)));
-  const CodeMatrix no_bias;
-  // Without C, a bias is what the first part meets in D.
-  const bool has_c = !problem.c.empty() && e.beta != 0;
-  CodeMatrix d =
-      finish(e, problem, {problem.c, has_c ? no_bias : problem.bias, e.beta}, parts.front());
-  for (std::size_t p = 1; p < parts.size(); ++p)
-    d = finish(e, problem, {d, has_c && p + 1 == parts.size() ? problem.bias : no_bias, 1},
-               parts[p]);
-  return d;
+CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem,
+                   const ExecuteOptions& options) {
+  return Executor(plan, problem, options).run();
 }
 
 CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, int threads,
                    const std::function<bool(std::int64_t)>& progress) {
-  // Rows in blocks, so that accumulators of large products need little memory.
-  constexpr std::int64_t outputs_at_once = std::int64_t{1} << 21;
-  const std::int64_t m = problem.m();
-  const std::int64_t rows = std::clamp<std::int64_t>(
-      outputs_at_once / std::max<std::int64_t>(1, problem.n() * problem.a.batch), 1, m);
-  CodeMatrix d = make_matrix(plan.epilogue.output, problem.a.batch, m, problem.n());
-  for (std::int64_t begin = 0; begin < m; begin += rows) {
-    const std::int64_t count = std::min(rows, m - begin);
-    Selection2d block;
-    for (std::int64_t i = begin; i < begin + count; ++i) block.rows.push_back(i);
-    const GemmProblem part = count == m ? GemmProblem{} : select(problem, block);
-    const GemmProblem& x = count == m ? problem : part;
-    const GemmOperands operands = prepare(plan, x, "plan");
-    const CodeMatrix result = finish(plan, x, partial_sums(plan, operands, x, threads));
-    for (std::int64_t g = 0; g < result.batch; ++g)
-      for (std::int64_t i = 0; i < count; ++i)
-        for (std::int64_t j = 0; j < result.columns; ++j)
-          d.set(d.index(g, begin + i, j), result(g, i, j));
-    if (progress && !progress(begin + count)) break;
-  }
-  return d;
+  return execute(plan, problem, {"auto", threads, progress});
 }
 
 }  // namespace guardbit::emulator

@@ -8,6 +8,7 @@
 
 #include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
+#include "emulator/gemm/sums.hpp"
 #include "emulator/model/instruction.hpp"
 
 namespace guardbit::emulator {
@@ -18,20 +19,22 @@ Format scalar_format(const GemmUnit& unit, std::string_view where);
 
 inline constexpr int no_exponent = 1 << 20;
 
+struct Engine;
+
 /// Products of pieces that have a chain of their own, aside from the leading one's.
 struct PieceProducts;
 class FewDots;
 
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
-  std::optional<MatrixInstruction> row;    ///< nothing for a CUDA core's multiply-add
-  Format sum{};                            ///< of the unit's accumulator
-  std::int64_t run = 1;                    ///< elements of K that each pair of pieces takes in turn
-  std::int64_t expansion = 1;              ///< products of pieces for each element of K
-  CodeMatrix a, b, e, c;                   ///< c: where the chain begins with it
-  std::vector<double> a_values, b_values;  ///< of a multiply-add instead
-  bool rounds_products = false;            ///< it is not fused
-  std::vector<PieceProducts> apart;        ///< in the order in which they are added
+  std::optional<MatrixInstruction> row;  ///< nothing for a CUDA core's multiply-add
+  Format sum{};                          ///< of the unit's accumulator
+  std::int64_t run = 1;                  ///< elements of K that each pair of pieces takes in turn
+  std::int64_t expansion = 1;            ///< products of pieces for each element of K
+  CodeMatrix a, b, e, c;  ///< c: where the chain begins with it; of a multiply-add, a and b are
+                          ///< in the format of its sums
+  bool rounds_products = false;      ///< of a multiply-add that is not fused
+  std::vector<PieceProducts> apart;  ///< in the order in which they are added
   /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
   /// infinity or a NaN.
   std::vector<int> a_exponents, b_exponents;
@@ -46,29 +49,53 @@ struct PieceProducts {
   int rank = 0;  ///< the total of the pieces' ranks
 };
 
-/// Converts A and B. formats::Error, beginning with `where`, for a unit that is not known or does
-/// not take the problem.
+/// Converts A and B where the plan asks for it; else they are views of the problem's.
+/// formats::Error, beginning with `where`, for a unit that is not known or does not take the
+/// problem.
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where);
 
-/// Values of the accumulators, batch after batch, row-major.
-using Sums = std::vector<double>;
+/// The same without C, which may be empty.
+GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
+                             std::string_view where);
+/// C as the first chain begins with it; empty where the plan does not say so.
+CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
+                        const GemmProblem& problem, std::string_view where);
+
+/// The operands of a block, in views.
+GemmOperands part(const GemmOperands& operands, const OutputBlock& block);
+
+/// How chains are run.
+struct Execution {
+  const Engine* engine = nullptr;  ///< of the unit; null: the first model that takes it
+  int threads = 0;                 ///< 0: all
+  const std::function<bool()>* stop = nullptr;  ///< as MatrixProduct's
+};
 
 /// The sum of each part of `plan.split`, as it leaves the thread block; with stream-K one part, the
 /// sums of its blocks added.
 std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& operands,
-                               const GemmProblem& problem, int threads);
-
-/// Partial sums stored and added as the partition says; additions in the format of the epilogue.
-Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums> parts);
+                               const GemmProblem& problem, const Execution& execution);
 
 /// D of sums that an epilogue takes.
-CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums);
+CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums,
+                  int threads = 1);
 
 /// D of the parts' sums: added, and sent through the epilogue.
-CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts);
+CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts,
+                  int threads = 1);
 
-/// D of the plan, on `threads` threads (0: all). The result does not depend on their number.
-/// `progress` is told now and then how many rows are done, and ends the work by answering false.
+struct ExecuteOptions {
+  std::string_view engine = "auto";  ///< as plan_engine (gemm_engine.hpp) takes it
+  int threads = 0;                   ///< 0: all; the result does not depend on their number
+  /// Told now and then, on the caller's thread, how many rows are done; ends the work by answering
+  /// false.
+  std::function<bool(std::int64_t)> progress = {};
+  /// Outputs that are computed together at most; the result does not depend on it.
+  std::int64_t most_outputs = std::int64_t{1} << 24;
+};
+
+/// D of the plan.
+CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, const ExecuteOptions& options);
 CodeMatrix execute(const GemmPlan& plan, const GemmProblem& problem, int threads = 0,
                    const std::function<bool(std::int64_t)>& progress = {});
 

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -9,6 +12,7 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/arithmetic.hpp"
+#include "formats/conversion/array_conversion.hpp"
 #include "formats/support/error.hpp"
 
 // What becomes of A and B before a plan's unit takes them: rounded, cut into pieces, permuted,
@@ -19,14 +23,44 @@ namespace {
 
 using formats::Error;
 
-std::vector<double> values_of(const CodeMatrix& matrix, const Format& format, Rounding rounding) {
-  std::vector<double> values(static_cast<std::size_t>(matrix.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint64_t code = matrix[static_cast<std::int64_t>(i)];
-    if (matrix.format != format) code = formats::convert(matrix.format, code, format, rounding);
-    values[i] = scalar::decoded(format, code);
+/// Numbers of that format that lie where the CPU reads them as its own: rows of neighbours at
+/// addresses that their size divides.
+bool are_native(const CodeMatrix& matrix, const Format& format) {
+  const auto width = static_cast<std::uintptr_t>(formats::container_bits(format) / 8);
+  return matrix.format == format && matrix.all_strides().column == 1 &&
+         std::bit_cast<std::uintptr_t>(matrix.bytes.data()) % width == 0;
+}
+
+/// The matrix rounded to a format once.
+CodeMatrix converted(const CodeMatrix& matrix, const Format& format, Rounding rounding) {
+  constexpr std::int64_t few = 256;
+  if (matrix.format == format) return matrix;
+  CodeMatrix result = make_matrix(format, matrix.batch, matrix.rows, matrix.columns);
+  if (result.size() < few) {
+    for (std::int64_t i = 0; i < result.size(); ++i)
+      result.set(i, formats::convert(matrix.format, matrix[i], format, rounding));
+    return result;
   }
-  return values;
+  constexpr auto packing = formats::Packing::container;
+  formats::ConversionOptions options;
+  options.rounding = rounding;
+  const CodeMatrix from = matrix.contiguous();
+  const auto count = static_cast<std::size_t>(result.size());
+  formats::convert_array(
+      matrix.format, packing,
+      std::span<const std::byte>(from.bytes)
+          .first(count * static_cast<std::size_t>(formats::container_bits(matrix.format)) / 8),
+      format, packing, {result.bytes.writable(), result.bytes.size()}, count, options);
+  return result;
+}
+
+/// As `converted`, where a CUDA core's multiply-adds take it.
+CodeMatrix native(const CodeMatrix& matrix, const Format& format, Rounding rounding) {
+  if (are_native(matrix, format)) return matrix;
+  if (matrix.format != format) return converted(matrix, format, rounding);
+  CodeMatrix copy = make_matrix(format, matrix.batch, matrix.rows, matrix.columns);
+  copy_matrix(matrix, copy, 0, 0, 0);
+  return copy;
 }
 
 /// The pieces of every element, the leading one first: each the rest rounded, scaled by 2^shift
@@ -166,9 +200,15 @@ GemmProblem loaded(const GemmProblem& problem, const LoadOrder& loads) {
   return x;
 }
 
-CodeMatrix converted(const CodeMatrix& matrix, const Format& format, const InputConversion& input) {
-  if (matrix.format == format) return matrix;
-  return std::move(pieces_of(matrix, format, {input.rounding, 1, 1}).front());
+/// Alpha times every element, in the format of the sums.
+void multiply_by(double alpha, const Format& sum, CodeMatrix& matrix) {
+  const double factor = scalar::rounded(sum, alpha);
+  CodeMatrix product = make_matrix(sum, matrix.batch, matrix.rows, matrix.columns);
+  for (std::int64_t i = 0; i < matrix.size(); ++i)
+    product.set(i,
+                scalar::encoded(
+                    sum, scalar::multiply(sum, factor, scalar::decoded(matrix.format, matrix[i]))));
+  matrix = std::move(product);
 }
 
 /// A and B cut into pieces or slices, as chains take their products.
@@ -265,11 +305,12 @@ Format scalar_format(const GemmUnit& unit, std::string_view where) {
               "fma.fp32, mul_add.fp32, fma.fp64, fma.fp16, mad.int32");
 }
 
-GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
+GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
+                             std::string_view where) {
   if (plan.loads.lanes != 0) {
     GemmPlan plain = plan;
     plain.loads = {};
-    return prepare(plain, loaded(problem, plan.loads), where);
+    return prepare_factors(plain, loaded(problem, plan.loads), where);
   }
   GemmOperands x;
   if (plan.unit.arch == "simt" && plan.input.has_slices())
@@ -282,15 +323,12 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
                       plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
     x.rounds_products = plan.unit.instruction == "mul_add.fp32";
-    x.a = CodeMatrix{problem.a.format, problem.a.batch, problem.m(), problem.k(), {}};
-    x.b = CodeMatrix{problem.b.format, problem.b.batch, problem.k(), problem.n(), {}};
     const bool integer = formats::is_integer(x.sum);
-    x.a_values = values_of(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
-    x.b_values = values_of(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
+    x.a = native(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
+    x.b = native(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
     using AlphaOn = Epilogue::AlphaOn;
-    if (const AlphaOn on = plan.epilogue.alpha_on; on != AlphaOn::sum)
-      for (double& value : on == AlphaOn::a ? x.a_values : x.b_values)
-        value = scalar::multiply(x.sum, scalar::rounded(x.sum, plan.epilogue.alpha), value);
+    if (plan.epilogue.alpha_on != AlphaOn::sum)
+      multiply_by(plan.epilogue.alpha, x.sum, plan.epilogue.alpha_on == AlphaOn::a ? x.a : x.b);
     return x;
   }
   x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
@@ -316,20 +354,65 @@ GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::stri
       throw Error(std::string(where), "no cut of sparse products but into rests is known");
     cut(plan.input, problem, x);
   } else {
-    x.a = converted(problem.a, x.row->a, plan.input);
-    x.b = converted(problem.b, x.row->b, plan.input);
+    x.a = converted(problem.a, x.row->a, plan.input.rounding);
+    x.b = converted(problem.b, x.row->b, plan.input.rounding);
   }
   if (x.row->sparsity.group_elements != 0) compress(*x.row, x, where);
-  if (plan.epilogue.addition == Epilogue::Addition::initial) {
-    if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
-    if (!takes_addend(*x.row))
-      throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
-                                          " takes no addend: no chain of it begins with C");
-    x.c = converted(problem.c, x.row->c, {});
-  }
+  return x;
+}
+
+CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
+                        const GemmProblem& problem, std::string_view where) {
+  if (!operands.row || plan.epilogue.addition != Epilogue::Addition::initial) return {};
+  if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
+  if (!takes_addend(*operands.row))
+    throw Error(std::string(where), std::string(std::string_view(operands.row->name)) +
+                                        " takes no addend: no chain of it begins with C");
+  return converted(problem.c, operands.row->c, Rounding::nearest_even);
+}
+
+GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
+  GemmOperands x = prepare_factors(plan, problem, where);
+  x.c = initial_sums(plan, x, problem, where);
   if (!plan.input.has_slices()) x.few = FewDots::of(x);
   for (PieceProducts& other : x.apart) other.operands.few = FewDots::of(other.operands);
   return x;
+}
+
+namespace {
+
+/// Entries of a list that has one for every row (or column) of every batch entry.
+std::vector<int> part(const std::vector<int>& from, std::int64_t lines, const OutputBlock& block,
+                      std::int64_t first, std::int64_t count) {
+  std::vector<int> to;
+  for (std::int64_t g = block.g; !from.empty() && g < block.g + block.batch; ++g) {
+    const auto begin = from.begin() + g * lines + first;
+    to.insert(to.end(), begin, begin + count);
+  }
+  return to;
+}
+
+}  // namespace
+
+GemmOperands part(const GemmOperands& x, const OutputBlock& block) {
+  const auto rows = [&](const CodeMatrix& from) {
+    return from.entries(block.g, block.batch).part(block.i, block.rows, 0, from.columns);
+  };
+  const auto columns = [&](const CodeMatrix& from) {
+    return from.entries(block.g, block.batch).part(0, from.rows, block.j, block.columns);
+  };
+  GemmOperands result = x;
+  result.few = nullptr;
+  result.a = rows(x.a);
+  result.b = columns(x.b);
+  result.e = rows(x.e);
+  if (!x.c.empty())
+    result.c = (x.c.batch == 1 ? x.c : x.c.entries(block.g, block.batch))
+                   .part(block.i, block.rows, block.j, block.columns);
+  result.a_exponents = part(x.a_exponents, x.a.rows, block, block.i, block.rows);
+  result.b_exponents = part(x.b_exponents, x.b.columns, block, block.j, block.columns);
+  for (PieceProducts& other : result.apart) other.operands = part(other.operands, block);
+  return result;
 }
 
 }  // namespace guardbit::emulator

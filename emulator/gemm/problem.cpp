@@ -1,7 +1,5 @@
 #include "emulator/gemm/problem.hpp"
 
-#include <cassert>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -10,10 +8,6 @@
 namespace guardbit::emulator {
 
 namespace {
-
-std::size_t width_of(const Format& format) {
-  return static_cast<std::size_t>(formats::container_bits(format) / 8);
-}
 
 std::vector<std::int64_t> all_of(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
@@ -33,21 +27,21 @@ CodeMatrix gather(const CodeMatrix& from, const std::vector<std::int64_t>& rows,
   return to;
 }
 
-/// The scales that serve the selected of `count` rows or columns; several may share one.
-std::vector<std::int64_t> shared(const std::vector<std::int64_t>& selected, std::int64_t scales,
-                                 std::int64_t count) {
-  std::vector<std::int64_t> result;
-  result.reserve(selected.size());
-  const std::int64_t each = (count + scales - 1) / scales;
-  for (const std::int64_t i : selected) result.push_back(i / each);
-  return result;
-}
-
 /// Elements that share a scale: as many as along K where that gives the number of scales, else
 /// as few as possible.
 std::int64_t elements_per_scale(std::int64_t elements, std::int64_t scales, std::int64_t block) {
   const bool square = scales > 1 && block != 0 && (elements + block - 1) / block == scales;
   return square ? block : (elements + scales - 1) / scales;
+}
+
+/// The scales that serve the selected of `count` rows or columns; several may share one.
+std::vector<std::int64_t> shared(const std::vector<std::int64_t>& selected, std::int64_t scales,
+                                 std::int64_t count, std::int64_t block) {
+  std::vector<std::int64_t> result;
+  result.reserve(selected.size());
+  const std::int64_t each = elements_per_scale(count, scales, block);
+  for (const std::int64_t i : selected) result.push_back(i / each);
+  return result;
 }
 
 /// The channels of a group in the order of the walk; -1 where zeros fill up.
@@ -82,40 +76,6 @@ std::vector<Tap> taps(const Convolution& x, const ConvolutionOrder& order) {
 
 }  // namespace
 
-void copy_element(const CodeMatrix& from, std::int64_t source, CodeMatrix& to, std::int64_t place) {
-  const std::size_t width = width_of(from.format);
-  std::memcpy(to.bytes.data() + static_cast<std::size_t>(place) * width,
-              from.bytes.data() + static_cast<std::size_t>(source) * width, width);
-}
-
-void CodeMatrix::set(std::int64_t at, std::uint64_t code) {
-  codes_of(format, bytes.data()).set(at, code << formats::container_shift(format));
-}
-
-ConstMatrix CodeMatrix::matrix(std::int64_t g) const {
-  ConstCodes all = codes();
-  all.data += static_cast<std::size_t>(g * rows * columns) * width_of(format);
-  return {all, columns, 1};
-}
-
-CodeMatrix make_matrix(const Format& format, std::int64_t batch, std::int64_t rows,
-                       std::int64_t columns) {
-  CodeMatrix m{format, batch, rows, columns, {}};
-  m.bytes.resize(static_cast<std::size_t>(m.size()) * width_of(format));
-  return m;
-}
-
-CodeMatrix matrix_of(const formats::Tensor& tensor) {
-  const std::vector<std::int64_t>& shape = tensor.shape;
-  assert(shape.size() == 2 || shape.size() == 3);
-  CodeMatrix m{tensor.format,
-               shape.size() == 3 ? shape[0] : 1,
-               shape[shape.size() - 2],
-               shape.back(),
-               {tensor.bytes.begin(), tensor.bytes.end()}};
-  return m;
-}
-
 double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
                 std::int64_t rows, std::int64_t columns, std::int64_t block) {
   if (scales.empty()) return 1;
@@ -137,6 +97,33 @@ Output GemmProblem::place(std::int64_t g, std::int64_t i, std::int64_t j) const 
           origin->columns[static_cast<std::size_t>(j)]};
 }
 
+GemmProblem part(const GemmProblem& problem, const OutputBlock& block) {
+  const auto entries = [&](const CodeMatrix& from) {
+    return from.batch == 1 ? from : from.entries(block.g, block.batch);
+  };
+  /// `count` of `lines` scales from `first` on, in a row or a column.
+  const auto scales = [&](const CodeMatrix& from, bool by_rows, std::int64_t first,
+                          std::int64_t count, std::int64_t lines) {
+    const std::int64_t there = by_rows ? from.rows : from.columns;
+    if (from.empty() || there == 1 || count == lines) return entries(from);
+    std::vector<std::int64_t> wanted(static_cast<std::size_t>(count));
+    std::iota(wanted.begin(), wanted.end(), first);
+    wanted = shared(wanted, there, lines, problem.scale_k);
+    return by_rows ? gather(entries(from), wanted, all_of(from.columns))
+                   : gather(entries(from), all_of(from.rows), wanted);
+  };
+  GemmProblem x;
+  x.a = entries(problem.a).part(block.i, block.rows, 0, problem.k());
+  x.b = entries(problem.b).part(0, problem.b.rows, block.j, block.columns);
+  x.c = entries(problem.c).part(block.i, block.rows, block.j, block.columns);
+  x.bias = entries(problem.bias).part(0, 1, block.j, block.columns);
+  x.scale_a = scales(problem.scale_a, true, block.i, block.rows, problem.m());
+  x.scale_b = scales(problem.scale_b, false, block.j, block.columns, problem.n());
+  x.scale_k = problem.scale_k;
+  x.sparse_a = problem.sparse_a;
+  return x;
+}
+
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   const std::vector<std::int64_t> rows =
       selection.rows.empty() ? all_of(problem.m()) : selection.rows;
@@ -148,8 +135,8 @@ GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   };
   const std::vector<std::int64_t> ks = all_of(problem.k());
   GemmProblem x;
-  x.a = gather(problem.a, rows, ks);
-  x.b = gather(problem.b, ks, columns);
+  x.a = selection.rows.empty() ? problem.a : gather(problem.a, rows, ks);
+  x.b = selection.columns.empty() ? problem.b : gather(problem.b, ks, columns);
   x.origin = problem.whole();
   if (problem.origin && !problem.origin->outputs.empty()) {
     x.origin->outputs = problem.origin->outputs;
@@ -162,11 +149,12 @@ GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   x.scale_k = problem.scale_k;
   x.sparse_a = problem.sparse_a;
   if (!problem.scale_a.empty())
-    x.scale_a = gather(problem.scale_a, shared(rows, problem.scale_a.rows, problem.m()),
-                       all_of(problem.scale_a.columns));
+    x.scale_a =
+        gather(problem.scale_a, shared(rows, problem.scale_a.rows, problem.m(), problem.scale_k),
+               all_of(problem.scale_a.columns));
   if (!problem.scale_b.empty())
     x.scale_b = gather(problem.scale_b, all_of(problem.scale_b.rows),
-                       shared(columns, problem.scale_b.columns, problem.n()));
+                       shared(columns, problem.scale_b.columns, problem.n(), problem.scale_k));
   return x;
 }
 
@@ -209,14 +197,15 @@ GemmProblem select(const GemmProblem& problem, std::span<const Output> outputs) 
       copy_element(problem.b, problem.b.index(o.batch, i, o.column), x.b, t * k + i);
     }
     for (std::int64_t i = 0; !sa.empty() && i < sa.columns; ++i)
-      copy_element(
-          sa, sa.index(sa.batch == 1 ? 0 : o.batch, shared({o.row}, sa.rows, problem.m())[0], i),
-          x.scale_a, t * sa.columns + i);
+      copy_element(sa,
+                   sa.index(sa.batch == 1 ? 0 : o.batch,
+                            shared({o.row}, sa.rows, problem.m(), problem.scale_k)[0], i),
+                   x.scale_a, t * sa.columns + i);
     for (std::int64_t i = 0; !sb.empty() && i < sb.rows; ++i)
-      copy_element(
-          sb,
-          sb.index(sb.batch == 1 ? 0 : o.batch, i, shared({o.column}, sb.columns, problem.n())[0]),
-          x.scale_b, t * sb.rows + i);
+      copy_element(sb,
+                   sb.index(sb.batch == 1 ? 0 : o.batch, i,
+                            shared({o.column}, sb.columns, problem.n(), problem.scale_k)[0]),
+                   x.scale_b, t * sb.rows + i);
   }
   return x;
 }

@@ -1,46 +1,15 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "emulator/engine/matrix_product.hpp"
+#include "emulator/gemm/code_matrix.hpp"
 #include "emulator/gemm/plan.hpp"
-#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::emulator {
-
-/// `batch` matrices of codes, row-major, one code per container.
-struct CodeMatrix {
-  Format format{};
-  std::int64_t batch = 1, rows = 0, columns = 0;
-  std::vector<std::byte> bytes;
-
-  bool empty() const { return bytes.empty(); }
-  std::int64_t size() const { return batch * rows * columns; }
-  std::int64_t index(std::int64_t g, std::int64_t i, std::int64_t j) const {
-    return (g * rows + i) * columns + j;
-  }
-  std::uint64_t operator[](std::int64_t at) const { return codes()[at]; }
-  std::uint64_t operator()(std::int64_t g, std::int64_t i, std::int64_t j) const {
-    return codes()[index(g, i, j)];
-  }
-  /// The code, at the place of its container where the format keeps it.
-  void set(std::int64_t at, std::uint64_t code);
-  ConstCodes codes() const { return codes_of(format, bytes.data()); }
-  ConstMatrix matrix(std::int64_t g) const;
-};
-
-/// Zeros of that shape.
-CodeMatrix make_matrix(const Format& format, std::int64_t batch, std::int64_t rows,
-                       std::int64_t columns);
-/// Copies the container of one element; both matrices have one format.
-void copy_element(const CodeMatrix& from, std::int64_t source, CodeMatrix& to, std::int64_t place);
-/// A tensor of two or three dimensions.
-CodeMatrix matrix_of(const formats::Tensor& tensor);
 
 /// One output of a problem.
 struct Output {
@@ -89,6 +58,14 @@ double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::i
 struct Selection2d {
   std::vector<std::int64_t> rows, columns;
 };
+
+/// Rows [i, i + rows) and columns [j, j + columns) of the outputs of batch entries [g, g + batch).
+struct OutputBlock {
+  std::int64_t g = 0, batch = 0, i = 0, rows = 0, j = 0, columns = 0;
+};
+
+/// The problem of a block, in views; it knows no origin.
+GemmProblem part(const GemmProblem& problem, const OutputBlock& block);
 
 /// The problem whose outputs are those of a selection.
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection);

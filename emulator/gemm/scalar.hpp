@@ -29,18 +29,22 @@ inline double decoded(const Format& f, std::uint64_t code) {
       v.exponent);
 }
 
-/// Rounded to nearest even; NaNs as NVIDIA's units write them. Integers and formats of 8 bits
-/// saturate, as cvt does.
+/// Integers and formats of 8 bits saturate, as cvt does; NaNs are those that NVIDIA's units write.
+inline formats::Overflow overflow_of(const Format& f) {
+  formats::Overflow overflow;
+  if (formats::bits(f) <= 8 || formats::is_integer(f)) overflow = formats::overflow_saturate;
+  overflow.nan = formats::Overflow::Nan::all_ones;
+  return overflow;
+}
+
+/// Rounded to nearest even.
 inline std::uint64_t encoded(const Format& f, double x) {
   if (f == formats::fp32) {
     if (std::isnan(x)) return 0x7fffffff;
     return std::bit_cast<std::uint32_t>(static_cast<float>(x));
   }
-  formats::Overflow overflow;
-  if (formats::bits(f) <= 8 || formats::is_integer(f)) overflow = formats::overflow_saturate;
-  overflow.nan = formats::Overflow::Nan::all_ones;
   return formats::encode(f, formats::decode(formats::fp64, std::bit_cast<std::uint64_t>(x)),
-                         formats::Rounding::nearest_even, overflow);
+                         formats::Rounding::nearest_even, overflow_of(f));
 }
 
 inline double rounded(const Format& f, double x) {

@@ -7,14 +7,18 @@ namespace guardbit::emulator {
 /// Sums over parts of K as one thread block makes them: lanes, and the chains of each.
 class SliceSum {
  public:
-  SliceSum(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem, int threads)
-      : plan_(plan), x_(x), problem_(problem), threads_(threads) {}
+  SliceSum(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem,
+           const Execution& execution)
+      : plan_(plan), x_(x), problem_(problem), execution_(execution) {}
 
   /// `first`: of the part that begins with C, where the plan says so.
   Sums operator()(const KRanges& slice, bool first) const;
+  /// The same of all of K, of a plan that has one chain without promotion, as Chain::run_into.
+  void run_into(CodeMatrix& sums, std::int64_t g, std::int64_t i, std::int64_t j) const;
 
  private:
   Sums accumulator(const KRanges& ranges, bool first) const;
+  GemmPlan expanded_plan(const GemmOperands& x, bool promoted) const;
   Sums chain(const GemmOperands& x, const KRanges& ranges, bool first, bool promoted) const;
   Sums scaled_pieces(const KRanges& ranges, bool first) const;
   Sums integer_slices(const KRanges& ranges) const;
@@ -22,11 +26,11 @@ class SliceSum {
   const GemmPlan& plan_;
   const GemmOperands& x_;
   const GemmProblem& problem_;
-  int threads_;
+  const Execution& execution_;
 };
 
 /// The sums of a plan with stream-K: each tile's shares, added.
 Sums stream_k_sums(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem,
-                   int threads);
+                   const Execution& execution);
 
 }  // namespace guardbit::emulator

@@ -116,7 +116,7 @@ void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOper
       whole.epilogue = epilogue;
       const std::pair wanted(x.slices.order, adds ? epilogue.compute : formats::fp32);
       if (parts_of != wanted) {
-        parts = partial_sums(whole, operands, sample.problem, threads);
+        parts = partial_sums(whole, operands, sample.problem, {nullptr, threads});
         parts_of = wanted;
         added.reset();
       }
@@ -299,8 +299,9 @@ std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPla
   for (std::size_t number = 2; number < sample_count; ++number) {
     const Sample& sample = samples[number];
     const auto operands = sample.prepared->get(plan);
-    const CodeMatrix d = finish(plan, sample.problem,
-                                partial_sums(plan, *operands, sample.problem, options_.threads));
+    const CodeMatrix d =
+        finish(plan, sample.problem,
+               partial_sums(plan, *operands, sample.problem, {nullptr, options_.threads}));
     const std::int64_t mismatches = count_mismatches(sample.d, d);
     judged.result.mismatches = mismatches;
     if (&sample == &samples.back() && mismatches != 0)

@@ -127,7 +127,8 @@ emulator::CodeMatrix Draws::matrix(const formats::Format& format, std::int64_t r
   options.threads = threads;
   formats::convert_array(formats::fp32, formats::Packing::container,
                          std::as_bytes(std::span<const float>(numbers)), format,
-                         formats::Packing::container, matrix.bytes, numbers.size(), options);
+                         formats::Packing::container,
+                         {matrix.bytes.writable(), matrix.bytes.size()}, numbers.size(), options);
   return matrix;
 }
 

@@ -52,7 +52,7 @@ formats::TensorFile Run::read(const std::string& path) {
 }
 
 void Run::uses(const emulator::CodeMatrix& matrix) {
-  inputs_.add(matrix.bytes);
+  inputs_.add(matrix.contiguous().bytes);
   formats_.insert(formats::name_of(matrix.format));
 }
 

@@ -1,12 +1,16 @@
 #include "experiments/training/product.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/cpu.hpp"
 #include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_engine.hpp"
 #include "experiments/training/eigen_product.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
@@ -51,12 +55,19 @@ emulator::ConstMatrix transposed(emulator::ConstMatrix m) {
   return m;
 }
 
-emulator::CodeMatrix copy_of(const Format& f, const emulator::ConstMatrix& m, std::int64_t rows,
+/// The codes where they lie; the caller's memory outlives the product.
+emulator::CodeMatrix view_of(const Format& f, const emulator::ConstMatrix& m, std::int64_t rows,
                              std::int64_t columns) {
-  emulator::CodeMatrix copy = emulator::make_matrix(f, 1, rows, columns);
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) copy.set(i * columns + j, m(i, j));
-  return copy;
+  const std::byte* const data = m.codes.data;
+  const std::int64_t last = (rows - 1) * m.row_stride + (columns - 1) * m.column_stride;
+  const auto size = static_cast<std::size_t>((last + 1) * m.codes.container_bytes);
+  const std::shared_ptr<const void> owned_by_the_caller(std::shared_ptr<const void>(), data);
+  return {f,
+          1,
+          rows,
+          columns,
+          emulator::SharedBytes(std::span(data, size), owned_by_the_caller),
+          emulator::Strides{0, m.row_stride, m.column_stride}};
 }
 
 }  // namespace
@@ -80,6 +91,11 @@ Product::Product(const PrecisionRecipe& recipe, Pass pass, std::string_view wher
                                                  formats::name_of(a_) + " by " +
                                                  formats::name_of(b_) + " into fp32");
   engine_ = &emulator::require_engine("auto", row_);
+}
+
+std::string_view Product::engine() const {
+  if (eigen_) return "eigen";
+  return is_one_chain() ? engine_->name : emulator::plan_engine("auto", plan_).name;
 }
 
 bool Product::is_one_chain() const {
@@ -127,8 +143,8 @@ void Product::multiply_chain(const Operand& a, const Operand& b, float* d, int t
 
 void Product::multiply_plan(const Operand& a, const Operand& b, float* d, int threads) const {
   emulator::GemmProblem problem;
-  problem.a = copy_of(a_, a.codes, a.lines, a.k);
-  problem.b = copy_of(b_, transposed(b.codes), a.k, b.lines);
+  problem.a = view_of(a_, a.codes, a.lines, a.k);
+  problem.b = view_of(b_, transposed(b.codes), a.k, b.lines);
   emulator::GemmPlan plan = plan_;
   plan.epilogue = {};
   const emulator::CodeMatrix result = emulator::execute(plan, problem, threads);

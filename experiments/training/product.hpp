@@ -23,6 +23,8 @@ class Product {
   const Format& a() const { return a_; }
   const Format& b() const { return b_; }
   const emulator::GemmPlan& plan() const { return plan_; }
+  /// What executes it: an engine's name, or "eigen".
+  std::string_view engine() const;
 
   /// D = A B, [a.lines, b.lines] in FP32, as the unit's sums leave it: tensors' scales are not in
   /// it.

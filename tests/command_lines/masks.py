@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
 # An engine is the fastest that the CPU has, so its name, and the width of its column, vary.
-ENGINES = "auto|reference|portable|avx512|avx2|cpu|simt"
+ENGINE = "(?:auto|reference|portable|avx512|avx2|cpu|host|eigen)"
+ENGINES = rf"{ENGINE}(?:, {ENGINE})*"
 NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
 
 
@@ -37,14 +38,24 @@ MASKS: Tuple[Mask, ...] = (
     ),
     Mask(rf"(?m)\b{NUMBER} s(?=[:;,.)<]|$)", "<TIME> s", "times in sentences and pages"),
     Mask(
-        r"(?m)^(recipe +unit +)time +images/s",
-        r"\1time  images/s",
+        r"(?m)^(recipe +unit) +engine +time +images/s",
+        r"\1  engine  time  images/s",
         "the head of the table of 'train': columns are as wide as times and rates",
     ),
     Mask(
-        r"(?m)^(\w+ +\w+) +[0-9.]+ s +[0-9]+(?: +[0-9.]+x?)?(?= +[0-9.]+ MiB)",
-        r"\1 <TIME> <RATE>",
+        rf"(?m)^(\w+ +\w+) +{ENGINES} +[0-9.]+ s +[0-9]+(?: +[0-9.]+x?)?(?= +[0-9.]+ MiB)",
+        r"\1 <ENGINE> <TIME> <RATE>",
         "times and rates in the table of 'train'",
+    ),
+    Mask(
+        rf"(?m)^(\w+ +\w+) +{ENGINES} +(?=(?:[0-9.]+%|-) )",
+        r"\1 <ENGINE> ",
+        "the CPU chooses the engine: the same table where nothing was computed",
+    ),
+    Mask(
+        rf"(<td[^>]*>){ENGINES}(?=</td>)",
+        r"\1<ENGINE>",
+        "the CPU chooses the engine: pages of 'report'",
     ),
     Mask(
         r'(<TIME> s</td>⏎\n<td class="n">)[0-9.]+(?=</td>)',

@@ -44,8 +44,9 @@ TEST_CASE("explain names a plan that gemm executes to the same bits") {
   CHECK(j["outputs"] == 4096);
   REQUIRE(!j["plans"].empty());
   for (const json& plan : j["plans"]) {
-    CHECK(plan.size() == 3);
+    CHECK(plan.size() == 4);
     CHECK(plan["mismatches"] == 0);
+    CHECK(plan["engine"].is_string());
     CHECK(plan["summary"].is_string());
   }
   const std::string plan = j["plans"][0]["plan"];
@@ -138,6 +139,31 @@ TEST_CASE("gemm finds plans by library, format and kernel") {
   CHECK(json::parse(list.out).size() > 20);
 }
 
+TEST_CASE("gemm says which engine computed, and takes another one") {
+  const TemporaryFolder folder;
+  const std::string a = sliced + ":a", b = sliced + ":b";
+  const std::string tf32 =
+      "sm_80/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 input=rna d=fp32";
+  const auto make = [&](const std::string& plan, const std::string& engine) {
+    const std::string d = folder.path(engine + ".safetensors");
+    const CommandResult made =
+        run_command({"gemm", a, b, "--plan", plan, "--engine", engine, "-o", d, "--json"});
+    INFO(made.error);
+    REQUIRE(made.status == 0);
+    CHECK(json::parse(made.out)["engine"] == engine);
+    return bytes_of(d, "d");
+  };
+  CHECK(make(tf32, "portable") == make(tf32, "reference"));
+  make("simt/fma.fp32 d=fp32", "host");
+  const std::string d = folder.path("d.safetensors");
+  const CommandResult usual = run_command({"gemm", a, b, "--plan", "simt/fma.fp32", "-o", d});
+  holds(usual.out, ", engine host, ");
+  const CommandResult by_auto = run_command({"gemm", a, b, "--plan", tf32, "-o", d, "--json"});
+  CHECK(json::parse(by_auto.out)["engine"] != "auto");
+  CHECK(bytes_of(d, "d") == make(tf32, "reference"));
+  holds(run_command({"explain", sliced}).out, "  engine host");
+}
+
 TEST_CASE("bad plans, files and shapes are one line each") {
   const TemporaryFolder folder;
   const std::string d = folder.path("d.safetensors");
@@ -155,6 +181,9 @@ TEST_CASE("bad plans, files and shapes are one line each") {
   refused({"gemm", a, a, "--plan", "simt/fma.fp32", "-o", d}, "where A has");
   refused({"gemm", a, b, "--plan", "simt/fma.fp32 beta=1", "-o", d}, "--c is needed");
   refused({"gemm", a, b, "--like", "mkl:x86", "-o", d}, "unknown library");
+  refused({"gemm", a, b, "--plan", "simt/fma.fp32", "--engine", "portable", "-o", d}, "auto, host");
+  refused({"gemm", a, b, "--plan", "simt/fma.fp32", "--engine", "fast", "-o", d},
+          "unknown engine 'fast'");
   refused({"gemm", a, b, "--like", "cublas-12:sm_90", "-o", d},
           "nothing was recorded of cublas-12");
   refused({"explain", golden + "absent.safetensors"}, "absent.safetensors");

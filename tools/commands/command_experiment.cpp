@@ -7,9 +7,12 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "emulator/gemm/plan_engine.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/support/error.hpp"
@@ -174,6 +177,7 @@ class RecordFile {
   void keep() const {
     if (!path_.empty()) write_record(path_, record_);
   }
+  const std::set<std::string>& plans() const { return record_.plans; }
   void complete(const experiments::Run& run, const ordered_json& result) {
     record_.complete = true;
     record_.points = run.points();
@@ -219,6 +223,16 @@ class Progress {
   std::optional<ProgressLine> line_;
 };
 
+/// What executes the plans, names joined by commas.
+std::string engines_of(const std::set<std::string>& plans) {
+  std::set<std::string_view> names;
+  for (const std::string& plan : plans)
+    names.insert(emulator::plan_engine("auto", emulator::parse_plan(plan, "record")).name);
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
+
 class Session {
  public:
   explicit Session(const Options& options) : options_(options) {}
@@ -241,6 +255,8 @@ class Session {
       if (options_.json) continue;
       if (alone) {
         print_outcome(std::cout, x, outcome, seconds_since(start));
+        if (result.contains("engine"))
+          std::cout << "engine " << result["engine"].get<std::string>() << '\n';
         if (planned.recorded != nullptr)
           std::cout << (result["same_as_record"] == true
                             ? "Every point is what the record says.\n"
@@ -294,6 +310,7 @@ class Session {
     }
     result = to_json(x, outcome);
     file.complete(run, result);
+    if (!file.plans().empty()) result["engine"] = engines_of(file.plans());
     if (planned.recorded != nullptr)
       result["same_as_record"] = run.points() == planned.recorded->points;
     plot(x, outcome);

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
+#include "emulator/gemm/plan_engine.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "emulator/plan_search/variants.hpp"
@@ -124,6 +126,10 @@ std::string summary_of(const Account& account, std::size_t number) {
   return text;
 }
 
+std::string_view engine_of(const emulator::PlanResult& x) {
+  return emulator::plan_engine("auto", x.plan).name;
+}
+
 nlohmann::ordered_json to_json(const Account& account) {
   nlohmann::ordered_json j = {{"file", account.file},
                               {"outputs", account.outputs},
@@ -133,6 +139,7 @@ nlohmann::ordered_json to_json(const Account& account) {
     const emulator::PlanResult& x = account.search.plans[i];
     j["plans"].push_back({{"mismatches", x.mismatches},
                           {"plan", emulator::to_text(x.plan)},
+                          {"engine", engine_of(x)},
                           {"summary", summary_of(account, i)}});
   }
   return j;
@@ -143,7 +150,7 @@ void print_exact(const Account& account) {
   std::cout << paint("explained", Colour::green) << ": " << account.outputs
             << " outputs, 0 mismatches\n\n  "
             << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
-            << emulator::describe(plans[0].plan) << "\n";
+            << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0]) << '\n';
   if (plans.size() == 1) return;
   std::cout << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
@@ -158,10 +165,11 @@ void print_nearest(const Account& account) {
             << " plans; the nearest leaves " << d.mismatches << " of " << d.outputs
             << " outputs:\n\n  "
             << paint(emulator::to_text(account.search.plans[0].plan), Colour::bold) << "\n  "
-            << emulator::describe(account.search.plans[0].plan) << "\n\n  in " << d.rows
-            << " rows and " << d.columns << " columns, " << d.area_count
-            << (d.area_count == 1 ? " area" : " areas") << "; median distance " << d.median_distance
-            << " ulp, largest " << d.largest_distance << " ulp";
+            << emulator::describe(account.search.plans[0].plan) << "\n  engine "
+            << engine_of(account.search.plans[0]) << "\n\n  in " << d.rows << " rows and "
+            << d.columns << " columns, " << d.area_count << (d.area_count == 1 ? " area" : " areas")
+            << "; median distance " << d.median_distance << " ulp, largest " << d.largest_distance
+            << " ulp";
   if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
   std::cout << '\n';
   for (const emulator::FailedArea& x : d.areas) {

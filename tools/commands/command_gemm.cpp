@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/plan_library.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
@@ -29,6 +29,7 @@ namespace {
 struct Options {
   GemmPlaces places;
   std::string plan, like, output;
+  std::string engine = "auto";
   std::vector<std::string> specs;
   std::optional<double> alpha, beta;
   int threads = 0;
@@ -74,7 +75,7 @@ Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
 }
 
 void print(const Options& options, const Choice& choice, const emulator::GemmProblem& problem,
-           double seconds) {
+           std::string_view engine, double seconds) {
   const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
   if (options.json) {
     nlohmann::ordered_json j = {{"file", options.output},
@@ -84,14 +85,15 @@ void print(const Options& options, const Choice& choice, const emulator::GemmPro
                                 {"batch", problem.a.batch},
                                 {"outputs", outputs},
                                 {"plan", to_json(choice.plan)},
+                                {"engine", engine},
                                 {"seconds", seconds}};
     if (!choice.varies.empty()) j["varies"] = choice.varies;
     std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
     return;
   }
   std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", " << outputs
-            << " outputs, " << std::fixed << std::setprecision(2) << seconds
-            << " s: " << formats::printable(options.output) << '\n'
+            << " outputs, engine " << engine << ", " << std::fixed << std::setprecision(2)
+            << seconds << " s: " << formats::printable(options.output) << '\n'
             << "plan  " << emulator::to_text(choice.plan) << '\n';
   if (!choice.varies.empty())
     std::cout << "      varies with the shape and the call: " << choice.varies
@@ -111,23 +113,22 @@ int gemm(const Options& options) {
   const emulator::GemmPlan& plan = choice.plan;
   if (plan.epilogue.beta != 0 && input.problem.c.empty())
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
+  const std::string_view engine = emulator::plan_engine(options.engine, plan).name;
   const Interruption interruption;
   const auto start = std::chrono::steady_clock::now();
   ProgressLine progress("multiplying", static_cast<std::size_t>(input.problem.m()));
   const emulator::CodeMatrix d =
-      emulator::execute(plan, input.problem, options.threads, [&](std::int64_t rows) {
-        progress.update(static_cast<std::size_t>(rows));
-        return !interruption.asked_for();
-      });
+      emulator::execute(plan, input.problem, {engine, options.threads, [&](std::int64_t rows) {
+                                                progress.update(static_cast<std::size_t>(rows));
+                                                return !interruption.asked_for();
+                                              }});
   interruption.check(": nothing written");
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<std::int64_t> shape = {d.rows, d.columns};
   if (input.batched) shape.insert(shape.begin(), d.batch);
-  formats::write_tensors(options.output, {},
-                         std::vector{formats::owning_tensor(
-                             "d", d.format, formats::Packing::container, shape, d.bytes)});
-  print(options, choice, input.problem, seconds);
+  formats::write_tensors(options.output, {}, std::vector{emulator::tensor_of(d, "d", shape)});
+  print(options, choice, input.problem, engine, seconds);
   return 0;
 }
 
@@ -145,6 +146,9 @@ void add_gemm(CLI::App& app, int& status) {
                       "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a "
                       "kernel's name");
   add_spec_option(*command, options->specs);
+  command->add_option("--engine", options->engine,
+                      "Engine that computes (default: the fastest model that can; host: a CUDA "
+                      "core's multiply-adds)");
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");

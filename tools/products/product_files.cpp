@@ -27,13 +27,17 @@ formats::Tensor read(const std::string& option, const std::string& name, const s
   return tensor;
 }
 
-CodeMatrix read_matrix(const std::string& option, const std::string& name,
-                       const std::string& place) {
-  const formats::Tensor tensor = read(option, name, place);
+CodeMatrix matrix_at(const std::string& option, const std::string& place,
+                     const formats::Tensor& tensor) {
   if (tensor.shape.size() != 2 && tensor.shape.size() != 3)
     throw Error(option + " " + formats::printable(place),
                 "shape " + emulator::shape_text(tensor.shape) + " has not 2 or 3 dimensions");
   return emulator::matrix_of(tensor);
+}
+
+CodeMatrix read_matrix(const std::string& option, const std::string& name,
+                       const std::string& place) {
+  return matrix_at(option, place, read(option, name, place));
 }
 
 /// A number, or a tensor whose vector lies along the rows (`down`) or the columns.
@@ -72,7 +76,7 @@ GemmInput read_gemm_operands(const GemmPlaces& places) {
   emulator::GemmProblem& x = input.problem;
   const formats::Tensor a = read("A", "a", places.a);
   input.batched = a.shape.size() == 3;
-  x.a = read_matrix("A", "a", places.a);
+  x.a = matrix_at("A", places.a, a);
   x.b = read_matrix("B", "b", places.b);
   x.sparse_a = places.sparse;
   if (x.b.rows != x.k() || x.b.batch != x.a.batch)
@@ -89,7 +93,7 @@ GemmInput read_gemm_operands(const GemmPlaces& places) {
     const formats::Tensor bias = read("--bias", "bias", places.bias);
     if (formats::element_count(bias.shape) != x.n())
       throw Error("--bias " + formats::printable(places.bias), "is not one row of A * B");
-    x.bias = {bias.format, 1, 1, x.n(), {bias.bytes.begin(), bias.bytes.end()}};
+    x.bias = {bias.format, 1, 1, x.n(), {bias.bytes, bias.owner}};
   }
   if (!places.scale_a.empty()) x.scale_a = read_scale("--scale-a", "scale_a", places.scale_a, true);
   if (!places.scale_b.empty())

@@ -68,6 +68,7 @@ std::uint64_t weights_hash_of(const formats::TensorFile& checkpoint) {
 void take(const json& entry, TrainResult& result) {
   result.title = entry.at("title").get<std::string>();
   result.unit = entry.at("unit").get<std::string>();
+  result.engine = entry.value("engine", std::string());
   if (entry.at("steps").get<std::size_t>() != result.log.size() ||
       !entry.at("complete").get<bool>())
     return;

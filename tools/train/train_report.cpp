@@ -93,6 +93,7 @@ const Columns<Row>& time_columns() {
       {"recipe", "recipe", Side::left, [](const Row& r) { return r.run->recipe; }},
       {"title", "", Side::none, [](const Row& r) { return r.run->title; }},
       {"unit", "unit", Side::left, [](const Row& r) { return r.run->unit; }},
+      {"engine", "engine", Side::left, [](const Row& r) { return r.run->engine; }},
       {"steps", "", Side::none, [](const Row& r) { return r.run->log.size(); }},
       {"complete", "", Side::none, [](const Row& r) { return r.run->complete; }},
       {"seconds", "time", Side::right,

@@ -175,6 +175,16 @@ std::string unit_text(const training::PrecisionRecipe& recipe) {
   return recipe.plans.front().unit.arch;
 }
 
+std::string engine_text(const training::Context& context) {
+  std::string text;
+  for (const training::Pass pass :
+       {training::Pass::forward, training::Pass::input_gradient, training::Pass::weight_gradient}) {
+    const std::string name(context.product_of(pass).engine());
+    if (text.find(name) == std::string::npos) text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
 }  // namespace
 
 namespace {
@@ -227,6 +237,7 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
   result.recipe = recipe.name;
   result.title = recipe.title;
   result.unit = unit_text(recipe);
+  result.engine = engine_text(trainer.context());
   if (must_wait(config, recipe, earlier)) return result;
   std::string deciding = config.text;
   if (recipe.quantisation)

@@ -357,7 +357,7 @@ template <class Word>
 void multiply_as(const MatrixInstruction& row, const MatrixProduct& product, int threads,
                  Width width) {
   const Kernel<Word> kernel(row, product, *tiles_for(row, width));
-  multiply_in_blocks(kernel, kernel.blocking(), product.m, product.n, product.k, threads);
+  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
   kernel.finish();
 }
 

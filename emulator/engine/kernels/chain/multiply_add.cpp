@@ -14,9 +14,8 @@ void portable(Real a, const Real* b, Real* sum, std::int64_t n) {
 }
 
 template <class Real>
-Real portable(const double* a, const double* b, std::int64_t n, Real sum) {
-  for (std::int64_t k = 0; k < n; ++k)
-    sum = std::fma(static_cast<Real>(a[k]), static_cast<Real>(b[k]), sum);
+Real portable(const Real* a, const Real* b, std::int64_t n, Real sum) {
+  for (std::int64_t k = 0; k < n; ++k) sum = std::fma(a[k], b[k], sum);
   return sum;
 }
 
@@ -27,8 +26,8 @@ void row_of_rounded(Real a, const Real* b, Real* sum, std::int64_t n) {
 }
 
 template <class Real>
-Real dot_of_rounded(const double* a, const double* b, std::int64_t n, Real sum) {
-  for (std::int64_t k = 0; k < n; ++k) sum += static_cast<Real>(a[k]) * static_cast<Real>(b[k]);
+Real dot_of_rounded(const Real* a, const Real* b, std::int64_t n, Real sum) {
+  for (std::int64_t k = 0; k < n; ++k) sum += a[k] * b[k];
   return sum;
 }
 
@@ -40,10 +39,9 @@ Real dot_of_rounded(const double* a, const double* b, std::int64_t n, Real sum) 
 [[gnu::target("avx2,fma")]] void on_x86(double a, const double* b, double* sum, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) sum[j] = __builtin_fma(a, b[j], sum[j]);
 }
-[[gnu::target("avx2,fma")]] float on_x86(const double* a, const double* b, std::int64_t n,
+[[gnu::target("avx2,fma")]] float on_x86(const float* a, const float* b, std::int64_t n,
                                          float sum) {
-  for (std::int64_t k = 0; k < n; ++k)
-    sum = __builtin_fmaf(static_cast<float>(a[k]), static_cast<float>(b[k]), sum);
+  for (std::int64_t k = 0; k < n; ++k) sum = __builtin_fmaf(a[k], b[k], sum);
   return sum;
 }
 [[gnu::target("avx2,fma")]] double on_x86(const double* a, const double* b, std::int64_t n,
@@ -60,7 +58,7 @@ void on_x86(Real a, const Real* b, Real* sum, std::int64_t n) {
   portable(a, b, sum, n);
 }
 template <class Real>
-Real on_x86(const double* a, const double* b, std::int64_t n, Real sum) {
+Real on_x86(const Real* a, const Real* b, std::int64_t n, Real sum) {
   return portable(a, b, n, sum);
 }
 bool is_usable() { return false; }
@@ -74,7 +72,7 @@ void any_row(Real a, const Real* b, Real* sum, std::int64_t n, bool rounded) {
 }
 
 template <class Real>
-Real any_dot(const double* a, const double* b, std::int64_t n, Real sum, bool rounded) {
+Real any_dot(const Real* a, const Real* b, std::int64_t n, Real sum, bool rounded) {
   if (rounded) return dot_of_rounded(a, b, n, sum);
   return is_usable() ? on_x86(a, b, n, sum) : portable(a, b, n, sum);
 }
@@ -88,7 +86,7 @@ void fma_row(double a, const double* b, double* sum, std::int64_t n, bool rounde
   any_row(a, b, sum, n, rounded);
 }
 
-float dot(const double* a, const double* b, std::int64_t n, float sum, bool rounded) {
+float dot(const float* a, const float* b, std::int64_t n, float sum, bool rounded) {
   return any_dot(a, b, n, sum, rounded);
 }
 double dot(const double* a, const double* b, std::int64_t n, double sum, bool rounded) {

@@ -10,8 +10,8 @@ namespace guardbit::emulator::multiply_add {
 void fma_row(float a, const float* b, float* sum, std::int64_t n, bool rounded = false);
 void fma_row(double a, const double* b, double* sum, std::int64_t n, bool rounded = false);
 
-/// The chain sum = fma(a[k], b[k], sum) for k below n, of numbers of the sum's type.
-float dot(const double* a, const double* b, std::int64_t n, float sum, bool rounded = false);
+/// The chain sum = fma(a[k], b[k], sum) for k below n.
+float dot(const float* a, const float* b, std::int64_t n, float sum, bool rounded = false);
 double dot(const double* a, const double* b, std::int64_t n, double sum, bool rounded = false);
 
 }  // namespace guardbit::emulator::multiply_add

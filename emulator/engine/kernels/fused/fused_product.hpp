@@ -122,6 +122,7 @@ class Product {
   void run(Part part, int threads) {
     if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
     for (part.begin = 0; part.begin < places_; part.begin += part_places) {
+      if (x_.is_stopped()) return;
       part.count = std::min(part_places, places_ - part.begin);
       const UnitRange of_rows = row_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
       pack_columns(part, of_rows, threads);
@@ -204,6 +205,7 @@ class Product {
           const DefaultEnvironment environment;
           for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
                ++t) {
+            if (x_.is_stopped()) return;
             const std::int64_t i = t % down * height, j = t / down * width;
             run(part, {i, std::min(tiles, i + height), j, std::min(panels, j + width)});
           }

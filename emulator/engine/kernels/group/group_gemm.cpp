@@ -270,7 +270,7 @@ class Kernel {
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, std::int64_t scales,
               int threads) {
   const Kernel kernel(row, product, scales);
-  multiply_in_blocks(kernel, kernel.blocking(), product.m, product.n, product.k, threads);
+  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
 bool has_fp4_sums(const AccumulatorSpec& x) {

@@ -115,7 +115,7 @@ bool accepts(const MatrixInstruction& row) {
 void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
   const fused::FusedRow fused = *fused::fused_row(row);
   const Kernel kernel(fused, product, half::functions_avx2());
-  multiply_in_blocks(kernel, kernel.blocking(), product.m, product.n, product.k, threads);
+  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,

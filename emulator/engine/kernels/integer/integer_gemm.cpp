@@ -291,7 +291,7 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
   }
   const IntegerTiles& tiles = *tiles_for(width);
   const Kernel kernel(row, product, tiles);
-  multiply_in_blocks(kernel, kernel.blocking(), product.m, product.n, product.k, threads);
+  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
 void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,

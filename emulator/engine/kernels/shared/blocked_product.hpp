@@ -61,8 +61,9 @@ struct TileRange {
 /// at row i or column j; tile(a, b, i, j, k, length) adds the products of two panels to D, while an
 /// Environment of the kernel lives on the thread.
 template <class Kernel>
-void multiply_in_blocks(const Kernel& kernel, const Blocking& x, std::int64_t m, std::int64_t n,
-                        std::int64_t k, int threads) {
+void multiply_in_blocks(const Kernel& kernel, const Blocking& x, const MatrixProduct& product,
+                        int threads) {
+  const std::int64_t m = product.m, n = product.n, k = product.k;
   const std::int64_t count = formats::thread_count(threads);
   const std::int64_t shares = count == 1 ? 1 : 2 * count;  // so that threads end together
   const std::int64_t row_blocks = round_up((m + x.block_rows - 1) / x.block_rows, shares);
@@ -114,6 +115,7 @@ void multiply_in_blocks(const Kernel& kernel, const Blocking& x, std::int64_t m,
           [&](std::size_t first, std::size_t last) {
             for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
                  ++t) {
+              if (product.is_stopped()) return;
               const std::int64_t i = t / across * block_rows, part = t % across;
               multiply_range(
                   {i, std::min(m, i + block_rows), column + panels * part / across * x.columns,
