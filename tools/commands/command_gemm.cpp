@@ -24,7 +24,7 @@ namespace guardbit::tools {
 
 namespace {
 
-struct Options {
+struct GemmOptions {
   GemmPlaces places;
   std::string plan, like, output;
   std::vector<std::string> specs;
@@ -33,7 +33,7 @@ struct Options {
   bool json = false, list = false, markdown = false;
 };
 
-void list_plans(const Options& options) {
+void list_plans(const GemmOptions& options) {
   Table table("lllll");
   table.add({"library", "machine", "kernel", "plan", "varies"});
   nlohmann::ordered_json j = nlohmann::ordered_json::array();
@@ -64,7 +64,7 @@ struct Choice {
   std::string_view varies;
 };
 
-Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
+Choice plan_of(const GemmOptions& options, const emulator::GemmProblem& problem) {
   if (options.plan.empty() == options.like.empty())
     throw formats::Error("gemm", "needs --plan or --like, one of them");
   Choice choice;
@@ -80,7 +80,7 @@ Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
   return choice;
 }
 
-void print(const Options& options, const Choice& choice, const emulator::GemmProblem& problem,
+void print(const GemmOptions& options, const Choice& choice, const emulator::GemmProblem& problem,
            double seconds) {
   const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
   if (options.json) {
@@ -105,7 +105,7 @@ void print(const Options& options, const Choice& choice, const emulator::GemmPro
               << "; --plan says which\n";
 }
 
-int gemm(const Options& options) {
+int gemm(const GemmOptions& options) {
   if (options.list) {
     list_plans(options);
     return 0;
@@ -143,7 +143,7 @@ int gemm(const Options& options) {
 void add_gemm(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("gemm", "Multiply matrices as a library would, by a plan, bit for bit");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GemmOptions>();
   command->add_option("A", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
   command->add_option("B", options->places.b, "B: [K, N] or [B, K, N]");
   add_operand_options(*command, options->places);
