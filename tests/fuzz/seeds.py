@@ -52,9 +52,9 @@ add("safetensors",
                  "a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
                  "b": {"dtype": "F8_E4M3", "shape": [2, 1], "data_offsets": [4, 6]},
                  "c": {"dtype": "BOOL", "shape": [], "data_offsets": [6, 7]}}, bytes(7)))
-for path in ("gemm/mm_f16_8x8x8", "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16"):
+for path in ("gemm/mm_f16_8x8x8", "mma.sync/mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16"):
     add("safetensors", (golden / f"{path}.safetensors").read_bytes())
-for path in [*golden.glob("mma*.safetensors"), *golden.glob("x86/*.safetensors")]:
+for path in [*golden.glob("mma*/*.safetensors"), *golden.glob("x86/*.safetensors")]:
     if path.stat().st_size < 4096:
         add("capture", path.read_bytes())
 
