@@ -23,7 +23,7 @@ using formats::Format;
 
 }  // namespace
 
-TEST_CASE("every pair of codes of every pair of integer types multiplies exactly") {
+TEST_CASE("every pair of codes of every pair of integer types multiplies exactly", "[cpu]") {
   using emulator::Width;
   std::vector<std::pair<Format, Format>> seen;
   for (const MatrixInstruction& row : emulator::catalogue()) {

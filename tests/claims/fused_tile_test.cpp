@@ -123,7 +123,8 @@ TEST_CASE("sums of byte codes say whether both factors are real") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("AVX2: every sum of two packed exponents is the product's, or far below any product's") {
+TEST_CASE("AVX2: every sum of two packed exponents is the product's, or far below any product's",
+          "[cpu]") {
   namespace half = emulator::half;
   const half::Functions functions = half::functions_avx2();
   if (functions.pack == nullptr) {

@@ -225,7 +225,7 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles k
   if (has_tiles) CHECK(subnormal.by_tile(mxfp4) == subnormal.by_model(mxfp4));
 }
 
-TEST_CASE("group tiles: blocks of both kinds side by side are the model's") {
+TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cpu]") {
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
   for (const MatrixInstruction& row : {nvfp4_row(), mxfp4_row()}) {

@@ -83,7 +83,7 @@ std::int64_t mismatches(const MatrixInstruction& row, int a_exponent, int b_expo
 
 }  // namespace
 
-TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles") {
+TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]") {
   const std::vector<MatrixInstruction> rows = normal_rows();
   if (rows.empty()) {
     WARN("SKIPPED: no AVX-512 here");

@@ -75,7 +75,7 @@ std::int64_t mismatches(const MatrixInstruction& row, const Mixture& of_a, const
 
 }  // namespace
 
-TEST_CASE("sparse products: specials of B meet what A stores, and nothing else") {
+TEST_CASE("sparse products: specials of B meet what A stores, and nothing else", "[cpu]") {
   constexpr std::array rows = {
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",

@@ -1,9 +1,10 @@
 # What `guardbit bench` starts to measure. A program of its own: only here is Google Benchmark needed, also at run time.
+# It is built only where it is named: `cmake --build DIR --target guardbit_benchmark`.
 find_package(benchmark QUIET)
 if(NOT benchmark_FOUND)
   return()
 endif()
-add_executable(guardbit_benchmark
+add_executable(guardbit_benchmark EXCLUDE_FROM_ALL
   benchmarks/bench_options.cpp benchmarks/benchmark_cases.cpp benchmarks/benchmark_instructions.cpp
   benchmarks/benchmark_main.cpp benchmarks/benchmark_operands.cpp benchmarks/benchmark_results.cpp
   benchmarks/benchmarks.cpp benchmarks/benchmarks_of_memory.cpp benchmarks/benchmarks_of_products.cpp
@@ -17,5 +18,5 @@ set_property(SOURCE benchmarks/benchmark_results.cpp
 target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
 target_link_libraries(guardbit_benchmark PRIVATE
   guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
-install(TARGETS guardbit_benchmark)
+install(TARGETS guardbit_benchmark OPTIONAL)
 include(${CMAKE_CURRENT_LIST_DIR}/native.cmake)

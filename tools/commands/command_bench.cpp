@@ -150,8 +150,9 @@ void measure(const CLI::App& command) {
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
   if (!std::filesystem::exists(path)) {
     throw Error("bench",
-                "this build cannot measure: libbenchmark-dev and libeigen3-dev were not there "
-                "when it was configured (--compare works)");
+                "the program that measures is not built: install libbenchmark-dev, then run "
+                "'cmake --preset release' and 'cmake --build --preset release --target "
+                "guardbit_benchmark' (--compare works without it)");
   }
   std::vector<std::string> words = given_words(command);
   words.insert(words.begin(), path.string());

@@ -30,7 +30,7 @@ using emulator::GemmProblem;
 using experiments::Deviation;
 using formats::Error;
 
-struct Options {
+struct CompareOptions {
   std::string d, reference, plan;
   GemmPlaces places;
   std::vector<std::string> specs;
@@ -75,7 +75,7 @@ void require_shape(const CodeMatrix& d, std::int64_t batch, std::int64_t rows, s
 }
 
 /// A capture holds result and operands; otherwise they come from the options.
-Case read_case(const Options& options) {
+Case read_case(const CompareOptions& options) {
   Case x;
   const bool by_operands = !options.places.a.empty() || !options.places.b.empty();
   if (!by_operands && !options.exact && options.plan.empty()) {
@@ -99,7 +99,7 @@ Case read_case(const Options& options) {
   return x;
 }
 
-void set_plan(const Options& options, Case& x) {
+void set_plan(const CompareOptions& options, Case& x) {
   if (!options.plan.empty()) {
     x.plan = emulator::parse_plan(options.plan, "--plan");
     if (!options.places.a.empty()) {
@@ -121,7 +121,7 @@ void set_plan(const Options& options, Case& x) {
 }
 
 /// Deviations from the reference; none when interrupted.
-std::vector<Deviation> deviations_of(const Options& options, const Case& x,
+std::vector<Deviation> deviations_of(const CompareOptions& options, const Case& x,
                                      const Interruption& interruption) {
   if (!options.exact) {
     const CodeMatrix reference = read_result("REF", options.reference);
@@ -138,7 +138,8 @@ std::vector<Deviation> deviations_of(const Options& options, const Case& x,
                                        });
 }
 
-ErrorReport report_of(const Options& options, const Case& x, std::vector<Deviation> deviations) {
+ErrorReport report_of(const CompareOptions& options, const Case& x,
+                      std::vector<Deviation> deviations) {
   ErrorReport report;
   report.file = options.d;
   report.reference = options.exact ? "exact" : options.reference;
@@ -160,7 +161,7 @@ ErrorReport report_of(const Options& options, const Case& x, std::vector<Deviati
   return report;
 }
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   if (options.exact == !options.reference.empty())
     throw Error("compare", "needs REF or --exact, one of them");
   const auto start = std::chrono::steady_clock::now();
@@ -190,7 +191,7 @@ int compare(const Options& options) {
 void add_compare(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "compare", "Say how far a result is from another one, or from the exact product");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   command
       ->add_option("D", options->d,
                    "The result, as FILE or FILE:TENSOR; with --exact it may be a capture of kind "

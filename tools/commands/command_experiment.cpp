@@ -38,7 +38,7 @@ using formats::Error;
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct ExperimentOptions {
   std::vector<std::string> names, set;
   std::string record, plot, folder, results;
   std::uint64_t seed = 1;
@@ -125,7 +125,8 @@ Planned planned_by(const ExperimentRecord& record, const std::string& where) {
   return run;
 }
 
-std::vector<Planned> planned_runs(const Options& options, const ExperimentRecord* record) {
+std::vector<Planned> planned_runs(const ExperimentOptions& options,
+                                  const ExperimentRecord* record) {
   if ((options.all ? 1 : 0) + (options.names.empty() ? 0 : 1) + (record == nullptr ? 0 : 1) != 1)
     throw Error("experiment run", "needs names, --all or --record, one of them");
   std::vector<Planned> runs;
@@ -235,7 +236,7 @@ std::string engines_of(const std::set<std::string>& plans) {
 
 class Session {
  public:
-  explicit Session(const Options& options) : options_(options) {}
+  explicit Session(const ExperimentOptions& options) : options_(options) {}
 
   int run(const std::vector<Planned>& runs) {
     ordered_json all = ordered_json::array();
@@ -327,12 +328,12 @@ class Session {
     if (!path.empty() && has_gnuplot()) write_svg(path, outcome.figure);
   }
 
-  const Options& options_;
+  const ExperimentOptions& options_;
   Interruption interruption_;
   std::string place_;  ///< of the run at hand among several
 };
 
-int run(const Options& options) {
+int run(const ExperimentOptions& options) {
   ExperimentRecord record;
   if (!options.record.empty()) record = read_record(options.record);
   const std::vector<Planned> runs =
@@ -351,7 +352,7 @@ int run(const Options& options) {
   return Session(options).run(runs);
 }
 
-void list(const Options& options) {
+void list(const ExperimentOptions& options) {
   if (options.markdown) {
     ordered_json results = {{"experiments", ordered_json::array()}};
     if (!options.results.empty()) {
@@ -379,7 +380,7 @@ void list(const Options& options) {
   }
 }
 
-void show(const Options& options) {
+void show(const ExperimentOptions& options) {
   ordered_json all = ordered_json::array();
   for (const std::string& name : options.names) {
     const Experiment& x = experiments::require_experiment(name, "experiment show");
@@ -395,7 +396,7 @@ void show(const Options& options) {
 void add_experiment_list(CLI::App& experiment) {
   CLI::App* const command =
       experiment.add_subcommand("list", "The experiments and their questions");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExperimentOptions>();
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Print the page of the suite");
   command
@@ -409,7 +410,7 @@ void add_experiment_list(CLI::App& experiment) {
 void add_experiment_show(CLI::App& experiment) {
   CLI::App* const command =
       experiment.add_subcommand("show", "What an experiment does, expects and takes");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExperimentOptions>();
   command->add_option("NAME", options->names, "Experiments, as list names them")->required();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer("Example: guardbit experiment show E08");
@@ -419,7 +420,7 @@ void add_experiment_show(CLI::App& experiment) {
 void add_experiment_run(CLI::App& experiment, int& status) {
   CLI::App* const command =
       experiment.add_subcommand("run", "Run experiments and compare with what is known");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExperimentOptions>();
   command->add_option("NAME", options->names, "Experiments, as list names them");
   command->add_flag("--all", options->all, "All of them");
   command->add_flag("--quick", options->quick, "Smaller sizes: the whole suite in minutes");

@@ -32,7 +32,7 @@ namespace {
 using emulator::GemmCapture;
 using formats::Error;
 
-struct Options {
+struct ExplainOptions {
   std::string capture, d, arch = "sm_90";
   GemmPlaces places;
   std::vector<std::string> diff, specs;
@@ -52,7 +52,7 @@ struct Account {
   double seconds = 0;
 };
 
-GemmCapture capture_of(const Options& options, const std::string& d_place) {
+GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place) {
   GemmInput input = read_gemm_operands(options.places);
   GemmCapture capture;
   capture.path = d_place;
@@ -96,7 +96,7 @@ bool explain_as_variant(const GemmCapture& capture, const emulator::SearchOption
   return true;
 }
 
-Account explain(const Options& options, const GemmCapture& capture,
+Account explain(const ExplainOptions& options, const GemmCapture& capture,
                 const Interruption& interruption) {
   Account account;
   account.file = capture.path;
@@ -229,7 +229,7 @@ void print_changes(const Account& first, const Account& second) {
       std::cout << "  " << field.key << ": (none) -> " << field.value << '\n';
 }
 
-int explain_command(const Options& options) {
+int explain_command(const ExplainOptions& options) {
   load_specs(options.specs);
   const Interruption interruption;
   std::vector<GemmCapture> captures;
@@ -265,7 +265,7 @@ int explain_command(const Options& options) {
 void add_explain(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand(
       "explain", "Find the plan that gives a library's result, or what is wrong with it");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   command->add_option("CAPTURE", options->capture, "A capture of kind gemm, conv2d or instruction");
   command->add_option("--a", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
   command->add_option("--b", options->places.b, "B: [K, N] or [B, K, N]");

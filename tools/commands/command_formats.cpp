@@ -16,7 +16,7 @@ namespace guardbit::tools {
 
 namespace {
 
-struct Options {
+struct FormatsOptions {
   std::vector<std::string> names;
   bool json = false;
   bool markdown = false;
@@ -186,7 +186,7 @@ void print_markdown(const Selection& selection) {
   }
 }
 
-void run(const Options& options) {
+void run(const FormatsOptions& options) {
   const Selection selection = select(options.names);
   if (options.json) {
     nlohmann::ordered_json document;
@@ -209,7 +209,7 @@ void run(const Options& options) {
 void add_formats(CLI::App& app, int&) {
   CLI::App* command =
       app.add_subcommand("formats", "Number formats: bits, range, precision, specials");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FormatsOptions>();
   const auto converters = std::make_shared<bool>(false);
   command
       ->add_option("NAME", options->names, "Formats to set side by side (default: a table of all)")

@@ -26,7 +26,7 @@ namespace guardbit::tools {
 
 namespace {
 
-struct Options {
+struct GemmOptions {
   GemmPlaces places;
   std::string plan, like, output;
   std::string engine = "auto";
@@ -36,7 +36,7 @@ struct Options {
   bool json = false, list = false, markdown = false;
 };
 
-void list_plans(const Options& options) {
+void list_plans(const GemmOptions& options) {
   using Plan = emulator::LibraryPlan;
   const Columns<Plan> columns = {
       {"library", "library", Side::left, [](const Plan& p) { return p.library; }},
@@ -58,7 +58,7 @@ struct Choice {
   std::string_view varies;
 };
 
-Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
+Choice plan_of(const GemmOptions& options, const emulator::GemmProblem& problem) {
   if (options.plan.empty() == options.like.empty())
     throw formats::Error("gemm", "needs --plan or --like, one of them");
   Choice choice;
@@ -74,7 +74,7 @@ Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
   return choice;
 }
 
-void print(const Options& options, const Choice& choice, const emulator::GemmProblem& problem,
+void print(const GemmOptions& options, const Choice& choice, const emulator::GemmProblem& problem,
            std::string_view engine, double seconds) {
   const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
   if (options.json) {
@@ -100,7 +100,7 @@ void print(const Options& options, const Choice& choice, const emulator::GemmPro
               << "; --plan says which\n";
 }
 
-int gemm(const Options& options) {
+int gemm(const GemmOptions& options) {
   if (options.list) {
     list_plans(options);
     return 0;
@@ -137,7 +137,7 @@ int gemm(const Options& options) {
 void add_gemm(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("gemm", "Multiply matrices as a library would, by a plan, bit for bit");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GemmOptions>();
   command->add_option("A", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
   command->add_option("B", options->places.b, "B: [K, N] or [B, K, N]");
   add_operand_options(*command, options->places);

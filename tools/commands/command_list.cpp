@@ -28,7 +28,7 @@ using emulator::MatrixInstruction;
 
 constexpr std::size_t page_width = 100;
 
-struct Options {
+struct ListOptions {
   std::string name, arch, type, family, basis;
   bool json = false, markdown = false, names = false, machines = false;
 };
@@ -43,7 +43,7 @@ void check_family(const std::string& name) {
 }
 
 /// The rows that the filters leave.
-CatalogueRows select(const Options& options) {
+CatalogueRows select(const ListOptions& options) {
   check_family(options.family);
   const std::string_view page =
       options.arch.empty() ? std::string_view{} : emulator::require_page(options.arch, "--arch");
@@ -166,7 +166,7 @@ void print_row(const MatrixInstruction& row, const std::string& machines) {
 }
 
 /// CatalogueRows that a name means, whatever the machine and toolkit.
-CatalogueRows find_rows(const Options& options, const CatalogueRows& rows) {
+CatalogueRows find_rows(const ListOptions& options, const CatalogueRows& rows) {
   const emulator::ParsedName parsed = emulator::parse_name(options.name);
   CatalogueRows found;
   for (const MatrixInstruction* row : rows) {
@@ -195,7 +195,7 @@ void print_rows(const CatalogueRows& rows) {
   for (const auto& [row, machines] : groups) print_row(*row, machines);
 }
 
-void list(const Options& options) {
+void list(const ListOptions& options) {
   CatalogueRows rows = select(options);
   if (!options.name.empty()) rows = find_rows(options, rows);
   if (options.json) {
@@ -223,7 +223,7 @@ void list(const Options& options) {
 void add_list(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand(
       "list", "The catalogue of instructions, how each computes and how we know");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   command->add_option("NAME", options->name, "Describe this one instruction");
   command->add_option("--arch", options->arch, "Only this machine: sm_90, cdna3, ...");
   command->add_option("--type", options->type,

@@ -39,7 +39,7 @@ using emulator::ProbeReport;
 using formats::Error;
 using nlohmann::ordered_json;
 
-struct Options {
+struct ProbeOptions {
   std::string instruction, arch, toolkit;
   std::string engine = "auto";
   UserKernel kernel;
@@ -51,7 +51,7 @@ struct Options {
   bool json = false;
 };
 
-BlackBox box_of_kernel(const Options& options, const Interruption& interruption) {
+BlackBox box_of_kernel(const ProbeOptions& options, const Interruption& interruption) {
   const auto format = [](const std::string& option, const std::string& name) {
     if (name.empty()) throw Error("probe", option + " is needed: the format, as in fp32");
     return formats::require_format(name, option);
@@ -218,7 +218,7 @@ std::string spec_of(const ProbeReport& report) {
          " answers are its own. Run it with --spec.\n" + emulator::row_spec(row);
 }
 
-void run(Options options) {
+void run(ProbeOptions options) {
   load_specs(options.specs, options.arch, options.instruction);
   const bool by_name = !options.instruction.empty();
   if (by_name == !options.kernel.command.empty()) {
@@ -269,7 +269,7 @@ void run(Options options) {
 void add_probe(CLI::App& app, int&) {
   CLI::App* command =
       app.add_subcommand("probe", "Infer a unit's arithmetic from its answers alone");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProbeOptions>();
   command->add_option("--instruction", options->instruction,
                       "The unit: an instruction's PTX name or mnemonic, as an engine executes it");
   command->add_option("--arch", options->arch, "Its machine: sm_90, cdna3, ...");

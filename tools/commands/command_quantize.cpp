@@ -41,7 +41,7 @@ using experiments::PruningSummary;
 using formats::Error;
 using nlohmann::ordered_json;
 
-struct Options {
+struct QuantizeOptions {
   std::string input, output, multiply;
   std::vector<std::string> tensors;
   std::string calibrator = "max", quirks = "modelopt", granularity = "tensor", arithmetic;
@@ -62,7 +62,7 @@ struct Quantised {
   std::optional<PruningSummary> pruning;
 };
 
-IntegerScheme scheme_of(const Options& options) {
+IntegerScheme scheme_of(const QuantizeOptions& options) {
   IntegerScheme scheme;
   scheme.granularity = experiments::require_granularity(options.granularity, "--granularity");
   scheme.axis = options.axis;
@@ -106,7 +106,7 @@ std::optional<experiments::PruningAxis> pruned_axis(const formats::Tensor& tenso
 }
 
 Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
-                   const Options& options, const Interruption& interruption,
+                   const QuantizeOptions& options, const Interruption& interruption,
                    bool of_checkpoint = false) {
   Quantised q;
   q.name = tensor.name;
@@ -144,7 +144,8 @@ formats::Tensor integers_tensor(const std::string& name, const formats::Format& 
 }
 
 /// NAME, NAME.scale and, where one is not 0, NAME.zero_point.
-void add_outputs(const Quantised& q, const Options& options, std::vector<formats::Tensor>& out) {
+void add_outputs(const Quantised& q, const QuantizeOptions& options,
+                 std::vector<formats::Tensor>& out) {
   const IntegerTensor& t = q.integers;
   std::vector<std::int32_t> codes(q.numbers.size()), zeros;
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = t.code(i);
@@ -259,7 +260,7 @@ std::vector<double> reference_product(const Quantised& a, const Quantised& b) {
   return d;
 }
 
-Product multiply(const Quantised& a, const Quantised& b, const Options& options) {
+Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& options) {
   const auto rule = experiments::require_requantisation(options.rule, "--requantise");
   Product product;
   product.integers = experiments::multiply(
@@ -303,7 +304,7 @@ bool is_bias(const formats::Tensor& t, bool of_checkpoint) {
 
 /// The tensors to quantise, of a checkpoint its weights; the others are written as they are.
 std::vector<const formats::Tensor*> chosen(const formats::TensorFile& file,
-                                           const Options& options) {
+                                           const QuantizeOptions& options) {
   std::vector<const formats::Tensor*> tensors;
   std::vector<std::string_view> names;
   std::string list;
@@ -329,7 +330,7 @@ std::vector<const formats::Tensor*> chosen(const formats::TensorFile& file,
   return tensors;
 }
 
-int run(const Options& options) {
+int run(const QuantizeOptions& options) {
   const IntegerScheme scheme = scheme_of(options);
   const formats::TensorFile file = formats::read_tensors(options.input);
   const auto tensors = chosen(file, options);
@@ -343,7 +344,7 @@ int run(const Options& options) {
   for (const formats::Tensor* const t : tensors)
     all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));
   if (!options.multiply.empty()) {
-    Options of_b = options;
+    QuantizeOptions of_b = options;
     of_b.prune = false;
     of_b.input = options.multiply;
     IntegerScheme columns = scheme;
@@ -405,7 +406,7 @@ int run(const Options& options) {
 void add_quantize(CLI::App& app, int& status) {
   CLI::App* const command = app.add_subcommand(
       "quantize", "Calibrate and quantise tensors to integers; multiply them on a tensor core");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<QuantizeOptions>();
   command->add_option("IN", options->input, "A .safetensors, .npy, .npz, .pt or HDF5 file")
       ->type_name("FILE")
       ->required();

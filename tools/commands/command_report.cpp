@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ReportOptions {
   std::string folder, page;
   bool keep_going = false, json = false;
 };
@@ -75,7 +75,7 @@ void print_text(const ReportedFolder& folder) {
   }
 }
 
-void report(const Options& options) {
+void report(const ReportOptions& options) {
   const ReportedFolder folder = reported_folder(options.folder, options.keep_going);
   for (const auto& [file, why] : folder.left_out)
     std::cerr << "guardbit: left out: " << why << '\n';
@@ -104,7 +104,7 @@ void report(const Options& options) {
 void add_report(CLI::App& app, int& /*status*/) {
   CLI::App* const command =
       app.add_subcommand("report", "All runs of a folder as one page, or as text");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   command
       ->add_option("DIR", options->folder,
                    "Folder of records and training runs, as 'experiment run -o DIR' and 'train -o "

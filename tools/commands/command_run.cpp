@@ -39,7 +39,7 @@ struct Source {
   std::string option, tensor, place;
 };
 
-struct Options {
+struct RunOptions {
   std::string instruction, arch, output;
   std::string engine = "auto";
   std::string toolkit;
@@ -64,7 +64,7 @@ Format format_of(const MatrixInstruction& row, const std::string& tensor) {
   return tensor == "e" ? formats::uint8 : row.scale.format;
 }
 
-const Source& source_of(const Options& options, const std::string& tensor) {
+const Source& source_of(const RunOptions& options, const std::string& tensor) {
   return *std::find_if(options.sources.begin(), options.sources.end(),
                        [&](const Source& s) { return s.tensor == tensor; });
 }
@@ -98,14 +98,14 @@ Tensor stored_for_capture(Tensor tensor) {
 }
 
 struct Summary {
-  const Options& options;
+  const RunOptions& options;
   const emulator::Engine& engine;
   std::int64_t executions, outputs;
   double seconds;
 };
 
 void print(const Summary& summary) {
-  const Options& options = summary.options;
+  const RunOptions& options = summary.options;
   if (options.json) {
     const nlohmann::ordered_json j = {{"instruction", options.instruction},
                                       {"arch", options.arch},
@@ -123,7 +123,7 @@ void print(const Summary& summary) {
             << " s: " << formats::printable(options.output) << '\n';
 }
 
-void write_result(const Options& options, const MatrixInstruction& row,
+void write_result(const RunOptions& options, const MatrixInstruction& row,
                   const emulator::Engine& engine, std::vector<Tensor> tensors,
                   bool two_dimensional) {
   if (options.as_capture) {
@@ -142,7 +142,7 @@ void write_result(const Options& options, const MatrixInstruction& row,
   formats::write_tensors(options.output, {}, std::vector<Tensor>{d});
 }
 
-void run(Options options) {
+void run(RunOptions options) {
   load_specs(options.specs, options.arch, options.instruction);
   if (options.instruction.empty() || options.arch.empty())
     throw Error("run", "needs INSTRUCTION and --arch, or --spec");
@@ -193,7 +193,7 @@ void run(Options options) {
 
 void add_run(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("run", "Execute an instruction on matrices from files");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   command->add_option("INSTRUCTION", options->instruction,
                       "Its PTX name or vendor mnemonic; see guardbit list");
   command->add_option("--arch", options->arch, "The machine: sm_90, cdna3, ...");

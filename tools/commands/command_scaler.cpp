@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-struct Options {
+struct ScalerOptions {
   std::vector<std::string> words;
   std::string pattern;
   std::string preset = "pytorch";
@@ -82,7 +82,7 @@ constexpr std::array growth_words = {
     GrowthWord{"multiple_exceeded", experiments::GrowthTest::multiple_exceeded},
 };
 
-void set_factors(ScalerRules& rules, const Options& options) {
+void set_factors(ScalerRules& rules, const ScalerOptions& options) {
   const std::string name(rules.name);
   if (options.growth_factor) {
     if (rules.fixed_factor && *options.growth_factor != rules.growth)
@@ -118,7 +118,7 @@ void require_valid(const ScalerRules& rules) {
 }
 
 /// The preset with what the options say instead.
-ScalerRules rules_of(const std::string& preset, const Options& options) {
+ScalerRules rules_of(const std::string& preset, const ScalerOptions& options) {
   auto rules = experiments::find_scaler(preset);
   if (!rules) {
     std::vector<std::string_view> names;
@@ -150,7 +150,7 @@ ScalerRules rules_of(const std::string& preset, const Options& options) {
   return *rules;
 }
 
-LossScaler scaler_of(const ScalerRules& rules, const Options& options) {
+LossScaler scaler_of(const ScalerRules& rules, const ScalerOptions& options) {
   LossScaler scaler(rules);
   if (options.growth_tracker < 0) throw formats::Error("--growth-tracker", "below zero");
   scaler.set_run(options.growth_tracker);
@@ -176,7 +176,7 @@ bool is_log(const std::string& word) {
 }
 
 /// What the log states of the scaler's parameters, where no option does.
-void take_parameters(Options& options, const ScalerLog& log) {
+void take_parameters(ScalerOptions& options, const ScalerLog& log) {
   for (const auto& [name, value] : log.parameters) {
     if (name == "growth_factor" && !options.growth_factor) options.growth_factor = value;
     if (name == "backoff_factor" && !options.backoff_factor) options.backoff_factor = value;
@@ -187,7 +187,7 @@ void take_parameters(Options& options, const ScalerLog& log) {
 }
 
 /// The least growth interval with which the scaler has all scales of the log, if there is one.
-std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Options& options,
+std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const ScalerOptions& options,
                                              const ScalerLog& log) {
   // Growth ends a run, so an interval is no longer than the log; all longer ones behave alike.
   ScalerRules tried = rules;
@@ -206,7 +206,7 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Opt
   return std::nullopt;
 }
 
-void print(const Options& options, const Replay& replay) {
+void print(const ScalerOptions& options, const Replay& replay) {
   if (options.json) {
     std::cout << to_json(replay).dump(2, ' ', false, ordered_json::error_handler_t::replace)
               << '\n';
@@ -217,10 +217,10 @@ void print(const Options& options, const Replay& replay) {
 
 /// The same steps through every preset; `replay_with` makes one.
 template <class ReplayWith>
-void compare(const Options& options, ReplayWith replay_with) {
+void compare(const ScalerOptions& options, ReplayWith replay_with) {
   std::vector<Replay> replays;
   for (const ScalerRules& preset : experiments::scaler_presets) {
-    Options own = options;
+    ScalerOptions own = options;
     // What a preset cannot take stays as it is.
     if (preset.fixed_factor) own.growth_factor.reset();
     if (preset.divides) own.backoff_factor.reset();
@@ -235,7 +235,7 @@ void compare(const Options& options, ReplayWith replay_with) {
   }
 }
 
-void run_log(Options options) {
+void run_log(ScalerOptions options) {
   if (options.compare)
     throw formats::Error("--compare",
                          "a log says what overflowed at its own scales only; give a trace");
@@ -261,7 +261,7 @@ void run_log(Options options) {
   print(options, replay);
 }
 
-void run_replay(const Options& options) {
+void run_replay(const ScalerOptions& options) {
   if (is_log(options.words.front())) {
     if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
     run_log(options);
@@ -281,7 +281,7 @@ void run_replay(const Options& options) {
   }
 }
 
-void run_schedule(const Options& options) {
+void run_schedule(const ScalerOptions& options) {
   const std::vector<bool> overflows = parse_pattern(options.pattern);
   const auto replay_with = [&](const LossScaler& scaler) {
     return replay_pattern(scaler, overflows, options.alarm_skips);
@@ -306,7 +306,7 @@ void run_presets(bool as_json) {
   }
 }
 
-void add_scaler_options(CLI::App& command, Options& options) {
+void add_scaler_options(CLI::App& command, ScalerOptions& options) {
   std::string names = preset_names();
   std::erase(names, ' ');
   command.add_option("--preset", options.preset, "Whose scaler (default pytorch)")
@@ -351,7 +351,7 @@ void add_scaler(CLI::App& app, int&) {
   CLI::App* scaler = app.add_subcommand("scaler", "Dynamic loss scalers, step by step");
   scaler->require_subcommand(1);
   scaler->footer("Example: guardbit scaler replay --preset pytorch run.json");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ScalerOptions>();
 
   CLI::App* replay =
       scaler->add_subcommand("replay", "What a scaler does of a recorded log or of a trace");

@@ -17,7 +17,7 @@ namespace guardbit::tools {
 
 namespace {
 
-struct Options {
+struct ShowOptions {
   std::vector<std::string> values;
   std::vector<std::string> formats;
   std::string rounding = "nearest_even";
@@ -205,7 +205,7 @@ std::string without_blanks(std::string text) {
   return text;
 }
 
-void run(const Options& options) {
+void run(const ShowOptions& options) {
   const formats::Rounding rounding = formats::require_rounding(options.rounding, "--rounding");
   if (rounding == formats::Rounding::stochastic) {
     throw formats::Error("--rounding",
@@ -251,7 +251,7 @@ void run(const Options& options) {
 
 void add_show(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("show", "A number taken apart in every format");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShowOptions>();
   command
       ->add_option("VALUE", options->values,
                    "Decimals, 0x1.8p-3, inf, nan, or codes as in 0x3c00:fp16")

@@ -26,7 +26,7 @@ namespace guardbit::tools {
 
 namespace {
 
-struct Options {
+struct TraceOptions {
   std::vector<std::string> words;
   std::string formats = default_trace_formats;
   std::string scales = "0:32:4";
@@ -61,7 +61,7 @@ class CellsByFormat {
 
 class Pass {
  public:
-  Pass(const Options& options, TraceResults& results, const Interruption& interruption)
+  Pass(const TraceOptions& options, TraceResults& results, const Interruption& interruption)
       : options_(options),
         results_(results),
         interruption_(interruption),
@@ -206,13 +206,13 @@ class Pass {
     return statistics;
   }
 
-  const Options& options_;
+  const TraceOptions& options_;
   TraceResults& results_;
   const Interruption& interruption_;
   CellsByFormat cells_;
 };
 
-int run(const Options& options) {
+int run(const TraceOptions& options) {
   if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
   if (!(options.tolerance >= 0 && options.tolerance <= 1))
     throw formats::Error("--tolerance", "not a share", "0 to 1");
@@ -264,7 +264,7 @@ int run(const Options& options) {
 void add_trace(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("trace", "What formats and loss scales would lose of recorded gradients");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TraceOptions>();
   command
       ->add_option(
           "FILE", options->words,

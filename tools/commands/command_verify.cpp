@@ -32,7 +32,7 @@ constexpr int exit_error = 2;
 /// Outputs between two looks at the interruption flag.
 constexpr std::int64_t outputs_per_part = std::int64_t{1} << 18;
 
-struct Options {
+struct VerifyOptions {
   std::vector<std::string> files;
   std::string engine = "auto";
   std::size_t most_reports = 3;
@@ -83,7 +83,7 @@ void check_range(const std::string& path, const char* what, std::int64_t value,
 }
 
 /// Executes and reports the one element that was asked for.
-void verify_element(const Options& options, const std::string& path, VerifyReport& report) {
+void verify_element(const VerifyOptions& options, const std::string& path, VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
   const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
   const emulator::MatrixBatch& all = capture.operands.batch;
@@ -110,8 +110,8 @@ void say(const std::string& text) {
 }
 
 /// Executes a recorded library call by the plan and compares; false when interrupted.
-bool verify_plan(const Options& options, const std::string& path, const Interruption& interruption,
-                 VerifyReport& report) {
+bool verify_plan(const VerifyOptions& options, const std::string& path,
+                 const Interruption& interruption, VerifyReport& report) {
   const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
   emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
   plan.epilogue.alpha = capture.alpha;
@@ -138,8 +138,8 @@ bool verify_plan(const Options& options, const std::string& path, const Interrup
 }
 
 /// Executes a file and compares; false when interrupted.
-bool verify_file(const Options& options, const std::string& path, const Interruption& interruption,
-                 VerifyReport& report) {
+bool verify_file(const VerifyOptions& options, const std::string& path,
+                 const Interruption& interruption, VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
   const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
   Results results;
@@ -193,7 +193,8 @@ void print_summary(const VerifyReport& report) {
             << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
 }
 
-void verify_all(const Options& options, const Interruption& interruption, VerifyReport& report) {
+void verify_all(const VerifyOptions& options, const Interruption& interruption,
+                VerifyReport& report) {
   ProgressLine progress("verifying", options.files.size());
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& path = options.files[i];
@@ -224,7 +225,7 @@ void check_engine_name(const std::string& name) {
     throw formats::Error("--engine", "unknown engine " + formats::in_quotes(name), names);
 }
 
-int verify(const Options& options) {
+int verify(const VerifyOptions& options) {
   check_engine_name(options.engine);
   load_specs(options.specs);
   if (!options.plan.empty() && options.one_element())
@@ -260,7 +261,7 @@ int verify(const Options& options) {
 void add_verify(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyOptions>();
   command
       ->add_option(
           "CAPTURE", options->files,

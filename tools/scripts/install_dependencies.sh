@@ -1,4 +1,5 @@
-# Sourced by demo.sh, test.sh and .ci/run: install_packages NAME… installs the Debian packages that are missing.
+# Sourced by demo.sh, test.sh and .ci/run: install_packages NAME… installs the Debian packages that are missing;
+# configure_release prepares build/release.
 
 install_packages() {
   local package as_root=() missing=()
@@ -28,6 +29,13 @@ install_packages() {
 }
 
 install_dependencies() {
-  install_packages g++ cmake make python3 catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
+  install_packages g++ cmake ninja-build python3 python3-numpy catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
     zlib1g-dev libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev gnuplot-nox
+}
+
+# configure_release [OPTION...]: configures build/release; a new folder for Ninja, one that is there for what it is for.
+configure_release() {
+  local generator=()
+  [[ -e build/release/CMakeCache.txt ]] || ! command -v ninja >/dev/null || generator=(-G Ninja)
+  cmake --preset release "${generator[@]}" "$@"
 }

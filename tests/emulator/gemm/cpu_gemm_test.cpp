@@ -216,7 +216,7 @@ std::uint64_t extreme_integer(Random& random) {
 
 }  // namespace
 
-TEST_CASE("integer products are the model's in every row") {
+TEST_CASE("integer products are the model's in every row", "[cpu]") {
   for (const Implementation& of : integer_implementations()) {
     const std::vector<MatrixInstruction> rows = distinct_rows(of.accepts);
     if (rows.empty()) {
@@ -247,7 +247,7 @@ TEST_CASE("integer products are the model's in every row") {
   }
 }
 
-TEST_CASE("chains of fused multiply-adds are the model's in every row") {
+TEST_CASE("chains of fused multiply-adds are the model's in every row", "[cpu]") {
   for (const Implementation& of : chain_implementations()) {
     const std::vector<MatrixInstruction> rows = distinct_rows(of.accepts);
     if (rows.empty()) {
