@@ -3,12 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 
 #include "formats/converters.hpp"
 #include "formats/format.hpp"
 #include "formats/rounding.hpp"
-#include "formats/tensor.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::formats {
@@ -59,22 +57,6 @@ std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format&
 
 /// Throws Error for a scale that is zero, infinite or NaN.
 void check(const ConversionOptions& options);
-
-/// Converts `count` codes of `from` into codes of `to`. Throws Error for a scale that is zero,
-/// infinite or NaN.
-ConversionSummary convert_codes(const Format& from, Packing from_packing,
-                                std::span<const std::byte> input, const Format& to,
-                                Packing to_packing, std::span<std::byte> output, std::size_t count,
-                                const ConversionOptions& options = {});
-
-/// The same of numbers that no code says alone: `value` gives element i's, from any thread.
-ConversionSummary convert_values(const std::function<Value(std::size_t i)>& value, const Format& to,
-                                 Packing to_packing, std::span<std::byte> output, std::size_t count,
-                                 const ConversionOptions& options = {});
-
-/// A converted tensor of the same name and shape.
-Tensor convert_tensor(const Tensor& tensor, const Format& to, Packing packing,
-                      const ConversionOptions& options, ConversionSummary& summary);
 
 /// Exponent of the unit in which the format rounds a finite x, were its exponent unlimited above.
 int unit_exponent(const Format& format, const Unrounded& x);

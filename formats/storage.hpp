@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <concepts>
@@ -166,6 +167,13 @@ constexpr void pack_codes(const Codes& codes, const Format& format, Packing pack
   if (packing == Packing::dense && !bytes.empty()) bytes.back() = std::byte{0};
   std::size_t index = 0;
   for (const auto code : codes) store_code(bytes, format, packing, index++, code);
+}
+
+/// A writer into memory that holds the whole array.
+inline ByteWriter writer_to(std::span<std::byte> memory) {
+  return [memory](std::size_t at, std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, memory.subspan(at, bytes.size()).begin());
+  };
 }
 
 /// A tensor that owns its bytes.

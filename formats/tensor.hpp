@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,10 @@ struct Tensor {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
+
+/// Takes the bytes of an array, piece by piece, in any order and from any thread: these lie from
+/// byte `at` on.
+using ByteWriter = std::function<void(std::size_t at, std::span<const std::byte> bytes)>;
 
 /// Product of the dimensions; 1 for a scalar.
 constexpr std::int64_t element_count(std::span<const std::int64_t> shape) {

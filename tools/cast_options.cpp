@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "formats/codec.hpp"
 #include "formats/converters.hpp"
 #include "formats/error.hpp"
-#include "formats/files/atomic_output.hpp"
 #include "formats/files/dtype.hpp"
 #include "formats/files/printable.hpp"
 #include "formats/nearest.hpp"
@@ -199,18 +197,6 @@ formats::Packing output_packing(const std::string& path, const formats::Format& 
   const bool dense =
       path.ends_with(".safetensors") && formats::find_dtype(to, formats::Packing::dense) != nullptr;
   return dense ? formats::Packing::dense : formats::Packing::container;
-}
-
-void check_output(const std::string& path, std::size_t tensors) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension != ".safetensors" && extension != ".npy" && extension != ".npz") {
-    throw formats::Error(formats::printable(path), "unknown extension", ".safetensors, .npy, .npz");
-  }
-  if (extension == ".npy" && tensors != 1) {
-    throw formats::Error(formats::printable(path), "a .npy file holds one tensor, not " +
-                                                       std::to_string(tensors) + ": use .npz");
-  }
-  const formats::AtomicOutput writable(path);
 }
 
 }  // namespace guardbit::tools

@@ -4,7 +4,7 @@
 
 #include "formats/block.hpp"
 #include "formats/catalogue.hpp"
-#include "formats/conversion.hpp"
+#include "formats/counted_conversion.hpp"
 #include "formats/error.hpp"
 #include "formats/files/array_file.hpp"
 #include "tools/cast_blocks.hpp"
@@ -26,17 +26,22 @@ int cast_elements(const CastOptions& options) {
   if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
   const formats::TensorFile file = formats::read_tensors(options.input, overrides);
   const std::vector<formats::Tensor> tensors = selected_tensors(file, options);
-  check_output(options.output, tensors.size());
   const formats::Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
-  casting.convert = [&](const formats::Tensor& tensor, const CastProgress& progress) {
-    conversion.progress = progress;
-    Cast cast;
-    cast.from = formats::name_of(tensor.format);
-    cast.tensor = formats::convert_tensor(tensor, to, packing, conversion, cast.summary);
-    return cast;
+  const auto described = [&](const formats::Tensor& tensor) {
+    return formats::Tensor{tensor.name, to, packing, tensor.shape, {}, nullptr};
   };
-  casting.outputs = [](const Cast& cast) { return std::vector{cast.tensor}; };
+  casting.parts = [&](const formats::Tensor& tensor) { return std::vector{described(tensor)}; };
+  casting.convert = [&](const formats::Tensor& tensor,
+                        const std::vector<formats::TensorWriter>& parts,
+                        const CastProgress& progress) {
+    conversion.progress = progress;
+    const formats::TensorWriter& part = parts.front();
+    const auto count = static_cast<std::size_t>(formats::element_count(tensor.shape));
+    return Cast{described(tensor), formats::name_of(tensor.format),
+                formats::convert_codes(tensor.format, tensor.packing, tensor.bytes, to,
+                                       part.packing, part.write, count, conversion)};
+  };
   casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, to); };
   casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);

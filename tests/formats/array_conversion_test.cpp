@@ -10,6 +10,7 @@
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/converters.hpp"
+#include "formats/counted_conversion.hpp"
 #include "formats/error.hpp"
 #include "formats/kernels/kernels.hpp"
 #include "formats/parallel.hpp"

@@ -9,6 +9,7 @@
 
 #include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
+#include "formats/counted_conversion.hpp"
 #include "formats/error.hpp"
 #include "formats/parallel.hpp"
 #include "formats/random.hpp"
