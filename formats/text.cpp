@@ -4,11 +4,11 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <charconv>
 
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/nearest.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/support/suggestions.hpp"
 
 namespace guardbit::formats {
 

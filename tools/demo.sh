@@ -3,7 +3,7 @@
 # mismatch made on purpose and explained.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/install_dependencies.sh
+source tools/scripts/install_dependencies.sh
 install_dependencies
 cmake --preset release
 cmake --build --preset release --target guardbit --parallel "$(nproc)"

@@ -2,7 +2,7 @@
 # Builds the release preset (asserts stay on) and runs the quick tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/install_dependencies.sh
+source tools/scripts/install_dependencies.sh
 install_dependencies
 cmake --preset release
 cmake --build --preset release --parallel "$(nproc)"

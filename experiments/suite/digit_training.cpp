@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
 
 namespace guardbit::experiments {
 

@@ -1,11 +1,11 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/suite/recorded_traces.hpp"
 #include "experiments/suite/suite.hpp"
-#include "experiments/suite/traces.hpp"
 
 namespace guardbit::experiments {
 

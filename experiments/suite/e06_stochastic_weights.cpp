@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/digit_training.hpp"
 #include "experiments/suite/lost_updates.hpp"
 #include "experiments/suite/suite.hpp"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <string>
 
-#include "experiments/loss_scaler.hpp"
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/scaling/loss_scaler.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

@@ -1,8 +1,8 @@
 #include <array>
 
-#include "experiments/errors.hpp"
-#include "experiments/random_numbers.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/fp8_products.hpp"
 #include "experiments/suite/recorded_products.hpp"
 #include "experiments/suite/suite.hpp"

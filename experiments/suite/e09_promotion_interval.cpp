@@ -1,7 +1,7 @@
 #include <array>
 
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/fp8_products.hpp"
 #include "experiments/suite/recorded_products.hpp"
 #include "experiments/suite/suite.hpp"

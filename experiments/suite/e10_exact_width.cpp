@@ -1,11 +1,11 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/dot.hpp"
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "emulator/model/dot.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments {
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <filesystem>
 
-#include "emulator/capture.hpp"
-#include "emulator/catalogue.hpp"
-#include "emulator/dot.hpp"
-#include "emulator/engine.hpp"
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/capture/capture.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "emulator/model/dot.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
-#include "formats/error.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::experiments {
 

@@ -2,9 +2,9 @@
 #include <array>
 #include <set>
 
-#include "emulator/gemm.hpp"
-#include "emulator/probe.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/probe/probe.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

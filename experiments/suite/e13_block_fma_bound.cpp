@@ -1,10 +1,10 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

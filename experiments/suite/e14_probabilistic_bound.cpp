@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

@@ -1,8 +1,8 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/recorded_products.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/codec.hpp"

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

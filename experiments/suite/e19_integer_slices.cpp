@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/residue_products.hpp"
 #include "experiments/suite/suite.hpp"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

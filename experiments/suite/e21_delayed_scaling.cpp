@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/block_scales.hpp"
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/scaling/block_scales.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

@@ -3,9 +3,9 @@
 #include <bit>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/mx_scales.hpp"
 #include "experiments/suite/suite.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/mx_scales.hpp"
 #include "experiments/suite/suite.hpp"
 

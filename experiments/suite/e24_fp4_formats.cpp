@@ -2,12 +2,12 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/nvfp4_recipe.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/scaling/nvfp4_recipe.hpp"
 #include "experiments/suite/suite.hpp"
-#include "formats/block_quantisation.hpp"
-#include "formats/storage.hpp"
+#include "formats/conversion/block_quantisation.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::experiments {
 

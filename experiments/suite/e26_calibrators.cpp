@@ -2,9 +2,9 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/calibrators.hpp"
-#include "experiments/integer_tensor.hpp"
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/quantisation/calibrators.hpp"
+#include "experiments/quantisation/integer_tensor.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

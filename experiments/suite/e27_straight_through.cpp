@@ -1,8 +1,8 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/integer_grid.hpp"
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/quantisation/integer_grid.hpp"
 #include "experiments/suite/suite.hpp"
 
 namespace guardbit::experiments {

@@ -1,11 +1,11 @@
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
-#include "experiments/structured_sparsity.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/quantisation/structured_sparsity.hpp"
 #include "experiments/suite/suite.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments {
 

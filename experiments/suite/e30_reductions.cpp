@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/training/precision.hpp"
 

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <optional>
 
-#include "experiments/loss_scaler.hpp"
-#include "experiments/run.hpp"
+#include "experiments/harness/run.hpp"
+#include "experiments/scaling/loss_scaler.hpp"
 #include "experiments/suite/digit_training.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/training/trainer.hpp"

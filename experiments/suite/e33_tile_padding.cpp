@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "experiments/errors.hpp"
+#include "experiments/accuracy/errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <optional>
 
-#include "emulator/catalogue.hpp"
-#include "experiments/errors.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "experiments/accuracy/errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

@@ -2,7 +2,7 @@
 #include <numeric>
 #include <set>
 
-#include "experiments/errors.hpp"
+#include "experiments/accuracy/errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "emulator/catalogue.hpp"
-#include "experiments/errors.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "experiments/accuracy/errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/error_bounds.hpp"
-#include "experiments/errors.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/error_bounds.hpp"
+#include "experiments/accuracy/errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
 

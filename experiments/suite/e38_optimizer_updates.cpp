@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/run.hpp"
 #include "experiments/suite/lost_updates.hpp"
 #include "experiments/suite/suite.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
 
 namespace guardbit::experiments {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/gemm_plan.hpp"
-#include "experiments/experiment.hpp"
+#include "emulator/gemm/plan.hpp"
+#include "experiments/harness/experiment.hpp"
 
 namespace guardbit::experiments {
 

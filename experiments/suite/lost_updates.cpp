@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "emulator/gemm_scalar.hpp"
+#include "emulator/gemm/scalar.hpp"
 #include "formats/neighbour.hpp"
 
 namespace guardbit::experiments {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "formats/block_quantisation.hpp"
+#include "formats/conversion/block_quantisation.hpp"
 
 namespace guardbit::experiments {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/block.hpp"
+#include "formats/block_format.hpp"
 
 namespace guardbit::experiments {
 

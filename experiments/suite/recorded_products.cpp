@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "emulator/gemm_capture.hpp"
-#include "experiments/run.hpp"
+#include "emulator/capture/product_capture.hpp"
+#include "experiments/harness/run.hpp"
 
 namespace guardbit::experiments {
 

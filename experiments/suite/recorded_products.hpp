@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "experiments/settings.hpp"
+#include "experiments/harness/settings.hpp"
 
 namespace guardbit::experiments {
 

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/errors.hpp"
-#include "experiments/run.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "experiments/harness/run.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::experiments {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "formats/error.hpp"
-#include "formats/nearest.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
 
 namespace guardbit::experiments {
 

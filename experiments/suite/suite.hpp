@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/experiment.hpp"
+#include "experiments/harness/experiment.hpp"
 
 namespace guardbit::experiments {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "emulator/catalogue.hpp"
-#include "experiments/error_bounds.hpp"
-#include "experiments/errors.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "experiments/accuracy/error_bounds.hpp"
+#include "experiments/accuracy/errors.hpp"
+#include "formats/format_catalogue.hpp"
 
 namespace guardbit::experiments {
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/gemm_plan.hpp"
-#include "emulator/gemm_problem.hpp"
-#include "emulator/instruction.hpp"
-#include "experiments/random_numbers.hpp"
-#include "experiments/run.hpp"
+#include "emulator/gemm/plan.hpp"
+#include "emulator/gemm/problem.hpp"
+#include "emulator/model/instruction.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/harness/run.hpp"
 
 // Products of one pair of matrices on different units, and in different orders of K.
 namespace guardbit::experiments {

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <bit>
 
-#include "experiments/block_scales.hpp"
-#include "formats/catalogue.hpp"
+#include "experiments/scaling/block_scales.hpp"
 #include "formats/codec.hpp"
-#include "formats/parallel.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/random.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "experiments/training/operands.hpp"
+#include "experiments/training/product_operands.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/random_numbers.hpp"
-#include "experiments/training/arithmetic.hpp"
-#include "formats/array_conversion.hpp"
-#include "formats/parallel.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/training/training_arithmetic.hpp"
+#include "formats/conversion/array_conversion.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments::training {
 

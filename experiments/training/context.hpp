@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/block_scales.hpp"
-#include "experiments/training/operands.hpp"
+#include "experiments/scaling/block_scales.hpp"
 #include "experiments/training/precision.hpp"
 #include "experiments/training/product.hpp"
-#include "experiments/training/tensor.hpp"
+#include "experiments/training/product_operands.hpp"
+#include "experiments/training/training_tensor.hpp"
 
 namespace guardbit::experiments::training {
 

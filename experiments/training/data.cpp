@@ -6,12 +6,12 @@
 #include <numeric>
 #include <utility>
 
-#include "experiments/random_numbers.hpp"
-#include "experiments/training/arithmetic.hpp"
-#include "formats/error.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/training/training_arithmetic.hpp"
 #include "formats/files/idx.hpp"
 #include "formats/files/mapped_file.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::experiments::training {
 

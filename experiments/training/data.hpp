@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/training/tensor.hpp"
+#include "experiments/training/training_tensor.hpp"
 
 namespace guardbit::experiments::training {
 

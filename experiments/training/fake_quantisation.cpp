@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "experiments/training/arithmetic.hpp"
 #include "experiments/training/context.hpp"
+#include "experiments/training/training_arithmetic.hpp"
 
 namespace guardbit::experiments::training {
 

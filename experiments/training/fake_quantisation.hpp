@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/calibrators.hpp"
-#include "experiments/integer_grid.hpp"
-#include "experiments/training/tensor.hpp"
+#include "experiments/quantisation/calibrators.hpp"
+#include "experiments/quantisation/integer_grid.hpp"
+#include "experiments/training/training_tensor.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "experiments/integer_product.hpp"
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
+#include "experiments/quantisation/integer_product.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/integer_tensor.hpp"
-#include "experiments/requantisation.hpp"
-#include "experiments/structured_sparsity.hpp"
+#include "experiments/quantisation/integer_tensor.hpp"
+#include "experiments/quantisation/requantisation.hpp"
+#include "experiments/quantisation/structured_sparsity.hpp"
 #include "experiments/training/trainer.hpp"
 
 namespace guardbit::experiments::training {

@@ -8,7 +8,7 @@
 
 #include "experiments/training/context.hpp"
 #include "experiments/training/layout.hpp"
-#include "experiments/training/tensor.hpp"
+#include "experiments/training/training_tensor.hpp"
 
 // Layers of networks. forward() keeps what backward() needs, and gives the output; backward() takes
 // the gradient by the output, in the output's format, adds nothing but writes each parameter's

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
-#include "emulator/gemm_scalar.hpp"
-#include "experiments/random_numbers.hpp"
-#include "formats/error.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "experiments/random_numbers.hpp"
-#include "experiments/training/arithmetic.hpp"
-#include "formats/array_conversion.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/training/training_arithmetic.hpp"
+#include "formats/conversion/array_conversion.hpp"
 
 namespace guardbit::experiments::training {
 

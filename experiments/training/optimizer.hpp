@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/training/arithmetic.hpp"
 #include "experiments/training/context.hpp"
-#include "experiments/training/tensor.hpp"
+#include "experiments/training/training_arithmetic.hpp"
+#include "experiments/training/training_tensor.hpp"
 #include "formats/rounding.hpp"
 
 namespace guardbit::experiments::training {

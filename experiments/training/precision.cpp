@@ -3,9 +3,9 @@
 #include <array>
 #include <cstddef>
 
-#include "emulator/catalogue.hpp"
-#include "formats/error.hpp"
-#include "formats/nearest.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
 
 namespace guardbit::experiments::training {
 

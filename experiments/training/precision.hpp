@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/gemm_plan.hpp"
-#include "experiments/block_scales.hpp"
-#include "experiments/loss_scaler.hpp"
+#include "emulator/gemm/plan.hpp"
+#include "experiments/scaling/block_scales.hpp"
+#include "experiments/scaling/loss_scaler.hpp"
 #include "experiments/training/fake_quantisation.hpp"
 #include "formats/format.hpp"
 

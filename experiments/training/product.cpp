@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/cpu.hpp"
-#include "emulator/gemm.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/cpu.hpp"
+#include "emulator/gemm/gemm.hpp"
 #include "experiments/training/eigen_product.hpp"
-#include "formats/error.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string_view>
 
-#include "emulator/engine.hpp"
-#include "emulator/gemm_plan.hpp"
-#include "experiments/training/operands.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/gemm/plan.hpp"
 #include "experiments/training/precision.hpp"
+#include "experiments/training/product_operands.hpp"
 
 namespace guardbit::experiments::training {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/fingerprint.hpp"
-#include "experiments/random_numbers.hpp"
-#include "experiments/training/arithmetic.hpp"
-#include "formats/parallel.hpp"
+#include "experiments/harness/fingerprint.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/training/training_arithmetic.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::experiments::training {
 

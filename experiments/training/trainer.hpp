@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/loss_scaler.hpp"
+#include "experiments/scaling/loss_scaler.hpp"
 #include "experiments/training/context.hpp"
 #include "experiments/training/data.hpp"
 #include "experiments/training/model.hpp"

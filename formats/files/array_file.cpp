@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <string_view>
 
-#include "formats/error.hpp"
 #include "formats/files/hdf5_file.hpp"
 #include "formats/files/mapped_file.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
-#include "formats/files/printable.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/files/torch_file.hpp"
 #include "formats/files/zip_archive.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 namespace {

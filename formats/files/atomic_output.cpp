@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "formats/catalogue.hpp"
 #include "formats/format.hpp"
-#include "formats/tensor.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "formats/error.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::formats {
 

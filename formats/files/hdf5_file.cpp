@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-#include "formats/error.hpp"
 #include "formats/files/hdf5_library.hpp"
 #include "formats/files/npy.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 #if GUARDBIT_HDF5
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
-#include "formats/catalogue.hpp"
-#include "formats/files/child_process.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/child_process.hpp"
 #endif
 
 namespace guardbit::formats {

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "formats/error.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::formats {
 namespace {

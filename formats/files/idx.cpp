@@ -7,13 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "formats/catalogue.hpp"
-#include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/gzip.hpp"
 #include "formats/files/mapped_file.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 

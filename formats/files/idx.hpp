@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/tensor.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

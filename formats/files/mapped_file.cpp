@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "formats/catalogue.hpp"
-#include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/dtype.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 namespace {

@@ -3,10 +3,10 @@
 #include <limits>
 #include <string_view>
 
-#include "formats/error.hpp"
 #include "formats/files/dtype.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 namespace {

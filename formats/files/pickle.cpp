@@ -5,8 +5,8 @@
 #include <bit>
 #include <unordered_map>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 namespace {

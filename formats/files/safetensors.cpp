@@ -4,13 +4,13 @@
 #include <numeric>
 #include <set>
 
-#include "formats/catalogue.hpp"
-#include "formats/error.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/dtype.hpp"
-#include "formats/files/printable.hpp"
 #include "formats/files/safetensors_header.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "formats/files/mapped_file.hpp"
 #include "formats/files/tensor_file.hpp"
-#include "formats/tensor.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 namespace {

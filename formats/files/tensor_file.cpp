@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "formats/catalogue.hpp"
-#include "formats/error.hpp"
 #include "formats/files/dtype.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/format.hpp"
-#include "formats/tensor.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

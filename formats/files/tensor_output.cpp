@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "formats/error.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
-#include "formats/files/printable.hpp"
 #include "formats/files/safetensors.hpp"
-#include "formats/storage.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 TensorOutput::TensorOutput(const std::string& path,

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "formats/files/atomic_output.hpp"
-#include "formats/tensor.hpp"
+#include "formats/tensors/byte_writer.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

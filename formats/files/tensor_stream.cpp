@@ -4,9 +4,9 @@
 #include <memory>
 #include <new>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
-#include "formats/storage.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/files/tensor_file.hpp"
-#include "formats/tensor.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 

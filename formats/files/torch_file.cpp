@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "formats/catalogue.hpp"
-#include "formats/error.hpp"
 #include "formats/files/pickle.hpp"
-#include "formats/files/printable.hpp"
 #include "formats/files/zip_archive.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::formats {

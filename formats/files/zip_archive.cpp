@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "formats/error.hpp"
-#include "formats/files/printable.hpp"
 #include "formats/files/tensor_stream.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
 namespace {

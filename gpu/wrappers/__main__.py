@@ -70,7 +70,7 @@ def table_entry(row, page, group, index):
 def table_text(architecture, groups):
     entries = [table_entry(row, architecture.page, group, index) for group, rows in groups.items() for index, row in enumerate(rows)]
     return "\n".join([
-        '#include "formats/catalogue.hpp"\n#include "gpu/tensor_core_instruction.hpp"\n\nnamespace guardbit::gpu {\n\nnamespace {\n',
+        '#include "formats/format_catalogue.hpp"\n#include "gpu/operands/tensor_core_instruction.hpp"\n\nnamespace guardbit::gpu {\n\nnamespace {\n',
         "constexpr TensorCoreInstruction table[] = {", *entries, "};\n\n}  // namespace\n",
         f"std::span<const TensorCoreInstruction> {architecture.page}_instructions() {{ return table; }}\n",
         "}  // namespace guardbit::gpu\n"])
@@ -78,7 +78,7 @@ def table_text(architecture, groups):
 
 def kernels_text(group, rows):
     header = HEADERS.get(rows[0].unit, "launch.cuh")
-    text = [f'#include "gpu/cuda/{header}"\n\nnamespace guardbit::gpu {{\nnamespace {{\n']
+    text = [f'#include "gpu/cuda/tensor_core/{header}"\n\nnamespace guardbit::gpu {{\nnamespace {{\n']
     for row in rows:
         text.append(f"struct {row.id} {{\n{STRUCTS[row.unit](row)}\n}};\n")
     text.append("const Kernel kernels[] = {")
@@ -91,7 +91,7 @@ def kernels_text(group, rows):
 def groups_text(groups):
     declarations = "\n".join(f"std::span<const Kernel> {group}_kernels();" for group in groups)
     entries = "\n".join(f'    {{"{group}", {group}_kernels}},' for group in groups)
-    return (f'#include "gpu/cuda/kernels.hpp"\n\nnamespace guardbit::gpu {{\n\n{declarations}\n\n'
+    return (f'#include "gpu/cuda/tensor_core/tensor_core_kernels.hpp"\n\nnamespace guardbit::gpu {{\n\n{declarations}\n\n'
             f"std::span<const KernelGroup> kernel_groups() {{\n  static const KernelGroup groups[] = {{\n{entries}\n  }};\n"
             "  return groups;\n}\n\n}  // namespace guardbit::gpu\n")
 

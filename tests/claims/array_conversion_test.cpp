@@ -3,15 +3,15 @@
 #include <bit>
 #include <random>
 
-#include "formats/block_quantisation.hpp"
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/kernels/plan.hpp"
+#include "formats/conversion/block_quantisation.hpp"
+#include "formats/conversion/kernels/conversion_plan.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/random.hpp"
 #include "formats/rounding.hpp"
 #include "tests/catch.hpp"
 
-/// What the array kernels (formats/kernels) lean on.
+/// What the array kernels (formats/conversion/kernels) lean on.
 namespace guardbit::formats {
 namespace {
 

@@ -1,5 +1,5 @@
-// Claim 2 of emulator/kernels/fused_tile.hpp: what tiles take the exponents of FP32's smallest
-// numbers for does not matter, next to the smallest calm products and next to none.
+// Claim 2 of emulator/engine/kernels/fused/fused_tile.hpp: what tiles take the exponents of FP32's
+// smallest numbers for does not matter, next to the smallest calm products and next to none.
 
 #include <algorithm>
 #include <array>
@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/engine.hpp"
-#include "emulator/kernels/avx512.hpp"
-#include "emulator/kernels/fused_row.hpp"
-#include "emulator/kernels/half_gemm.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
+#include "emulator/engine/kernels/fused/fused_avx512.hpp"
+#include "emulator/engine/kernels/half/half_gemm.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
-#include "tests/emulator/input_codes.hpp"
+#include "tests/emulator/inputs/input_codes.hpp"
 
 namespace guardbit::tests {
 namespace {

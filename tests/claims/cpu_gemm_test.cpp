@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/dot.hpp"
-#include "emulator/kernels/chain_gemm.hpp"
-#include "emulator/kernels/integer_gemm.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/kernels/chain/chain_gemm.hpp"
+#include "emulator/engine/kernels/integer/integer_gemm.hpp"
+#include "emulator/model/dot.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 

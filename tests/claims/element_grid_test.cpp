@@ -1,4 +1,4 @@
-#include "experiments/element_grid.hpp"
+#include "experiments/scaling/element_grid.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,13 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "formats/array_conversion.hpp"
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/conversion.hpp"
-#include "formats/first_word.hpp"
-#include "formats/parallel.hpp"
-#include "formats/storage.hpp"
+#include "formats/conversion/array_conversion.hpp"
+#include "formats/conversion/conversion.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/first_code.hpp"
+#include "formats/support/parallel.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::experiments {

@@ -1,4 +1,4 @@
-#include "experiments/exact_product.hpp"
+#include "experiments/accuracy/exact_product.hpp"
 
 #include <cmath>
 #include <vector>
@@ -6,9 +6,9 @@
 #include "formats/value.hpp"
 #include "tests/catch.hpp"
 
-// Claim (experiments/exact_product.cpp): every part of an element is a whole number that FP64 adds
-// without rounding, so the parts make up A * B exactly. It is tried where it is tightest: all bits
-// of every slice set, K at and beside powers of two, several slices of both factors.
+// Claim (experiments/accuracy/exact_product.cpp): every part of an element is a whole number that
+// FP64 adds without rounding, so the parts make up A * B exactly. It is tried where it is tightest:
+// all bits of every slice set, K at and beside powers of two, several slices of both factors.
 namespace guardbit::experiments {
 namespace {
 

@@ -5,15 +5,16 @@
 #include <set>
 #include <utility>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/kernels/fused_row.hpp"
-#include "emulator/kernels/half_tile.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
+#include "emulator/engine/kernels/half/half_tile.hpp"
 #include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/value.hpp"
 #include "tests/catch.hpp"
 
-/// What emulator/kernels/fused_tile.hpp leans on, over the whole domain where that is small.
+/// What emulator/engine/kernels/fused/fused_tile.hpp leans on, over the whole domain where that is
+/// small.
 namespace guardbit::tests {
 namespace {
 

@@ -1,7 +1,8 @@
-// What emulator/kernels/group_tile.hpp leans on: its exact products over their whole domain, blocks
-// at the very bounds of claims 2 and 3 and one step past them, and tiles that meet both kinds.
+// What emulator/engine/kernels/group/group_tile.hpp leans on: its exact products over their whole
+// domain, blocks at the very bounds of claims 2 and 3 and one step past them, and tiles that meet
+// both kinds.
 
-#include "emulator/kernels/group_tile.hpp"
+#include "emulator/engine/kernels/group/group_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/dot.hpp"
-#include "emulator/engine.hpp"
-#include "emulator/kernels/group_gemm.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/engine/kernels/group/group_gemm.hpp"
+#include "emulator/model/dot.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
-#include "tests/emulator/input_codes.hpp"
+#include "tests/emulator/inputs/input_codes.hpp"
 
 namespace guardbit::tests {
 namespace {

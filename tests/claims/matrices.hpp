@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/matrix_product.hpp"
+#include "emulator/engine/matrix_product.hpp"
 
 namespace guardbit::tests {
 

@@ -1,4 +1,4 @@
-#include "gpu/offset_accumulator.hpp"
+#include "gpu/model/offset_accumulator.hpp"
 
 #include <algorithm>
 #include <cfenv>
@@ -8,11 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/dot.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/model/dot.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
-#include "tests/emulator/inputs.hpp"
+#include "tests/emulator/inputs/catalogue_inputs.hpp"
 
 /// The chain of multiply-adds that round down, on which the device's matrix multiplication rests,
 /// gives the model's bits. Every step is done here as the device does it, the FP64 tensor core and

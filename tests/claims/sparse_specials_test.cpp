@@ -1,17 +1,17 @@
-// What emulator/kernels/sparse_specials.hpp claims: every mixture of infinities, NaNs, zeros and
-// numbers next to overflow in A, B and C of sparse products, also where D is C.
+// What emulator/engine/kernels/fused/sparse_specials.hpp claims: every mixture of infinities, NaNs,
+// zeros and numbers next to overflow in A, B and C of sparse products, also where D is C.
 
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/engine.hpp"
-#include "emulator/kernels/avx512.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/engine/kernels/fused/fused_avx512.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
-#include "tests/emulator/input_codes.hpp"
+#include "tests/emulator/inputs/input_codes.hpp"
 
 namespace guardbit::tests {
 namespace {

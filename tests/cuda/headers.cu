@@ -4,15 +4,15 @@
 #include <cstdint>
 #include <span>
 
-#include "emulator/coverage.hpp"
-#include "emulator/dot.hpp"
-#include "emulator/instruction.hpp"
+#include "emulator/model/dot.hpp"
+#include "emulator/model/instruction.hpp"
 #include "formats/arithmetic.hpp"
-#include "formats/block.hpp"
-#include "formats/catalogue.hpp"
+#include "formats/block_format.hpp"
 #include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/random.hpp"
-#include "gpu/generated_inputs.hpp"
+#include "gpu/inputs/generated_inputs.hpp"
+#include "gpu/validation/coverage.hpp"
 
 namespace guardbit::tests {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "formats/arithmetic.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/judged_arithmetic.hpp"
 #include "tests/formats/patterns.hpp"

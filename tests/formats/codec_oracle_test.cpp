@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "formats/codec.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/judged_encode.hpp"
 

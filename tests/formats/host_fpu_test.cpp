@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/arithmetic.hpp"
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/mismatches.hpp"
 #include "tests/formats/patterns.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "formats/arithmetic.hpp"
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/formats/judged_formats.hpp"
 #include "tests/formats/mismatches.hpp"
 #include "tests/formats/patterns.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/rounding.hpp"
 #include "formats/value.hpp"
 #include "tests/oracle/round.hpp"

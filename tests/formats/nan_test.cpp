@@ -1,7 +1,7 @@
 #include <bit>
 
 #include "formats/arithmetic.hpp"
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 
 /// NaNs and signs of zero: what the judge leaves open, written out from the headers' rules.

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <random>
 
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
-#include "formats/error.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/neighbour.hpp"
+#include "formats/support/error.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::formats {

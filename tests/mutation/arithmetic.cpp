@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "emulator/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
 
 namespace guardbit::tests {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/instruction.hpp"
+#include "emulator/model/instruction.hpp"
 
 namespace guardbit::tests {
 

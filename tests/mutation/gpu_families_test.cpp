@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
-#include "formats/parallel.hpp"
-#include "gpu/generated_inputs.hpp"
-#include "gpu/tensor_core_instruction.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "formats/support/parallel.hpp"
+#include "gpu/inputs/generated_inputs.hpp"
+#include "gpu/operands/tensor_core_instruction.hpp"
 #include "tests/catch.hpp"
 #include "tests/mutation/search.hpp"
 #include "tests/mutation/unobservable.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 
 namespace guardbit::tests {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/instruction.hpp"
+#include "emulator/model/instruction.hpp"
 #include "tests/mutation/arithmetic.hpp"
 
 namespace guardbit::tests {

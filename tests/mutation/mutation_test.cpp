@@ -3,9 +3,10 @@
 #include <iterator>
 #include <sstream>
 
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/mutation/survey.hpp"
+#include "tests/places.hpp"
 
 // Every field of every row, changed by one step, is noticed by a committed vector or provably
 // cannot be. With GUARDBIT_UPDATE_MUTATION set, the program first searches the vectors again and
@@ -20,9 +21,7 @@ constexpr std::int64_t sampled_outputs = 2048;
 /// Candidates tried before the search gives up on a mutant.
 constexpr std::uint64_t search_limit = 400'000;
 
-std::filesystem::path page_file() {
-  return std::filesystem::path(GUARDBIT_SOURCE_DIR) / "docs" / "OBSERVABILITY.md";
-}
+std::filesystem::path page_file() { return tests::in_source("docs/OBSERVABILITY.md"); }
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);

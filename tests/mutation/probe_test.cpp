@@ -1,11 +1,11 @@
-#include "emulator/probe.hpp"
+#include "emulator/probe/probe.hpp"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "emulator/engine.hpp"
-#include "formats/parallel.hpp"
+#include "emulator/engine/engines.hpp"
+#include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/mutation/mutants.hpp"
 #include "tests/mutation/unobservable.hpp"

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "emulator/capture.hpp"
-#include "emulator/mma.hpp"
+#include "emulator/capture/capture.hpp"
+#include "emulator/model/mma.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::tests {
 
@@ -51,7 +52,7 @@ TestVector sparse_vector(const emulator::Capture& capture, const Place& at, Test
 }  // namespace
 
 std::vector<RecordedRow> read_recordings(std::int64_t outputs) {
-  const auto folder = std::filesystem::path(GUARDBIT_SOURCE_DIR) / "tests" / "golden";
+  const auto folder = std::filesystem::path(tests::in_source("tests/golden"));
   std::vector<std::string> files;
   if (std::filesystem::exists(folder)) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

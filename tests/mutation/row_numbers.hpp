@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "emulator/instruction.hpp"
+#include "emulator/model/instruction.hpp"
 
 /// What the numbers of a row are multiples of, and how small they get (NUMERICS 1.3): what the
 /// proofs of unobservability stand on.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/mutation/directed.hpp"
 #include "tests/mutation/unobservable.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/emulator/oracle_rules.hpp"
+#include "tests/emulator/inputs/oracle_rules.hpp"
 #include "tests/mutation/mutants.hpp"
 #include "tests/mutation/vectors.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/parallel.hpp"
+#include "formats/support/parallel.hpp"
 
 namespace guardbit::tests {
 

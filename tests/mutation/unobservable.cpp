@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "formats/catalogue.hpp"
-#include "tests/emulator/oracle_rules.hpp"
+#include "formats/format_catalogue.hpp"
+#include "tests/emulator/inputs/oracle_rules.hpp"
 #include "tests/mutation/row_numbers.hpp"
 
 namespace guardbit::tests {

@@ -7,9 +7,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/mma.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/model/mma.hpp"
 #include "formats/codec.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::tests {
 
@@ -221,8 +222,6 @@ void write_vectors(std::ostream& out, const std::vector<RowVectors>& rows) {
   }
 }
 
-std::filesystem::path vectors_file() {
-  return std::filesystem::path(GUARDBIT_SOURCE_DIR) / "tests" / "mutation" / "vectors.txt";
-}
+std::filesystem::path vectors_file() { return tests::in_source("tests/mutation/vectors.txt"); }
 
 }  // namespace guardbit::tests

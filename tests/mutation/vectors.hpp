@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/emulator/inputs.hpp"
+#include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/mutation/arithmetic.hpp"
 
 namespace guardbit::tests {

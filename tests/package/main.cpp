@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/dot.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/model/dot.hpp"
 #include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 
 int main() {
   using namespace guardbit;

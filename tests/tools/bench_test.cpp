@@ -2,6 +2,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/command.hpp"
 
 namespace {
@@ -117,7 +118,8 @@ TEST_CASE("the page of figures is made of runs") {
   REQUIRE(result.status == 0);
   tests::write_text(folder.path("run.json"), result.out);
   const std::string out = folder.path("");
-  const std::string make = "python3 \"" GUARDBIT_SOURCE_DIR "/tools/performance_page.py\" ";
+  const std::string make =
+      "python3 \"" + tests::in_source("tools/scripts/performance_page.py") + "\" ";
   REQUIRE(std::system((make + "\"" + out + "\" \"" + folder.path("run.json") + "\"").c_str()) == 0);
   const std::string page = tests::read_text(folder.path("PERFORMANCE.md"));
   CHECK(holds(page, "## How time grows"));

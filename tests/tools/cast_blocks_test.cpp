@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "formats/block.hpp"
-#include "formats/catalogue.hpp"
+#include "formats/block_format.hpp"
 #include "formats/codec.hpp"
 #include "formats/files/array_file.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
 
@@ -138,9 +139,8 @@ TEST_CASE("cast: blocks too small for a scale of NVFP4 are lost, and the table s
 
 TEST_CASE("cast: every block format there and back is what its blocks stand for") {
   const TemporaryFolder folder;
-  const std::string golden =
-      std::string(GUARDBIT_SOURCE_DIR) +
-      "/tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors";
+  const std::string golden = tests::in_source(
+      "tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors");
   std::size_t turn = 0;
   for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
     const std::string name(entry.name);

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/files/array_file.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/shell.hpp"
 

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "tests/places.hpp"
+
 namespace guardbit::tests {
 
 namespace {
@@ -23,7 +25,7 @@ std::string quoted(const std::string& word) {
 
 CommandResult run_command(const std::vector<std::string>& words) {
   const TemporaryFolder folder;
-  std::string line = quoted(GUARDBIT_COMMAND);
+  std::string line = quoted(command_path());
   for (const std::string& word : words) line += " " + quoted(word);
   line +=
       " > " + quoted(folder.path("out")) + " 2> " + quoted(folder.path("error")) + " < /dev/null";

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "formats/files/safetensors.hpp"
-#include "formats/storage.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/shell.hpp"
 

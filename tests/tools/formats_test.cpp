@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/block.hpp"
-#include "formats/catalogue.hpp"
-#include "formats/converters.hpp"
+#include "formats/block_format.hpp"
+#include "formats/conversion/converters.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/shell.hpp"
 

@@ -13,15 +13,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The page that tools/hardware_page.py makes of one record.
+/// The page that tools/scripts/hardware_page.py makes of one record.
 std::string page_of(const std::string& record) {
   const fs::path folder =  // of this process: tests run side by side
       fs::temp_directory_path() / ("guardbit_hardware_page_" + std::to_string(getpid()));
   fs::remove_all(folder);
   fs::create_directories(folder / "records");
   std::ofstream(folder / "records/card.json") << record;
-  const std::string command = "python3 tools/hardware_page.py '" + (folder / "records").string() +
-                              "' >'" + (folder / "page.md").string() + "'";
+  const std::string command = "python3 tools/scripts/hardware_page.py '" +
+                              (folder / "records").string() + "' >'" +
+                              (folder / "page.md").string() + "'";
   REQUIRE(std::system(command.c_str()) == 0);
   std::ifstream file(folder / "page.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
@@ -95,8 +96,8 @@ TEST_CASE("what is no record is refused in one line") {
         {"--fold " + (folder / "folded.json").string(), "folded.json: is no record of"}}) {
     CAPTURE(arguments);
     const std::string errors = (folder / "errors").string();
-    const int status =
-        std::system(("python3 tools/hardware_page.py " + arguments + " 2>" + errors).c_str());
+    const int status = std::system(
+        ("python3 tools/scripts/hardware_page.py " + arguments + " 2>" + errors).c_str());
     CHECK(WEXITSTATUS(status) == 2);
     std::ifstream file(errors);
     const std::string text{std::istreambuf_iterator<char>(file), {}};

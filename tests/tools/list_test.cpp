@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "emulator/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using namespace guardbit;
 using nlohmann::json;
 
-const std::string trace = GUARDBIT_SOURCE_DIR "/tests/golden/traces/transformer_fp32.safetensors";
+const std::string trace = tests::in_source("tests/golden/traces/transformer_fp32.safetensors");
 
 /// Tells what a reader would stumble over.
 constexpr const char* measuring = R"(<script>addEventListener("load", () => {

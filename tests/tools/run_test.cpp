@@ -3,12 +3,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "emulator/catalogue.hpp"
-#include "emulator/engine.hpp"
-#include "formats/catalogue.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/files/safetensors.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
 

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/places.hpp"
+
 namespace guardbit::tests {
 
 namespace {
@@ -22,7 +24,7 @@ namespace {
   std::vector<char*> arguments = {const_cast<char*>("guardbit")};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  execv(GUARDBIT_COMMAND, arguments.data());
+  execv(command_path().c_str(), arguments.data());
   _exit(127);
 }
 
@@ -30,8 +32,9 @@ namespace {
 
 CommandResult run_shell(const TemporaryFolder& folder, const std::string& script) {
   const std::string file = folder.path("script.sh");
-  write_text(file, "command='" GUARDBIT_COMMAND "'\nguardbit() { \"$command\" \"$@\"; }\nfolder='" +
-                       folder.path("") + "'\n" + script + "\n");
+  write_text(file, "command='" + command_path() +
+                       "'\nguardbit() { \"$command\" \"$@\"; }\nfolder='" + folder.path("") +
+                       "'\n" + script + "\n");
   const std::string line = "bash '" + file + "' > '" + folder.path("script.out") + "' 2> '" +
                            folder.path("script.error") + "' < /dev/null";
   const int status = std::system(line.c_str());

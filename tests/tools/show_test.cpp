@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/shell.hpp"
 

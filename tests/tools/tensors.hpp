@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/catalogue.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::tests {
 

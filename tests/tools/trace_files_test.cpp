@@ -13,12 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue.hpp"
 #include "formats/files/npz.hpp"
 #include "formats/files/safetensors.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
@@ -34,7 +35,7 @@ using tests::run_command;
 using tests::TemporaryFolder;
 using tests::tensor_of;
 
-const std::string traces = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
+const std::string traces = tests::in_source("tests/golden/traces/");
 
 json trace(std::vector<std::string> words) {
   words.insert(words.begin(), "trace");
@@ -175,8 +176,8 @@ TEST_CASE("trace: an HDF5 file that crashes libhdf5 is one line", "[cpu]") {
   const TemporaryFolder folder;
   // With this the memory that libhdf5 1.10 reads before it was written holds no zeros.
   const CommandResult result =
-      tests::run_shell(folder, "MALLOC_PERTURB_=65 guardbit trace '" GUARDBIT_SOURCE_DIR
-                               "/tests/golden/traces/crashing.h5'");
+      tests::run_shell(folder, "MALLOC_PERTURB_=65 guardbit trace '" +
+                                   tests::in_source("tests/golden/traces/crashing.h5") + "'");
   CAPTURE(result.error);
   CHECK(result.status == 2);
   CHECK(result.out.empty());

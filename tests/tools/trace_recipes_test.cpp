@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue.hpp"
 #include "formats/files/array_file.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
@@ -25,7 +26,7 @@ using tests::json_of;
 using tests::run_command;
 using tests::TemporaryFolder;
 
-const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_grad_out.npz";
+const std::string golden = tests::in_source("tests/golden/traces/digits_mlp_grad_out.npz");
 
 json without_exact(json recipes) {
   for (json& recipe : recipes) recipe.erase("exact_noise");

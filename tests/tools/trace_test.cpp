@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue.hpp"
 #include "formats/files/array_file.hpp"
-#include "formats/storage.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 #include "tests/tools/tensors.hpp"
@@ -23,7 +24,7 @@ using tests::is_one_error_line;
 using tests::run_command;
 using tests::TemporaryFolder;
 
-const std::string golden = GUARDBIT_SOURCE_DIR "/tests/golden/traces/digits_mlp_grad_out.npz";
+const std::string golden = tests::in_source("tests/golden/traces/digits_mlp_grad_out.npz");
 
 json trace(std::vector<std::string> words) {
   words.insert(words.begin(), "trace");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using namespace guardbit;
 using nlohmann::json;
 
-const std::string folder = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
+const std::string folder = tests::in_source("tests/golden/traces/");
 
 json trace_of(const std::string& file, const std::string& formats, const std::string& scales) {
   return tests::json_of(

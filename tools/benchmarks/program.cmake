@@ -1,13 +1,21 @@
 # What `guardbit bench` starts to measure. A program of its own: only here is Google Benchmark needed, also at run time.
 find_package(benchmark QUIET)
-if(benchmark_FOUND AND TARGET guardbit_experiments)
-  file(GLOB benchmark_sources CONFIGURE_DEPENDS tools/benchmarks/*.cpp)
-  add_executable(guardbit_benchmark ${benchmark_sources}
-    tools/bench_options.cpp tools/interruption.cpp tools/terminal.cpp)
-  target_compile_definitions(guardbit_benchmark PRIVATE GUARDBIT_VERSION="${PROJECT_VERSION}")
-  target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
-  target_link_libraries(guardbit_benchmark PRIVATE
-    guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
-  install(TARGETS guardbit_benchmark)
-  include(tools/benchmarks/native.cmake)
+if(NOT benchmark_FOUND)
+  return()
 endif()
+add_executable(guardbit_benchmark
+  benchmarks/bench_options.cpp benchmarks/benchmark_cases.cpp benchmarks/benchmark_instructions.cpp
+  benchmarks/benchmark_main.cpp benchmarks/benchmark_operands.cpp benchmarks/benchmark_results.cpp
+  benchmarks/benchmarks.cpp benchmarks/benchmarks_of_memory.cpp benchmarks/benchmarks_of_products.cpp
+  benchmarks/benchmarks_of_replays.cpp benchmarks/benchmarks_of_traces.cpp benchmarks/native_cpu.cpp
+  benchmarks/peers.cpp benchmarks/timing.cpp benchmarks/yardsticks.cpp
+  console/interruption.cpp console/terminal.cpp)
+set_target_properties(guardbit_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_include_directories(guardbit_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
+set_property(SOURCE benchmarks/benchmark_results.cpp
+  APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
+target_compile_options(guardbit_benchmark PRIVATE $<$<CONFIG:Debug>:-O0>)
+target_link_libraries(guardbit_benchmark PRIVATE
+  guardbit_experiments guardbit_emulator benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
+install(TARGETS guardbit_benchmark)
+include(${CMAKE_CURRENT_LIST_DIR}/native.cmake)

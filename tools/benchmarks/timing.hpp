@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/interruption.hpp"
+#include "tools/console/interruption.hpp"
 
 namespace guardbit::tools {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/matrix_product.hpp"
+#include "emulator/engine/matrix_product.hpp"
 
 namespace guardbit::tools {
 

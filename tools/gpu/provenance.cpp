@@ -3,7 +3,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "gpu/tensor_core_instruction.hpp"
+#include "gpu/operands/tensor_core_instruction.hpp"
 
 namespace guardbit::tools {
 

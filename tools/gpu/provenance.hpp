@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "gpu/cuda/device.hpp"
+#include "gpu/cuda/device/device.hpp"
 
 namespace guardbit::tools {
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <map>
 
-#include "tools/terminal.hpp"
+#include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
 

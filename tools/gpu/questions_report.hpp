@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/questionnaire.hpp"
+#include "gpu/questions/questionnaire.hpp"
 
 namespace guardbit::tools {
 

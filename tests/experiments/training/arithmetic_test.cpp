@@ -1,10 +1,9 @@
-#include "experiments/training/arithmetic.hpp"
-
 #include <bit>
 #include <cmath>
 #include <vector>
 
-#include "experiments/random_numbers.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "experiments/training/training_arithmetic.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::experiments::training {

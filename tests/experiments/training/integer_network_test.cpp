@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "experiments/random_numbers.hpp"
+#include "experiments/harness/random_numbers.hpp"
 #include "tests/catch.hpp"
 #include "tests/experiments/training/small_network.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/random_numbers.hpp"
+#include "experiments/harness/random_numbers.hpp"
 #include "tests/catch.hpp"
 
 // Every layer against a model of its own here, written plainly in FP64: outputs, and gradients by

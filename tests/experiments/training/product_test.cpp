@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/gemm.hpp"
-#include "experiments/random_numbers.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "experiments/harness/random_numbers.hpp"
 #include "experiments/training/context.hpp"
 #include "tests/catch.hpp"
 

@@ -3,10 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "emulator/gemm_plan.hpp"
-#include "experiments/fingerprint.hpp"
+#include "emulator/gemm/plan.hpp"
+#include "experiments/harness/fingerprint.hpp"
 #include "experiments/training/trainer.hpp"
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 
 // What networks became on the H200, whose matrix products were the tensor core's own instructions
 // (`guardbit gpu train`): every step's loss, loss scale, decision and weights, bit for bit.
@@ -17,7 +18,7 @@ using namespace experiments::training;
 using nlohmann::json;
 
 json recording(const std::string& name) {
-  std::ifstream file(GUARDBIT_SOURCE_DIR "/tests/golden/training/h200_" + name + ".json");
+  std::ifstream file(tests::in_source("tests/golden/training/h200_") + name + ".json");
   REQUIRE(file.good());
   return json::parse(file);
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "experiments/random_numbers.hpp"
-#include "formats/error.hpp"
+#include "experiments/harness/random_numbers.hpp"
+#include "formats/support/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/experiments/training/small_network.hpp"
 

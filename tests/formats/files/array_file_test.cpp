@@ -5,9 +5,9 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "formats/catalogue.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

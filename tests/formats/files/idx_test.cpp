@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/printable.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

@@ -1,8 +1,8 @@
-#include "formats/catalogue.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/files/torch_file.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
 

@@ -1,7 +1,7 @@
 #include "formats/files/npy.hpp"
 
-#include "formats/catalogue.hpp"
 #include "formats/files/dtype.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

@@ -1,6 +1,6 @@
 #include "formats/files/npz.hpp"
 
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/mapped_file.hpp"
-#include "formats/files/printable.hpp"
+#include "formats/support/printable.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

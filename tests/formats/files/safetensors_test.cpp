@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "formats/catalogue.hpp"
 #include "formats/files/dtype.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/error.hpp"
 #include "formats/files/mapped_file.hpp"
-#include "formats/storage.hpp"
+#include "formats/support/error.hpp"
+#include "formats/tensors/storage.hpp"
 
 namespace guardbit::formats {
 

@@ -1,8 +1,8 @@
-#include "formats/storage.hpp"
+#include "formats/tensors/storage.hpp"
 
 #include <array>
 
-#include "formats/catalogue.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
 

@@ -3,11 +3,12 @@
 #include <bit>
 #include <map>
 
-#include "formats/catalogue.hpp"
 #include "formats/codec.hpp"
 #include "formats/files/array_file.hpp"
+#include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/torch_scratch.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::formats {
 namespace {
@@ -217,7 +218,7 @@ TEST_CASE("torch.save: archives that are something else say so") {
 }
 
 TEST_CASE("torch.save: what PyTorch 2.11 wrote") {
-  const std::string folder = GUARDBIT_SOURCE_DIR "/tests/golden/traces/";
+  const std::string folder = tests::in_source("tests/golden/traces/");
   const TensorFile file = read_tensors(folder + "torch_mixed.pt");
   CHECK(file.metadata == std::map<std::string, std::string>{
                              {"loss_scale", "1048576.0"}, {"rank", "1"}, {"step", "12"}});

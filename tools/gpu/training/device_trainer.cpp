@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "formats/error.hpp"
+#include "formats/support/error.hpp"
 
 namespace guardbit::tools::training {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "experiments/training/trainer.hpp"
-#include "gpu/cuda/device.hpp"
-#include "tools/gpu/training/kernels.hpp"
+#include "gpu/cuda/device/device.hpp"
+#include "tools/gpu/training/training_kernels.hpp"
 
 namespace guardbit::tools::training {
 

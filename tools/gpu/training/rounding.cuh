@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "tools/gpu/training/kernels.hpp"
+#include "tools/gpu/training/training_kernels.hpp"
 
 namespace guardbit::tools::training {
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+#include "formats/tensors/tensor.hpp"
+
+namespace guardbit::emulator {
+
+/// What an array's element type must say about the format of its codes.
+enum class ElementType {
+  named,  ///< the format itself; U8 for formats narrower than a byte and for scales, F32 for TF32
+  same_bits,  ///< or unsigned words of the same width
+};
+
+/// A batch whose operands lie in tensors; the tensors keep the memory alive.
+struct BoundBatch {
+  MatrixBatch batch;    ///< `d` unset
+  ConstCodes recorded;  ///< the tensor d, where there is one
+  std::vector<formats::Tensor> tensors;
+
+  std::int64_t outputs() const { return batch.count * batch.shape.m * batch.shape.n; }
+};
+
+/// Reads tensors named a, b, c, d, e, a_scale and b_scale as operands of the row, in the shapes of
+/// MatrixBatch: formats, shapes, codes and sparse positions are checked. c and d may be absent;
+/// dimensions that the row leaves open (0) come from the tensors. formats::Error names `where`, the
+/// tensor and the element.
+BoundBatch bind_operands(const MatrixInstruction& row, std::vector<formats::Tensor> tensors,
+                         ElementType elements, const std::string& where);
+
+/// Executions [begin, begin + count) of a batch.
+MatrixBatch part_of(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+                    std::int64_t count);
+
+/// "[60, 16, 8]"
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
+}  // namespace guardbit::emulator

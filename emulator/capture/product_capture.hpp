@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "emulator/gemm/problem.hpp"
+#include "formats/files/tensor_file.hpp"
+
+namespace guardbit::emulator {
+
+/// What a library answered: a capture of kind `gemm` or `conv2d`; or many executions of one
+/// instruction, as a batch of products whose chains begin with C.
+struct GemmCapture {
+  std::string path, kind, arch;  ///< kind: gemm, conv2d or instruction
+  std::map<std::string, std::string> metadata;
+  GemmProblem problem;                     ///< of kind gemm
+  std::optional<Convolution> convolution;  ///< then `problem` holds a and b as one row each
+  CodeMatrix d;                            ///< as [batch, m, n] or as `lower_output` lays it out
+  std::vector<std::int64_t> shape;         ///< of the tensor d
+  double alpha = 1, beta = 0;
+  bool tf32 = false;
+
+  std::int64_t outputs() const { return d.size(); }
+  /// The problem with a convolution lowered as that order walks.
+  GemmProblem lowered(const ConvolutionOrder& order) const;
+};
+
+/// formats::Error for whatever does not fit: one line with file, place and choices.
+GemmCapture read_gemm_capture(const std::string& path);
+GemmCapture make_gemm_capture(const formats::TensorFile& file, const std::string& where);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,247 @@
+#include "emulator/catalogue/instruction_catalogue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "emulator/catalogue/arch/cdna3.hpp"
+#include "emulator/catalogue/arch/sm_120.hpp"
+#include "emulator/catalogue/arch/sm_70.hpp"
+#include "emulator/catalogue/arch/sm_75.hpp"
+#include "emulator/catalogue/arch/sm_89.hpp"
+#include "emulator/catalogue/arch/tpu.hpp"
+#include "emulator/catalogue/arch/x86.hpp"
+#include "emulator/catalogue/instruction_name.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+void append(Rows& all, Rows rows) { all.insert(all.end(), rows.begin(), rows.end()); }
+
+Rows build_catalogue() {
+  Rows all;
+  append(all, sm_70::rows());
+  append(all, sm_75::rows());
+  append(all, sm_80::rows("sm_80"));
+  append(all, sm_80::rows("sm_86"));
+  append(all, sm_89::rows());
+  append(all, sm_90::rows());
+  append(all, sm_100::rows());
+  append(all, sm_100::sm_103_rows());
+  append(all, sm_120::rows());
+  append(all, cdna1::rows());
+  append(all, cdna2::rows());
+  append(all, cdna3::rows());
+  append(all, tpu::rows());
+  append(all, x86::rows());
+  return all;
+}
+
+/// Rows by machine and name key; rows of different toolkits share a key.
+using Index = std::multimap<std::pair<std::string_view, std::string>, const MatrixInstruction*>;
+
+const Index& index() {
+  static const Index built = [] {
+    Index result;
+    for (const MatrixInstruction& row : catalogue())
+      result.emplace(std::pair{row.arch, parse_name(row.name).key}, &row);
+    return result;
+  }();
+  return built;
+}
+
+std::vector<MatrixInstruction>& rows_added() {
+  static std::vector<MatrixInstruction> rows;
+  return rows;
+}
+
+/// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90
+/// and sm_100.
+std::string_view page_of(std::string_view arch) {
+  const auto find = [](std::string_view name) -> std::string_view {
+    for (const Arch& a : architectures()) {
+      if (a.name == name) return a.alias_of.empty() ? a.name : a.alias_of;
+    }
+    return {};
+  };
+  std::string_view page = find(arch);
+  const bool suffixed = arch.starts_with("sm_") && (arch.ends_with('a') || arch.ends_with('f'));
+  if (page.empty() && suffixed) page = find(arch.substr(0, arch.size() - 1));
+  for (const MatrixInstruction& row : added_rows())
+    if (page.empty() && row.arch == arch) page = row.arch;
+  return page;
+}
+
+std::string architecture_names() {
+  std::string names;
+  for (const Arch& a : architectures()) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  for (const MatrixInstruction& row : added_rows()) names += ", " + std::string(row.arch);
+  return names;
+}
+
+/// Machines other than `page` that have the name, for the error message.
+std::string owners_of(const std::string& key, std::string_view page) {
+  std::string owners;
+  for (const Arch& a : architectures()) {
+    if (!a.alias_of.empty() || a.name == page || index().count({a.name, key}) == 0) continue;
+    owners += (owners.empty() ? "" : ", ") + std::string(a.name);
+  }
+  return owners;
+}
+
+}  // namespace
+
+std::string_view require_page(std::string_view arch, std::string_view where) {
+  const std::string_view page = page_of(arch);
+  if (page.empty()) {
+    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'",
+                         architecture_names());
+  }
+  return page;
+}
+
+const std::vector<Arch>& architectures() {
+  static const std::vector<Arch> all = {
+      {"sm_70", "NVIDIA Volta (V100)", ""},
+      {"sm_75", "NVIDIA Turing (T4)", ""},
+      {"sm_80", "NVIDIA Ampere (A100)", ""},
+      {"sm_86", "NVIDIA Ampere (A2, RTX 30)", ""},
+      {"sm_87", "NVIDIA Ampere (Orin)", "sm_86"},
+      {"sm_89", "NVIDIA Ada (L40S, RTX 40)", ""},
+      {"sm_90", "NVIDIA Hopper (H100, H200)", ""},
+      {"sm_100", "NVIDIA Blackwell (B200)", ""},
+      {"sm_101", "NVIDIA Blackwell (Thor, as named before CUDA 13)", "sm_100"},
+      {"sm_103", "NVIDIA Blackwell (B300)", ""},
+      {"sm_110", "NVIDIA Blackwell (Thor)", "sm_100"},
+      {"sm_120", "NVIDIA Blackwell (RTX PRO 6000, RTX 50)", ""},
+      {"sm_121", "NVIDIA Blackwell (Spark)", "sm_120"},
+      {"cdna1", "AMD CDNA1 (MI100)", ""},
+      {"cdna2", "AMD CDNA2 (MI210, MI250)", ""},
+      {"cdna3", "AMD CDNA3 (MI300)", ""},
+      {"tpu", "Google TPU matrix unit (this project's definition)", ""},
+      {"x86", "x86 CPUs: FMA, AVX-512 dot products, AMX tiles", ""},
+  };
+  return all;
+}
+
+const std::vector<MatrixInstruction>& catalogue() {
+  static const Rows rows = build_catalogue();
+  return rows;
+}
+
+const std::vector<MatrixInstruction>& added_rows() { return rows_added(); }
+
+void add_row(const MatrixInstruction& row) {
+  auto& rows = rows_added();
+  rows.insert(rows.begin(), row);
+}
+
+std::optional<int> parse_toolkit(std::string_view text) {
+  int major = 0;
+  int minor = 0;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, major);
+  if (error != std::errc{} || major < 0 || major > 999) return {};
+  if (dot == end) return major * 100;
+  if (*dot != '.') return {};
+  const auto [rest, minor_error] = std::from_chars(dot + 1, end, minor);
+  if (minor_error != std::errc{} || (rest != end && *rest != '.') || minor < 0 || minor > 99)
+    return {};
+  return major * 100 + minor;
+}
+
+int require_toolkit(std::string_view text, std::string_view where) {
+  if (text.empty()) return newest_toolkit;
+  if (const auto version = parse_toolkit(text)) return *version;
+  throw formats::Error(std::string(where), "'" + std::string(text) + "' is not a version",
+                       "such as 12.4 or 13.0");
+}
+
+std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
+                                                  int toolkit) {
+  if (name.size() > Name{}.text.size()) return {};
+  for (const MatrixInstruction& row : added_rows())
+    if (std::string_view(row.name) == name && row.arch == page_of(arch)) return row;
+  const ParsedName parsed = parse_name(name);
+  const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
+  for (auto it = first; it != last; ++it) {
+    const MatrixInstruction& row = *it->second;
+    if (!row.toolkit.includes(toolkit) || !accepts_geometry(row, parsed)) continue;
+    MatrixInstruction found = row;
+    if (name.find('.') != std::string_view::npos) found.name = Name(name);
+    if (row.shape.m == 0) found.shape.m = parsed.shape.m;
+    if (row.shape.n == 0) found.shape.n = parsed.shape.n;
+    return found;
+  }
+  return {};
+}
+
+MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
+                                      std::string_view where, int toolkit) {
+  const std::string_view page = require_page(arch, where);
+  if (const auto found = find_instruction(arch, name, toolkit)) return *found;
+  const std::string key = parse_name(name).key;
+  std::string message;
+  if (index().count({page, key}) != 0) {
+    message = "'" + std::string(name) + "' is a row of " + std::string(arch) +
+              ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) +
+              "." + std::to_string(toolkit % 100);
+  } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
+    message = "instruction '" + std::string(name) + "' is not in the catalogue of " +
+              std::string(arch) + " (it is in that of " + owners + ")";
+  } else {
+    std::vector<std::string_view> names;
+    for (const auto* rows : {&added_rows(), &catalogue()})
+      for (const MatrixInstruction& row : *rows)
+        if (row.arch == page) names.push_back(row.name);
+    message = formats::unknown_name("instruction", name, names);
+  }
+  throw formats::Error(std::string(where), message);
+}
+
+MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
+                              const Format& output, int k, std::string_view where, int toolkit) {
+  const std::string_view page = require_page(arch, where);
+  const MatrixInstruction* best = nullptr;
+  std::string units;
+  for (const MatrixInstruction& row : catalogue()) {
+    if (row.arch != page) continue;
+    const std::string_view family = family_name(row.family);
+    if (units.find(family) == std::string::npos)
+      units += (units.empty() ? "" : ", ") + std::string(family);
+    const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output &&
+                      row.d == output && row.sparsity == Sparsity{} && row.scale == BlockScale{} &&
+                      row.toolkit.includes(toolkit);
+    // m8n8k4 is the tensor core's only where it is not emulated by scalar arithmetic.
+    const bool scalar = row.shape == Shape{8, 8, 4} && row.steps.count > 1;
+    if (same && !scalar && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k))
+      best = &row;
+  }
+  if (best == nullptr) {
+    throw formats::Error(std::string(where),
+                         "no " + std::string(unit) + " instruction of " + std::string(arch) +
+                             " multiplies " + formats::name_of(inputs) + " into " +
+                             formats::name_of(output) + " with K of at least " + std::to_string(k),
+                         "units " + units);
+  }
+  return *best;
+}
+
+std::string_view family_name(Family family) {
+  static constexpr std::array<std::string_view, 11> names = {
+      "mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
+      "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
+  return names.at(static_cast<std::size_t>(family));
+}
+
+std::string_view basis_name(Basis basis) {
+  static constexpr std::array<std::string_view, 3> names = {"measured", "documented", "inferred"};
+  return names.at(static_cast<std::size_t>(basis));
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::emulator {
+
+/// A machine of the catalogue. An alias has no page of its own: it computes like the machine it
+/// names.
+struct Arch {
+  std::string_view name;
+  std::string_view title;
+  std::string_view alias_of;  ///< empty for machines with a page
+};
+
+/// Every machine, oldest first.
+const std::vector<Arch>& architectures();
+
+/// The machine whose page `arch` means: its own, its alias's target, or sm_90's for sm_90a.
+/// formats::Error that begins with `where` when there is none.
+std::string_view require_page(std::string_view arch, std::string_view where);
+
+/// Every row of every machine that has a page.
+const std::vector<MatrixInstruction>& catalogue();
+
+/// Rows that were added while the program runs, the newest first.
+const std::vector<MatrixInstruction>& added_rows();
+
+/// Adds a row, of any machine: from then on its name means it, and not a row of the catalogue.
+/// Called before anything executes.
+void add_row(const MatrixInstruction& row);
+
+/// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is
+/// named.
+inline constexpr int newest_toolkit = 1300;
+
+/// "13.0" as 1300; empty when the text is not a version.
+std::optional<int> parse_toolkit(std::string_view text);
+
+/// The toolkit that an option's text names, the newest where it is empty; formats::Error that
+/// begins with `where` when it is not a version.
+int require_toolkit(std::string_view text, std::string_view where);
+
+/// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
+/// alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
+/// catalogue spells it; qualifiers may stand in any order that ptxas takes, operand layouts are
+/// ignored where the instruction allows several, and M and N of wgmma and tcgen05 may be any that
+/// the instruction has. M or N is 0 where the name leaves it open.
+std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
+                                                  int toolkit = newest_toolkit);
+
+/// find_instruction, or formats::Error that begins with `where` and names the nearest names.
+MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
+                                      std::string_view where, int toolkit = newest_toolkit);
+
+/// The dense row of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma), that
+/// multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest such
+/// K.
+MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
+                              const Format& output, int k, std::string_view where,
+                              int toolkit = newest_toolkit);
+
+std::string_view family_name(Family family);
+std::string_view basis_name(Basis basis);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::emulator {
+
+/// An instruction's name taken apart. ptxas accepts the qualifiers of a name in any order; only the
+/// order of the types and of the layouts carries meaning.
+struct ParsedName {
+  std::string key;  ///< equal for names that mean the same row: qualifiers sorted, types in order,
+                    ///< free geometry open
+  std::string layouts;  ///< "row.col", or empty when the name has none
+  Shape shape{};        ///< from the mMnNkK token; 0 where it is open (n written as N) or absent
+};
+
+ParsedName parse_name(std::string_view name);
+
+/// May the row be executed with this name's layouts and M and N?
+bool accepts_geometry(const MatrixInstruction& row, const ParsedName& name);
+
+}  // namespace guardbit::emulator

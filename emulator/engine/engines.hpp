@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "emulator/engine/engine.hpp"
+
+namespace guardbit::emulator {
+
+/// Every engine of this machine, the preferred first; the last is the reference, which accepts
+/// every row.
+std::span<const Engine> engines();
+
+/// The engine of that name; "auto" is the first model that accepts the row. formats::Error when the
+/// name is unknown or the engine does not take the row.
+const Engine& require_engine(std::string_view name, const MatrixInstruction& row);
+
+/// Executes a whole batch on `threads` threads (0: all the machine has). The result does not depend
+/// on their number.
+void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch,
+               int threads = 0);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,65 @@
+#pragma once
+
+// Which rows the vector kernels of fused products take, and what they need to know of a row.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::emulator::fused {
+
+/// The type of the accumulators' lanes.
+enum class LaneType : std::uint8_t { fp32, fp64 };
+
+/// What a block's sum is rounded to.
+enum class Result : std::uint8_t {
+  fp32,   ///< toward zero
+  e8m13,  ///< toward zero, 13 fraction bits
+  fp16,   ///< to nearest even
+};
+
+/// How the blocks of one execution hang together.
+enum class Composition : std::uint8_t {
+  chain,            ///< each block's addend is the result of the one before
+  chained_halves,   ///< two blocks chained from +0, their result added to C (FP8 as two HMMAs)
+  separate_halves,  ///< two blocks from +0 each, added to each other and then to C
+};
+
+/// How codes of an operand become numbers.
+struct OperandRule {
+  Format format{};
+  int min_exponent = 0;  ///< by which subnormals are aligned, after widening
+};
+
+/// A row whose blocks the kernels sum.
+struct FusedRow {
+  int block_k = 0;         ///< k's in a block; of sparse rows these count those without a product
+  int execution_k = 0;     ///< k's in an execution
+  std::vector<int> order;  ///< the k at each place of an execution's blocks
+  LaneType lane{};
+  Result result{};
+  Composition composition{};
+  int kept_fraction_bits = 0;   ///< F
+  int zero_exponent = 0;        ///< e0
+  bool wide_exponents = false;  ///< products may leave the calm range (fused_tile.hpp)
+  OperandRule a, b;
+  Sparsity sparsity{};  ///< of A
+  int scale_k = 0;      ///< k's that share a scale, a power of two; 0: unscaled
+};
+
+/// Exponents of products between which no FP32 result can be subnormal or overflow, however long
+/// the chain: the unit is at least 2^-125, and 2^36 products below 2^62 stay below 2^98, from where
+/// an addend is so large that every product is cut to zero.
+inline constexpr int lowest_calm_exponent = -100;
+inline constexpr int highest_calm_exponent = 60;
+/// Sums in FP64's lanes are 2^this times what they stand for (fused_tile.hpp, claim 4).
+inline constexpr int fp64_scale_exponent = 160;
+/// Exponents of one operand that fit beside each other in a byte's code (fused_tile.hpp).
+inline constexpr int widest_span = 63;
+
+/// The row as the kernels take it; empty when they do not.
+std::optional<FusedRow> fused_row(const MatrixInstruction& row);
+
+}  // namespace guardbit::emulator::fused

@@ -1,0 +1,104 @@
+#include "emulator/engine/kernels/fused/fused_avx512.hpp"
+
+// All that a template below could instantiate comes before the pragma, so that no other code of
+// this program becomes AVX-512 code.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "emulator/engine/cpu.hpp"
+#include "emulator/engine/engine.hpp"
+#include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
+#include "emulator/engine/kernels/fused/sparse_specials.hpp"
+#include "emulator/engine/kernels/portable/portable.hpp"
+#include "emulator/engine/kernels/shared/byte_panels.hpp"
+#include "emulator/engine/kernels/shared/default_environment.hpp"
+#include "emulator/engine/kernels/shared/panel_memory.hpp"
+#include "emulator/model/mma.hpp"
+#include "formats/support/parallel.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC target( \
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
+#include "emulator/engine/kernels/fused/fp32_lanes.hpp"
+#include "emulator/engine/kernels/fused/fp64_lanes.hpp"
+#include "emulator/engine/kernels/fused/fused_product.hpp"
+#endif
+
+namespace guardbit::emulator::avx512 {
+
+#if defined(__x86_64__)
+
+namespace {
+
+using Fp64 = fused::avx512::Fp64Lanes;
+using Fp32 = fused::avx512::Fp32Lanes;
+
+bool has_kernel(const fused::FusedRow& row) {
+  return row.lane == fused::LaneType::fp32 ? fused::tile_functions<Fp32>(row).calm != nullptr
+                                           : fused::tile_functions<Fp64>(row).calm != nullptr;
+}
+
+/// What executes batches that are not for tiles.
+auto row_runner(const MatrixInstruction& row) {
+  return portable::accepts(row) ? portable::run : execute;
+}
+
+}  // namespace
+
+bool accepts(const MatrixInstruction& row) {
+  if (!cpu::features().avx512_kernels) return false;
+  const std::optional<fused::FusedRow> fused = fused::fused_row(row);
+  return fused && has_kernel(*fused);
+}
+
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end) {
+  const fused::FusedRow fused = *fused::fused_row(row);
+  const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
+  // What packing takes is won back by many outputs of an execution only.
+  if (!plain || fused::is_small(batch.shape)) return row_runner(row)(row, batch, begin, end);
+  if (fused.lane == fused::LaneType::fp32) {
+    fused::run_batch<Fp32>(fused, row, batch, begin, end);
+  } else {
+    fused::run_batch<Fp64>(fused, row, batch, begin, end);
+  }
+}
+
+void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
+  const fused::FusedRow fused = *fused::fused_row(row);
+  const auto by_tiles = [&](const MatrixProduct& x) {
+    if (fused.lane == fused::LaneType::fp32) {
+      fused::multiply<Fp32>(fused, x, threads);
+    } else {
+      fused::multiply<Fp64>(fused, x, threads);
+    }
+  };
+  if (fused::can_spread(fused, product)) return by_tiles(product);
+  const Engine by_executions{"", "", nullptr, row_runner(row)};
+  if (has_shared_places(row, product))
+    return emulator::multiply(by_executions, row, product, threads);
+  sparse_specials::multiply(row, product, threads, by_tiles, [&](const MatrixProduct& x) {
+    emulator::multiply(by_executions, row, x, 1);
+  });
+}
+
+#else
+
+bool accepts(const MatrixInstruction&) { return false; }
+void run(const MatrixInstruction&, const MatrixBatch&, std::int64_t, std::int64_t) {}
+void multiply(const MatrixInstruction&, const MatrixProduct&, int) {}
+
+#endif
+
+}  // namespace guardbit::emulator::avx512

@@ -1,0 +1,402 @@
+#pragma once
+
+// A whole matrix product by tiles: operands are packed a range of K at a time, then every tile runs
+// its blocks of that range.
+
+#include <functional>
+
+#include "emulator/engine/kernels/fused/packed_operand.hpp"
+#include "emulator/engine/kernels/fused/tile_functions.hpp"
+#include "emulator/engine/kernels/fused/unit_source.hpp"
+#include "emulator/engine/kernels/shared/blocked_product.hpp"
+#include "emulator/engine/kernels/shared/default_environment.hpp"
+#include "emulator/engine/kernels/shared/panel_memory.hpp"
+#include "formats/support/parallel.hpp"
+
+namespace guardbit::emulator::fused {
+
+/// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
+struct TileCopy {
+  static constexpr int widest = 64;
+  alignas(64) std::array<std::byte, std::size_t{4} * tile_rows * widest> bytes;
+
+  void read(const ConstMatrix& from, std::int64_t rows, std::int64_t columns) {
+    bytes.fill({});
+    const auto width = static_cast<std::size_t>(from.codes.container_bytes);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        std::memcpy(at(i, j, width), from.from(i, j).codes.data, width);
+  }
+  void write(const Matrix& to, std::int64_t rows, std::int64_t columns) {
+    const auto width = static_cast<std::size_t>(to.codes.container_bytes);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        std::memcpy(to.from(i, j).codes.data, at(i, j, width), width);
+  }
+  std::byte* at(std::int64_t i, std::int64_t j, std::size_t width) {
+    return bytes.data() +
+           (static_cast<std::size_t>(i) * widest + static_cast<std::size_t>(j)) * width;
+  }
+};
+
+/// Do all products of the two stay calm?
+inline bool is_calm(const UnitRange& a, const UnitRange& b) {
+  return a.lowest + b.lowest >= lowest_calm_exponent &&
+         a.highest + b.highest <= highest_calm_exponent && a.highest - a.lowest <= widest_span &&
+         b.highest - b.lowest <= widest_span;
+}
+
+/// Places of K's products: whole blocks, or whole executions where those are more than a chain of
+/// blocks.
+inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
+  const std::int64_t step = row.composition == Composition::chain ? row.block_k : row.execution_k;
+  return (k + step - 1) / step * step;
+}
+
+/// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
+/// high-performance matrix multiplication", TOMS 2008). A block of D takes all of K, range by
+/// range. B is packed over a range and the block's columns, which stay in the third-level cache. A
+/// task packs its rows of A over that range just before it takes every panel of B past them, so
+/// that they never leave the second. Sums wait for the next range as the lanes hold them, tile by
+/// tile, and become D after the last.
+template <class Lanes>
+class Product {
+ public:
+  using Value = typename Lanes::Value;
+  using Rows = PackedOperand<RowWriter<Value>>;
+  using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
+
+  /// Kept from one product to the next.
+  struct Memory {
+    Columns columns;
+    PanelMemory sums;
+  };
+
+  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x,
+          Memory& memory)
+      : row_(row),
+        rule_{row.kept_fraction_bits, row.zero_exponent},
+        functions_(functions),
+        x_(x),
+        group_(std::min(row.block_k, Lanes::sign_group)),
+        strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
+        places_(places_of(row, x.k)),
+        b_(memory.columns),
+        sums_(memory.sums) {}
+
+  void run(int threads) {
+    large_addends_ = !Lanes::wide_exponents && functions_.wide != nullptr && any_large_addend();
+    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
+      for (std::int64_t column = 0; column < x_.n; column += part_columns)
+        run({row, std::min(part_rows, x_.m - row), column, std::min(part_columns, x_.n - column), 0,
+             0},
+            threads);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;  ///< 32 MiB of sums
+  static constexpr std::int64_t part_places = Lanes::part_places;
+  static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
+  static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
+  static constexpr std::size_t sum_bytes =
+      sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
+
+  /// A block of D and a range of places.
+  struct Part {
+    std::int64_t row, rows, column, columns, begin, count;
+    std::int64_t tiles() const { return parts(rows, tile_rows); }
+    std::int64_t panels() const { return parts(columns, Lanes::columns); }
+  };
+  /// Tiles of eight rows and panels, of the part.
+  struct Task {
+    std::int64_t tile_begin, tile_end, panel_begin, panel_end;
+    std::int64_t tiles() const { return tile_end - tile_begin; }
+  };
+
+  static std::int64_t parts(std::int64_t whole, std::int64_t size) {
+    return (whole + size - 1) / size;
+  }
+
+  /// All of K for a block of D.
+  void run(Part part, int threads) {
+    if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
+    for (part.begin = 0; part.begin < places_; part.begin += part_places) {
+      part.count = std::min(part_places, places_ - part.begin);
+      const UnitRange of_rows = row_.wide_exponents ? range_of_rows(part, threads) : UnitRange{};
+      pack_columns(part, of_rows, threads);
+      multiply(part, threads);
+    }
+  }
+  /// Do sums wait for another range?
+  bool waits() const { return places_ > part_places; }
+
+  /// Calls visit(unit) for every unit of so many.
+  template <class Visit>
+  static void each_unit(std::int64_t units, int threads, const Visit& visit) {
+    formats::parallel_for(static_cast<std::size_t>(units), 4, threads,
+                          [&](std::size_t first, std::size_t last) {
+                            const DefaultEnvironment environment;
+                            for (std::size_t u = first; u < last; ++u)
+                              visit(static_cast<std::int64_t>(u));
+                          });
+  }
+
+  /// Exponents of the part's rows of A at its places.
+  UnitRange range_of_rows(const Part& part, int threads) const {
+    const UnitSource from = a_source(row_, x_, group_);
+    const std::int64_t units = parts(part.rows, unit_lines);
+    std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
+    each_unit(units, threads, [&](std::int64_t u) {
+      ranges[static_cast<std::size_t>(u)] =
+          from.range(part.row + u * unit_lines, part.begin, part.count);
+    });
+    UnitRange all = ranges.front();
+    for (const UnitRange& range : ranges) all.include(range);
+    return all;
+  }
+  /// B's, and its exponents where the row's may be wide and those of the part are.
+  void pack_columns(const Part& part, const UnitRange& of_rows, int threads) {
+    b_.prepare(row_, group_, part.columns, part.count, strip_);
+    const UnitSource from = b_source(row_, x_, group_);
+    pack_values(from, part.column, part, b_, threads);
+    has_exponents_ = row_.wide_exponents && !fused::is_calm(of_rows, b_.whole_range());
+    if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
+  }
+  void pack_rows(const Part& part, const Task& task, Rows& a) const {
+    const std::int64_t row = part.row + task.tile_begin * tile_rows;
+    a.prepare(row_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count, strip_);
+    const UnitSource from = a_source(row_, x_, group_);
+    pack_values(from, row, part, a, 1);
+    if (has_exponents_) pack_exponents(from, row, part, a, 1);
+  }
+  template <class Operand>
+  void pack_values(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+                   int threads) const {
+    each_unit(to.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        to.range(s, u) = from.pack(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+                                   to.writer(s, u));
+    });
+  }
+  template <class Operand>
+  void pack_exponents(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+                      int threads) const {
+    each_unit(to.units(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        from.pack_exponents(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+                            to.writer(s, u));
+    });
+  }
+
+  /// Tasks of one height and one width, as many as keep all threads busy to the end.
+  void multiply(const Part& part, int threads) const {
+    const std::int64_t tiles = part.tiles(), panels = part.panels();
+    const std::int64_t count = formats::thread_count(threads);
+    const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
+    const std::int64_t height = round_up(parts(tiles, wanted_down), unit_lines / tile_rows);
+    const std::int64_t down = parts(tiles, height);
+    const std::int64_t width = round_up(parts(panels, parts(count, down)), panels_together);
+    const std::int64_t across = parts(panels, width);
+    formats::parallel_for(
+        static_cast<std::size_t>(down * across), 1, threads,
+        [&](std::size_t first, std::size_t last) {
+          const DefaultEnvironment environment;
+          for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
+               ++t) {
+            const std::int64_t i = t % down * height, j = t / down * width;
+            run(part, {i, std::min(tiles, i + height), j, std::min(panels, j + width)});
+          }
+        });
+  }
+
+  /// A tile and one of its strips.
+  struct Place {
+    std::int64_t tile, panel, strip;
+  };
+
+  void run(const Part& part, const Task& task) const {
+    static thread_local PanelMemory memory;
+    static thread_local Rows rows;
+    if (!waits())
+      memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
+    const bool begins = part.begin == 0, ends = part.begin + part.count == places_;
+    pack_rows(part, task, rows);
+    alignas(64) std::array<std::byte, 512> largest;
+    Place at{task.tile_begin, task.panel_begin, 0};
+    TileOperands coming;
+    bool coming_is_wide = find(rows, task, at, coming);
+    for (std::int64_t first = task.panel_begin; first < task.panel_end; first += panels_together) {
+      const std::int64_t last = std::min(first + panels_together, task.panel_end);
+      const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
+        if (waits())
+          return sums_.data() + sum_bytes * static_cast<std::size_t>(panel * part.tiles() + tile);
+        const std::int64_t index = (panel - first) * task.tiles() + tile - task.tile_begin;
+        return memory.data() + sum_bytes * static_cast<std::size_t>(index);
+      };
+      // Panels side by side, since the rows of D often lie at strides that collide in the caches.
+      const auto convert = [&](bool begin) {
+        for (std::int64_t i = task.tile_begin; i < task.tile_end; ++i)
+          for (std::int64_t j = first; j < last; ++j)
+            convert_sums(part, i, j, sums_of(i, j), begin);
+      };
+      if (begins) convert(true);
+      while (at.panel < last) {
+        TileOperands x = coming;
+        const bool is_wide = coming_is_wide;
+        x.sums = sums_of(at.tile, at.panel);
+        if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
+          prefetch_sums(part, at.tile, last, task.panel_end);
+        if (advance(task, at)) {
+          if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
+          coming_is_wide = find(rows, task, at, coming);
+          coming.largest_is_known = coming_is_wide == is_wide;
+        }
+        const bool by_exponents = is_wide && row_.wide_exponents;
+        x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
+        x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
+        x.largest = largest.data();
+        (is_wide ? functions_.wide : functions_.calm)(rule_, x);
+      }
+      if (ends) convert(false);
+    }
+  }
+  /// Rows go by first, then strips. False at the end.
+  bool advance(const Task& task, Place& at) const {
+    if (++at.tile < task.tile_end) return true;
+    at.tile = task.tile_begin;
+    if (++at.strip < b_.strips()) return true;
+    at.strip = 0;
+    return ++at.panel < task.panel_end;
+  }
+
+  /// Brings memory to the first-level cache.
+  static void prefetch_lines(const std::byte* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 3);
+  }
+  /// Brings what the sums of the next panels begin from there.
+  void prefetch_sums(const Part& part, std::int64_t tile, std::int64_t panel,
+                     std::int64_t panel_end) const {
+    if (x_.modifiers.zero_addend) return;
+    const ConstMatrix& from = x_.c;
+    const std::int64_t column = part.column + panel * Lanes::columns;
+    const std::int64_t columns =
+        std::min(std::min(panel_end - panel, panels_together) * Lanes::columns, x_.n - column);
+    if (from.column_stride != 1) return;
+    for (std::int64_t r = 0; r < tile_rows; ++r) {
+      const std::int64_t row = part.row + tile * tile_rows + r;
+      if (row >= x_.m) return;
+      const std::byte* const line = from.from(row, column).codes.data;
+      prefetch_lines(line, static_cast<std::size_t>(columns * from.codes.container_bytes));
+    }
+  }
+
+  /// Sets all of A and B for a tile; says whether it is wide.
+  bool find(const Rows& rows, const Task& task, const Place& at, TileOperands& x) const {
+    const std::int64_t tile = at.tile - task.tile_begin;
+    const std::byte* const panel = rows.panel(at.strip, tile);
+    const std::byte* const columns = b_.panel(at.strip, at.panel);
+    const PanelLayout &of_a = rows.layout(), &of_b = b_.layout();
+    x.a_values = panel + of_a.values;
+    x.a_codes = panel + of_a.codes;
+    x.a_exponents = panel + of_a.exponents;
+    x.a_signs = panel + of_a.signs;
+    x.b_values = columns + of_b.values;
+    x.b_codes = columns + of_b.codes;
+    x.b_exponents = columns + of_b.exponents;
+    x.b_signs = columns + of_b.signs;
+    x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
+    constexpr std::int64_t units = Lanes::columns / unit_lines;
+    const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
+    bool calm = true;
+    for (std::int64_t u = 0; u < units; ++u) {
+      const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
+      x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
+      calm = calm && (!row_.wide_exponents || fused::is_calm(a_range, b_range));
+    }
+    return !calm || large_addends_;
+  }
+
+  /// The sums of a tile: from C if they begin, else to D.
+  void convert_sums(const Part& part, std::int64_t tile, std::int64_t panel, std::byte* sums,
+                    bool begin) const {
+    const SumFunctions& functions = large_addends_ ? functions_.large_sums : functions_.sums;
+    const std::int64_t row = part.row + tile * tile_rows;
+    const std::int64_t column = part.column + panel * Lanes::columns;
+    const std::int64_t rows = std::min<std::int64_t>(tile_rows, x_.m - row);
+    const std::int64_t columns = std::min<std::int64_t>(Lanes::columns, x_.n - column);
+    const Matrix d = x_.d.from(row, column);
+    const int width = d.codes.container_bytes;
+    const bool none = x_.modifiers.zero_addend;
+    ConstMatrix c{{d.codes.data, width, 0}, d.row_stride, d.column_stride};
+    if (!none) c = x_.c.from(row, column);
+    TileRows at{none ? nullptr : c.codes.data, d.codes.data, c.row_stride * width,
+                d.row_stride * width};
+    const bool is_whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
+                          c.column_stride == 1;
+    if (is_whole) return begin ? functions.begin(at, sums) : functions.end(at, sums);
+    TileCopy copy;
+    if (!none) {
+      copy.read(c, rows, columns);
+      at.c = copy.bytes.data();
+    }
+    at.d = copy.bytes.data();
+    at.c_stride = at.d_stride = TileCopy::widest * width;
+    if (begin) return functions.begin(at, sums);
+    functions.end(at, sums);
+    copy.write(d, rows, columns);
+  }
+
+  /// Is any addend finite and beyond what FP32's lanes take?
+  bool any_large_addend() const {
+    if (x_.modifiers.zero_addend) return false;
+    const auto infinity = static_cast<std::uint32_t>(formats::infinity_code(formats::fp32));
+    const auto limit = __builtin_bit_cast(std::uint32_t, largest_fp32_addend);
+    const auto is_large = [&](const auto& codes) {
+      return (codes & 0x7FFFFFFFU) - limit < infinity - limit;
+    };
+    for (std::int64_t i = 0; i < x_.m; ++i) {
+      const ConstMatrix row = x_.c.from(i, 0);
+      std::int64_t j = 0;
+      if (row.column_stride == 1) {
+        Integers large{};
+        for (; j + 16 <= x_.n; j += 16) large |= is_large(load<Words>(row.codes.data + 4 * j));
+        for (int lane = 0; lane < 16; ++lane)
+          if (large[lane] != 0) return true;
+      }
+      for (; j < x_.n; ++j)
+        if (is_large(static_cast<std::uint32_t>(x_.c(i, j)))) return true;
+    }
+    return false;
+  }
+
+  const FusedRow& row_;
+  TileRule rule_;
+  TileFunctions functions_;
+  const MatrixProduct& x_;
+  int group_;            ///< places whose signs stand together
+  std::int64_t strip_;   ///< places of one
+  std::int64_t places_;  ///< of K
+  Columns& b_;
+  PanelMemory& sums_;
+  bool large_addends_ = false;  ///< every tile is wide for their sake
+  bool has_exponents_ = false;  ///< the part, of both operands
+};
+
+template <class Lanes>
+void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
+  static thread_local typename Product<Lanes>::Memory memory;
+  Product<Lanes>(row, tile_functions<Lanes>(row), product, memory).run(threads);
+}
+
+/// Too few outputs to an execution for tiles to pay.
+inline bool is_small(const Shape& shape) { return shape.m * shape.n < 64; }
+
+template <class Lanes>
+void run_batch(const FusedRow& row, const MatrixInstruction& instruction, const MatrixBatch& batch,
+               std::int64_t begin, std::int64_t end) {
+  for (std::int64_t t = begin; t < end; ++t)
+    multiply<Lanes>(row, product_of(instruction, batch, t), 1);
+}
+
+}  // namespace guardbit::emulator::fused

@@ -1,0 +1,72 @@
+#pragma once
+
+// Panels of an operand in memory, strip by strip. Included behind `#pragma GCC target`, as
+// fused_panels.hpp is.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "emulator/engine/kernels/fused/fused_panels.hpp"
+#include "emulator/engine/kernels/shared/panel_memory.hpp"
+
+namespace guardbit::emulator::fused {
+
+/// One operand over a range of places, packed strip by strip: B's part of a panel in one strip
+/// stays in the first-level cache while A's panels stream past.
+template <class Writer>
+class PackedOperand {
+ public:
+  /// Makes room for `lines` lines over `count` places in strips of `strip`, signs in groups of
+  /// `group`. Memory is kept from one range to the next.
+  void prepare(const FusedRow& row, int group, std::int64_t lines, std::int64_t count,
+               std::int64_t strip) {
+    strip_ = strip;
+    lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
+    units_ = (lines_ + unit_lines - 1) / unit_lines;
+    count_ = count;
+    strips_ = (count + strip - 1) / strip;
+    const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
+    layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
+                             row.wide_exponents);
+    const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
+    strip_bytes_ = layout_.size * panels;
+    memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));
+    ranges_.resize(static_cast<std::size_t>(units_ * strips()));
+  }
+
+  std::int64_t units() const { return units_; }
+  std::int64_t strips() const { return strips_; }
+  std::int64_t places(std::int64_t s) const { return std::min(strip_, count_ - s * strip_); }
+  const PanelLayout& layout() const { return layout_; }
+  const std::byte* panel(std::int64_t s, std::int64_t index) const {
+    return memory_.data() + strip_bytes_ * static_cast<std::size_t>(s) +
+           layout_.size * static_cast<std::size_t>(index);
+  }
+  Writer writer(std::int64_t s, std::int64_t unit) {
+    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), unit);
+  }
+  UnitRange& range(std::int64_t s, std::int64_t unit) {
+    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
+  }
+  const UnitRange& range(std::int64_t s, std::int64_t unit) const {
+    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
+  }
+  /// Of all units in all strips.
+  UnitRange whole_range() const {
+    UnitRange all = ranges_.front();
+    for (std::int64_t i = 1; i < units_ * strips(); ++i)
+      all.include(ranges_[static_cast<std::size_t>(i)]);
+    return all;
+  }
+
+ private:
+  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0, strips_ = 0;
+  std::vector<UnitRange> ranges_;
+  PanelLayout layout_;
+  std::size_t strip_bytes_ = 0;
+  PanelMemory memory_;
+};
+
+}  // namespace guardbit::emulator::fused

@@ -1,0 +1,335 @@
+#pragma once
+
+// An operand's codes to what panels hold. Included behind `#pragma GCC target`, as fused_panels.hpp
+// is.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
+#include "emulator/engine/kernels/fused/fused_panels.hpp"
+#include "emulator/engine/matrix_product.hpp"
+
+namespace guardbit::emulator::fused {
+
+/// Sixteen codes to numbers and their exponents.
+class Decoder {
+ public:
+  Decoder(const OperandRule& rule, bool negate)
+      : magnitude_(static_cast<std::uint32_t>(formats::magnitude_mask(rule.format))),
+        first_special_(magnitude_ + 1),
+        shift_(23 - rule.format.fraction_bits),
+        sign_shift_(32 - formats::bits(rule.format)),
+        flip_(negate ? 0x80000000U : 0),
+        scale_(__builtin_bit_cast(float, static_cast<std::uint32_t>(254 - rule.format.bias) << 23)),
+        min_exponent_(rule.min_exponent) {
+    if (formats::has_nan(rule.format)) first_special_ = magnitude_;
+    if (formats::has_infinity(rule.format))
+      first_special_ = infinity_ = static_cast<std::uint32_t>(formats::infinity_code(rule.format));
+  }
+
+  struct Factors {
+    Floats values;
+    Integers exponents;
+    Integers is_zero, is_special, is_negative;  ///< all ones or none
+  };
+
+  [[gnu::always_inline]] Factors operator()(const Words& codes) const {
+    Factors x;
+    const Words magnitude = codes & magnitude_;
+    const Words sign = ((codes << sign_shift_) & 0x80000000U) ^ flip_;
+    const Floats finite = reinterpret_cast<Floats>(magnitude << shift_) * scale_;
+    x.is_zero = magnitude == 0U;
+    x.is_special = magnitude >= first_special_;
+    x.is_negative = reinterpret_cast<Integers>(sign) < 0;
+    const Words is_special = reinterpret_cast<Words>(x.is_special);
+    const Words is_nan = is_special & reinterpret_cast<Words>(magnitude != infinity_);
+    const Words chosen = (is_special & 0x7F800000U) | (is_nan & 0x00400000U) |
+                         (~is_special & reinterpret_cast<Words>(finite));
+    const Integers exponent = (reinterpret_cast<Integers>(chosen) >> 23) - 127;
+    x.exponents = exponent > min_exponent_ ? exponent : min_exponent_ + (exponent & 0);
+    x.values = reinterpret_cast<Floats>(chosen | sign);
+    return x;
+  }
+
+ private:
+  std::uint32_t magnitude_, first_special_, infinity_ = 0xFFFFFFFFU;
+  int shift_, sign_shift_;
+  std::uint32_t flip_;
+  float scale_;
+  int min_exponent_;
+};
+
+/// Codes of 16 lines over [begin, begin + count) of k, k by k; +0 for what does not exist. The
+/// element (k, line) of the operand lies at k * k_stride + line * line_stride.
+struct LineCodes {
+  ConstCodes codes;
+  std::int64_t k_stride = 0, line_stride = 0;
+  std::int64_t lines = 0, k = 0;
+
+  void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+    const std::int64_t there = std::min<std::int64_t>(unit_lines, lines - first_line);
+    const auto inside = static_cast<int>(std::clamp<std::int64_t>(k - begin, 0, count));
+    const auto at = [&](std::int64_t i, std::int64_t line) {
+      return codes.data + (i * k_stride + line * line_stride) * codes.container_bytes;
+    };
+    int done = 0;
+    if (there == unit_lines && line_stride == 1) {
+      for (; done < inside; ++done)
+        to[done] = load_codes(at(begin + done, first_line), codes.container_bytes) >> codes.shift;
+    } else if (k_stride == 1) {
+      // Whole words change places, and are taken apart then.
+      const int together = 4 / codes.container_bytes, width = 8 * codes.container_bytes;
+      const std::uint32_t container = 0xFFFFFFFFU >> (32 - width);
+      for (; done + 16 * together <= inside; done += 16 * together) {
+        std::array<Words, 16> block{};
+        for (std::int64_t line = 0; line < there; ++line)
+          block[static_cast<std::size_t>(line)] = load<Words>(at(begin + done, first_line + line));
+        transpose(block);
+        Words* next = to + done;
+        for (const Words& of_lines : block)
+          for (int i = 0; i < together; ++i)
+            *next++ = (of_lines >> (width * i) & container) >> codes.shift;
+      }
+      for (; done + 16 <= inside; done += 16) {
+        std::array<Words, 16> block{};
+        for (std::int64_t line = 0; line < there; ++line)
+          block[static_cast<std::size_t>(line)] =
+              load_codes(at(begin + done, first_line + line), codes.container_bytes) >> codes.shift;
+        transpose(block);
+        std::memcpy(to + done, block.data(), sizeof block);
+      }
+    }
+    for (; done < count; ++done) {
+      Words word{};
+      if (done < inside) {
+        for (std::int64_t line = 0; line < there; ++line)
+          word[static_cast<std::size_t>(line)] = static_cast<std::uint32_t>(
+              codes[(begin + done) * k_stride + (first_line + line) * line_stride]);
+      }
+      to[done] = word;
+    }
+  }
+};
+
+/// Places are packed so many at a time: whole blocks, and whole executions of composed rows.
+inline constexpr int piece = 256;
+
+/// One unit of an operand: what to read.
+struct UnitSource {
+  const FusedRow& row;
+  const OperandRule& rule;
+  LineCodes lines;
+  Decoder decode;
+  int group = 0;         ///< factors whose signs stand together
+  LineCodes scales{};    ///< along K; of scaled rows
+  ConstMatrix places{};  ///< where stored values stand; of a sparse A
+
+  /// The codes at places [begin, begin + count), k by k.
+  void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+    if (places.codes.data != nullptr) return read_sparse(first_line, begin, count, to);
+    if (row.composition == Composition::chain) return lines.read(first_line, begin, count, to);
+    std::array<Words, piece> ascending;
+    lines.read(first_line, begin, count, ascending.data());
+    const std::size_t size = row.order.size();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      to[i] = ascending[i / size * size + static_cast<std::size_t>(row.order[i % size])];
+  }
+
+  /// Stored values at their k's, +0 between them.
+  void read_sparse(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+    std::fill_n(to, count, Words{});
+    const std::int64_t group_k = row.sparsity.group_elements;
+    const std::int64_t stored = row.sparsity.stored_per_group;
+    const std::int64_t first = begin / group_k * stored;
+    const std::int64_t last = std::min(lines.k, (begin + count) / group_k * stored);
+    const std::int64_t there = std::min<std::int64_t>(unit_lines, lines.lines - first_line);
+    for (std::int64_t line = 0; line < there; ++line) {
+      for (std::int64_t s = first; s < last; ++s) {
+        const auto place = static_cast<int>(places(first_line + line, s));
+        const int k = dense_k(row.sparsity, static_cast<int>(s - first), place);
+        to[k][line] = static_cast<std::uint32_t>(
+            lines.codes[s * lines.k_stride + (first_line + line) * lines.line_stride]);
+      }
+    }
+  }
+
+  /// The scales of 16 lines at a place: factors, and what they add to exponents.
+  struct Scales {
+    Doubles factors;
+    Integers exponents;
+  };
+  [[gnu::always_inline]] Scales scales_at(std::int64_t first_line, std::int64_t place) const {
+    Words codes;
+    scales.read(first_line, place / row.scale_k, 1, &codes);
+    Scales found;
+    found.exponents = reinterpret_cast<Integers>(codes) - 127;
+    for (int i = 0; i < unit_lines; ++i)
+      found.factors[i] = codes[i] == 255
+                             ? std::numeric_limits<double>::quiet_NaN()
+                             : __builtin_bit_cast(double, (std::uint64_t{codes[i]} + 896) << 52);
+    return found;
+  }
+  bool is_new_scale(std::int64_t place) const {
+    return row.scale_k != 0 && place % row.scale_k == 0;
+  }
+
+  /// Exponents of the unit's nonzero finite numbers.
+  UnitRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
+    if (!row.wide_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
+    constexpr int none = 10000;
+    Integers lowest = Integers{} + none, highest = Integers{} - none;
+    Scales scale{};
+    std::array<Words, piece> codes;
+    for (std::int64_t at = 0; at < count; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
+      read(first_line, begin + at, length, codes.data());
+      for (int i = 0; i < length; ++i) {
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        x.exponents += scale.exponents;
+        const Integers counts = ~(x.is_zero | x.is_special);
+        const Integers low = (x.exponents & counts) | (none & ~counts);
+        const Integers high = (x.exponents & counts) | (-none & ~counts);
+        lowest = low < lowest ? low : lowest;
+        highest = high > highest ? high : highest;
+      }
+    }
+    UnitRange range{none, -none};
+    for (int i = 0; i < unit_lines; ++i) {
+      range.lowest = std::min(range.lowest, lowest[i]);
+      range.highest = std::max(range.highest, highest[i]);
+    }
+    return range.lowest == none ? UnitRange{} : range;
+  }
+
+  /// Is any number of a unit infinite or NaN?
+  bool any_special(std::int64_t first_line) const {
+    std::array<Words, piece> codes;
+    Integers special{};
+    for (std::int64_t at = 0; at < lines.k; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, lines.k - at));
+      lines.read(first_line, at, length, codes.data());
+      for (int i = 0; i < length; ++i)
+        special |= decode(codes[static_cast<std::size_t>(i)]).is_special;
+    }
+    bool any = false;
+    for (int i = 0; i < unit_lines; ++i) any = any || special[i] != 0;
+    return any;
+  }
+
+  /// Writes the unit's values, codes and signs.
+  template <class Writer>
+  UnitRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
+                 const Writer& to) const {
+    const UnitRange found = range(first_line, begin, count);
+    std::array<Words, piece> codes;
+    Words negative{}, positive{};
+    std::size_t place = 0, group_index = 0;
+    int in_group = 0;
+    Scales scale{};
+    for (std::int64_t at = 0; at < count; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
+      read(first_line, begin + at, length, codes.data());
+      for (int i = 0; i < length; ++i, ++place) {
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        if constexpr (Writer::is_double) {
+          const Doubles values = __builtin_convertvector(x.values, Doubles);
+          to.values(place, row.scale_k == 0 ? values : values * scale.factors);
+        } else {
+          to.values(place, x.values);
+        }
+        x.exponents += scale.exponents;
+        const Integers code = x.exponents + (64 - found.lowest);
+        to.codes(place, (code < 127 ? code : 127 + (code & 0)) & ~x.is_zero);
+        const std::uint32_t bit = 1U << in_group;
+        negative |= reinterpret_cast<Words>(x.is_negative & ~x.is_zero) & bit;
+        positive |= reinterpret_cast<Words>(~x.is_negative & ~x.is_zero) & bit;
+        if (++in_group == group) {
+          to.signs(group_index, false, negative);
+          to.signs(group_index, true, positive);
+          negative = positive = Words{};
+          ++group_index;
+          in_group = 0;
+        }
+      }
+    }
+    return found;
+  }
+
+  template <class Writer>
+  void pack_exponents(std::int64_t first_line, std::int64_t begin, std::int64_t count,
+                      const Writer& to) const {
+    std::array<Words, piece> codes;
+    std::size_t place = 0;
+    Scales scale{};
+    for (std::int64_t at = 0; at < count; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
+      read(first_line, begin + at, length, codes.data());
+      for (int i = 0; i < length; ++i, ++place) {
+        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
+        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
+        x.exponents += scale.exponents;
+        to.exponents(place, ((x.exponents + 512) << 4) & ~x.is_zero);
+      }
+    }
+  }
+};
+
+/// A's rows; `group` factors' signs stand together.
+inline UnitSource a_source(const FusedRow& row, const MatrixProduct& x, int group) {
+  const std::int64_t stored = row.sparsity.group_elements == 0 ? x.k
+                                                               : x.k / row.sparsity.group_elements *
+                                                                     row.sparsity.stored_per_group;
+  UnitSource a{row,
+               row.a,
+               {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
+               {row.a, x.modifiers.negate_a},
+               group};
+  if (row.sparsity.group_elements != 0) a.places = x.e;
+  if (row.scale_k != 0)
+    a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
+                (x.k + row.scale_k - 1) / row.scale_k};
+  return a;
+}
+/// B's columns.
+inline UnitSource b_source(const FusedRow& row, const MatrixProduct& x, int group) {
+  UnitSource b{row,
+               row.b,
+               {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
+               {row.b, x.modifiers.negate_b},
+               group};
+  if (row.scale_k != 0)
+    b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
+                (x.k + row.scale_k - 1) / row.scale_k};
+  return b;
+}
+
+/// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
+/// a NaN that those would meet, nor where two values of a group claim one place.
+inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
+  const Sparsity& sparsity = row.sparsity;
+  if (sparsity.group_elements == 0) return true;
+  const UnitSource b = b_source(row, x, 1);
+  for (std::int64_t line = 0; line < x.n; line += unit_lines)
+    if (b.any_special(line)) return false;
+  const std::int64_t groups = x.k / sparsity.group_elements;
+  for (std::int64_t i = 0; i < x.m; ++i) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      std::uint32_t taken = 0;
+      for (int s = 0; s < sparsity.stored_per_group; s += sparsity.chunk) {
+        const std::uint32_t place = 1U << x.e(i, g * sparsity.stored_per_group + s);
+        if ((taken & place) != 0) return false;
+        taken |= place;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace guardbit::emulator::fused

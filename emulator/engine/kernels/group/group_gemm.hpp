@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/engine/matrix_product.hpp"
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+// Products of the block-scaled FP4 rows (NVFP4, MXFP4; dense or sparse), whose groups of 16
+// products are summed exactly, by the dot-product instructions of AVX-512.
+namespace guardbit::emulator::group_gemm {
+
+/// Can this CPU multiply by the row?
+bool accepts(const MatrixInstruction& row);
+
+/// As `emulator::multiply`; the row must be accepted.
+void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads);
+
+/// Executes [begin, end) of a batch on the calling thread; the row must be accepted.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end);
+
+}  // namespace guardbit::emulator::group_gemm

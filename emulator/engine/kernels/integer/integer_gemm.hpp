@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/engine/kernels/shared/width.hpp"
+#include "emulator/engine/matrix_product.hpp"
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+// Products of integer rows (bytes, nibbles and single bits into 32 bits, wrapping or saturating,
+// dense or sparse) by the dot-product instructions of x86.
+namespace guardbit::emulator::integer_gemm {
+
+/// Can this CPU multiply by the row?
+bool accepts(const MatrixInstruction& row, Width width = Width::widest);
+
+/// As `emulator::multiply`; the row must be accepted.
+void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+              Width width = Width::widest);
+
+/// Executes [begin, end) of a batch on the calling thread; the row must be accepted.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end, Width width = Width::widest);
+
+}  // namespace guardbit::emulator::integer_gemm

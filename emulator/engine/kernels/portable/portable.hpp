@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::emulator::portable {
+
+/// Rows made of fused accumulations without block scales (and the scalar steps between them), and
+/// integer rows.
+bool accepts(const MatrixInstruction& row);
+
+/// Executes [begin, end) of a batch of an accepted row. Operands are decoded once per execution
+/// instead of once per output; a block whose exponents leave FP32's range goes to the model.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end);
+
+}  // namespace guardbit::emulator::portable

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+// The rows of arch x86 executed by the instructions they describe: silicon, to hold the model
+// against.
+namespace guardbit::emulator::x86_units {
+
+/// A row of x86 whose unit this CPU has.
+bool accepts(const MatrixInstruction& row);
+
+/// Executes [begin, end) of a batch on this thread. Missing products and outputs of a tile are
+/// zeros.
+void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+         std::int64_t end);
+
+}  // namespace guardbit::emulator::x86_units

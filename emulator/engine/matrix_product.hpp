@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::emulator {
+
+struct Engine;
+
+/// A matrix of codes in memory: element (i, j) is codes[i * row_stride + j * column_stride].
+struct ConstMatrix {
+  ConstCodes codes;
+  std::int64_t row_stride = 0, column_stride = 1;
+
+  std::uint64_t operator()(std::int64_t i, std::int64_t j) const {
+    return codes[i * row_stride + j * column_stride];
+  }
+  /// The matrix that begins at element (i, j).
+  ConstMatrix from(std::int64_t i, std::int64_t j) const {
+    ConstMatrix part = *this;
+    if (part.codes.data != nullptr)
+      part.codes.data += (i * row_stride + j * column_stride) * codes.container_bytes;
+    return part;
+  }
+};
+
+struct Matrix {
+  Codes codes;
+  std::int64_t row_stride = 0, column_stride = 1;
+
+  void set(std::int64_t i, std::int64_t j, std::uint64_t code) const {
+    codes.set(i * row_stride + j * column_stride, code);
+  }
+  Matrix from(std::int64_t i, std::int64_t j) const {
+    Matrix part = *this;
+    part.codes.data += (i * row_stride + j * column_stride) * codes.container_bytes;
+    return part;
+  }
+};
+
+/// D = A * B + C of any size: each element of D is one ascending chain over K of executions of a
+/// row, D of one being C of the next; the last execution, where shorter, is padded with +0
+/// products.
+struct MatrixProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+  ConstMatrix a;                 ///< [m, stored k]
+  ConstMatrix b;                 ///< [k, n]
+  ConstMatrix c;                 ///< [m, n]; not read with modifiers.zero_addend
+  Matrix d;                      ///< [m, n]; may be the very matrix c
+  ConstMatrix e{};               ///< like a: metadata of sparse rows
+  ConstMatrix a_scale, b_scale;  ///< [m, scales], [scales, n]: `scale.count` for each execution
+  Modifiers modifiers{};
+
+  /// Rows [i, i + rows) and columns [j, j + columns) of D.
+  MatrixProduct part(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const;
+};
+
+/// The instruction's scales along a K of that length.
+std::int64_t scales_along(const MatrixInstruction& row, std::int64_t k);
+
+/// formats::Error, beginning with `where`, unless K is at least 1 and whole groups of a sparse row.
+void require_k(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+
+/// formats::Error, beginning with `where`, unless the row can form a product of that K: executions
+/// that can be chained where one is not enough (continuation.hpp), whole groups of a sparse row.
+void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+
+/// Computes the product on `threads` threads (0: all the machine has); the result does not depend
+/// on their number. `engine` must accept the row, and the product must be one that
+/// `require_product` allows; formats::Error where executions cannot be chained. A row that takes no
+/// addend begins with the constant of its own step, or goes on from C without
+/// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
+/// with the last block.
+void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
+              int threads = 0);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,335 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/continuation.hpp"
+#include "emulator/gemm/few_dots.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "formats/arithmetic.hpp"
+#include "formats/support/error.hpp"
+
+// What becomes of A and B before a plan's unit takes them: rounded, cut into pieces, permuted,
+// compressed.
+namespace guardbit::emulator {
+
+namespace {
+
+using formats::Error;
+
+std::vector<double> values_of(const CodeMatrix& matrix, const Format& format, Rounding rounding) {
+  std::vector<double> values(static_cast<std::size_t>(matrix.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint64_t code = matrix[static_cast<std::int64_t>(i)];
+    if (matrix.format != format) code = formats::convert(matrix.format, code, format, rounding);
+    values[i] = scalar::decoded(format, code);
+  }
+  return values;
+}
+
+/// The pieces of every element, the leading one first: each the rest rounded, scaled by 2^shift
+/// once more.
+std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format,
+                                  const InputConversion& input) {
+  std::vector<CodeMatrix> pieces(static_cast<std::size_t>(input.pieces),
+                                 make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
+  for (std::int64_t i = 0; i < matrix.size(); ++i) {
+    formats::Value rest = formats::decode(matrix.format, matrix[i]);
+    for (CodeMatrix& piece : pieces) {
+      const bool is_last = input.pieces > 1 && &piece == &pieces.back();
+      const Rounding rounding = is_last ? input.last.value_or(input.rounding) : input.rounding;
+      const std::uint64_t code = formats::encode(format, rest, rounding);
+      piece.set(i, code);
+      if (&piece == &pieces.back()) break;
+      // Numbers of a few dozen bits each: FP64 holds the difference exactly.
+      const formats::Unrounded difference = formats::subtract(
+          formats::exactly(rest), formats::exactly(formats::decode(format, code)));
+      rest = formats::decode(formats::fp64, formats::encode(formats::fp64, difference));
+      if (rest.kind == formats::Kind::finite) rest.exponent += input.shift;
+    }
+  }
+  return pieces;
+}
+
+/// Integers of which  sum 2^(exponent - bits (s + 1)) * slice s  is nearly the line, whose numbers
+/// are below 2^exponent.
+struct Slices {
+  std::vector<CodeMatrix> matrices;
+  std::vector<int> exponents;
+};
+
+/// Slices of the rows of a matrix (of A), or of its columns.
+Slices slices_of(const CodeMatrix& matrix, const Format& format, int count, bool of_rows) {
+  Slices slices;
+  slices.matrices.assign(static_cast<std::size_t>(count),
+                         make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
+  const int slice_bits = formats::bits(format) - 1;
+  const std::int64_t lines = of_rows ? matrix.rows : matrix.columns;
+  const std::int64_t length = of_rows ? matrix.columns : matrix.rows;
+  for (std::int64_t line = 0; line < matrix.batch * lines; ++line) {
+    const auto at = [&](std::int64_t k) {
+      return of_rows ? matrix.index(line / lines, line % lines, k)
+                     : matrix.index(line / lines, k, line % lines);
+    };
+    double largest = 0;
+    for (std::int64_t k = 0; k < length; ++k) {
+      const double x = std::fabs(scalar::decoded(matrix.format, matrix[at(k)]));
+      largest = std::isfinite(x) ? std::max(largest, x) : INFINITY;
+      if (!std::isfinite(x)) break;
+    }
+    int exponent = 0;
+    std::frexp(std::isfinite(largest) ? largest : 0, &exponent);
+    slices.exponents.push_back(std::isfinite(largest) ? exponent : no_exponent);
+    for (std::int64_t k = 0; k < length && std::isfinite(largest); ++k) {
+      // Truncating keeps every rest exact and below one unit of the slice.
+      double rest = std::ldexp(scalar::decoded(matrix.format, matrix[at(k)]), -exponent);
+      for (CodeMatrix& slice : slices.matrices) {
+        rest = std::ldexp(rest, slice_bits);
+        const double integer = std::trunc(rest);
+        rest -= integer;
+        slice.set(at(k), scalar::encoded(format, integer));
+      }
+    }
+  }
+  return slices;
+}
+
+/// Ranks of the pieces of A and B that are multiplied, smaller products first.
+std::vector<std::pair<int, int>> piece_products(const InputConversion& input) {
+  std::vector<std::pair<int, int>> products;
+  for (int total = 2 * input.pieces - 2; total >= 0; --total) {
+    for (int a = input.pieces - 1; a >= 0; --a) {
+      const int b = total - a;
+      if (b >= 0 && b < input.pieces && total < input.ranks) products.emplace_back(a, b);
+    }
+  }
+  return products;
+}
+
+/// The matrix with `run` elements of K of each product in turn, K along the columns (of A) or
+/// along the rows (of B); the last run of K is filled up with zeros.
+CodeMatrix expanded(const std::vector<CodeMatrix>& pieces, const std::vector<int>& ranks,
+                    std::int64_t run, bool along_columns) {
+  const CodeMatrix& first = pieces.front();
+  const std::int64_t k = along_columns ? first.columns : first.rows;
+  const std::int64_t steps = (k + run - 1) / run;
+  const auto terms = static_cast<std::int64_t>(ranks.size());
+  const std::int64_t all = steps * terms * run;
+  CodeMatrix result = along_columns ? make_matrix(first.format, first.batch, first.rows, all)
+                                    : make_matrix(first.format, first.batch, all, first.columns);
+  const std::int64_t others = along_columns ? first.rows : first.columns;
+  for (std::int64_t g = 0; g < first.batch; ++g) {
+    for (std::int64_t x = 0; x < all; ++x) {
+      const std::int64_t source = x / (run * terms) * run + x % run;
+      if (source >= k) continue;
+      const auto rank = static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / run % terms)]);
+      for (std::int64_t i = 0; i < others; ++i)
+        result.set(along_columns ? result.index(g, i, x) : result.index(g, x, i),
+                   along_columns ? pieces[rank](g, i, source) : pieces[rank](g, source, i));
+    }
+  }
+  return result;
+}
+
+/// The k that stands at each place once loads have permuted K; -1 past the last.
+std::vector<std::int64_t> load_order(const LoadOrder& loads, std::int64_t k) {
+  const std::int64_t tile = std::int64_t{loads.lanes} * loads.run;
+  std::vector<std::int64_t> order;
+  for (std::int64_t first = 0; first < k; first += tile)
+    for (int step = 0; step < loads.run; step += loads.take)
+      for (int lane = 0; lane < loads.lanes; ++lane)
+        for (int i = 0; i < loads.take; ++i) {
+          const std::int64_t source = first + std::int64_t{lane} * loads.run + step + i;
+          order.push_back(source < k ? source : -1);
+        }
+  return order;
+}
+
+/// A and B with K permuted, filled up with zeros to whole tiles.
+GemmProblem loaded(const GemmProblem& problem, const LoadOrder& loads) {
+  const std::vector<std::int64_t> order = load_order(loads, problem.k());
+  const std::int64_t k = std::ssize(order);
+  GemmProblem x;
+  x.a = make_matrix(problem.a.format, problem.a.batch, problem.m(), k);
+  x.b = make_matrix(problem.b.format, problem.b.batch, k, problem.n());
+  for (std::int64_t g = 0; g < x.a.batch; ++g) {
+    for (std::int64_t to = 0; to < k; ++to) {
+      const std::int64_t from = order[static_cast<std::size_t>(to)];
+      for (std::int64_t i = 0; from >= 0 && i < x.m(); ++i)
+        x.a.set(x.a.index(g, i, to), problem.a(g, i, from));
+      for (std::int64_t j = 0; from >= 0 && j < x.n(); ++j)
+        x.b.set(x.b.index(g, to, j), problem.b(g, from, j));
+    }
+  }
+  return x;
+}
+
+CodeMatrix converted(const CodeMatrix& matrix, const Format& format, const InputConversion& input) {
+  if (matrix.format == format) return matrix;
+  return std::move(pieces_of(matrix, format, {input.rounding, 1, 1}).front());
+}
+
+/// A and B cut into pieces or slices, as chains take their products.
+void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands& x) {
+  const MatrixInstruction& row = *x.row;
+  std::vector<CodeMatrix> a, b;
+  if (input.has_slices()) {
+    Slices of_a = slices_of(problem.a, row.a, input.pieces, true);
+    Slices of_b = slices_of(problem.b, row.b, input.pieces, false);
+    a = std::move(of_a.matrices), b = std::move(of_b.matrices);
+    x.a_exponents = std::move(of_a.exponents), x.b_exponents = std::move(of_b.exponents);
+  } else {
+    a = pieces_of(problem.a, row.a, input), b = pieces_of(problem.b, row.b, input);
+  }
+  using Products = std::vector<std::pair<int, int>>;
+  std::vector<Products> chains;  // products that share one
+  for (const auto& product : piece_products(input)) {
+    const int rank = product.first + product.second;
+    const bool apart = chains.empty() || input.cut == InputConversion::Cut::slices ||
+                       (input.cut != InputConversion::Cut::rest &&
+                        chains.back().back().first + chains.back().back().second != rank);
+    if (apart) chains.emplace_back();
+    chains.back().push_back(product);
+  }
+  for (const Products& products : chains) {
+    std::vector<int> a_ranks, b_ranks;
+    for (const auto& [i, j] : products) a_ranks.push_back(i), b_ranks.push_back(j);
+    GemmOperands of_chain;
+    of_chain.row = x.row;
+    of_chain.sum = x.sum;
+    of_chain.run = input.run != 0 ? input.run : x.run;
+    of_chain.expansion = std::ssize(products);
+    of_chain.a = expanded(a, a_ranks, of_chain.run, true);
+    of_chain.b = expanded(b, b_ranks, of_chain.run, false);
+    x.apart.push_back({std::move(of_chain), products.front().first + products.front().second});
+  }
+  // The leading chain is the plan's own; of slices, none leads.
+  GemmOperands& leading = x.apart.back().operands;
+  x.expansion = leading.expansion;
+  x.run = leading.run;
+  if (input.has_slices()) {
+    x.a = {row.a, problem.a.batch, problem.m(), leading.a.columns, {}};
+    x.b = {row.b, problem.b.batch, leading.b.rows, problem.n(), {}};
+    return;
+  }
+  x.a = std::move(leading.a), x.b = std::move(leading.b);
+  x.apart.pop_back();
+}
+
+/// A of a 2:4 product as stored values and positions: the nonzeros of each group, then zeros.
+void compress(const MatrixInstruction& row, GemmOperands& x, std::string_view where) {
+  const Sparsity& s = row.sparsity;
+  const CodeMatrix dense = std::move(x.a);
+  const std::int64_t groups = dense.columns / s.group_elements;
+  if (s.chunk != 1 || dense.columns % s.group_elements != 0)
+    throw Error(std::string(where), "K = " + std::to_string(dense.columns) +
+                                        " cannot be stored in the sparse form of " +
+                                        std::string(std::string_view(row.name)));
+  x.a = make_matrix(dense.format, dense.batch, dense.rows, groups * s.stored_per_group);
+  x.e = make_matrix(formats::uint8, dense.batch, dense.rows, x.a.columns);
+  const std::uint64_t magnitude = formats::is_integer(dense.format)
+                                      ? formats::code_mask(dense.format)
+                                      : formats::magnitude_mask(dense.format);
+  std::vector<int> kept;
+  for (std::int64_t line = 0; line < dense.batch * dense.rows; ++line) {
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t from = line * dense.columns + group * s.group_elements;
+      kept.clear();
+      for (int e = 0; e < s.group_elements; ++e)
+        if ((dense[from + e] & magnitude) != 0) kept.push_back(e);
+      if (std::ssize(kept) > s.stored_per_group)
+        throw Error(std::string(where), "A is not 2:4 sparse");
+      for (int e = 0; std::ssize(kept) < s.stored_per_group; ++e)
+        if (std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
+      std::sort(kept.begin(), kept.end());
+      for (int i = 0; i < s.stored_per_group; ++i) {
+        const std::int64_t to = line * x.a.columns + group * s.stored_per_group + i;
+        x.a.set(to, dense[from + kept[static_cast<std::size_t>(i)]]);
+        x.e.set(to, static_cast<std::uint64_t>(kept[static_cast<std::size_t>(i)]));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Format scalar_format(const GemmUnit& unit, std::string_view where) {
+  if (unit.instruction == "fma.fp32") return formats::fp32;
+  if (unit.instruction == "mul_add.fp32") return formats::fp32;
+  if (unit.instruction == "fma.fp64") return formats::fp64;
+  if (unit.instruction == "fma.fp16") return formats::fp16;
+  if (unit.instruction == "mad.int32") return formats::int32;
+  throw Error(std::string(where), "unknown unit 'simt/" + unit.instruction + "'",
+              "fma.fp32, mul_add.fp32, fma.fp64, fma.fp16, mad.int32");
+}
+
+GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
+  if (plan.loads.lanes != 0) {
+    GemmPlan plain = plan;
+    plain.loads = {};
+    return prepare(plain, loaded(problem, plan.loads), where);
+  }
+  GemmOperands x;
+  if (plan.unit.arch == "simt" && plan.input.has_slices())
+    throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
+                                        plan.unit.instruction);
+  if (plan.unit.arch == "simt") {
+    if (plan.epilogue.addition == Epilogue::Addition::initial)
+      throw Error(std::string(where),
+                  "add=initial is of rows of the catalogue: the chain of simt/" +
+                      plan.unit.instruction + " begins with zero");
+    x.sum = scalar_format(plan.unit, where);
+    x.rounds_products = plan.unit.instruction == "mul_add.fp32";
+    x.a = CodeMatrix{problem.a.format, problem.a.batch, problem.m(), problem.k(), {}};
+    x.b = CodeMatrix{problem.b.format, problem.b.batch, problem.k(), problem.n(), {}};
+    const bool integer = formats::is_integer(x.sum);
+    x.a_values = values_of(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
+    x.b_values = values_of(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
+    using AlphaOn = Epilogue::AlphaOn;
+    if (const AlphaOn on = plan.epilogue.alpha_on; on != AlphaOn::sum)
+      for (double& value : on == AlphaOn::a ? x.a_values : x.b_values)
+        value = scalar::multiply(x.sum, scalar::rounded(x.sum, plan.epilogue.alpha), value);
+    return x;
+  }
+  x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
+  x.sum = x.row->d;
+  x.run = x.row->shape.k;
+  require_k(*x.row, problem.k(), where);
+  if (x.row->scale.count != 0)
+    throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+                                        " takes scale factors of blocks of K, which no plan has");
+  for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
+    const bool integers = formats::is_integer(matrix->format);
+    if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
+      throw Error(std::string(where), "slices are floating numbers as integers of the unit, not " +
+                                          formats::name_of(matrix->format) + " as " +
+                                          formats::name_of(format));
+    if (!plan.input.has_slices() && integers != formats::is_integer(format))
+      throw Error(std::string(where), std::string(std::string_view(x.row->name)) + " multiplies " +
+                                          formats::name_of(format) + ", not " +
+                                          formats::name_of(matrix->format));
+  }
+  if (plan.input.pieces > 1 || plan.input.has_slices()) {
+    if (x.row->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
+      throw Error(std::string(where), "no cut of sparse products but into rests is known");
+    cut(plan.input, problem, x);
+  } else {
+    x.a = converted(problem.a, x.row->a, plan.input);
+    x.b = converted(problem.b, x.row->b, plan.input);
+  }
+  if (x.row->sparsity.group_elements != 0) compress(*x.row, x, where);
+  if (plan.epilogue.addition == Epilogue::Addition::initial) {
+    if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
+    if (!takes_addend(*x.row))
+      throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+                                          " takes no addend: no chain of it begins with C");
+    x.c = converted(problem.c, x.row->c, {});
+  }
+  if (!plan.input.has_slices()) x.few = FewDots::of(x);
+  for (PieceProducts& other : x.apart) other.operands.few = FewDots::of(other.operands);
+  return x;
+}
+
+}  // namespace guardbit::emulator

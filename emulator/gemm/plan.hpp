@@ -1,0 +1,217 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/format.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/rounding.hpp"
+
+namespace guardbit::emulator {
+
+using formats::Format;
+using formats::Rounding;
+
+/// What multiplies and accumulates. With `arch` "simt" the unit is a scalar multiply-add of a CUDA
+/// core: fma.fp32, fma.fp64, fma.fp16, mad.int32, or mul_add.fp32, whose products are rounded
+/// before they are added. Otherwise it is a row of the catalogue.
+struct GemmUnit {
+  std::string arch = "simt";
+  std::string instruction = "fma.fp32";
+  friend bool operator==(const GemmUnit&, const GemmUnit&) = default;
+};
+
+/// How an operand becomes the unit's: rounded once, or cut into `pieces` numbers whose sum it is
+/// nearly. Of the pieces' products those are taken whose ranks, 0 for the leading piece, add up to
+/// less than `ranks`.
+struct InputConversion {
+  enum class Cut : std::uint8_t {
+    rest,  ///< each piece is what those before it left, rounded (3xTF32, BF16x9); one chain takes
+           ///< all products, smaller ones first within each instruction or run
+    scaled_rest,  ///< the same times 2^shift for each piece before it (Ootomo and Yokota, IJHPCA
+                  ///< 36, 2022): products of each total rank have a chain of their own; only the
+                  ///< leading chain is promoted. At its end, from the last rank on,
+                  ///< sum = fma(sum, 2^-shift, sum of the rank before) in FP32
+    slices,       ///< integers of the unit's bits below the leading bit of the row's (of B: the
+             ///< column's) greatest magnitude, truncated (Ozaki's scheme; Ootomo, Ozaki and Yokota,
+             ///< IJHPCA 38, 2024): each product has a chain of its own, which is exact; these are
+             ///< added in the epilogue's format, those of the last rank first
+    grouped_slices,  ///< the same, but products of one total rank share a chain
+  };
+  Rounding rounding = Rounding::nearest_even;
+  int pieces = 1;
+  int ranks = 1;
+  Cut cut = Cut::rest;
+  int shift = 0;         ///< of scaled rests
+  std::int64_t run = 0;  ///< of rests: elements of K whose products of one pair of pieces come
+                         ///< before those of the next pair; 0: one instruction's
+  std::optional<Rounding> last = {};  ///< of the last piece, where it is rounded in another way
+
+  bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
+  friend bool operator==(const InputConversion&, const InputConversion&) = default;
+};
+
+/// Which k's the accumulators of a partition take.
+enum class Division : std::uint8_t {
+  ceil,           ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
+  balanced,       ///< consecutive runs; the first tiles % parts of them have one tile more
+  balanced_last,  ///< consecutive runs; the last tiles % parts of them have one tile more
+  round_robin,    ///< tile t goes to accumulator t % parts
+};
+
+/// In which order partial sums are added.
+enum class SumOrder : std::uint8_t {
+  ascending,      ///< ((p0 + p1) + p2) + ...
+  descending,     ///< ((pn + pn-1) + ...) + p0
+  adjacent,       ///< a tree: p0 + p1, p2 + p3, ... then again
+  adjacent_last,  ///< the same from the last part on: pn + pn-1, pn-2 + pn-3, ... then again
+  halves,    ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
+             ///< number, whether or not each has a part
+  by_four,   ///< four sums take the parts in turn; then ((s0 + s1) + s2) + s3
+  buffers,   ///< of n parts all but the last go round ceil(n / 2) buffers and are added there; the
+             ///< last one then takes the buffers in turn: ((pn + b0) + b1) + ...
+  in_place,  ///< of a split: each part goes through the epilogue, the first one with its addend,
+             ///< the others with what the one before left in D, rounded to D's format
+};
+
+/// K dealt to `parts` accumulators in tiles, whose sums are added afterwards.
+struct Partition {
+  int parts = 1;
+  std::int64_t tile = 1;  ///< elements of K
+  Division division = Division::ceil;
+  SumOrder order = SumOrder::ascending;
+  Format sums = formats::fp32;  ///< what a partial sum is stored in and added in
+
+  bool whole() const { return parts <= 1; }
+  friend bool operator==(const Partition&, const Partition&) = default;
+};
+
+/// Stream-K (Osama, Merrill, Cecka, Garland and Owens, PPoPP 2023): `blocks` thread blocks take
+/// equal, consecutive shares of the iterations (tiles of K) of one tile of D after the other, so
+/// that a tile's K is cut where a share ends. The sums of one tile are then added. 0 blocks: none.
+struct StreamK {
+  enum class Tiles : std::uint8_t {
+    all,
+    one_tile,  ///< only the first tiles % blocks; the others are whole
+    two_tile,  ///< the first blocks + tiles % blocks, where blocks do not divide the tiles
+  };
+  int blocks = 0;
+  std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
+  Tiles tiles = Tiles::all;
+  bool along_m = false;  ///< order of tiles: down the columns of D, not along its rows
+  Division division = Division::ceil;  ///< of the iterations over blocks: ceil or balanced
+  SumOrder order = SumOrder::ascending;
+  Format sums = formats::fp32;
+
+  bool none() const { return blocks == 0; }
+  friend bool operator==(const StreamK&, const StreamK&) = default;
+};
+
+/// A permutation of K inside each tile of `lanes * run` elements, which a lane's wide loads cause:
+/// each lane holds `run` neighbours and gives `take` of them to every instruction. 0: none.
+struct LoadOrder {
+  int lanes = 0, run = 0, take = 0;
+  friend bool operator==(const LoadOrder&, const LoadOrder&) = default;
+};
+
+/// A chain of a unit is ended every `interval` elements of K and added to a sum in FP32. 0: never.
+struct Promotion {
+  enum class Adder : std::uint8_t {
+    add,          ///< sum + partial
+    scaled_fma,   ///< fma(partial, scale_a * scale_b, sum)
+    scale_a_fma,  ///< fma(partial * scale_a, scale_b, sum)
+    scale_b_fma,  ///< fma(partial * scale_b, scale_a, sum)
+    scaled_add,   ///< sum + partial * (scale_a * scale_b)
+  };
+  std::int64_t interval = 0;
+  Adder adder = Adder::add;
+  friend bool operator==(const Promotion&, const Promotion&) = default;
+};
+
+/// The k's of an implicit GEMM: filter row r, filter column s, channel c.
+struct ConvolutionOrder {
+  enum class Walk : std::uint8_t {
+    rsc,  ///< channels innermost (NHWC)
+    crs,  ///< channels outermost (NCHW)
+    src,  ///< filter columns outermost
+  };
+  Walk walk = Walk::rsc;
+  int channel_block = 0;  ///< the walk is made for each block of that many channels in turn; 0: all
+  int channel_multiple = 1;  ///< channels are filled up with zeros to a multiple of this
+  friend bool operator==(const ConvolutionOrder&, const ConvolutionOrder&) = default;
+};
+
+/// How an accumulator becomes an element of D. An addend is beta * c, or the bias where there is
+/// no c; a bias beside a c is added to what `addition` gives.
+struct Epilogue {
+  enum class Addition : std::uint8_t {
+    fma_product,  ///< fma(alpha, accumulator, addend)
+    fma_addend,   ///< fma(beta, c, alpha * accumulator)
+    separate,     ///< alpha * accumulator + addend
+    rounded,      ///< round(alpha * accumulator) + addend, rounded to D's format first
+    initial,      ///< the first chain begins with c instead of zero; alpha and beta are not used
+  };
+  enum class Scales : std::uint8_t {
+    joint,     ///< alpha * (scale_a * scale_b), once
+    a_then_b,  ///< accumulator * scale_a * scale_b
+    b_then_a,  ///< accumulator * scale_b * scale_a
+  };
+  Addition addition = Addition::fma_product;
+  Scales scales = Scales::joint;
+  /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so.
+  enum class AlphaOn : std::uint8_t { sum, a, b };
+  AlphaOn alpha_on = AlphaOn::sum;
+  Format compute = formats::fp32;  ///< of every operation here
+  Format output = formats::fp32;   ///< D; rounded to nearest even
+  double alpha = 1, beta = 0;
+  friend bool operator==(const Epilogue&, const Epilogue&) = default;
+};
+
+/// Everything that decides the bits of a library's matrix product or convolution. K is cut by
+/// `split` or `stream_k` (over thread blocks, sums in a workspace), each part of it by `lanes`
+/// (over warps, threads or registers); what is left is one chain of the unit, in ascending k,
+/// padded with zero products to whole instructions. Each batch entry is a product of its own.
+struct GemmPlan {
+  GemmUnit unit;
+  InputConversion input;
+  ConvolutionOrder convolution;  ///< of convolutions only
+  LoadOrder loads;
+  std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
+  Promotion promotion;
+  Partition lanes, split;
+  StreamK stream_k;  ///< in place of a split
+  Epilogue epilogue;
+  friend bool operator==(const GemmPlan&, const GemmPlan&) = default;
+};
+
+/// The plan on one line, as `UNIT key=value ...`; keys that have their default are left out.
+std::string to_text(const GemmPlan& plan);
+
+/// Reads what to_text writes; keys in any order. formats::Error that begins with `where`.
+GemmPlan parse_plan(std::string_view text, std::string_view where);
+
+/// The plan in words.
+std::string describe(const GemmPlan& plan);
+
+/// One key of a plan and its value, as to_text writes them; the unit's key is "unit".
+struct PlanField {
+  std::string key, value;
+};
+std::vector<PlanField> fields_of(const GemmPlan& plan);
+
+/// Consecutive k's: [begin, end).
+struct KRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t length() const { return end - begin; }
+  friend bool operator==(const KRange&, const KRange&) = default;
+};
+using KRanges = std::vector<KRange>;
+
+/// The k's of each accumulator, in the order in which it takes them; accumulators without any are
+/// left out.
+std::vector<KRanges> divide(const Partition& partition, const KRanges& ranges);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "emulator/model/accumulator.hpp"
+#include "emulator/model/result.hpp"
+
+namespace guardbit::emulator {
+
+/// The operands of a block: `count` decoded pairs with their scales, and the addend in its own
+/// format.
+struct Block {
+  const AccumulatorSpec& spec;
+  const Format& a_format;
+  const Format& b_format;
+  std::span<const Value> a, b;
+  std::span<const Value> a_scale, b_scale;  ///< per element; empty when unscaled
+  const Format& scale_format;
+  Value addend;
+  const Format& addend_format;
+  const Format& result_format;
+};
+
+/// Product i of a chain as a block of its own, `sum` being the result of those before it.
+constexpr Block one_product(const Block& chain, std::size_t i, const Value& sum) {
+  return {chain.spec,
+          chain.a_format,
+          chain.b_format,
+          chain.a.subspan(i, 1),
+          chain.b.subspan(i, 1),
+          {},
+          {},
+          chain.scale_format,
+          sum,
+          i == 0 ? chain.addend_format : chain.result_format,
+          chain.result_format};
+}
+
+constexpr SpecialSum special_sum(const Block& block) {
+  SpecialSum specials;
+  for (std::size_t i = 0; i < block.a.size(); ++i) {
+    specials.include(formats::multiply(block.a[i], block.b[i]));
+    if (!block.a_scale.empty()) {
+      specials.nan =
+          specials.nan || block.a_scale[i].kind == Kind::nan || block.b_scale[i].kind == Kind::nan;
+    }
+  }
+  specials.include(formats::exactly(block.addend));
+  return specials;
+}
+
+}  // namespace guardbit::emulator

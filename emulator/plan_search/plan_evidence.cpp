@@ -1,0 +1,225 @@
+#include "emulator/plan_search/plan_evidence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/scalar.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+double median(std::vector<double> list) {
+  if (list.empty()) return 0;
+  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
+}
+
+/// How far a result lies from numbers of FP64, in the middle of all its finite elements.
+struct Distance {
+  double absolute = 0;
+  double ulps = 0;  ///< of the result's format
+};
+
+Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {
+  std::vector<double> absolute, ulps;
+  for (std::int64_t at = 0; at < d.size(); ++at) {
+    const double x = scalar::decoded(d.format, d[at]);
+    const double y = scalar::decoded(exact.format, exact[at]);
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    const double distance = std::fabs(x - y);
+    const int exponent = std::max(y == 0 ? formats::min_exponent(d.format) : std::ilogb(y),
+                                  formats::min_exponent(d.format));
+    absolute.push_back(distance);
+    ulps.push_back(std::ldexp(distance, d.format.fraction_bits - exponent));
+  }
+  return {median(std::move(absolute)), median(std::move(ulps))};
+}
+
+/// What rounding can do to the sums of a sample at most, more or less: each of K additions errs by
+/// a unit in the last of the accumulator's bits, of the largest prefix of the sum. Of FP8 products
+/// 13 bits may be kept, of FP16 sums 11; FP32 operands may be cut into pieces of 16 bits together.
+std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture) {
+  const Format &a = sample.a.format, &b = sample.b.format, &d = capture.d.format;
+  const bool fp16 = a == formats::fp16 && d == formats::fp16;
+  const int bits = formats::bits(a) == 8 ? 13 : fp16 ? 11 : 24;
+  std::vector<double> bounds;
+  for (std::int64_t g = 0; g < sample.a.batch; ++g) {
+    double sum = 0, largest = 0, magnitude = 0;
+    for (std::int64_t k = 0; k < sample.k(); ++k) {
+      const double product =
+          scalar::decoded(a, sample.a(g, 0, k)) * scalar::decoded(b, sample.b(g, k, 0));
+      sum += product;
+      magnitude += std::fabs(product);
+      largest = std::max(largest, std::fabs(sum));
+    }
+    const double pieces = a == formats::fp32 ? std::ldexp(magnitude, -14) : 0;
+    const double k = static_cast<double>(sample.k());
+    bounds.push_back(std::fabs(capture.alpha) * (4 * std::ldexp(k * largest, -bits) + pieces));
+  }
+  return bounds;
+}
+
+/// The distance from exact numbers as a part of the bounds and many roundings of D, in the middle.
+double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
+                       const std::vector<double>& bounds) {
+  constexpr int roundings_log2 = 5;
+  std::vector<double> shares;
+  for (std::int64_t at = 0; at < d.size(); ++at) {
+    const double x = scalar::decoded(d.format, d[at]);
+    const double y = scalar::decoded(exact.format, exact[at]);
+    if (!std::isfinite(x) || !std::isfinite(y)) continue;
+    const double greatest = std::max(std::fabs(x), std::fabs(y));
+    const double rounding = std::ldexp(greatest, roundings_log2 - d.format.fraction_bits) +
+                            std::ldexp(1.0, formats::min_exponent(d.format));
+    shares.push_back(std::fabs(x - y) / (bounds[static_cast<std::size_t>(at)] + rounding));
+  }
+  return median(std::move(shares));
+}
+
+/// Format and rounding of the operands, where a unit converts them once; else nothing: then little
+/// of them is lost.
+using Conversion = std::optional<std::pair<Format, Rounding>>;
+
+struct FormatOrder {
+  bool operator()(const Conversion& x, const Conversion& y) const {
+    const auto key = [](const Conversion& c) {
+      return c ? std::tuple(1, c->first.exponent_bits, c->first.fraction_bits,
+                            static_cast<int>(c->second))
+               : std::tuple(0, 0, 0, 0);
+    };
+    return key(x) < key(y);
+  }
+};
+
+Conversion conversion_of(const UnitChoice& unit, const Format& a) {
+  if (unit.unit.arch == "simt" || unit.input.pieces != 1 || unit.input.has_slices()) return {};
+  const MatrixInstruction row =
+      require_instruction(unit.unit.arch, unit.unit.instruction, "search");
+  if (row.a == a) return {};
+  return std::pair{row.a, unit.input.rounding};
+}
+
+bool sums_are_fp16(const UnitChoice& unit) {
+  if (unit.unit.arch == "simt") return unit.unit.instruction == "fma.fp16";
+  return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
+}
+
+/// Does the unit keep as many bits as an FP32 sum has, more or less?
+bool keeps_fp32(const UnitChoice& unit) {
+  if (unit.unit.arch == "simt") return true;
+  const MatrixInstruction row =
+      require_instruction(unit.unit.arch, unit.unit.instruction, "search");
+  return row.steps.list[0].spec.kept_fraction_bits >= formats::fp32.fraction_bits;
+}
+
+}  // namespace
+
+std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count) {
+  std::vector<Output> outputs;
+  count = std::min(count, d.size());
+  outputs.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double part = std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1.0);
+    const auto at =
+        count == d.size() ? i : static_cast<std::int64_t>(part * static_cast<double>(d.size()));
+    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+  }
+  return outputs;
+}
+
+GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
+  GemmProblem x = problem;
+  if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1 ||
+      plan.input.has_slices())
+    return x;
+  GemmPlan unit;
+  unit.unit = plan.unit;
+  unit.input = plan.input;
+  GemmOperands operands = prepare(unit, problem, "search");
+  x.a = std::move(operands.a);
+  x.b = std::move(operands.b);
+  return x;
+}
+
+CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bool addends,
+                        int threads) {
+  GemmPlan exact;
+  exact.unit = {"simt", "fma.fp64"};
+  exact.epilogue = epilogue;
+  exact.epilogue.compute = exact.epilogue.output = formats::fp64;
+  exact.epilogue.addition = Epilogue::Addition::fma_product;
+  if (addends) return execute(exact, problem, threads);
+  GemmProblem product = problem;
+  product.c = product.bias = {};
+  exact.epilogue.beta = 0;
+  return execute(exact, product, threads);
+}
+
+ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+  // Sums of the same operands in other orders lie this much further away at most.
+  constexpr double likely_factor = 8;
+  if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
+      capture.problem.scale_k != 0 || capture.d.size() == 0)
+    return {units.size(), true};
+  const std::vector<Output> outputs = scattered_outputs(capture.d, 24);
+  const GemmProblem sample = select(capture.lowered({}), std::span<const Output>(outputs));
+  const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
+  Epilogue epilogue;
+  epilogue.alpha = capture.alpha;
+  epilogue.beta = capture.beta;
+  std::map<Conversion, Distance, FormatOrder> distances;
+  const std::vector<double> bounds = error_bounds(sample, capture);
+  double least = std::numeric_limits<double>::infinity();
+  double least_share = least;
+  for (const UnitChoice& unit : units) {
+    const auto [entry, is_new] =
+        distances.try_emplace(conversion_of(unit, capture.problem.a.format));
+    if (!is_new) continue;
+    GemmPlan plan;
+    plan.unit = unit.unit;
+    plan.input = unit.input;
+    const GemmProblem operands = entry->first ? as_multiplied(sample, plan) : sample;
+    const CodeMatrix exact = nearly_exact(operands, epilogue, true, 1);
+    entry->second = distance_of(d, exact);
+    least = std::min(least, entry->second.absolute);
+    least_share = std::min(least_share, share_of_bounds(d, exact, bounds));
+  }
+  const auto supported = [&](const UnitChoice& unit) {
+    return distances.at(conversion_of(unit, capture.problem.a.format)).absolute <=
+           likely_factor * least;
+  };
+  // Slices of FP64 are many products: nothing but their own plan is tried with them.
+  auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
+    return !unit.input.has_slices() && supported(unit);
+  });
+  // (Sums of FP8 products keep so few bits that FP32 ones lie as far away.)
+  const Format &a_format = capture.problem.a.format, &d_format = capture.d.format;
+  const bool narrow_sums =
+      a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
+  if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
+  // Of FP8 products 13 bits may be kept: then FP32 results lie further from exact ones than
+  // truncated FP32 sums of K products can.
+  if (formats::bits(a_format) == 8 && d_format == formats::fp32 && sample.k() > 32) {
+    const double k = static_cast<double>(sample.k());
+    const bool wide = distances.at({}).ulps < 64 * std::max(1.0, k / 512);
+    const auto agree = std::stable_partition(
+        units.begin(), rest, [&](const UnitChoice& x) { return keeps_fp32(x) == wide; });
+    if (agree != units.begin()) rest = agree;
+  }
+  // How much slices of FP64 leave out is theirs to choose; and scales are no part of the bounds.
+  const bool unbounded = a_format == formats::fp64 || !capture.problem.scale_a.empty() ||
+                         !capture.problem.scale_b.empty();
+  return {static_cast<std::size_t>(rest - units.begin()), unbounded || least_share <= 1};
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,157 @@
+#include "emulator/plan_search/samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "emulator/gemm/scalar.hpp"
+#include "emulator/plan_search/plan_evidence.hpp"
+#include "formats/support/error.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Up to `count` of `all` indices, evenly spread, the first and the last among them.
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  if (all <= count) {
+    for (std::int64_t i = 0; i < all; ++i) result.push_back(i);
+    return result;
+  }
+  for (std::int64_t i = 0; i < count; ++i) result.push_back(i * (all - 1) / (count - 1));
+  return result;
+}
+
+/// Indices of the finite values by their distance from a tie of the format's rounding, the nearest
+/// first; at most `count`.
+std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, std::size_t count) {
+  std::vector<std::pair<double, std::int64_t>> distances;
+  for (std::int64_t at = 0; at < values.size(); ++at) {
+    const double x = scalar::decoded(values.format, values[at]);
+    if (!std::isfinite(x) || x == 0) continue;
+    const int exponent = std::max(std::ilogb(x), formats::min_exponent(f));
+    const double units = std::fabs(std::ldexp(x, f.fraction_bits - exponent));
+    const double to_tie = std::fabs(units - std::floor(units) - 0.5);
+    distances.emplace_back(std::ldexp(to_tie, exponent), at);
+  }
+  count = std::min(count, distances.size());
+  std::partial_sort(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count),
+                    distances.end());
+  std::vector<std::int64_t> indices;
+  for (std::size_t i = 0; i < count; ++i) indices.push_back(distances[i].second);
+  return indices;
+}
+
+/// The outputs that tell plans apart when D is narrower than the sums: those whose exact value lies
+/// nearest to a tie of D's rounding, so that the last bits of a sum decide. Where something is
+/// added, the sum alone may be rounded before: every other one is such a sum's.
+std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epilogue& epilogue,
+                                           std::size_t count, int threads) {
+  const std::vector<std::int64_t> results =
+      near_ties(nearly_exact(problem, epilogue, true, threads), epilogue.output, count);
+  std::vector<std::int64_t> sums;
+  if ((!problem.c.empty() && epilogue.beta != 0) || !problem.bias.empty())
+    sums = near_ties(nearly_exact(problem, epilogue, false, threads), epilogue.output, count);
+  std::vector<std::int64_t> outputs;
+  std::set<std::int64_t> known;
+  for (std::size_t i = 0; i < std::max(results.size(), sums.size()); ++i) {
+    for (const auto* list : {&results, &std::as_const(sums)})
+      if (i < list->size() && known.insert((*list)[i]).second) outputs.push_back((*list)[i]);
+  }
+  return outputs;
+}
+
+bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_integer(d); }
+
+/// The samples before all outputs: critical ones where D is narrow, then a grid of rows and
+/// columns. The first, which most plans fail, holds outputs of different rows and columns, so that
+/// one damaged tile spoils few.
+void add_samples(const GemmCapture& capture, const GemmProblem& all,
+                 const std::vector<Output>& critical, std::deque<Task>& tasks) {
+  const std::vector<Output> first =
+      critical.empty() ? scattered_outputs(capture.d, 4) : std::vector<Output>{};
+  if (!first.empty()) tasks.emplace_back(select(all, first), select(capture.d, first));
+  for (const std::size_t count : {std::size_t{4}, std::size_t{12}, critical.size()}) {
+    const std::span<const Output> few(critical.data(), std::min(count, critical.size()));
+    if (!few.empty()) tasks.emplace_back(select(all, few), select(capture.d, few));
+  }
+  for (const std::int64_t side : {3, 8}) {
+    if (side == 3 && !critical.empty()) continue;
+    const Selection2d selection = {spread(all.m(), side), spread(all.n(), side)};
+    tasks.emplace_back(select(all, selection), select(capture.d, selection));
+  }
+}
+
+}  // namespace
+
+bool same_element(const Format& format, std::uint64_t recorded, std::uint64_t computed) {
+  if (recorded == computed) return true;
+  if (formats::is_integer(format)) return false;
+  return formats::decode(format, recorded).kind == formats::Kind::nan &&
+         formats::decode(format, computed).kind == formats::Kind::nan;
+}
+
+std::int64_t count_mismatches(const CodeMatrix& recorded, const CodeMatrix& computed) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < recorded.size(); ++i)
+    count += same_element(recorded.format, recorded[i], computed[i]) ? 0 : 1;
+  return count;
+}
+
+std::shared_ptr<const GemmOperands> Preparations::get(const GemmPlan& plan) {
+  const std::scoped_lock lock(mutex_);
+  GemmPlan operands;
+  operands.unit = plan.unit;
+  operands.input = plan.input;
+  operands.loads = plan.loads;
+  operands.epilogue.alpha = plan.epilogue.alpha;
+  operands.epilogue.alpha_on = plan.epilogue.alpha_on;
+  auto [entry, is_new] = prepared_.try_emplace(to_text(operands));
+  if (is_new) {
+    try {
+      entry->second = std::make_shared<const GemmOperands>(prepare(plan, problem_, "search"));
+    } catch (const formats::Error&) {
+      entry->second = nullptr;
+    }
+  }
+  return entry->second;
+}
+
+std::deque<Lowered> lowered_tasks(const GemmCapture& capture, const Candidates& candidates,
+                                  int threads) {
+  constexpr std::size_t most_critical = 240;
+  const CodeMatrix& d = capture.d;
+  std::vector<Output> critical;
+  std::deque<Lowered> list;
+  for (const ConvolutionOrder& walk : candidates.walks) {
+    Lowered& x = list.emplace_back();
+    x.walk = walk;
+    GemmProblem all = capture.lowered(walk);
+    if (is_narrow(d.format) && critical.empty()) {
+      const GemmPlan unit = candidates.units.empty() ? GemmPlan{} : candidates.units.front();
+      for (const std::int64_t at : critical_outputs(
+               as_multiplied(all, unit), candidates.epilogues.front(), most_critical, threads))
+        if (critical.size() < most_critical)
+          critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+    }
+    add_samples(capture, all, critical, x.tasks);
+    x.tasks.emplace_back(std::move(all), d);
+  }
+  return list;
+}
+
+std::vector<bool> near_tie_outputs(const GemmCapture& capture, const GemmPlan& plan, int threads) {
+  if (!is_narrow(capture.d.format)) return {};
+  const auto tenth = static_cast<std::size_t>(capture.d.size() / 10);
+  std::vector<std::int64_t> list = critical_outputs(
+      as_multiplied(capture.lowered(plan.convolution), plan), plan.epilogue, tenth, threads);
+  std::vector<bool> near(static_cast<std::size_t>(capture.d.size()));
+  for (std::size_t i = 0; i < std::min(tenth, list.size()); ++i)
+    near[static_cast<std::size_t>(list[i])] = true;
+  return near;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,209 @@
+#include "emulator/plan_search/units.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/plan_library.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Rows that compute alike whatever their K: one step of blocks that fill every instruction, or
+/// chains of multiply-adds.
+struct Arithmetic {
+  std::vector<Step> steps;
+  Format d{};
+  int k = 0;
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
+Arithmetic arithmetic_of(const MatrixInstruction& row) {
+  Arithmetic x{{row.steps.begin(), row.steps.end()}, row.d, row.shape.k};
+  if (x.steps.size() != 1) return x;
+  const AccumulatorSpec& spec = x.steps[0].spec;
+  const int length = spec.terms == 0 ? row.shape.k : std::min(spec.terms, row.shape.k);
+  if (spec.summation == Summation::fma_chain || spec.summation == Summation::integer) {
+    x.k = 1;
+  } else if (row.shape.k % length == 0) {
+    x.k = length;
+    x.steps[0].spec.terms = length;
+  }
+  return x;
+}
+
+/// Families in the order in which libraries of a machine that has them use them.
+int preference(const MatrixInstruction& row) {
+  switch (row.family) {
+    case Family::tcgen05:
+    case Family::tcgen05_sp:
+    case Family::wgmma:
+    case Family::wgmma_sp: return 0;
+    case Family::mma:
+    case Family::mma_sp: return 1;
+    default: return 2;
+  }
+}
+
+}  // namespace
+
+std::vector<const MatrixInstruction*> rows_for(std::string_view arch, const Format& a,
+                                               const Format& b, bool sparse, const Format* d) {
+  std::vector<const MatrixInstruction*> rows;
+  const auto take = [&](const MatrixInstruction& row) {
+    const bool is_sparse = row.sparsity.group_elements != 0;
+    if (row.arch != arch || row.a != a || row.b != b || row.scale.count != 0 || is_sparse != sparse)
+      return;
+    if (std::string_view(row.name).find("satfinite") != std::string_view::npos) return;
+    if (is_sparse && row.sparsity.chunk != 1) return;
+    if (row.c != row.d || (d != nullptr && row.d != *d)) return;
+    rows.push_back(&row);
+  };
+  for (const MatrixInstruction& row : added_rows()) take(row);
+  for (const MatrixInstruction& row : catalogue()) take(row);
+  // FP32 sums before others, preferred families, then the longest instruction.
+  std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
+    const auto key = [](const MatrixInstruction& row) {
+      return std::tuple(row.d == formats::fp16, preference(row), -row.shape.k);
+    };
+    return key(*x) < key(*y);
+  });
+  std::vector<const MatrixInstruction*> distinct;
+  std::vector<Arithmetic> seen;
+  for (const MatrixInstruction* row : rows) {
+    Arithmetic x = arithmetic_of(*row);
+    if (std::find(seen.begin(), seen.end(), x) != seen.end()) continue;
+    seen.push_back(std::move(x));
+    distinct.push_back(row);
+  }
+  return distinct;
+}
+
+void choose(const UnitChoice& choice, GemmPlan& plan) {
+  plan.unit = choice.unit;
+  plan.input = choice.input;
+  if (choice.loads.lanes != 0) plan.loads = choice.loads;
+  plan.epilogue.alpha_on = choice.alpha_on;
+  plan.epilogue.alpha = choice.alpha;
+}
+
+namespace {
+
+/// Volta's m8n8k4, which later machines compute on CUDA cores (NUMERICS 1.5): no library uses it
+/// there.
+bool is_emulated_by_multiply_adds(const MatrixInstruction& row) {
+  return formats::bits(row.a) <= 16 &&
+         std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
+           return step.operation == Operation::dot && step.spec.summation == Summation::fma_chain;
+         });
+}
+
+std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_view arch) {
+  const Format a = capture.problem.a.format, b = capture.problem.b.format;
+  const bool sparse = capture.problem.sparse_a;
+  std::vector<UnitChoice> units;
+  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input,
+                            const LoadOrder& loads = {}) {
+    for (const bool compressed : {sparse, false}) {
+      for (const MatrixInstruction* row : rows_for(arch, x, y, compressed))
+        if (!is_emulated_by_multiply_adds(*row))
+          units.push_back(
+              {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
+      if (!compressed) break;
+    }
+  };
+  const auto add_multiply_adds = [&](const char* name) {
+    const UnitChoice fma = {{"simt", name}, {}};
+    units.push_back(fma);
+    if (capture.alpha == 1) return;
+    for (const auto on : {Epilogue::AlphaOn::a, Epilogue::AlphaOn::b})
+      units.push_back({fma.unit, {}, {}, on, capture.alpha});
+  };
+  using Cut = InputConversion::Cut;
+  if (a == formats::fp64) {
+    add_multiply_adds("fma.fp64");
+    for (const Cut cut : {Cut::slices, Cut::grouped_slices})
+      for (const int slices : {8, 7, 9, 6, 10, 5, 11, 12})
+        add_rows(formats::int8, formats::int8, {Rounding::toward_zero, slices, slices, cut});
+    return units;
+  }
+  if (formats::is_integer(a)) {
+    add_rows(a, b, {});
+    if (units.empty()) units.push_back({{"simt", "mad.int32"}, {}});
+    units.resize(1);  // integer sums are exact, whatever the unit and the order
+    return units;
+  }
+  if (a == formats::fp32) {
+    for (const Rounding rounding :
+         {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
+      add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
+    const std::size_t once = units.size();
+    // Of Triton, which takes the products of a tile of K pair by pair; the rest is the register as
+    // it is.
+    for (const int tile : {32, 64, 16, 128})
+      add_rows(formats::tf32, formats::tf32,
+               {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
+    for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
+      add_rows(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
+    for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
+      add_rows(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
+    add_rows(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
+    for (const Rounding rounding : {Rounding::nearest_even, Rounding::nearest_away})
+      add_rows(formats::fp16, formats::fp16, {rounding, 2, 2, Cut::scaled_rest, 11});
+    std::erase_if(units, [](const UnitChoice& u) {
+      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
+    });
+    const std::size_t rows = units.size();
+    add_multiply_adds("fma.fp32");
+    std::rotate(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0),
+                units.begin() + static_cast<std::ptrdiff_t>(rows), units.end());
+    return units;
+  }
+  add_rows(a, b, {});
+  // FP8 widened to FP16, in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
+  // the chain taking both halves; or in ascending order.
+  if (formats::bits(a) == 8) {
+    for (const LoadOrder& loads : {LoadOrder{8, 4, 2}, LoadOrder{}})
+      add_rows(formats::fp16, formats::fp16, {}, loads);
+    std::erase_if(units, [](const UnitChoice& u) {
+      return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
+    });
+    // What takes several steps comes last.
+    std::stable_partition(units.begin(), units.end(), [](const UnitChoice& u) {
+      return require_instruction(u.unit.arch, u.unit.instruction, "search").steps.count == 1;
+    });
+  }
+  add_multiply_adds("fma.fp32");
+  if (a == formats::fp16) units.push_back({{"simt", "fma.fp16"}, {}});
+  return units;
+}
+
+/// Where the table of plans knows the kernels that a capture names, their unit is the likely one.
+void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+  const auto kernels = capture.metadata.find("kernels");
+  if (kernels == capture.metadata.end()) return;
+  for (const LibraryPlan& row : library_plans()) {
+    if (!matches_kernel(row.kernel, kernels->second)) continue;
+    const GemmPlan named = parse_plan(row.plan, "table of plans");
+    const auto found = std::find_if(units.begin(), units.end(), [&](const UnitChoice& x) {
+      return x.unit == named.unit && x.input == named.input && x.loads.lanes == 0 &&
+             x.alpha_on == Epilogue::AlphaOn::sum;
+    });
+    if (found == units.end()) continue;
+    std::rotate(units.begin(), found, found + 1);
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
+  std::vector<UnitChoice> units = units_by_format(capture, arch);
+  put_named_first(capture, units);
+  return units;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,273 @@
+#include "emulator/probe/aimed_questions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "emulator/probe/draw.hpp"
+#include "formats/codec.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Places terms at distances that the fields of a row give.
+class Aimer {
+ public:
+  Aimer(const BlackBox& box, const MatrixInstruction& row, std::mt19937_64& random)
+      : box_(box), draw_(box, random) {
+    const Step* const dot = std::find_if(row.steps.begin(), row.steps.end() - 1, [](const Step& s) {
+      return s.operation == Operation::dot;
+    });
+    const AccumulatorSpec& spec = dot->spec;
+    const int result_bits =
+        spec.result_fraction_bits != 0 ? spec.result_fraction_bits : dot->result.fraction_bits;
+    result_bits_ = {result_bits, box.d.fraction_bits};
+    kept_ = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : result_bits + 1;
+    tails_ = {kept_, result_bits};
+    length_ = static_cast<std::size_t>(spec.terms == 0 ? box.k : std::min(spec.terms, box.k));
+    if (spec.summation == Summation::two_stage)
+      tails_ = {kept_, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
+    staged_ = spec.summation == Summation::two_stage;
+    zero_ = spec.min_exponent;
+    least_ = least_power(box.a) + least_power(box.b);
+    greatest_ = greatest_power(box.a) + greatest_power(box.b);
+    if (box.scale.count != 0) {
+      least_ += 2 * least_power(box.scale.format);
+      greatest_ += 2 * greatest_power(box.scale.format);
+    }
+  }
+
+  Question draw() {
+    q_ = zero_question(box_);
+    scaled_.assign(static_cast<std::size_t>(box_.scale.count), false);
+    last_.reset();
+    // Half of the questions to one block of products, which is rounded once.
+    block_.reset();
+    if (length_ < static_cast<std::size_t>(box_.k) && draw_.coin()) block_ = length_;
+    first_ = draw_.place() / length_ * length_;
+    switch (draw_.below(10)) {
+      case 9: through_blocks(); break;
+      case 8: only_zeros(); break;
+      case 7: below_normal(); break;
+      case 6: beside_power(); break;
+      case 0: below_large(); break;
+      case 1: tie(large_exponent()); break;
+      case 2: carry(); break;
+      case 3: smallest_tie(); break;
+      case 4: smallest_grid(); break;
+      default: few_terms(); break;
+    }
+    if (draw_.below(6) == 0) sign_zeros();
+    return std::move(q_);
+  }
+
+ private:
+  /// The cuts of two stages hide each other: what is thought of them may be far off.
+  int tail() {
+    if (staged_ && draw_.below(4) == 0) return draw_.between(20, 48);
+    return tails_[draw_.below(tails_.size())];
+  }
+  int least_result() const { return least_power(box_.d); }
+
+  /// Such that terms a tail below are products; or any product's.
+  int large_exponent() {
+    if (draw_.below(4) == 0) return draw_.between(least_, greatest_);
+    const int small = draw_.between(least_, greatest_);
+    return std::clamp(small + tail() + draw_.between(-2, 2), least_,
+                      std::max(greatest_, greatest_power(box_.c)));
+  }
+
+  std::size_t slot(std::size_t at) const {
+    return at * scaled_.size() / static_cast<std::size_t>(box_.k);
+  }
+
+  /// A term; the first of a slot sets its scales so that it is reached.
+  void term(int exponent, bool negative, bool exact) {
+    std::size_t at = draw_.place();
+    if (block_) at = std::min(at % *block_ + first_, static_cast<std::size_t>(box_.k) - 1);
+    if (!scaled_.empty() && last_ && draw_.coin()) {  // among those that share a scale
+      const std::size_t each = static_cast<std::size_t>(box_.k) / scaled_.size();
+      at = *last_ / each * each + draw_.below(each);
+    }
+    last_ = at;
+    if (!scaled_.empty()) exponent -= scale_exponent(at, exponent);
+    draw_.set_product(q_, at, exponent, negative, exact);
+  }
+
+  int scale_exponent(std::size_t at, int exponent) {
+    const Format& f = box_.scale.format;
+    const std::size_t s = slot(at);
+    if (!scaled_[s]) {
+      scaled_[s] = true;
+      const int total = exponent - draw_.between(-2, 2);
+      const int part = total / 2 + draw_.between(-3, 3);
+      q_.a_scale[s] = number_code(f, false, std::clamp(part, least_power(f), greatest_power(f)));
+      q_.b_scale[s] =
+          number_code(f, false, std::clamp(total - part, least_power(f), greatest_power(f)));
+    }
+    const auto exponent_of = [&](std::uint64_t code) {
+      const formats::Value v = formats::decode(f, code);
+      return v.exponent + static_cast<int>(std::bit_width(v.significand)) - 1;
+    };
+    return exponent_of(q_.a_scale[s]) + exponent_of(q_.b_scale[s]);
+  }
+
+  /// The addend where it holds the exponent and is free, or a product.
+  void either(int exponent, bool negative, bool exact) {
+    const bool holds = box_.has_addend && q_.c == 0 && exponent <= greatest_power(box_.c) &&
+                       exponent >= least_power(box_.c);
+    if (holds && (exponent > greatest_ || draw_.coin()))
+      draw_.set_addend(q_, exponent, negative, exact);
+    else
+      term(exponent, negative, exact);
+  }
+
+  /// One large term, perhaps its negative, and small ones about a tail lower.
+  void below_large() {
+    const int large = large_exponent();
+    const bool negative = draw_.coin(), exact = draw_.coin();
+    either(large, negative, exact);
+    if (draw_.coin()) term(large, !negative, exact);
+    const int distance = draw_.coin() ? tail() : draw_.between(1, kept_);
+    for (std::uint64_t count = 1 + draw_.below(4); count > 0; --count)
+      either(large - distance + draw_.between(-3, 3), draw_.coin(), draw_.coin());
+  }
+
+  /// Half an ulp of a result beside a large term, and terms at the end of a tail.
+  void tie(int large) {
+    either(large, draw_.coin(), draw_.coin());
+    const int bits = result_bits_[draw_.below(2)];
+    for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
+      either(large - bits - draw_.between(0, 2), draw_.coin(), true);
+    for (std::uint64_t count = draw_.below(4); count > 0; --count)
+      either(large - tail() - draw_.between(-2, 3), draw_.coin(), draw_.coin());
+  }
+
+  /// A power of two to add, from which half an ulp of the binade below or above is taken or given,
+  /// and terms at the end of a tail.
+  void beside_power() {
+    const int large = std::min(large_exponent(), greatest_power(box_.c));
+    const bool negative = draw_.coin();
+    draw_.set_addend(q_, large, negative, true);
+    if (draw_.below(4) == 0) term(large - draw_.between(1, 10), draw_.coin(), true);
+    term(large - result_bits_[draw_.below(2)] - draw_.between(0, 2),
+         draw_.below(4) != 0 ? !negative : negative, true);
+    for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
+      term(large - tail() - draw_.between(-2, 2), draw_.coin(), true);
+  }
+
+  /// Terms of one sign that carry, and small ones.
+  void carry() {
+    const int large = large_exponent();
+    const bool negative = draw_.coin();
+    for (std::uint64_t count = 2 + draw_.below(5); count > 0; --count)
+      either(large - draw_.between(0, 1), negative, draw_.coin());
+    for (std::uint64_t count = draw_.below(4); count > 0; --count)
+      term(large - tail() + draw_.between(-1, 2), draw_.coin(), draw_.coin());
+  }
+
+  /// One or half of the least result, as one term or as several that reach it together, and terms
+  /// at the end of the grid that a zero leaves; it may be another zero than is thought.
+  void smallest_tie() {
+    const int zero = draw_.coin() ? zero_ : formats::min_exponent(box_.d) - draw_.between(0, 24);
+    const bool negative = draw_.coin();
+    if (draw_.coin()) term(zero - tail() + draw_.between(-2, 1), !negative, true);
+    const auto doublings = static_cast<int>(draw_.below(5));
+    const int each = least_result() - draw_.between(0, 1) - doublings;
+    for (int count = 1 << doublings; count > 0; --count) term(each, negative, true);
+    for (std::uint64_t count = draw_.below(3); count > 0; --count)
+      term(zero - tail() + draw_.between(-2, 2), draw_.coin(), draw_.coin());
+    if (draw_.below(4) == 0) q_.c = formats::sign_mask(box_.c);
+  }
+
+  /// The last bits of a first block's sum, which may carry, shown by a later block that takes the
+  /// rest away: a result narrower than the sums hides them otherwise.
+  void through_blocks() {
+    const std::size_t k = q_.a.size();
+    if (length_ >= k) return few_terms();
+    const int large = std::min({large_exponent(), greatest_ - 1, greatest_power(box_.c)});
+    const bool negative = draw_.coin();
+    const bool carries = !box_.has_addend || draw_.coin();
+    for (std::uint64_t count = 1 + draw_.below(3); count > 0; --count)
+      draw_.set_product(q_, draw_.below(length_), large - tail() + draw_.between(-3, 2),
+                        draw_.coin(), draw_.coin());
+    if (carries) draw_.set_product(q_, draw_.below(length_), large, negative, true);
+    if (box_.has_addend) draw_.set_addend(q_, large, negative, true);
+    const bool both = carries && box_.has_addend;
+    draw_.set_product(q_, length_ + draw_.below(k - length_), large + (both ? 1 : 0), !negative,
+                      true);
+  }
+
+  /// The least normal result less half an ulp of the binade below, which rounds up to it, or about
+  /// that: where flushing before and after rounding differ (IEEE 754-2019 7.5).
+  void below_normal() {
+    const int normal = formats::min_exponent(box_.d);
+    const bool negative = draw_.coin();
+    either(normal, negative, true);
+    for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
+      either(normal - box_.d.fraction_bits - draw_.between(0, 3), !negative, draw_.coin());
+  }
+
+  /// Zeros of either sign, often all negative: the sign of the result tells with what a sum begins.
+  void only_zeros() {
+    const bool alike = draw_.coin();
+    for (std::size_t i = 0; i < q_.a.size(); ++i) {
+      const bool negative = alike || draw_.coin();
+      if (negative && formats::has_negative_zero(box_.a)) q_.a[i] = formats::sign_mask(box_.a);
+      q_.b[i] = number_code(box_.b, false, 0);
+    }
+    if (box_.has_addend && draw_.coin()) q_.c = formats::sign_mask(box_.c);
+  }
+
+  void smallest_grid() {
+    const int grid = draw_.coin() ? zero_ : least_result();
+    const int depth = draw_.coin() ? 6 : 30;
+    for (std::uint64_t count = 1 + draw_.below(6); count > 0; --count)
+      term(draw_.between(grid - depth, grid + 3), draw_.coin(), draw_.coin());
+  }
+
+  void few_terms() {
+    const int high = large_exponent();
+    for (std::uint64_t count = 1 + draw_.below(5); count > 0; --count)
+      term(draw_.between(high - 40, high), draw_.coin(), draw_.coin());
+    if (draw_.coin()) draw_.set_addend(q_, draw_.between(high - 40, high), draw_.coin(), true);
+  }
+
+  /// Zeros of either sign wherever no term stands.
+  void sign_zeros() {
+    for (std::size_t i = 0; i < q_.a.size(); ++i) {
+      if (q_.a[i] != 0) continue;
+      if (formats::has_negative_zero(box_.a) && draw_.coin()) q_.a[i] = formats::sign_mask(box_.a);
+      q_.b[i] = number_code(box_.b, draw_.coin(), 0);
+    }
+  }
+
+  const BlackBox& box_;
+  OperandDraw draw_;
+  Question q_;
+  std::vector<bool> scaled_;          ///< slots whose scales are set
+  std::optional<std::size_t> last_;   ///< where the last term stands
+  std::optional<std::size_t> block_;  ///< length of the block to which terms are confined
+  std::size_t length_ = 1, first_ = 0;
+  std::array<int, 2> result_bits_{};
+  std::vector<int> tails_;  ///< bits below a large exponent where something is cut or rounded
+  bool staged_ = false;
+  int kept_ = 0, zero_ = 0;
+  int least_ = 0, greatest_ = 0;  ///< exponents of products
+};
+
+}  // namespace
+
+std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& row,
+                                      std::size_t count, std::mt19937_64& random) {
+  std::vector<Question> list;
+  list.reserve(count);
+  Aimer aimer(box, row, random);
+  for (std::size_t i = 0; i < count; ++i) list.push_back(aimer.draw());
+  return list;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/gemm/plan.hpp"
+#include "emulator/gemm/problem.hpp"
+
+// How far a plan's result can be from the exact one, before anything is computed: the analysis of
+// block fused multiply-adds of Blanchard, Higham, Lopez, Mary and Pranesh (SIAM J. Sci. Comput. 42,
+// 2020) on the plan's own blocks, kept bits, roundings and reductions, and its probabilistic form
+// (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
+namespace guardbit::experiments {
+
+/// |D - exact| <= sum * S + last * (|exact| + sum * S) + absolute, elementwise, where S is the
+/// product of the magnitudes, |alpha| |A| |B| + |beta| |C| + |bias|, with subnormal factors counted
+/// as `least_a` and `least_b`. For results below D's largest number and without overflow on the
+/// way.
+struct ErrorBound {
+  double sum = 0;       ///< relative to S: conversions, accumulation, reduction, epilogue
+  double likely = 0;    ///< in place of `sum`, with probability `confidence` for all outputs
+  double last = 0;      ///< rounding into D's format
+  double absolute = 0;  ///< what underflow adds
+  double least_a = 0, least_b = 0;
+  double confidence = 0, lambda = 0;
+  /// Are the errors of mean zero? Truncation toward zero makes sums of one sign drift, and then
+  /// the probabilistic bound need not hold.
+  bool mean_zero = true;
+};
+
+/// formats::Error, beginning with `where`, for a unit that is not known.
+ErrorBound error_bound(const emulator::GemmPlan& plan, const emulator::GemmProblem& problem,
+                       std::string_view where);
+
+}  // namespace guardbit::experiments

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/harness/settings.hpp"
+
+namespace guardbit::experiments {
+
+/// How we know a number that a measurement is compared with.
+enum class Certainty : std::uint8_t {
+  measured,  ///< on hardware, by this project's own runs
+  read,      ///< in the source that is named
+  recalled,  ///< from the source that is named, which was not read again
+  derived,   ///< from the definitions; the experiment's method says how
+};
+
+enum class Verdict : std::uint8_t { reproduced, differs, undecidable };
+
+/// What a measured number should be.
+struct Reference {
+  enum class Relation : std::uint8_t { equals, at_most, at_least };
+
+  double value = 0;
+  double tolerance = 0;               ///< of the difference
+  std::string tolerance_reason = {};  ///< where the tolerance comes from; empty where it is 0
+  std::string source = {};
+  Certainty certainty = Certainty::derived;
+  Relation relation = Relation::equals;
+  /// Why no measurement here can decide it (data that were not published, say); empty: it can.
+  std::string undecidable = {};
+};
+
+/// One measured number, and what it should be.
+struct Finding {
+  std::string key;  ///< what is measured: stable, and unique in its experiment
+  std::string unit;
+  double measured = 0;
+  std::optional<Reference> reference = {};
+
+  Verdict verdict() const;
+};
+
+/// One line, or a set of points, of a plot.
+struct Curve {
+  std::string name;
+  std::vector<double> x = {}, y = {};
+  bool points = false;  ///< not joined by lines
+
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
+};
+
+struct Figure {
+  std::string title, x_label, y_label;  ///< labels name their units
+  bool log_x = false, log_y = false;
+  std::vector<Curve> curves = {};
+};
+
+/// What came out of a run.
+struct Outcome {
+  std::vector<Finding> findings;
+  Figure figure;                   ///< without curves where there is nothing to draw
+  std::vector<std::string> notes;  ///< what the numbers mean; sentences
+
+  /// Differs if any finding does. Otherwise reproduced if any could be decided, unless the
+  /// experiment has nothing to reproduce.
+  Verdict verdict(bool relations_only) const;
+};
+
+class Run;
+
+/// A question that one run answers.
+struct Experiment {
+  std::string_view name;      ///< E08
+  std::string_view slug;      ///< fp8_accumulation_width, which names its file
+  std::string_view question;  ///< one sentence
+  std::string_view method;    ///< what is computed, sentences
+  std::string_view expected;  ///< the reference in words, with its source
+  std::vector<Parameter> parameters;
+  Outcome (*run)(Run& run) = nullptr;
+  /// Its findings are relations that theory demands; it never says `reproduced`.
+  bool relations_only = false;
+};
+
+std::string_view word_of(Verdict verdict);
+std::string_view word_of(Certainty certainty);
+
+}  // namespace guardbit::experiments

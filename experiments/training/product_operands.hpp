@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "emulator/engine/matrix_product.hpp"
+#include "experiments/training/layout.hpp"
+#include "experiments/training/precision.hpp"
+#include "experiments/training/training_tensor.hpp"
+
+namespace guardbit::experiments::training {
+
+/// One operand of a product as its unit takes it: lines (rows of A, columns of B) of k elements.
+struct Operand {
+  std::int64_t lines = 0, k = 0;
+  emulator::ConstMatrix codes;   ///< (line, k)
+  emulator::ConstMatrix scales;  ///< (line, block of k), where blocks have scales
+  float scale = 1;               ///< of the tensor: an element stands for itself times this
+};
+
+/// What is done to a tensor's numbers before they are rounded into the operands' format.
+struct Encoding {
+  Format format = formats::fp32;
+  OperandScaling scaling = OperandScaling::none;
+  float encode = 1, decode = 1;  ///< of the tensor; Transformer Engine's scale and scale_inv
+  float tensor_amax = 0;         ///< OperandScaling::nvfp4
+  // NVFP4's recipe (arXiv 2509.25149): weights share scales in squares, gradients are rounded
+  // stochastically, both operands of weights' gradients are mixed along K.
+  bool square_blocks = false, stochastic = false;
+  std::uint64_t random_seed = 0;
+};
+
+/// Lines with scales for their blocks, and the tensor's.
+struct CodedLines {
+  std::vector<std::byte> codes, scales;
+  float decode = 1;
+  std::int64_t underflow = 0;
+};
+
+/// A matrix in the format of a unit's operands. Where blocks along K have scales, rows and columns
+/// are two different tensors, each quantised from the source.
+class CodedMatrix {
+ public:
+  CodedMatrix() = default;
+  /// The rows times columns numbers.
+  CodedMatrix(const Encoding& encoding, const float* values, std::int64_t rows,
+              std::int64_t columns, int threads);
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  Operand by_rows() const;
+  Operand by_columns() const;
+  /// by_columns, mixed along K where the recipe says so: both operands of a weight's gradient.
+  Operand for_weight_gradient() const;
+  /// The matrix of a convolution's windows over this one, which holds images: [pixels, channels].
+  CodedMatrix gathered(const Windows& windows, int threads) const;
+  /// The matrix whose element (i, j) is element source(i, j) of this one.
+  CodedMatrix rearranged(
+      std::int64_t rows, std::int64_t columns,
+      const std::function<std::int64_t(std::int64_t, std::int64_t)>& source) const;
+  /// How many numbers other than zero are zero here; counted where there are scales.
+  std::int64_t underflow() const { return underflow_; }
+
+ private:
+  bool has_blocks() const {
+    return encoding_.scaling == OperandScaling::mx || encoding_.scaling == OperandScaling::nvfp4;
+  }
+  CodedMatrix same_encoding(std::int64_t rows, std::int64_t columns) const;
+  void encode(const float* values, int threads);
+  CodedLines encode_blocks(bool turned, bool mixed) const;
+  Operand of_lines(const CodedLines& lines, bool turned) const;
+
+  Encoding encoding_;
+  std::int64_t rows_ = 0, columns_ = 0, underflow_ = 0;
+  int threads_ = 1;
+  std::vector<std::byte> codes_;  ///< row-major; without blocks
+  Values values_;                 ///< the source, where there are blocks
+  /// By rows, by columns and mixed, each made when it is first asked for.
+  mutable std::optional<CodedLines> rows_lines_, column_lines_, mixed_lines_;
+};
+
+}  // namespace guardbit::experiments::training

@@ -1,9 +1,0 @@
-#include "gpu/cuda/multiply.cuh"
-
-namespace guardbit::gpu {
-
-std::optional<TunedKernel> fp16_kernel(const TunedRow& row) {
-  return kernel_for<Accumulated::fp16, false, 4, 8, 16, 32>(row.terms);
-}
-
-}  // namespace guardbit::gpu

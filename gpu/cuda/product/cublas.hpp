@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gpu/cuda/product/device_product.hpp"
+
+namespace guardbit::gpu {
+
+/// cuBLAS, where the system has it: found when the program runs, so that it is no dependency.
+struct CublasRun {
+  std::string library;  ///< "libcublas.so.13"
+  double seconds = 0;
+};
+
+/// Why cublasGemmEx cannot multiply a row's types into its results; empty when it can.
+std::string cublas_refusal(const emulator::MatrixInstruction& row, bool has_addend);
+
+/// D = A * B by cublasGemmEx with its own choice of algorithm, timed once after a warm-up. Empty
+/// when no libcublas is installed; formats::Error when it fails.
+std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& row,
+                                    const DeviceMatrices& matrices);
+
+}  // namespace guardbit::gpu

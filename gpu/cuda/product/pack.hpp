@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+#include "gpu/cuda/product/device_packed_operand.hpp"
+#include "gpu/model/offset_accumulator.hpp"
+
+namespace guardbit::gpu {
+
+/// One operand on its way to the tuned kernel, in device memory.
+struct PackArguments {
+  const std::byte* codes;  ///< A [lines, k] or B [k, lines], row-major containers
+  std::byte* packed;
+  unsigned* low;  ///< [tiles, stages]: the largest number of low factors in a line's block
+  int lines, k;
+  int tiles, stages;
+  formats::Format format;  ///< of the codes
+  PackedShape shape;
+  TunedRow row;
+};
+
+std::size_t packed_bytes(const PackArguments& p);
+
+/// Starts packing; formats::Error when the launch fails.
+void pack(const PackArguments& p);
+
+}  // namespace guardbit::gpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+
+#include "gpu/cuda/product/device_packed_operand.hpp"
+#include "gpu/model/offset_accumulator.hpp"
+
+namespace guardbit::gpu {
+
+/// A product ready to start: packed operands, and the codes for what the chain leaves to the model.
+struct MultiplyArguments {
+  const std::byte *a_packed, *b_packed;
+  const unsigned *a_low, *b_low;  ///< [tiles, stages]: see PackArguments
+  const std::byte *a, *b, *c;     ///< codes, row-major; c may be null
+  std::byte* d;
+  int m, n, k;
+  int tiles_m, tiles_n, stages;
+  OffsetRule rule;
+  TunedRow row;
+};
+
+/// One instance of the kernel of multiply.cuh.
+struct TunedKernel {
+  PackedShape a, b;                          ///< how it wants its operands
+  int rows, columns;                         ///< of D per thread block
+  int shared_bytes;                          ///< that a thread block needs
+  void (*launch)(const MultiplyArguments&);  ///< formats::Error when the launch fails
+};
+
+/// The instance for a row. Each file of instances has those of one kind of result.
+TunedKernel tuned_kernel(const TunedRow& row);
+std::optional<TunedKernel> fp32_kernel(const TunedRow& row);
+std::optional<TunedKernel> e8m13_kernel(const TunedRow& row);
+std::optional<TunedKernel> fp16_kernel(const TunedRow& row);
+std::optional<TunedKernel> composed_kernel(const TunedRow& row);
+
+}  // namespace guardbit::gpu

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "formats/support/error.hpp"
+#include "gpu/operands/tensor_core_instruction.hpp"
+
+namespace guardbit::gpu {
+
+/// Device addresses of the packed operands of `images` runs (one warp or warpgroup each); see
+/// packing.hpp. Operands that a row does not take are null. Images lie one after the other, all
+/// addresses are multiples of 256 bytes.
+struct DeviceImages {
+  const void *a = nullptr, *b = nullptr, *c = nullptr, *e = nullptr;
+  const void *a_scale = nullptr, *b_scale = nullptr;
+  void* d = nullptr;
+  int images = 0;                                          ///< any number
+  int a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;  ///< of one image
+};
+
+using Kernel = void (*)(const DeviceImages&);
+
+/// A generated file and its kernels, in the order of its rows.
+struct KernelGroup {
+  std::string_view name;
+  std::span<const Kernel> (*kernels)();
+};
+
+/// Every generated file of the architecture that this program was compiled for.
+std::span<const KernelGroup> kernel_groups();
+
+/// formats::Error when the row belongs to another architecture's table.
+inline Kernel kernel_of(const TensorCoreInstruction& row) {
+  if (row.arch == tensor_core_instructions().front().arch)
+    for (const KernelGroup& group : kernel_groups())
+      if (group.name == row.group) return group.kernels()[static_cast<std::size_t>(row.index)];
+  throw formats::Error("gpu wrappers", "'" + std::string(row.name) + "' of " +
+                                           std::string(row.arch) + " was not compiled");
+}
+
+}  // namespace guardbit::gpu

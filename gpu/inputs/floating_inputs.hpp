@@ -1,0 +1,238 @@
+#pragma once
+
+// Elements of floating inputs. A product's exponent is aimed at: A takes what B's exponent at that
+// place leaves of it.
+
+#include <cstdint>
+
+#include "gpu/inputs/floating_tile.hpp"
+#include "gpu/inputs/special_inputs.hpp"
+
+namespace guardbit::gpu {
+
+/// Sign, exponent and fraction of a factor to be made; zero when `zero`.
+struct FactorAim {
+  bool zero = false;
+  bool negative = false;
+  int exponent = 0;  ///< of the product
+  std::uint64_t fraction = 0;
+};
+
+constexpr FactorAim random_factor(const OperandWords& f, int low, int high, Draw& draw) {
+  FactorAim aim;
+  aim.negative = draw.coin();
+  aim.exponent = draw.between(low, high);
+  aim.fraction = draw.wide(f.fraction_bits);
+  return aim;
+}
+
+constexpr FactorAim simple_factor(const OperandWords& f, int exponent, Draw& draw) {
+  FactorAim aim;
+  aim.negative = draw.coin();
+  aim.exponent = exponent;
+  aim.fraction = simple_fraction(f, draw);
+  return aim;
+}
+
+/// Number near one: what families use that are about something else.
+constexpr std::uint64_t narrow_word(const OperandWords& f, Draw& draw) {
+  const FactorAim aim = random_factor(f, -2, 0, draw);
+  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+}
+
+/// Small terms `distance` below a large one, which the next role cancels or not.
+constexpr FactorAim ladder_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
+  if (role == 0 || (role == 1 && plan.cancels))
+    return {false, plan.negative != (role == 1), plan.exponent, plan.fraction};
+  const int first = plan.cancels ? 2 : 1;
+  if (role < first + plan.small_terms) {
+    return simple_factor(x.a, plan.exponent - plan.distance + draw.between(-1, 1), draw);
+  }
+  return {true, draw.coin(), 0, 0};
+}
+
+/// A large term, half units of the result, and what breaks their ties.
+constexpr FactorAim tie_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
+  const int bits = plan.alternative ? x.result_bits : x.final_bits;
+  FactorAim aim{true, draw.coin(), 0, 0};
+  if (role == 0 && (plan.distance & 3) != 0)
+    return {false, plan.negative, plan.exponent, plan.fraction};
+  if (role == 1 || (role == 2 && plan.small_terms > 2)) {
+    aim.zero = false;
+    aim.exponent = plan.exponent - bits - draw.between(-1, 2);
+  } else if (role > 2 && role < 3 + plan.small_terms / 2) {
+    aim = simple_factor(x.a, 0, draw);
+    const int tail = draw.coin() ? x.kept_bits : x.result_bits;
+    aim.exponent = plan.exponent - tail - draw.between(-1, 2);
+  }
+  return aim;
+}
+
+/// Terms of one sign around the largest, and a few at the end of the kept bits or of the result's.
+constexpr FactorAim carry_factor(const InputShape& x, const RowPlan& plan, int role, Draw& draw) {
+  FactorAim aim{role > 3 + plan.small_terms, plan.negative, plan.exponent, 0};
+  const bool small = role >= 2 && role < 2 + (plan.distance & 3);
+  const int below = plan.alternative ? x.kept_bits : x.result_bits;
+  aim.exponent -= small ? below + draw.between(-2, 1) : static_cast<int>(draw.take(1));
+  aim.fraction =
+      draw.coin() ? simple_fraction(x.a, draw) : (std::uint64_t{1} << x.a.fraction_bits) - 1;
+  return aim;
+}
+
+/// Around half of the smallest result, and terms at the end of a zero's grid.
+constexpr FactorAim tiny_factor(const InputShape& x, const FloatingTile& tile, const RowPlan& plan,
+                                int role, Draw& draw) {
+  if (plan.alternative && (plan.distance & 1) != 0) {
+    const int low = (tile.variant & 1) != 0 ? tile.low : x.zero_exponent - 12;
+    return random_factor(x.a, low, tile.high, draw);
+  }
+  FactorAim aim{true, draw.coin(), 0, 0};
+  if (role == 0 || (role == 1 && (plan.distance & 3) == 0)) {
+    aim.zero = false;
+    aim.exponent = x.d.lowest - (draw.chance(80) ? 0 : 1);
+  } else if (role > 1 && role < 2 + (plan.small_terms + 1) / 2) {
+    aim.zero = false;
+    aim.exponent = x.zero_exponent - x.kept_bits + draw.between(-2, 2);
+  }
+  return aim;
+}
+
+/// Of two products that cancel the second is drawn like the first, with the other sign.
+constexpr FactorAim paired_factor(const InputShape& x, const FloatingTile& tile, std::uint64_t key,
+                                  std::int64_t t, int i, int s) {
+  Draw draw(key, t, Place::a, i * x.stored_k + (s & ~tile.partner));
+  FactorAim aim = random_factor(x.a, tile.low, tile.high, draw);
+  aim.negative = aim.negative != ((s & tile.partner) != 0);
+  return aim;
+}
+
+constexpr bool has_paired_products(InputFamily family) {
+  return family == InputFamily::pair_cancellation || family == InputFamily::huge_products;
+}
+
+/// The stored value of A at (i, s) in families that aim at exponents of products.
+constexpr std::uint64_t aimed_a(const InputShape& x, InputFamily family, std::uint64_t key,
+                                std::int64_t t, int i, int s, Draw& draw) {
+  const FloatingTile tile = floating_tile(x, family, key, t);
+  int unit = s >> x.stored_unit;
+  FactorAim aim;
+  if (has_paired_products(family)) {
+    aim = paired_factor(x, tile, key, t, i, s);
+    unit &= ~(tile.partner >> x.stored_unit);
+  } else if (has_planned_rows(family)) {
+    const RowPlan plan = row_plan(x, tile, key, t, i);
+    const int role = plan.role(s);
+    switch (family) {
+      case InputFamily::ladder: aim = ladder_factor(x, plan, role, draw); break;
+      case InputFamily::ties: aim = tie_factor(x, plan, role, draw); break;
+      case InputFamily::carries: aim = carry_factor(x, plan, role, draw); break;
+      default: aim = tiny_factor(x, tile, plan, role, draw); break;
+    }
+  } else {
+    aim = random_factor(x.a, tile.low, tile.high, draw);
+    // Every other near-overflow tile adds products of one sign in each output.
+    if (family == InputFamily::near_overflow && (tile.variant & 2) != 0) aim.negative = i % 2 != 0;
+  }
+  const int wanted = aim.exponent - b_exponent(x, tile, key, t, unit);
+  const int exponent = clamped(wanted, x.a.lowest, x.a.highest);
+  // A term of another size would decide the sum in place of the ones that were placed.
+  const bool unreachable = has_planned_rows(family) && wanted != exponent;
+  if (aim.zero || unreachable) return aim.negative ? x.a.sign : 0;
+  const std::uint64_t word = word_with_exponent(x.a, aim.negative, exponent, aim.fraction);
+  const bool off = has_paired_products(family) && (tile.variant & 0x30) != 0 && draw.chance(48);
+  return off ? nudged(x.a, word, draw.between(-2, 2)) : word;
+}
+
+/// B at (k, j) in the same families.
+constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::uint64_t key,
+                                std::int64_t t, int k, int j, Draw& draw) {
+  const FloatingTile tile = floating_tile(x, family, key, t);
+  int unit = k >> x.dense_unit;
+  if (has_paired_products(family)) {
+    unit &= ~(tile.partner >> x.stored_unit);
+    Draw pair(key, t, Place::b, unit * x.n + j);
+    const int exponent = b_exponent(x, tile, key, t, unit);
+    const bool negative = pair.coin();
+    const std::uint64_t word =
+        word_with_exponent(x.b, negative, exponent, pair.wide(x.b.fraction_bits));
+    const bool off = (tile.variant & 0x30) != 0 && draw.chance(32);
+    return off ? nudged(x.b, word, draw.between(-2, 2)) : word;
+  }
+  const int exponent = b_exponent(x, tile, key, t, unit);
+  if (has_planned_rows(family)) {
+    Draw column(key, t, Place::column, j);
+    const int form = static_cast<int>(column.take(2));
+    const bool any_sign = column.take(2) == 0;
+    const bool negative = any_sign ? draw.coin() : column.coin();
+    const std::uint64_t fraction = form < 2    ? 0
+                                   : form == 2 ? simple_fraction(x.b, column)
+                                               : simple_fraction(x.b, draw);
+    return word_with_exponent(x.b, negative, exponent, fraction);
+  }
+  const bool one_sign = family == InputFamily::near_overflow && (tile.variant & 2) != 0;
+  const bool negative = one_sign ? j % 2 != 0 : draw.coin();
+  const bool lower = family != InputFamily::huge_products && draw.coin();
+  return word_with_exponent(x.b, negative, exponent - (lower ? 1 : 0),
+                            draw.wide(x.b.fraction_bits));
+}
+
+/// A subnormal factor, or one to meet a subnormal factor.
+constexpr std::uint64_t subnormal_or_large(const OperandWords& f, bool subnormal, Draw& draw) {
+  const FactorAim aim = subnormal ? random_factor(f, f.lowest, f.least_normal, draw)
+                                  : random_factor(f, -6, f.highest, draw);
+  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+}
+
+constexpr std::uint64_t small_integer_word(const OperandWords& f, int reach, Draw& draw) {
+  return word_of_double(f, static_cast<double>(draw.between(-reach, reach)));
+}
+
+/// `count` of 256 zero, the others near one.
+constexpr std::uint64_t mostly_zero_word(const OperandWords& f, int count, Draw& draw) {
+  if (draw.chance(count)) return signed_zero(f, draw);
+  const FactorAim aim = random_factor(f, -4, 2, draw);
+  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+}
+
+constexpr std::uint64_t zero_or_power(const OperandWords& f, int count, Draw& draw) {
+  const std::uint64_t sign = signed_zero(f, draw);
+  return draw.chance(count) ? sign : word_with_exponent(f, sign != 0, 0, 0);
+}
+
+/// Where a row of A or a column of B has its special, -1 for nowhere.
+constexpr int special_place(std::uint64_t key, std::int64_t t, Place place, int index, int count,
+                            int length) {
+  Draw draw(key, t, place, index);
+  return draw.chance(count) ? draw.below(length) : -1;
+}
+
+/// Specials about twice in a row of A, as a count of 256.
+constexpr int two_in_a_row(const InputShape& x) {
+  return x.stored_k <= 8 ? 40 : x.stored_k <= 16 ? 24 : 8;
+}
+
+/// A and B alike but for their places: `line` is the row or column, `at` the place in it.
+constexpr std::uint64_t special_factor(const InputShape& x, const OperandWords& f,
+                                       InputFamily family, std::uint64_t key, std::int64_t t,
+                                       Place lines, int line, int at, Draw& draw) {
+  const bool is_a = lines == Place::row;
+  const int length = is_a ? x.stored_k : x.k;
+  switch (family) {
+    case InputFamily::one_special:
+      if (special_place(key, t, lines, line, is_a ? 128 : 64, length) == at)
+        return special_word(f, draw, true);
+      break;
+    case InputFamily::infinities:
+      if (special_place(key, t, lines, line, is_a ? 160 : 64, length) == at)
+        return infinite_word(f, draw);
+      if (draw.chance(is_a ? two_in_a_row(x) / 2 : 32))
+        return is_a ? infinite_word(f, draw) : signed_zero(f, draw);
+      break;
+    default:
+      if (draw.chance(two_in_a_row(x))) return nan_word(f, draw);
+      break;
+  }
+  return narrow_word(f, draw);
+}
+
+}  // namespace guardbit::gpu

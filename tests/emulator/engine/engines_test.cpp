@@ -1,0 +1,359 @@
+#include <algorithm>
+#include <array>
+#include <cfenv>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "formats/support/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/inputs/catalogue_inputs.hpp"
+#include "tests/emulator/inputs/oracle_rules.hpp"
+
+// Engines agree bit for bit, and a batch means what MatrixBatch says it means.
+namespace {
+
+using namespace guardbit;
+using namespace guardbit::tests;
+using emulator::Engine;
+using emulator::MatrixBatch;
+using emulator::Modifiers;
+
+constexpr std::byte untouched{0xA5};
+constexpr std::size_t guard = 64;
+
+const Engine& reference() { return emulator::engines().back(); }
+
+/// D of a batch, at any alignment, between guard bytes that nobody may write.
+class Results {
+ public:
+  Results(const MatrixInstruction& row, const BatchInputs& inputs)
+      : begin_(guard + static_cast<std::size_t>(inputs.misalignment)) {
+    const auto outputs = static_cast<std::size_t>(inputs.count * inputs.shape.m * inputs.shape.n);
+    const std::size_t width = static_cast<std::size_t>(formats::container_bits(row.d) / 8);
+    size_ = outputs * width;
+    bytes_.assign(begin_ + size_ + guard, untouched);
+  }
+
+  std::byte* data() { return bytes_.data() + begin_; }
+  std::vector<std::byte> codes() const {
+    return {bytes_.begin() + static_cast<std::ptrdiff_t>(begin_),
+            bytes_.begin() + static_cast<std::ptrdiff_t>(begin_ + size_)};
+  }
+  bool guards_intact() const {
+    const auto is_untouched = [](std::byte x) { return x == untouched; };
+    const auto first = bytes_.begin() + static_cast<std::ptrdiff_t>(begin_);
+    return std::all_of(bytes_.begin(), first, is_untouched) &&
+           std::all_of(first + static_cast<std::ptrdiff_t>(size_), bytes_.end(), is_untouched);
+  }
+
+ private:
+  std::size_t begin_ = 0, size_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+std::vector<std::byte> execute(const Engine& engine, const MatrixInstruction& row,
+                               const BatchInputs& inputs, const Modifiers& modifiers,
+                               int threads = 1) {
+  Results results(row, inputs);
+  MatrixBatch batch = inputs.batch(row, results.data());
+  batch.modifiers = modifiers;
+  if (modifiers.zero_addend) batch.c = {};  // it is not read
+  emulator::run_batch(engine, row, batch, threads);
+  CHECK(results.guards_intact());
+  return results.codes();
+}
+
+std::string text_of(const Shape& s) {
+  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+}
+
+/// Every engine that accepts the row gives what the reference gives.
+void compare_engines(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
+                     const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment,
+                     const Modifiers& modifiers) {
+  const BatchInputs inputs = batch_inputs(row, family, seed, shape, count, misalignment);
+  const std::vector<std::byte> expected = execute(reference(), row, inputs, modifiers);
+  for (const Engine& engine : emulator::engines()) {
+    if (engine.name == reference().name || !engine.accepts(row)) continue;
+    const std::vector<std::byte> got = execute(engine, row, inputs, modifiers);
+    if (got == expected) continue;
+    const auto width = formats::container_bits(row.d) / 8;
+    const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
+    FAIL_CHECK(engine.name << " differs: " << tests::text_of(row)
+                           << "\ninputs: " << family_name(family) << ", seed " << seed << ", "
+                           << count << " of " << text_of(shape) << ", output " << at / width
+                           << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
+                           << ", zero addend " << modifiers.zero_addend);
+  }
+}
+
+bool has_kernel(const MatrixInstruction& row) {
+  return std::any_of(emulator::engines().begin(), emulator::engines().end() - 1,
+                     [&](const Engine& engine) { return engine.accepts(row); });
+}
+
+bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
+  return x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d && x.sparsity == y.sparsity &&
+         x.scale == y.scale && x.shape.k == y.shape.k &&
+         std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
+}
+
+/// One row of each computation that some engine beside the reference takes.
+std::vector<const MatrixInstruction*> kernel_rows() {
+  std::vector<const MatrixInstruction*> rows;
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    const bool seen = std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction* other) {
+      return same_computation(*other, row);
+    });
+    if (!seen && has_kernel(row)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+/// All combinations; PTX negates floating operands only.
+Modifiers modifiers_of(const MatrixInstruction& row, std::size_t index) {
+  const bool floating = !formats::is_integer(row.a);
+  return {floating && (index & 1) != 0, floating && (index & 2) != 0, (index & 4) != 0};
+}
+
+Shape row_shape(const MatrixInstruction& row, int open_m, int open_n) {
+  Shape shape = row.shape;
+  if (shape.m == 0) shape.m = open_m;
+  if (shape.n == 0) shape.n = open_n;
+  return shape;
+}
+
+constexpr std::array<std::int64_t, 3> counts = {1, 3, 17};
+
+void compare_small_batches(int rounds) {
+  std::size_t turn = 0;
+  for (const MatrixInstruction* row : kernel_rows()) {
+    for (const InputFamily family : input_families(*row)) {
+      for (int round = 0; round < rounds; ++round, ++turn) {
+        const Shape shape = {1 + static_cast<int>(turn % 3), 1 + static_cast<int>(turn % 5),
+                             row->shape.k};
+        const auto misalignment = static_cast<std::ptrdiff_t>(turn % 2 == 0 ? 0 : turn % 7);
+        compare_engines(*row, family, turn, shape, counts[turn % counts.size()], misalignment,
+                        modifiers_of(*row, turn));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("engines equal the reference on every family") { compare_small_batches(2); }
+
+TEST_CASE("engines equal the reference on every family, many batches", "[sweep]") {
+  compare_small_batches(200);
+}
+
+TEST_CASE("engines equal the reference on whole instructions") {
+  std::size_t turn = 0;
+  for (const MatrixInstruction* row : kernel_rows()) {
+    const std::vector<InputFamily> families = input_families(*row);
+    compare_engines(*row, families[turn % families.size()], turn, row_shape(*row, 32, 8), 1, 0, {});
+    ++turn;
+  }
+}
+
+TEST_CASE("engines equal the reference on every width of wgmma") {
+  for (const char* name : {"wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
+                           "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
+                           "wgmma.mma_async.sp.sync.aligned.m64nNk16.f32.tf32.tf32",
+                           "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8.satfinite"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    for (const int n : {8, 24, 104, 256}) {
+      compare_engines(row, n == 24 ? InputFamily::mostly_zero : InputFamily::raw_bits, 5,
+                      {2, n, row.shape.k}, 3, 0, {});
+    }
+    compare_engines(row, InputFamily::raw_bits, 6, {64, 8, row.shape.k}, 1, 0, {});
+  }
+}
+
+TEST_CASE("engines equal the reference on dot products of any length") {
+  std::size_t turn = 0;
+  for (const MatrixInstruction* row : kernel_rows()) {
+    const int step = std::max(1, row->sparsity.group_elements);
+    for (const int part : {1, 2, 3, 5, 7}) {
+      const int k =
+          std::min(row->shape.k, step * (part < 5 ? part : row->shape.k / step - part + 4));
+      if (k <= 0) continue;
+      const std::vector<InputFamily> families = input_families(*row);
+      compare_engines(*row, families[turn % families.size()], turn, {1, 1, k}, 17, 0,
+                      modifiers_of(*row, turn));
+      ++turn;
+    }
+  }
+}
+
+TEST_CASE("engines do not depend on the caller's floating-point environment") {
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  std::fesetround(FE_UPWARD);
+#ifdef __SSE2__
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // subnormal operands and results are zero
+#endif
+  std::size_t turn = 0;
+  for (const MatrixInstruction* row : kernel_rows()) {
+    for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
+      const Shape shape = row_shape(*row, 16, 8);
+      compare_engines(*row, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
+    }
+  }
+  std::fesetenv(&saved);
+}
+
+TEST_CASE("the number of threads does not change the result") {
+  for (const char* name : {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16",
+                           "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const BatchInputs inputs =
+        batch_inputs(row, InputFamily::mostly_zero, 1, {1, 1, row.shape.k}, 40001);
+    for (const Engine& engine : emulator::engines()) {
+      if (!engine.accepts(row)) continue;
+      const std::vector<std::byte> one = execute(engine, row, inputs, {}, 1);
+      for (const int threads : {0, 2, 3, 7}) {
+        CHECK(execute(engine, row, inputs, {}, threads) == one);
+      }
+    }
+  }
+}
+
+TEST_CASE("an empty batch writes nothing") {
+  const MatrixInstruction row = emulator::require_instruction(
+      "sm_90", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "test");
+  const BatchInputs inputs = batch_inputs(row, InputFamily::raw_bits, 1, row.shape, 0);
+  for (const Engine& engine : emulator::engines()) {
+    CHECK(execute(engine, row, inputs, {}).empty());
+  }
+}
+
+// ---- What a batch means, judged by the oracle --------------------------------------------------
+
+namespace {
+
+/// Reads batches by NUMERICS 3.3 and 3.4, not by the emulator's helpers.
+class BatchReader {
+ public:
+  BatchReader(const MatrixInstruction& row, const BatchInputs& inputs, const Modifiers& modifiers)
+      : row_(row), x_(inputs), modifiers_(modifiers) {}
+
+  DotInputs operands(std::int64_t t, int m, int n) const {
+    const Shape& s = x_.shape;
+    const int stored = stored_count();
+    DotInputs result;
+    for (int i = 0; i < stored; ++i) {
+      const std::int64_t at = (t * s.m + m) * stored + i;
+      const std::int64_t k = dense_index(i, at);
+      result.a.push_back(code(row_.a, x_.a, at) ^ sign(row_.a, modifiers_.negate_a));
+      result.b.push_back(code(row_.b, x_.b, (t * s.k + k) * s.n + n) ^
+                         sign(row_.b, modifiers_.negate_b));
+    }
+    for (int i = 0; i < row_.scale.count; ++i) {
+      result.a_scale.push_back(
+          code(row_.scale.format, x_.a_scale, (t * s.m + m) * row_.scale.count + i));
+      result.b_scale.push_back(
+          code(row_.scale.format, x_.b_scale, (t * row_.scale.count + i) * s.n + n));
+    }
+    if (!modifiers_.zero_addend) result.c = code(row_.c, x_.c, (t * s.m + m) * s.n + n);
+    return result;
+  }
+
+ private:
+  bool sparse() const { return !x_.e.empty() && !row_.evidence.source.empty() && is_sparse_name(); }
+  bool is_sparse_name() const {
+    const std::string_view name = row_.name;
+    return name.find(".sp") != std::string_view::npos ||
+           name.find("smfmac") != std::string_view::npos;
+  }
+  /// Half of K: two of four, one of two, or (four-bit types) two pairs of four.
+  int stored_count() const { return sparse() ? x_.shape.k / 2 : x_.shape.k; }
+
+  std::int64_t dense_index(int i, std::int64_t at) const {
+    if (!sparse()) return i;
+    const auto position =
+        std::to_integer<std::int64_t>(x_.e[static_cast<std::size_t>(at + x_.misalignment)]);
+    if (row_.a == formats::tf32) return i * 2 + position;
+    const bool pairs = row_.a == formats::int4 || row_.a == formats::uint4 ||
+                       std::string_view(row_.name).find("mxf4") != std::string_view::npos;
+    if (pairs) return i / 4 * 8 + position * 2 + i % 2;
+    return i / 2 * 4 + position;
+  }
+
+  std::uint64_t code(const formats::Format& f, const std::vector<std::byte>& bytes,
+                     std::int64_t index) const {
+    const oracle::FormatParameters format = oracle_format(f);
+    const std::size_t width = format.bits <= 8    ? 1
+                              : format.bits <= 16 ? 2
+                              : format.bits <= 32 ? 4
+                                                  : 8;
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + x_.misalignment + static_cast<std::size_t>(index) * width,
+                width);
+    return format == oracle::tf32 ? oracle::tf32_from_register(word) : word;
+  }
+
+  static std::uint64_t sign(const formats::Format& f, bool negate) {
+    return negate ? std::uint64_t{1} << (oracle_format(f).bits - 1) : 0;
+  }
+
+  const MatrixInstruction& row_;
+  const BatchInputs& x_;
+  Modifiers modifiers_;
+};
+
+void judge_batch(const MatrixInstruction& row, const Modifiers& modifiers) {
+  const Judge judge = judge_of(row);
+  const BatchInputs inputs =
+      batch_inputs(row, InputFamily::narrow_exponents, 9, {2, 3, row.shape.k}, 2, 1);
+  const BatchReader reader(row, inputs, modifiers);
+  for (const Engine& engine : emulator::engines()) {
+    if (!engine.accepts(row)) continue;
+    const std::vector<std::byte> d = execute(engine, row, inputs, modifiers);
+    const std::size_t width = d.size() / 12;
+    for (std::size_t output = 0; output < 12; ++output) {
+      const DotInputs x =
+          reader.operands(static_cast<std::int64_t>(output / 6), static_cast<int>(output / 3 % 2),
+                          static_cast<int>(output % 3));
+      std::uint64_t computed = 0;
+      std::memcpy(&computed, d.data() + output * width, width);
+      if (agree(row, judge, computed, judge.answer(x))) continue;
+      FAIL_CHECK(engine.name << ", output " << output << " of " << tests::text_of(row) << "\n"
+                             << tests::text_of(x));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("engines read batches as the oracle does") {
+  std::vector<const MatrixInstruction*> seen;
+  std::size_t turn = 0;
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    const bool known = std::any_of(seen.begin(), seen.end(), [&](const MatrixInstruction* other) {
+      return same_computation(*other, row);
+    });
+    if (known) continue;
+    seen.push_back(&row);
+    judge_batch(row, modifiers_of(row, turn++));
+  }
+}
+
+TEST_CASE("engines are found by name") {
+  const MatrixInstruction plain = emulator::require_instruction(
+      "sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "test");
+  const MatrixInstruction chain = emulator::require_instruction(
+      "sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "test");
+  CHECK(emulator::require_engine("auto", plain).name == emulator::engines().front().name);
+  CHECK(emulator::require_engine("auto", chain).accepts(chain));
+  CHECK(emulator::require_engine("reference", chain).name == "reference");
+  CHECK(emulator::require_engine("portable", plain).name == "portable");
+  CHECK_THROWS_AS(emulator::require_engine("portable", chain), formats::Error);
+  CHECK_THROWS_AS(emulator::require_engine("abacus", plain), formats::Error);
+}

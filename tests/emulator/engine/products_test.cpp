@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/engine/matrix_product.hpp"
+#include "emulator/model/dot.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/inputs/catalogue_inputs.hpp"
+#include "tests/emulator/inputs/oracle_rules.hpp"
+
+// Whole products by engines that multiply tiles of outputs: every family of inputs, any size, any
+// place in memory, any number of threads.
+namespace guardbit::tests {
+namespace {
+
+using emulator::Engine;
+using emulator::MatrixProduct;
+
+std::vector<const Engine*> product_engines(const MatrixInstruction& row) {
+  std::vector<const Engine*> engines;
+  for (const Engine& engine : emulator::engines())
+    if (engine.multiply != nullptr && engine.accepts(row)) engines.push_back(&engine);
+  return engines;
+}
+
+bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
+  return x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d && x.sparsity == y.sparsity &&
+         x.scale == y.scale && x.shape.k == y.shape.k &&
+         std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
+}
+
+/// One row of each arithmetic that an engine multiplies.
+std::vector<const MatrixInstruction*> product_rows() {
+  std::vector<const MatrixInstruction*> rows;
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    const bool seen = std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction* other) {
+      return same_arithmetic(*other, row);
+    });
+    if (!seen && !product_engines(row).empty()) rows.push_back(&row);
+  }
+  return rows;
+}
+
+/// A matrix of `rows` by `columns` codes in memory of its own, stored by rows or by columns, with
+/// `gap` elements between lines and `misalignment` bytes before the first.
+struct Stored {
+  std::vector<std::byte> bytes;
+  std::int64_t row_stride = 0, column_stride = 0;
+  std::ptrdiff_t misalignment = 0;
+  int width = 0;
+
+  Stored(const formats::Format& f, std::int64_t rows, std::int64_t columns, bool by_columns,
+         std::int64_t gap, std::ptrdiff_t misaligned)
+      : row_stride(by_columns ? 1 : columns + gap),
+        column_stride(by_columns ? rows + gap : 1),
+        misalignment(misaligned),
+        width(formats::container_bits(f) / 8) {
+    const std::int64_t elements =
+        (by_columns ? columns : rows) * ((by_columns ? rows : columns) + gap);
+    bytes.assign(static_cast<std::size_t>(misaligned + elements * width), std::byte{0});
+  }
+  std::byte* at(std::int64_t i, std::int64_t j) {
+    return bytes.data() + misalignment + (i * row_stride + j * column_stride) * width;
+  }
+};
+
+/// How a product lies in memory.
+struct Placement {
+  bool a_by_columns = false, b_by_columns = false, d_by_columns = false;
+  std::int64_t gap = 0;
+  std::ptrdiff_t misalignment = 0;
+};
+
+/// A product whose every K of the row's length comes from one execution of the family's inputs.
+class Problem {
+ public:
+  Problem(const MatrixInstruction& row, InputFamily family, std::uint64_t seed, int m, int n, int k,
+          const Placement& place)
+      : row_(row),
+        stored_(emulator::stored_k(row, k)),
+        scales_(emulator::scales_along(row, k)),
+        a_(row.a, m, stored_, place.a_by_columns, place.gap, place.misalignment),
+        b_(row.b, k, n, place.b_by_columns, place.gap, place.misalignment),
+        c_(row.c, m, n, place.d_by_columns, place.gap, place.misalignment),
+        d_(row.d, m, n, place.d_by_columns, place.gap, place.misalignment),
+        e_(formats::uint8, m, row.sparsity.group_elements != 0 ? stored_ : 0, false, 0, 0),
+        a_scale_(row.scale.count != 0 ? row.scale.format : formats::uint8, m, scales_, false, 0, 0),
+        b_scale_(row.scale.count != 0 ? row.scale.format : formats::uint8, scales_, n, true, 0, 0) {
+    const emulator::Shape shape = {m, n, row.shape.k};
+    for (int begin = 0; begin < k; begin += row.shape.k) {
+      const BatchInputs x =
+          batch_inputs(row, family, seed + static_cast<std::uint64_t>(begin), shape, 1);
+      const int length = std::min(row.shape.k, k - begin);
+      const int all = emulator::stored_k(row, row.shape.k);
+      const std::int64_t before = begin / row.shape.k * all;
+      copy(x.a, all, a_, 0, before, m, emulator::stored_k(row, length));
+      copy(x.b, n, b_, begin, 0, length, n);
+      if (begin == 0) copy(x.c, n, c_, 0, 0, m, n);
+      if (row.sparsity.group_elements != 0)
+        copy(x.e, all, e_, 0, before, m, emulator::stored_k(row, length));
+      if (row.scale.count != 0) {
+        const std::int64_t first = begin / row.shape.k * row.scale.count;
+        const auto there = std::min<std::int64_t>(row.scale.count, scales_ - first);
+        copy(x.a_scale, row.scale.count, a_scale_, 0, first, m, there);
+        copy(x.b_scale, n, b_scale_, first, 0, there, n);
+      }
+    }
+    product_.m = m;
+    product_.n = n;
+    product_.k = k;
+    product_.a = view(row.a, a_);
+    product_.b = view(row.b, b_);
+    product_.c = view(row.c, c_);
+    product_.d = {emulator::codes_of(row.d, d_.at(0, 0)), d_.row_stride, d_.column_stride};
+    if (row.sparsity.group_elements != 0) product_.e = view(formats::uint8, e_);
+    if (row.scale.count != 0) {
+      product_.a_scale = view(row.scale.format, a_scale_);
+      product_.b_scale = view(row.scale.format, b_scale_);
+    }
+  }
+
+  std::vector<std::byte> run(const Engine& engine, const emulator::Modifiers& modifiers,
+                             int threads = 1) {
+    std::fill(d_.bytes.begin(), d_.bytes.end(), std::byte{0xA5});
+    MatrixProduct product = product_;
+    product.modifiers = modifiers;
+    if (modifiers.zero_addend) product.c = {};
+    emulator::multiply(engine, row_, product, threads);
+    return d_.bytes;
+  }
+  /// The same with D on top of C.
+  std::vector<std::byte> run_in_place(const Engine& engine) {
+    d_.bytes = c_.bytes;
+    MatrixProduct product = product_;
+    product.c = view(row_.d, d_);
+    emulator::multiply(engine, row_, product, 1);
+    return d_.bytes;
+  }
+
+ private:
+  void copy(const std::vector<std::byte>& from, std::int64_t from_columns, Stored& to,
+            std::int64_t i0, std::int64_t j0, std::int64_t rows, std::int64_t columns) const {
+    const auto width = static_cast<std::size_t>(to.width);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        std::memcpy(to.at(i0 + i, j0 + j),
+                    from.data() + static_cast<std::size_t>(i * from_columns + j) * width, width);
+  }
+  static emulator::ConstMatrix view(const formats::Format& f, Stored& x) {
+    return {emulator::codes_of(f, static_cast<const std::byte*>(x.at(0, 0))), x.row_stride,
+            x.column_stride};
+  }
+
+  const MatrixInstruction& row_;
+  std::int64_t stored_, scales_;
+  Stored a_, b_, c_, d_, e_, a_scale_, b_scale_;
+  MatrixProduct product_;
+};
+
+const Engine& reference() { return emulator::engines().back(); }
+
+/// The reference has no product of its own: its executions one after the other.
+void compare(const MatrixInstruction& row, InputFamily family, std::uint64_t seed, int m, int n,
+             int k, const Placement& place, const emulator::Modifiers& modifiers) {
+  Problem problem(row, family, seed, m, n, k, place);
+  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
+  for (const Engine* engine : product_engines(row)) {
+    if (problem.run(*engine, modifiers) == expected) continue;
+    FAIL_CHECK(engine->name << " differs: " << tests::text_of(row)
+                            << "\ninputs: " << family_name(family) << ", seed " << seed << ", " << m
+                            << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
+                            << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
+  }
+}
+
+Placement placement(std::uint64_t turn) {
+  return {(turn & 1) != 0, (turn & 2) != 0, (turn & 4) != 0, static_cast<std::int64_t>(turn % 3),
+          static_cast<std::ptrdiff_t>(turn % 5)};
+}
+emulator::Modifiers modifiers(const MatrixInstruction& row, std::uint64_t turn) {
+  const bool negates = !formats::is_integer(row.a);
+  return {negates && turn % 7 == 1, negates && turn % 5 == 1, turn % 4 == 1};
+}
+
+int whole_groups(const MatrixInstruction& row, int k) {
+  const int group = std::max(1, row.sparsity.group_elements);
+  return (k + group - 1) / group * group;
+}
+
+}  // namespace
+
+TEST_CASE("products equal the reference on every family") {
+  std::uint64_t turn = 0;
+  for (const MatrixInstruction* row : product_rows()) {
+    for (const InputFamily family : input_families(*row)) {
+      const int k = whole_groups(*row, 1 + static_cast<int>(turn * 7 % 70));
+      compare(*row, family, turn, 9, 19, k, placement(turn), modifiers(*row, turn));
+      ++turn;
+    }
+  }
+}
+
+TEST_CASE("products of odd sizes equal the reference") {
+  std::uint64_t turn = 0;
+  for (const char* name : {"wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
+                           "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
+                           "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    for (const int m : {1, 3, 17}) {
+      for (const int n : {1, 3, 17, 65}) {
+        for (const int k : {1, 3, 17, 129}) {
+          compare(row, InputFamily::raw_bits, turn, m, n, k, placement(turn), modifiers(row, turn));
+          ++turn;
+        }
+      }
+    }
+    compare(row, InputFamily::narrow_exponents, turn, 3, 257, 17, {}, {});
+    compare(row, InputFamily::narrow_exponents, turn, 257, 3, 17, {}, {});
+    compare(row, InputFamily::narrow_exponents, turn, 2, 3, 1537, {}, {});
+    // Sums that wait between ranges of K, of several panels and tiles.
+    compare(row, InputFamily::narrow_exponents, turn, 19, 70, 1100, {}, {});
+    compare(row, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
+  }
+}
+
+TEST_CASE("products of every arithmetic in odd sizes equal the reference") {
+  constexpr int sizes[][3] = {{257, 3, 17}, {3, 257, 1}, {17, 1, 257}, {1, 17, 3}};
+  std::uint64_t turn = 0;
+  for (const MatrixInstruction* row : product_rows()) {
+    const auto& [m, n, k] = sizes[turn % 4];
+    compare(*row, InputFamily::raw_bits, turn, m, n, whole_groups(*row, k), placement(turn / 4),
+            modifiers(*row, turn));
+    ++turn;
+  }
+}
+
+TEST_CASE("products do not depend on the number of threads, and D may be C") {
+  for (const char* name : {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                           "wgmma.mma_async.sync.aligned.m64nNk32.f16.e4m3.e4m3"}) {
+    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    for (const InputFamily family : {InputFamily::narrow_exponents, InputFamily::raw_bits}) {
+      Problem problem(row, family, 5, 70, 50, 700, {});
+      for (const Engine* engine : product_engines(row)) {
+        const std::vector<std::byte> one = problem.run(*engine, {});
+        for (const int threads : {0, 2, 3, 7}) CHECK(problem.run(*engine, {}, threads) == one);
+        CHECK(problem.run_in_place(*engine) == one);
+      }
+    }
+  }
+}
+
+// Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see different inputs;
+// what a stopped one has compared is what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names,
+// leaves the others out.
+TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
+  std::vector<const MatrixInstruction*> rows = product_rows();
+  const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
+  std::erase_if(rows, [&](const MatrixInstruction* row) {
+    return part != nullptr && std::string_view(row->name).find(part) == std::string_view::npos;
+  });
+  REQUIRE(!rows.empty());
+  const char* const named = std::getenv("GUARDBIT_SWEEP_SEED");
+  const std::uint64_t first = (named == nullptr ? 0 : std::strtoull(named, nullptr, 10)) << 32;
+  std::uint64_t turn = 0;
+  for (std::int64_t outputs = 0; outputs < 1'000'000'000;) {
+    for (const MatrixInstruction* row : rows) {
+      for (const InputFamily family : input_families(*row)) {
+        const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
+        const bool is_long = turn % 13 == 5;  // several ranges of K
+        const int blocks = is_long ? 600 / row->shape.k : 1 + static_cast<int>(turn % 3);
+        const int cut = std::min(row->shape.k - 1, static_cast<int>(turn % 4));
+        const int k = whole_groups(*row, blocks * row->shape.k - cut);
+        compare(*row, family, first + turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));
+        outputs += std::int64_t{m} * n;
+        ++turn;
+      }
+    }
+    std::printf("seed %s: %lld outputs of %zu arithmetics\n", named == nullptr ? "0" : named,
+                static_cast<long long>(outputs), rows.size());
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace guardbit::tests

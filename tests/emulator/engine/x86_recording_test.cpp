@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "emulator/capture/capture.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/engine/engines.hpp"
+#include "formats/files/safetensors.hpp"
+#include "formats/tensors/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/inputs/x86_inputs.hpp"
+
+// tests/golden/x86: what a CPU answered. With GUARDBIT_RECORD_CPU=FOLDER the program writes that
+// folder's recordings of every row that this CPU has.
+namespace {
+
+using namespace guardbit;
+using namespace guardbit::tests;
+
+constexpr std::uint64_t recording_seed = 20261121;
+
+/// Executions that hold every family several times and make files of a few kilobytes.
+std::int64_t execution_count(const MatrixInstruction& row) {
+  const auto families = static_cast<std::int64_t>(unit_families(row).size());
+  if (row.family == emulator::Family::avx) return is_floating(row.a) ? 24 * families : 128;
+  return is_floating(row.a) ? 4 : 1;
+}
+
+const emulator::Engine& silicon() {
+  return *std::find_if(emulator::engines().begin(), emulator::engines().end(),
+                       [](const emulator::Engine& engine) { return engine.name == "cpu"; });
+}
+
+formats::Tensor tensor(const char* name, const Format& f, const std::vector<std::int64_t>& shape,
+                       std::vector<std::byte> bytes) {
+  return formats::owning_tensor(name, f, formats::Packing::container, shape, std::move(bytes));
+}
+
+void record(const MatrixInstruction& row, const std::filesystem::path& folder) {
+  const BatchInputs inputs = mixed_unit_inputs(row, recording_seed, execution_count(row));
+  const Shape& s = row.shape;
+  const auto width = static_cast<std::size_t>(formats::container_bits(row.d)) / 8;
+  std::vector<std::byte> d(static_cast<std::size_t>(inputs.count * s.m * s.n) * width);
+  emulator::run_batch(silicon(), row, inputs.batch(row, d.data()));
+  auto metadata = emulator::capture_metadata(row, row.arch, emulator::newest_toolkit, {});
+  metadata["device"] = silicon().device();
+  metadata["seed"] = std::to_string(recording_seed);
+  std::string families;
+  for (const std::string& family : unit_families(row))
+    families += (families.empty() ? "" : ",") + family;
+  metadata["families"] = families;
+  const std::vector<formats::Tensor> tensors = {
+      tensor("a", row.a, {inputs.count, s.m, s.k}, inputs.a),
+      tensor("b", row.b, {inputs.count, s.k, s.n}, inputs.b),
+      tensor("c", row.c, {inputs.count, s.m, s.n}, inputs.c),
+      tensor("d", row.d, {inputs.count, s.m, s.n}, d)};
+  const std::string file = std::string(std::string_view(row.name)) + ".safetensors";
+  formats::write_safetensors((folder / file).string(), metadata, tensors);
+}
+
+}  // namespace
+
+TEST_CASE("x86 recordings hold what their seed makes, of every measured row") {
+  if (const char* const folder = std::getenv("GUARDBIT_RECORD_CPU")) {
+    for (const MatrixInstruction& row : emulator::catalogue()) {
+      if (row.arch == "x86" && silicon().accepts(row)) record(row, folder);
+    }
+  }
+  for (const MatrixInstruction& row : emulator::catalogue()) {
+    if (row.arch != "x86" || row.evidence.basis != emulator::Basis::measured) continue;
+    const std::string path =
+        "tests/golden/x86/" + std::string(std::string_view(row.name)) + ".safetensors";
+    INFO(path);
+    const formats::TensorFile file = formats::read_safetensors(path);
+    CHECK(file.metadata.at("seed") == std::to_string(recording_seed));
+    CHECK(file.metadata.at("device") != "");
+    const BatchInputs inputs = mixed_unit_inputs(row, recording_seed, execution_count(row));
+    const auto same = [&](const char* name, const std::vector<std::byte>& bytes) {
+      const formats::Tensor* const found = file.find(name);
+      return found != nullptr &&
+             std::equal(found->bytes.begin(), found->bytes.end(), bytes.begin(), bytes.end());
+    };
+    CHECK(same("a", inputs.a));
+    CHECK(same("b", inputs.b));
+    CHECK(same("c", inputs.c));
+  }
+}

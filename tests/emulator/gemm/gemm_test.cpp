@@ -1,0 +1,457 @@
+#include "emulator/gemm/gemm.hpp"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/model/dot.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/gemm/gemm_arithmetic.hpp"
+#include "tests/emulator/gemm/gemm_inputs.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::CodeMatrix;
+using emulator::Division;
+using emulator::GemmPlan;
+using emulator::GemmProblem;
+using emulator::SumOrder;
+using formats::fp32;
+
+// A judge that computes one output from the words of plan.hpp, with the emulated scalar
+// arithmetic of formats/ and one dot() after another. It shares no code with gemm.cpp.
+
+/// The accumulator that takes k, as `Division` says.
+std::int64_t owner(const emulator::Partition& p, std::int64_t k, std::int64_t length) {
+  const std::int64_t tiles = (length + p.tile - 1) / p.tile, tile = k / p.tile;
+  if (p.parts == 1) return 0;
+  switch (p.division) {
+    case Division::ceil: return tile / ((tiles + p.parts - 1) / p.parts);
+    case Division::round_robin: return tile % p.parts;
+    case Division::balanced:
+    case Division::balanced_last: break;
+  }
+  const std::int64_t parts = std::min<std::int64_t>(p.parts, tiles);
+  const std::int64_t longer = tiles % parts, each = tiles / parts;
+  if (p.division == Division::balanced_last) {
+    const std::int64_t shorter = parts - longer;
+    return tile < shorter * each ? tile / each : shorter + (tile - shorter * each) / (each + 1);
+  }
+  return tile < longer * (each + 1) ? tile / (each + 1)
+                                    : longer + (tile - longer * (each + 1)) / each;
+}
+
+class Judge {
+ public:
+  Judge(const GemmPlan& plan, const GemmProblem& x) : plan_(plan), x_(x) {
+    if (plan.unit.arch != "simt")
+      row_ = emulator::require_instruction(plan.unit.arch, plan.unit.instruction, "judge");
+  }
+
+  std::uint64_t output(std::int64_t g, std::int64_t i, std::int64_t j) const {
+    std::map<std::int64_t, std::vector<std::int64_t>> slices;
+    for (std::int64_t k = 0; k < x_.k(); ++k)
+      slices[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
+          k);
+    std::vector<std::uint64_t> sums;
+    for (const auto& [slice, ks] : slices) {
+      std::map<std::int64_t, std::vector<std::int64_t>> lanes;
+      for (std::size_t at = 0; at < ks.size(); ++at)
+        lanes[owner(plan_.lanes, static_cast<std::int64_t>(at), std::ssize(ks))].push_back(ks[at]);
+      std::vector<std::uint64_t> lane_sums;
+      lane_sums.reserve(lanes.size());
+      for (const auto& [lane, own] : lanes) lane_sums.push_back(promoted(g, i, j, own));
+      sums.push_back(added(plan_.lanes, lane_sums));
+    }
+    if (plan_.split.order == SumOrder::in_place) return in_place(g, i, j, sums);
+    emulator::Partition split = plan_.split;
+    if (!plan_.stream_k.none()) split.order = plan_.stream_k.order;
+    if (!plan_.stream_k.none()) split.sums = plan_.stream_k.sums;
+    return ended(added(split, sums), addend(g, i, j), plan_.epilogue.beta);
+  }
+
+ private:
+  /// The block that takes k of an output's tile: iterations are counted out to blocks one by one.
+  std::int64_t worker(std::int64_t g, std::int64_t i, std::int64_t j, std::int64_t k) const {
+    const emulator::StreamK& s = plan_.stream_k;
+    const std::int64_t down = (x_.m() + s.tile_m - 1) / s.tile_m;
+    const std::int64_t across = (x_.n() + s.tile_n - 1) / s.tile_n;
+    const std::int64_t steps = (x_.k() + s.tile_k - 1) / s.tile_k,
+                       tiles = x_.a.batch * down * across;
+    const std::int64_t row = i / s.tile_m, column = j / s.tile_n;
+    const std::int64_t tile =
+        g * down * across + (s.along_m ? column * down + row : row * across + column);
+    std::int64_t shared = tiles;
+    if (s.tiles == emulator::StreamK::Tiles::one_tile) shared = tiles - tiles / s.blocks * s.blocks;
+    if (s.tiles == emulator::StreamK::Tiles::two_tile) {
+      const std::int64_t waves = tiles / s.blocks;
+      shared =
+          tiles == waves * s.blocks ? 0 : tiles - std::max<std::int64_t>(0, waves - 1) * s.blocks;
+    }
+    if (tile >= shared) return 0;
+    const std::int64_t wanted = tile * steps + k / s.tile_k;
+    const std::int64_t all = shared * steps;
+    std::int64_t at = 0;
+    for (std::int64_t block = 0;; ++block) {
+      at += s.division == Division::ceil ? (all + s.blocks - 1) / s.blocks
+                                         : all / s.blocks + (block < all % s.blocks ? 1 : 0);
+      if (wanted < at) return block;
+    }
+  }
+
+  using Ks = std::vector<std::int64_t>;
+
+  std::uint64_t operand(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
+                        const Format& f) const {
+    return formats::convert(m.format, m(g, i, j), f, plan_.input.rounding);
+  }
+
+  using AlphaOn = emulator::Epilogue::AlphaOn;
+
+  static std::uint64_t code(double x) {
+    return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(x), fp32);
+  }
+
+  /// In FP32, times alpha where that is this operand's.
+  std::uint64_t scaled(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
+                       AlphaOn place) const {
+    const std::uint64_t x = operand(m, g, i, j, fp32);
+    if (plan_.epilogue.alpha_on != place) return x;
+    return rounded_product(fp32, code(plan_.epilogue.alpha), x);
+  }
+
+  std::uint64_t chain(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks) const {
+    std::uint64_t sum = 0;
+    if (plan_.unit.arch == "simt") {
+      for (const std::int64_t k : ks) {
+        const std::uint64_t a = scaled(x_.a, g, i, k, AlphaOn::a),
+                            b = scaled(x_.b, g, k, j, AlphaOn::b);
+        sum = plan_.unit.instruction == "mul_add.fp32"
+                  ? rounded_sum(fp32, sum, rounded_product(fp32, a, b))
+                  : rounded_fma(fp32, a, b, sum);
+      }
+      return sum;
+    }
+    // Neighbours in K share an instruction up to its K, the incomplete tile first if so planned.
+    for (std::size_t begin = 0; begin < ks.size();) {
+      std::size_t run = 1;
+      while (begin + run < ks.size() &&
+             ks[begin + run] == ks[begin] + static_cast<std::int64_t>(run))
+        ++run;
+      std::size_t residue =
+          plan_.residue_first == 0 ? 0 : run % static_cast<std::size_t>(plan_.residue_first);
+      for (std::size_t at = 0; at < run;) {
+        const std::size_t left = residue > at ? residue - at : run - at;
+        const std::size_t length = std::min(left, static_cast<std::size_t>(row_.shape.k));
+        std::vector<std::uint64_t> a, b;
+        for (std::size_t k = at; k < at + length; ++k) {
+          a.push_back(operand(x_.a, g, i, ks[begin + k], row_.a));
+          b.push_back(operand(x_.b, g, ks[begin + k], j, row_.b));
+        }
+        sum = emulator::dot(row_, {a, b, sum, {}, {}});
+        at += length;
+      }
+      begin += run;
+    }
+    return sum;
+  }
+
+  std::uint64_t promoted(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks) const {
+    const auto interval = static_cast<std::size_t>(plan_.promotion.interval);
+    if (interval == 0) return chain(g, i, j, ks);
+    std::uint64_t sum = 0;
+    for (std::size_t begin = 0; begin < ks.size(); begin += interval) {
+      const Ks part(
+          ks.begin() + static_cast<std::ptrdiff_t>(begin),
+          ks.begin() + static_cast<std::ptrdiff_t>(std::min(ks.size(), begin + interval)));
+      sum = rounded_sum(fp32, sum, chain(g, i, j, part));
+    }
+    return sum;
+  }
+
+  static std::uint64_t added(const emulator::Partition& p, std::vector<std::uint64_t> sums) {
+    if (sums.size() == 1) return sums[0];
+    for (std::uint64_t& x : sums)
+      x = formats::convert(p.sums, formats::convert(fp32, x, p.sums), fp32);
+    const bool descends = p.order == SumOrder::descending || p.order == SumOrder::adjacent_last;
+    if (descends) std::reverse(sums.begin(), sums.end());
+    const auto in_turn = [](const std::vector<std::uint64_t>& list) {
+      std::uint64_t total = list[0];
+      for (std::size_t s = 1; s < list.size(); ++s) total = rounded_sum(fp32, total, list[s]);
+      return total;
+    };
+    if (p.order == SumOrder::ascending || p.order == SumOrder::descending) return in_turn(sums);
+    if (p.order == SumOrder::by_four || p.order == SumOrder::buffers) {
+      // The parts that each sum takes; of buffers, the last part takes the sums.
+      const bool buffers = p.order == SumOrder::buffers;
+      const std::size_t count = buffers ? (sums.size() + 1) / 2 : 4;
+      std::vector<std::vector<std::uint64_t>> taken(count);
+      for (std::size_t s = 0; s + (buffers ? 1 : 0) < sums.size(); ++s)
+        taken[s % count].push_back(sums[s]);
+      std::vector<std::uint64_t> totals;
+      if (buffers) totals.push_back(sums.back());
+      for (const auto& list : taken)
+        if (!list.empty()) totals.push_back(in_turn(list));
+      return in_turn(totals);
+    }
+    const bool adjacent = p.order == SumOrder::adjacent || p.order == SumOrder::adjacent_last;
+    // Threads without a part take part in the halving, with zeros.
+    if (!adjacent) sums.resize(std::max(sums.size(), static_cast<std::size_t>(p.parts)));
+    while (sums.size() > 1) {
+      std::vector<std::uint64_t> next;
+      const std::size_t half = (sums.size() + 1) / 2;
+      for (std::size_t s = 0; s < half; ++s) {
+        const std::size_t first = adjacent ? 2 * s : s;
+        const std::size_t second = adjacent ? 2 * s + 1 : s + half;
+        next.push_back(second < sums.size() ? rounded_sum(fp32, sums[first], sums[second])
+                                            : sums[first]);
+      }
+      sums = next;
+    }
+    return sums[0];
+  }
+
+  /// C's code in FP32; nothing where none is added.
+  std::optional<std::uint64_t> addend(std::int64_t g, std::int64_t i, std::int64_t j) const {
+    if (x_.c.empty() || plan_.epilogue.beta == 0) return {};
+    return formats::convert(x_.c.format, x_.c(g, i, j), fp32);
+  }
+
+  std::uint64_t in_place(std::int64_t g, std::int64_t i, std::int64_t j,
+                         const std::vector<std::uint64_t>& sums) const {
+    std::uint64_t d = ended(sums[0], addend(g, i, j), plan_.epilogue.beta);
+    for (std::size_t s = 1; s < sums.size(); ++s)
+      d = ended(sums[s], formats::convert(plan_.epilogue.output, d, fp32), 1);
+    return d;
+  }
+
+  std::uint64_t ended(std::uint64_t sum, std::optional<std::uint64_t> added, double weight) const {
+    const emulator::Epilogue& e = plan_.epilogue;
+    std::uint64_t result = 0;
+    const std::uint64_t alpha = code(e.alpha_on == AlphaOn::sum ? e.alpha : 1), beta = code(weight);
+    if (!added) {
+      result = rounded_product(fp32, alpha, sum);
+    } else {
+      const std::uint64_t c = *added;
+      const std::uint64_t product = rounded_product(fp32, alpha, sum);
+      const std::uint64_t addend = rounded_product(fp32, beta, c);
+      switch (e.addition) {
+        case emulator::Epilogue::Addition::fma_product:
+          result = rounded_fma(fp32, alpha, sum, addend);
+          break;
+        case emulator::Epilogue::Addition::fma_addend:
+          result = rounded_fma(fp32, beta, c, product);
+          break;
+        case emulator::Epilogue::Addition::separate:
+          result = rounded_sum(fp32, product, addend);
+          break;
+        default:
+          result = rounded_sum(
+              fp32, formats::convert(e.output, formats::convert(fp32, product, e.output), fp32),
+              addend);
+      }
+    }
+    return formats::convert(fp32, result, e.output);
+  }
+
+  const GemmPlan& plan_;
+  const GemmProblem& x_;
+  emulator::MatrixInstruction row_;
+};
+
+void check(const GemmPlan& plan, const GemmProblem& problem) {
+  INFO(to_text(plan));
+  const CodeMatrix d = emulator::execute(plan, problem, 2);
+  const Judge judge(plan, problem);
+  std::int64_t wrong = 0;
+  for (std::int64_t g = 0; g < d.batch; ++g)
+    for (std::int64_t i = 0; i < d.rows; ++i)
+      for (std::int64_t j = 0; j < d.columns; ++j)
+        wrong += d(g, i, j) != judge.output(g, i, j) ? 1 : 0;
+  REQUIRE(wrong == 0);
+}
+
+TEST_CASE("plans are executed as they are written") {
+  Random random(81);
+  const std::vector<std::pair<emulator::GemmUnit, Format>> units = {
+      {{"simt", "fma.fp32"}, fp32},
+      {{"simt", "fma.fp32"}, formats::fp16},
+      {{"simt", "mul_add.fp32"}, fp32},
+      {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}, formats::fp16},
+      {{"sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}, formats::bf16},
+      {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}, fp32},
+      {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3"}, formats::e4m3}};
+  for (int round = 0; round < 160; ++round) {
+    const auto& [unit, format] = units[random.below(units.size())];
+    GemmPlan plan = random_plan(random);
+    plan.unit = unit;
+    plan.input = {plan.input.rounding};
+    plan.convolution = {};
+    plan.loads = {};
+    plan.promotion.adder = emulator::Promotion::Adder::add;
+    if (unit.arch != "simt") plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
+    if (plan.promotion.interval != 0) plan.residue_first = 0;
+    if (plan.promotion.interval != 0) plan.promotion.interval = 32;
+    plan.epilogue.compute = fp32;
+    if (plan.epilogue.addition == emulator::Epilogue::Addition::initial)
+      plan.epilogue.addition = emulator::Epilogue::Addition::separate;
+    plan.epilogue.output = random.one_in(2) ? fp32 : formats::fp16;
+    const int m = random.between(1, 5), n = random.between(1, 5), k = random.between(1, 150);
+    const int batch = random.between(1, 2);
+    GemmProblem x;
+    x.a = random_matrix(format, batch, m, k, random);
+    x.b = random_matrix(format, batch, k, n, random);
+    if (random.one_in(2)) x.c = random_matrix(plan.epilogue.output, batch, m, n, random);
+    check(plan, x);
+  }
+}
+
+TEST_CASE("scales and C enter where the plan says") {
+  Random random(82);
+  const auto words = [](const std::string& text) { return emulator::parse_plan(text, "test"); };
+  GemmProblem x;
+  x.a = random_matrix(fp32, 1, 3, 40, random);
+  x.b = random_matrix(fp32, 1, 40, 2, random);
+  const std::string tf32 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32";
+
+  SECTION("scales of blocks enter where the promotion says") {
+    x.a = random_matrix(formats::e4m3, 1, 2, 64, random);
+    x.b = random_matrix(formats::e4m3, 1, 64, 2, random);
+    x.scale_a = random_matrix(fp32, 1, 2, 2, random, 0, 0);
+    x.scale_b = random_matrix(fp32, 1, 2, 1, random, 0, 0);
+    x.scale_k = 32;
+    const std::string unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3";
+    const CodeMatrix d = execute(words(unit + " promote=32:scaled_fma"), x);
+    const emulator::MatrixInstruction row = emulator::require_instruction(
+        "sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3", "test");
+    for (std::int64_t i = 0; i < 2; ++i) {
+      for (std::int64_t j = 0; j < 2; ++j) {
+        std::uint64_t sum = 0;
+        for (std::int64_t block = 0; block < 2; ++block) {
+          std::vector<std::uint64_t> a, b;
+          for (std::int64_t k = block * 32; k < block * 32 + 32; ++k) {
+            a.push_back(x.a(0, i, k));
+            b.push_back(x.b(0, k, j));
+          }
+          sum = rounded_fma(fp32, emulator::dot(row, {a, b, 0, {}, {}}),
+                            rounded_product(fp32, x.scale_a(0, i, block), x.scale_b(0, block, 0)),
+                            sum);
+        }
+        CHECK(d(0, i, j) == sum);
+      }
+    }
+  }
+  SECTION("a chain that begins with C") {
+    x.c = random_matrix(fp32, 1, 3, 2, random);
+    const CodeMatrix d = execute(words("sm_80/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                                       "input=rz add=initial"),
+                                 x);
+    const emulator::MatrixInstruction row = emulator::require_instruction(
+        "sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "test");
+    std::uint64_t sum = x.c(0, 2, 1);
+    for (std::int64_t begin = 0; begin < 40; begin += 8) {
+      std::vector<std::uint64_t> a, b;
+      for (std::int64_t k = begin; k < begin + 8; ++k) {
+        a.push_back(x.a(0, 2, k) >> 13);
+        b.push_back(x.b(0, k, 1) >> 13);
+      }
+      sum = emulator::dot(row, {a, b, sum, {}, {}});
+    }
+    CHECK(d(0, 2, 1) == sum);
+  }
+}
+
+TEST_CASE("what has no room for C or for scales in its chain is refused") {
+  Random random(21);
+  GemmProblem x;
+  x.a = random_matrix(fp32, 1, 2, 8, random);
+  x.b = random_matrix(fp32, 1, 8, 3, random);
+  x.c = random_matrix(fp32, 1, 2, 3, random);
+  for (const std::string unit : {"fma.fp32", "mul_add.fp32", "fma.fp64"})
+    CHECK_THROWS_WITH(execute(emulator::parse_plan("simt/" + unit + " add=initial", "test"), x),
+                      "plan: add=initial is of rows of the catalogue: the chain of simt/" + unit +
+                          " begins with zero");
+  const std::string scaled =
+      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1."
+      "f32."
+      "ue4m3";
+  CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),
+                    "plan: " + scaled + " takes scale factors of blocks of K, which no plan has");
+}
+
+TEST_CASE("a bias is what the first of several parts in D meets") {
+  Random random(85);
+  GemmProblem x;
+  x.a = random_matrix(fp32, 1, 2, 30, random);
+  x.b = random_matrix(fp32, 1, 30, 3, random);
+  GemmProblem with_c = x;
+  x.bias = random_matrix(fp32, 1, 1, 3, random);
+  with_c.c = emulator::make_matrix(fp32, 1, 2, 3);
+  for (std::int64_t at = 0; at < 6; ++at) with_c.c.set(at, x.bias[at % 3]);
+  const GemmPlan plan = emulator::parse_plan("simt/fma.fp32 split=3x8:ceil:in_place", "test");
+  GemmPlan adds_c = plan;
+  adds_c.epilogue.beta = 1;
+  CHECK(execute(plan, x).bytes == execute(adds_c, with_c).bytes);
+}
+
+TEST_CASE("a few outputs are what they are among all") {
+  // They are computed from products taken once, not by the engines: of every row that this takes,
+  // with zeros, subnormals, overflow and cancellation.
+  Random random(86);
+  int rows = 0;
+  for (const char* const arch : {"sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100"}) {
+    for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
+      const bool floating = row.a.encoding == formats::Encoding::floating;
+      if (row.arch != arch || !floating || row.scale.count != 0 || row.a != row.b ||
+          row.sparsity.group_elements != 0 || row.c != row.d || row.a == formats::fp64)
+        continue;
+      if (std::string_view(row.name).find("wmma.mma") != std::string_view::npos) continue;
+      GemmPlan plan;
+      plan.unit = {arch, std::string(std::string_view(row.name))};
+      plan.split = {2, 24, Division::round_robin, SumOrder::ascending, fp32};
+      plan.epilogue.output = row.d;
+      const int range = random.between(1, 3) * 9;
+      GemmProblem x;
+      x.a = random_matrix(row.a, 1, 2, 72, random, -range, range);
+      x.b = random_matrix(row.b, 1, 72, 2, random, -range, range);
+      for (std::int64_t at = 0; at < x.a.size(); at += random.between(1, 9)) x.a.set(at, 0);
+      const std::vector<emulator::Output> outputs = {{0, 0, 1}, {0, 1, 0}, {0, 1, 1}};
+      const GemmProblem few = select(x, outputs);
+      INFO(to_text(plan));
+      CHECK(execute(plan, few, 1).bytes == select(execute(plan, x, 1), outputs).bytes);
+      rows += emulator::prepare(plan, few, "test").few != nullptr ? 1 : 0;
+    }
+  }
+  CHECK(rows > 40);
+}
+
+TEST_CASE("the number of threads and the blocks of rows do not matter") {
+  Random random(84);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 2, 90, 40, random);
+  x.b = random_matrix(formats::fp16, 2, 40, 70, random);
+  const GemmPlan plan = emulator::parse_plan(
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=2x16:ceil d=fp16", "test");
+  const CodeMatrix one = execute(plan, x, 1);
+  CHECK(one.bytes == execute(plan, x, 3).bytes);
+  const std::vector<std::int64_t> rows = {0, 5, 89}, columns = {69, 1};
+  CHECK(select(one, {rows, columns}).bytes == execute(plan, select(x, {rows, columns}), 1).bytes);
+  const std::vector<emulator::Output> outputs = {{1, 3, 4}, {0, 89, 69}, {1, 0, 0}};
+  CHECK(select(one, outputs).bytes == execute(plan, select(x, outputs), 1).bytes);
+  // A selection knows the tiles of the product that it was taken from, also taken twice.
+  const GemmPlan stream = emulator::parse_plan(
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 stream_k=7x32x16x16 d=fp32", "test");
+  const CodeMatrix all = execute(stream, x, 2);
+  CHECK(select(all, {rows, columns}).bytes == execute(stream, select(x, {rows, columns}), 1).bytes);
+  CHECK(select(all, outputs).bytes == execute(stream, select(x, outputs), 1).bytes);
+  const std::vector<emulator::Output> first = {{1, 1, 1}};
+  CHECK(select(all, std::vector<emulator::Output>{{1, 5, 1}}).bytes ==
+        execute(stream, select(select(x, {rows, columns}), first), 1).bytes);
+}
+
+}  // namespace
+}  // namespace guardbit::tests

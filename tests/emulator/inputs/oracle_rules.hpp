@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "emulator/model/instruction.hpp"
+#include "tests/emulator/inputs/catalogue_inputs.hpp"
+#include "tests/oracle/dot.hpp"
+
+namespace guardbit::tests {
+
+/// The independent judge of one row.
+struct Judge {
+  std::string rule;  ///< name of the rule and its parameters: rows with equal text are judged alike
+  bool nan_is_any_nan = false;  ///< no source gives the NaN's bits
+  std::function<std::uint64_t(const DotInputs&)> answer;
+};
+
+/// NUMERICS.md read a second time: what the row should compute, concluded from its architecture,
+/// name, family, types, shape and toolkit alone. Never looks at the row's steps. Throws
+/// std::invalid_argument for a row that no rule describes.
+Judge judge_of(const MatrixInstruction& row);
+
+/// The oracle's parameters of a catalogued format, found by its name.
+oracle::FormatParameters oracle_format(const formats::Format& format);
+
+/// Do a computed and a judged result of the row agree?
+bool agree(const MatrixInstruction& row, const Judge& judge, std::uint64_t computed,
+           std::uint64_t judged);
+
+/// "arch, name, toolkit": how a failed check names a row.
+std::string text_of(const MatrixInstruction& row);
+/// All operands in hex.
+std::string text_of(const DotInputs& inputs);
+
+}  // namespace guardbit::tests

@@ -1,0 +1,124 @@
+#include "tests/emulator/inputs/x86_inputs.hpp"
+
+#include <algorithm>
+
+namespace guardbit::tests {
+
+namespace {
+
+/// All codes of a batch in its order.
+struct BatchCodes {
+  std::vector<std::uint64_t> a, b, c;
+};
+
+std::vector<std::byte> packed(const Format& f, const std::vector<std::uint64_t>& codes) {
+  std::vector<std::byte> bytes(codes.size() * static_cast<std::size_t>(container_bits(f)) / 8);
+  const emulator::Codes out = emulator::codes_of(f, bytes.data());
+  for (std::size_t i = 0; i < codes.size(); ++i) out.set(static_cast<std::int64_t>(i), codes[i]);
+  return bytes;
+}
+
+BatchInputs batch_of(const MatrixInstruction& row, const BatchCodes& codes, const Shape& shape,
+                     std::int64_t count) {
+  BatchInputs inputs;
+  inputs.a = packed(row.a, codes.a);
+  inputs.b = packed(row.b, codes.b);
+  inputs.c = packed(row.c, codes.c);
+  inputs.count = count;
+  inputs.shape = shape;
+  return inputs;
+}
+
+std::size_t size_of(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return static_cast<std::size_t>(a * b * c);
+}
+
+/// Products from half a unit below D's smallest number to a few times its smallest normal one; C
+/// about the latter, or zero. Powers of two are frequent, so that sums come to lie just below it.
+class Underflow {
+ public:
+  Underflow(const MatrixInstruction& row, std::uint64_t seed)
+      : row_(row), random_(seed), normal_(formats::min_exponent(row.d)) {
+    const int product = random_.between(lowest_exponent(row.d) - 3, normal_ + 1);
+    const int low = lowest_exponent(row.a), high = formats::max_exponent(row.a);
+    a_ = std::clamp(product / 2 + random_.between(-20, 20), low, high);
+    b_ = std::clamp(product - a_, lowest_exponent(row.b), formats::max_exponent(row.b));
+  }
+
+  std::uint64_t a() { return code(row_.a, a_); }
+  std::uint64_t b() { return code(row_.b, b_); }
+  std::uint64_t c() {
+    return random_.one_in(4) ? zero_code(row_.c, random_.one_in(2))
+                             : code_with_exponent(row_.c, random_.one_in(2),
+                                                  normal_ + random_.between(-1, 2), fraction());
+  }
+
+ private:
+  std::uint64_t fraction() { return random_.one_in(2) ? 0 : random_.next(); }
+  std::uint64_t code(const Format& f, int exponent) {
+    if (random_.one_in(8)) return zero_code(f, random_.one_in(2));
+    return code_with_exponent(f, random_.one_in(2), exponent + random_.between(-1, 1), fraction());
+  }
+
+  const MatrixInstruction& row_;
+  Random random_;
+  int normal_ = 0, a_ = 0, b_ = 0;
+};
+
+std::uint64_t mixed_seed(std::uint64_t seed, std::int64_t index) {
+  return Random(seed * 1'000'003 + static_cast<std::uint64_t>(index)).next();
+}
+
+BatchCodes underflow_codes(const MatrixInstruction& row, std::uint64_t seed, const Shape& shape,
+                           std::int64_t count) {
+  BatchCodes codes;
+  for (std::int64_t t = 0; t < count; ++t) {
+    Underflow draw(row, mixed_seed(seed, t));
+    for (int i = 0; i < shape.m * shape.k; ++i) codes.a.push_back(draw.a());
+    for (int i = 0; i < shape.k * shape.n; ++i) codes.b.push_back(draw.b());
+    for (int i = 0; i < shape.m * shape.n; ++i) codes.c.push_back(draw.c());
+  }
+  return codes;
+}
+
+}  // namespace
+
+std::vector<std::string> unit_families(const MatrixInstruction& row) {
+  std::vector<std::string> names;
+  for (const InputFamily family : input_families(row)) names.emplace_back(family_name(family));
+  if (is_floating(row.a)) names.emplace_back("underflow");
+  return names;
+}
+
+BatchInputs unit_inputs(const MatrixInstruction& row, std::size_t family, std::uint64_t seed,
+                        const Shape& shape, std::int64_t count) {
+  const std::vector<InputFamily> families = input_families(row);
+  if (family < families.size()) return batch_inputs(row, families[family], seed, shape, count);
+  return batch_of(row, underflow_codes(row, seed, shape, count), shape, count);
+}
+
+BatchInputs mixed_unit_inputs(const MatrixInstruction& row, std::uint64_t seed,
+                              std::int64_t count) {
+  const Shape& s = row.shape;
+  const std::size_t families = unit_families(row).size();
+  BatchCodes codes;
+  codes.a.resize(size_of(count, s.m, s.k));
+  codes.b.resize(size_of(count, s.k, s.n));
+  codes.c.resize(size_of(count, s.m, s.n));
+  for (std::int64_t t = 0; t < count; ++t) {
+    for (int i = 0; i < s.m; ++i) {
+      const std::int64_t line = t * s.m + i;
+      const BatchInputs one = unit_inputs(row, static_cast<std::size_t>(line) % families,
+                                          mixed_seed(seed, line), {1, s.n, s.k}, 1);
+      const emulator::MatrixBatch x = one.batch(row, nullptr);
+      for (int k = 0; k < s.k; ++k) {
+        codes.a[static_cast<std::size_t>(line * s.k + k)] = x.a[k];
+        codes.b[static_cast<std::size_t>((t * s.k + k) * s.n + i)] = x.b[k * s.n + i];
+      }
+      for (int n = 0; n < s.n; ++n) codes.c[static_cast<std::size_t>(line * s.n + n)] = x.c[n];
+    }
+  }
+  return batch_of(row, codes, s, count);
+}
+
+}  // namespace guardbit::tests

@@ -1,0 +1,213 @@
+#include "emulator/plan_search/diagnosis.hpp"
+
+#include <bit>
+#include <string>
+
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/plan_search/plan_search.hpp"
+#include "emulator/plan_search/variants.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/gemm/gemm_inputs.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::GemmCapture;
+using emulator::GemmPlan;
+using emulator::GemmProblem;
+using emulator::SearchResult;
+
+/// A result of 96 x 96 x 200 with something done to it.
+struct Damaged {
+  GemmCapture capture;
+  GemmPlan plan = emulator::parse_plan(
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=2x64:ceil d=fp32", "test");
+  emulator::CodeMatrix right;
+
+  Damaged() {
+    Random random(93);
+    GemmProblem x;
+    x.a = random_matrix(formats::fp16, 1, 96, 200, random, -2, 1);
+    x.b = random_matrix(formats::fp16, 1, 200, 96, random, -2, 1);
+    capture = recording_of(plan, x);
+    right = capture.d;
+  }
+  void put(std::int64_t i, std::int64_t j, std::uint64_t code) { capture.d.set(i * 96 + j, code); }
+  template <class Source>
+  void put_tile(std::int64_t row, std::int64_t column, Source source) {
+    for (std::int64_t i = 0; i < 16; ++i)
+      for (std::int64_t j = 0; j < 16; ++j) put(row + i, column + j, source(i, j));
+  }
+  /// What the plan makes of the product without those elements of K.
+  emulator::CodeMatrix without(std::int64_t begin, std::int64_t end) const {
+    GemmProblem cut = capture.problem;
+    for (std::int64_t i = 0; i < 96; ++i)
+      for (std::int64_t k = begin; k < end; ++k) cut.a.set(i * 200 + k, 0);
+    return execute(plan, cut);
+  }
+  /// The first finding of a search that must not succeed.
+  std::string finding() const {
+    if (const auto variant = likely_variant(capture)) {
+      CHECK(search(variant->capture).explained());
+      return variant->name;
+    }
+    const SearchResult result = search(capture);
+    CHECK(!result.explained());
+    if (result.plans.empty()) return "no plan";
+    return diagnose(capture, result.plans.front().plan, 0).findings.front();
+  }
+};
+
+bool says(const std::string& text, const std::string& what) {
+  INFO(text);
+  const bool found = text.find(what) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+TEST_CASE("planted bugs are named") {
+  Damaged x;
+  SECTION("one element off by an ulp") {
+    x.put(41, 7, x.right(0, 41, 7) + 1);
+    says(x.finding(), "row 41, column 7: a single element 1 ulp off");
+  }
+  SECTION("a transposed tile") {
+    x.put_tile(32, 48, [&](auto i, auto j) { return x.right(0, 32 + j, 48 + i); });
+    says(x.finding(), "rows 32 to 47, columns 48 to 63: transposed tile");
+  }
+  SECTION("a swapped tile") {
+    x.put_tile(32, 48, [&](auto i, auto j) { return x.right(0, 64 + i, 16 + j); });
+    says(x.finding(), "swapped tile: it holds what belongs at rows 64 to 79, columns 16 to 31");
+  }
+  SECTION("a tile one row off") {
+    x.put_tile(32, 48, [&](auto i, auto j) { return x.right(0, 33 + i, 48 + j); });
+    says(x.finding(), "wrong offset: it holds what belongs 1 row further on, at rows 33 to 48");
+  }
+  SECTION("another factor in one tile") {
+    x.put_tile(32, 48, [&](auto i, auto j) {
+      const auto half =
+          static_cast<float>(0.5 * value_of(formats::fp32, x.right(0, 32 + i, 48 + j)));
+      return std::uint64_t{std::bit_cast<std::uint32_t>(half)};
+    });
+    says(x.finding(), "rows 32 to 47, columns 48 to 63: wrong alpha: the product is about 0.5");
+  }
+  SECTION("elements of K missed everywhere") {
+    x.capture.d = x.without(187, 200);
+    says(x.finding(), "missed K tail: the last 13 of 200 elements of K are missing everywhere");
+    x.capture.d = x.without(64, 96);
+    says(x.finding(), "missed part of K: elements 64 to 95 are missing everywhere");
+  }
+  SECTION("a missed K tail of one tile") {
+    const emulator::CodeMatrix d = x.without(192, 200);
+    x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
+    says(x.finding(), "missed K tail: the last 8 of 200");
+  }
+  SECTION("a stale accumulator") {
+    x.put_tile(32, 48, [&](auto i, auto j) {
+      const float sum = static_cast<float>(value_of(formats::fp32, x.right(0, 32 + i, 48 + j)) +
+                                           value_of(formats::fp32, x.right(0, i, 16 + j)));
+      return std::uint64_t{std::bit_cast<std::uint32_t>(sum)};
+    });
+    says(x.finding(),
+         "stale accumulator: it holds its own sum plus that of rows 0 to 15, columns 16 to 31");
+  }
+  SECTION("a tile that was not written") {
+    x.put_tile(32, 48, [](auto, auto) { return std::uint64_t{0}; });
+    says(x.finding(), "not written");
+  }
+  SECTION("a row of NaNs") {
+    for (std::int64_t j = 0; j < 96; ++j) x.put(50, j, 0x7fffffff);
+    says(x.finding(), "row 50, columns 0 to 95: NaN poisoning");
+  }
+  SECTION("the whole result transposed") {
+    for (std::int64_t i = 0; i < 96; ++i)
+      for (std::int64_t j = 0; j < 96; ++j) x.put(i, j, x.right(0, j, i));
+    says(x.finding(), "the whole result is transposed");
+  }
+  SECTION("a partial sum that one tile did not get") {
+    const emulator::CodeMatrix d = x.without(0, 128);
+    x.put_tile(16, 80, [&](auto i, auto j) { return d(0, 16 + i, 80 + j); });
+    says(x.finding(), "missed partial sum: that of slice 0 of 2");
+  }
+  SECTION("another alpha") {
+    GemmPlan plan = x.plan;
+    plan.epilogue.alpha = 0.75;
+    x.capture.d = execute(plan, x.capture.problem);
+    says(diagnose(x.capture, x.plan, 0).findings.front(),
+         "wrong alpha: the product is about 0.75 times A * B, not 1");
+  }
+}
+
+TEST_CASE("planted bugs beside C and a bias are named") {
+  Random random(94);
+  GemmProblem problem;
+  problem.a = random_matrix(formats::fp16, 1, 64, 160, random, -2, 1);
+  problem.b = random_matrix(formats::fp16, 1, 160, 64, random, -2, 1);
+  problem.c = random_matrix(formats::fp32, 1, 64, 64, random, 2, 5);
+  const GemmPlan plan = emulator::parse_plan(
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 alpha=0.7 beta=0.3 d=fp32", "test");
+  GemmCapture capture = recording_of(plan, problem);
+  const emulator::CodeMatrix right = capture.d;
+  const auto put_tile = [&](auto source) {
+    for (std::int64_t i = 16; i < 32; ++i)
+      for (std::int64_t j = 40; j < 56; ++j) capture.d.set(i * 64 + j, source(i, j));
+  };
+  const auto finding = [&] {
+    const SearchResult result = search(capture);
+    REQUIRE(!result.explained());
+    const emulator::Diagnosis d = diagnose(capture, result.plans.front().plan, 0);
+    CHECK(d.looks_like_bug);
+    return d.findings.front();
+  };
+  SECTION("C left out of a tile") {
+    GemmPlan without = plan;
+    without.epilogue.beta = 0;
+    const emulator::CodeMatrix d = execute(without, problem);
+    put_tile([&](auto i, auto j) { return d(0, i, j); });
+    says(finding(), "rows 16 to 31, columns 40 to 55: C is left out");
+  }
+  SECTION("C left out everywhere") {
+    GemmPlan without = plan;
+    without.epilogue.beta = 0;
+    capture.d = execute(without, problem);
+    const auto variant = likely_variant(capture);
+    REQUIRE(variant);
+    says(variant->name, "C is left out");
+    CHECK(search(variant->capture).explained());
+  }
+  SECTION("alpha left out of a tile") {
+    GemmPlan without = plan;
+    without.epilogue.alpha = 1;
+    const emulator::CodeMatrix d = execute(without, problem);
+    put_tile([&](auto i, auto j) { return d(0, i, j); });
+    says(finding(), "alpha is taken as 1");
+  }
+  SECTION("a stale accumulator") {
+    GemmPlan sums = plan;
+    sums.epilogue.beta = 0;
+    const emulator::CodeMatrix d = execute(sums, problem);
+    put_tile([&](auto i, auto j) {
+      const float sum = static_cast<float>(value_of(formats::fp32, right(0, i, j)) +
+                                           value_of(formats::fp32, d(0, i + 16, j - 40)));
+      return std::uint64_t{std::bit_cast<std::uint32_t>(sum)};
+    });
+    says(finding(),
+         "stale accumulator: it holds its own sum plus that of rows 32 to 47, columns 0 to 15");
+  }
+}
+
+TEST_CASE("a right result is no variant of another problem") {
+  Random random(95);
+  for (const char* const plan :
+       {"sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=2x64:ceil d=fp16",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f16.f16.f16 compute=fp16 d=fp16",
+        "simt/fma.fp16 compute=fp16 d=fp16"}) {
+    GemmProblem problem;
+    problem.a = random_matrix(formats::fp16, 1, 12, 256, random, -6, 1);
+    problem.b = random_matrix(formats::fp16, 1, 256, 12, random, -6, 1);
+    CHECK(!likely_variant(recording_of(emulator::parse_plan(plan, "test"), problem)));
+  }
+}
+
+}  // namespace
+}  // namespace guardbit::tests

@@ -1,0 +1,209 @@
+#include "emulator/plan_search/plan_search.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_library.hpp"
+#include "emulator/plan_search/diagnosis.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/gemm/gemm_inputs.hpp"
+
+namespace guardbit::tests {
+namespace {
+
+using emulator::GemmCapture;
+using emulator::GemmPlan;
+using emulator::GemmProblem;
+using emulator::SearchResult;
+
+std::vector<std::string> captures_in(const std::filesystem::path& folder) {
+  std::vector<std::string> files;
+  if (!std::filesystem::exists(folder)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The found plans, replayed by themselves, must give every output.
+void check_explained(const GemmCapture& capture, const SearchResult& result) {
+  INFO(capture.path);
+  const std::string nearest = result.plans.empty() ? "no plan" : to_text(result.plans[0].plan);
+  CAPTURE(nearest, result.tried);
+  REQUIRE(result.explained());
+  for (const emulator::PlanResult& x : result.plans) {
+    CHECK(x.mismatches == 0);
+    const GemmPlan plan = emulator::parse_plan(to_text(x.plan), "test");
+    REQUIRE(mismatches(capture, execute(plan, capture.lowered(plan.convolution))).empty());
+  }
+}
+
+/// Every `stride`th recording; returns the rows of the table that were held to one.
+std::set<std::string_view> check_recordings(std::size_t stride) {
+  const std::vector<std::string> files = captures_in("tests/golden/gemm");
+  REQUIRE(files.size() > 60);
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < files.size(); i += stride) {
+    const std::string& file = files[i];
+    const GemmCapture capture = emulator::read_gemm_capture(file);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    const auto kernels = capture.metadata.find("kernels");
+    if (kernels == capture.metadata.end()) continue;
+    for (const emulator::LibraryPlan& row : emulator::library_plans()) {
+      if (!emulator::matches_kernel(row.kernel, kernels->second)) continue;
+      // The table's plan with what follows from the shape and the call.
+      GemmPlan stated = emulator::parse_plan(row.plan, "table");
+      const GemmPlan& found = result.plans.front().plan;
+      seen.insert(row.kernel);
+      stated.split = found.split;
+      stated.lanes = found.lanes;
+      stated.residue_first = found.residue_first;
+      const emulator::Epilogue own = stated.epilogue;
+      stated.epilogue = found.epilogue;
+      INFO(file << ": " << row.kernel << " says " << row.plan);
+      CHECK((own.output == stated.epilogue.output && own.compute == stated.epilogue.compute));
+      const auto wrong = mismatches(capture, execute(stated, capture.lowered(stated.convolution)));
+      CHECK(wrong.empty());
+      break;
+    }
+  }
+  return seen;
+}
+
+TEST_CASE("a recorded kernel of known plan is what its plan gives, and is found") {
+  const GemmCapture capture =
+      emulator::read_gemm_capture("tests/golden/gemm/own_f16_64x48x256_blocks5.safetensors");
+  const GemmPlan plan = emulator::parse_plan(capture.metadata.at("plan"), "metadata");
+  CHECK(mismatches(capture, execute(plan, capture.problem)).empty());
+  emulator::SearchOptions options;
+  options.most_plans = 1;
+  const SearchResult result = search_plans(capture, options);
+  REQUIRE(result.explained());
+  CHECK(result.plans.front().plan == plan);
+}
+
+TEST_CASE("every fifth recorded library result is explained as the table says") {
+  CHECK(check_recordings(5).size() > 5);
+}
+
+TEST_CASE("every recorded library result is explained, and the table has no other rows",
+          "[sweep]") {
+  const std::set<std::string_view> seen = check_recordings(1);
+  for (const emulator::LibraryPlan& row : emulator::library_plans()) {
+    INFO(row.kernel);
+    CHECK(seen.contains(row.kernel));
+  }
+}
+
+TEST_CASE("the shared library results are explained", "[shared]") {
+  const char* const place = std::getenv("GUARDBIT_SHARED");
+  const std::filesystem::path shared = place != nullptr ? place : "../shared";
+  const std::vector<std::string> files = captures_in(shared / "captures" / "gemm");
+  if (files.empty()) {
+    std::cout << "SKIPPED: no recordings (GUARDBIT_SHARED or ../shared)\n";
+    return;
+  }
+  for (const std::string& file : files) {
+    const GemmCapture capture = emulator::read_gemm_capture(file);
+    check_explained(capture, search(capture));
+  }
+}
+
+void check_random_plans(std::uint64_t seed, int rounds) {
+  Random random(seed);
+  const std::vector<std::string> units = {
+      "simt/fma.fp32",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16",
+      "sm_90/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rne",
+      "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rna"};
+  const std::vector<std::string> cuts = {"",
+                                         "split=3x64:ceil",
+                                         "split=5x8:round_robin",
+                                         "split=4x32:balanced:descending",
+                                         "lanes=4x16:round_robin",
+                                         "split=8x8:ceil:halves",
+                                         "split=3x32:ceil:in_place",
+                                         "stream_k=3x16x16x32",
+                                         "stream_k=5x32x16x16:balanced:along_m",
+                                         "lanes=2x32:ceil:adjacent",
+                                         "residue_first=32"};
+  const std::vector<std::string> ends = {"", "alpha=1.7 beta=0.3",
+                                         "add=fma_addend alpha=0.7 beta=0.3", "add=rounded beta=1",
+                                         "add=separate alpha=1.7 beta=-0.6"};
+  for (int round = 0; round < rounds; ++round) {
+    const std::string& unit = units[random.below(units.size())];
+    const bool half = unit.find(".f16") != std::string::npos;
+    const bool brain = unit.find(".bf16") != std::string::npos;
+    const Format f = brain ? formats::bf16 : half ? formats::fp16 : formats::fp32;
+    const std::string result = random.one_in(2) ? "fp32" : brain ? "bf16" : "fp16";
+    const GemmPlan plan = emulator::parse_plan(unit + " " + cuts[random.below(cuts.size())] + " " +
+                                                   ends[random.below(ends.size())] + " d=" + result,
+                                               "test");
+    GemmProblem x;
+    const int k = random.between(100, 300);
+    x.a = random_matrix(f, 1, 24, k, random, -1, 1);
+    x.b = random_matrix(f, 1, k, 24, random, -1, 1);
+    if (plan.epilogue.beta != 0) x.c = random_matrix(plan.epilogue.output, 1, 24, 24, random, 2, 5);
+    GemmCapture capture = recording_of(plan, x);
+    capture.tf32 = unit.find("tf32") != std::string::npos;
+    if (!plan.stream_k.none())
+      capture.metadata["grids"] = std::to_string(plan.stream_k.blocks) + "x1x1 of 128";
+    INFO(to_text(plan) << " K = " << k);
+    check_explained(capture, search(capture));
+  }
+}
+
+TEST_CASE(
+    "a result of a random plan is explained by that plan or one that cannot be told from it") {
+  check_random_plans(91, 8);
+}
+
+TEST_CASE("results of many random plans are explained", "[sweep]") { check_random_plans(92, 200); }
+
+TEST_CASE(
+    "sums of FP64 by threads and blocks are found, and a few outputs are not called damaged") {
+  Random random(93);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp64, 1, 6, 400, random);
+  x.b = random_matrix(formats::fp64, 1, 400, 1, random);
+  const std::string unit = "simt/fma.fp64 lanes=32x1:round_robin:halves ";
+  const auto of = [&](const char* split) {
+    return recording_of(emulator::parse_plan(unit + split + " compute=fp64 d=fp64", "test"), x);
+  };
+  const GemmCapture capture = of("split=13x32:round_robin:by_four");
+  check_explained(capture, search(capture));
+  // Of outputs that a plan near theirs gives in part, by chance, no place is wrong.
+  GemmCapture other = capture;
+  for (const std::int64_t row : {0, 2, 3}) other.d.set(row, capture.d[row] ^ 1);
+  const auto plan = search(capture).plans.front().plan;
+  CHECK(!diagnose(other, plan, 1).looks_like_bug);
+}
+
+TEST_CASE("a result that is no product of the operands is not explained") {
+  Random random(92);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 1, 16, 64, random);
+  x.b = random_matrix(formats::fp16, 1, 64, 16, random);
+  GemmCapture capture =
+      recording_of(emulator::parse_plan(
+                       "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 d=fp16", "test"),
+                   x);
+  capture.d = random_matrix(formats::fp16, 1, 16, 16, random);
+  const SearchResult result = search(capture);
+  CHECK(!result.explained());
+  REQUIRE(!result.plans.empty());
+  CHECK(result.plans.front().mismatches > 200);
+  CHECK(!diagnose(capture, result.plans.front().plan, 0).looks_like_bug);
+}
+
+}  // namespace
+}  // namespace guardbit::tests

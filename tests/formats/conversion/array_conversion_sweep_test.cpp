@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "formats/codec.hpp"
+#include "formats/conversion/array_conversion.hpp"
+#include "formats/conversion/converters.hpp"
+#include "formats/conversion/kernels/conversion_kernels.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/random.hpp"
+#include "formats/support/parallel.hpp"
+#include "formats/tensors/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/formats/mismatches.hpp"
+
+/// Every FP32 word to one destination on every kind of kernel, all roundings and policies.
+namespace guardbit::formats {
+namespace {
+
+constexpr std::uint32_t block = 1 << 16;
+constexpr std::uint32_t infinity = 0x7F800000;
+
+constexpr std::array deterministic = {Rounding::nearest_even, Rounding::nearest_away,
+                                      Rounding::toward_zero,  Rounding::upward,
+                                      Rounding::downward,     Rounding::to_odd};
+
+/// What the reference makes of the words [first, first + block). Rounding is monotone (sweep_test
+/// walks the reference through every word), so equal ends of a run mean an equal run.
+class Expected {
+ public:
+  Expected(const Format& to, const ConversionOptions& options, std::uint32_t first)
+      : to_(to), options_(options), first_(first), codes_(block) {
+    if ((first & 0x7FFFFFFF) >= infinity) {
+      for (std::uint32_t i = 0; i < block; ++i) codes_[i] = code(i);
+    } else {
+      codes_.front() = code(0);
+      codes_.back() = code(block - 1);
+      fill(0, block - 1);
+    }
+  }
+
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> packed(byte_size(to_, Packing::container, block).value());
+    pack_codes(codes_, to_, Packing::container, packed);
+    return packed;
+  }
+
+ private:
+  std::uint64_t code(std::uint32_t i) const {
+    return convert_code(fp32, first_ + i, to_, options_);
+  }
+
+  void fill(std::uint32_t low, std::uint32_t high) {
+    if (codes_[low] == codes_[high]) {
+      std::fill(codes_.begin() + low, codes_.begin() + high, codes_[low]);
+    } else if (high - low > 1) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      codes_[middle] = code(middle);
+      fill(low, middle);
+      fill(middle, high);
+    }
+  }
+
+  const Format& to_;
+  const ConversionOptions& options_;
+  std::uint32_t first_;
+  std::vector<std::uint64_t> codes_;
+};
+
+std::vector<std::byte> words_from(std::uint32_t first) {
+  std::vector<std::byte> words(std::size_t{block} * 4);
+  for (std::uint32_t i = 0; i < block; ++i) store_word(&words[std::size_t{i} * 4], first + i);
+  return words;
+}
+
+void compare(const Format& to, const ConversionOptions& options, std::uint32_t first,
+             const std::vector<std::byte>& words, const std::vector<std::byte>& expected,
+             std::span<const ArrayConversion> conversions, Mismatches& mismatches) {
+  std::vector<std::byte> output(expected.size());
+  for (const ArrayConversion& conversion : conversions) {
+    conversion(words, output, block);
+    if (output == expected) continue;
+    for (std::uint32_t i = 0; i < block; ++i) {
+      const std::uint64_t made = load_code(output, to, Packing::container, i);
+      const std::uint64_t right = load_code(expected, to, Packing::container, i);
+      mismatches.compare(made == right, made, right, [&](auto& out) {
+        out << "fp32 " << first + i << " to " << name_of(to) << ", "
+            << rounding_names[static_cast<std::size_t>(options.rounding)];
+      });
+    }
+  }
+}
+
+std::vector<Overflow> policies_of(const Format& to) {
+  std::vector<Overflow> policies = {overflow_ieee, overflow_saturate};
+  for (const Converter* converter : converters_to(to)) {
+    if (std::find(policies.begin(), policies.end(), converter->overflow) == policies.end())
+      policies.push_back(converter->overflow);
+  }
+  return policies;
+}
+
+std::vector<ArrayConversion> conversions(const Format& to, const ConversionOptions& options) {
+  std::vector<ArrayConversion> all;
+  for (const kernels::Kernels* kernels : kernels::available())
+    all.emplace_back(fp32, Packing::container, to, Packing::container, options, kernels);
+  return all;
+}
+
+/// Every `stride`-th block of the words.
+void sweep(const Format& to, std::size_t stride) {
+  Mismatches mismatches;
+  for (const Overflow& overflow : policies_of(to)) {
+    for (const Rounding rounding : deterministic) {
+      ConversionOptions options;
+      options.rounding = rounding;
+      options.overflow = overflow;
+      options.threads = 1;
+      const std::vector<ArrayConversion> all = conversions(to, options);
+      REQUIRE(all.front().uses_kernels());
+      parallel_for(block / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const std::uint32_t first = static_cast<std::uint32_t>(i * stride) * block;
+          compare(to, options, first, words_from(first), Expected(to, options, first).bytes(), all,
+                  mismatches);
+        }
+      });
+    }
+  }
+  CHECK(mismatches.report() == "");
+}
+
+/// Every word, once, with its own random bits.
+void sweep_stochastic(const Format& to, std::size_t stride) {
+  Mismatches mismatches;
+  ConversionOptions options;
+  options.rounding = Rounding::stochastic;
+  options.overflow = overflow_saturate;
+  options.threads = 1;
+  parallel_for(block / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t first = static_cast<std::uint32_t>(i * stride) * block;
+      ConversionOptions seeded = options;
+      seeded.seed = first;
+      const std::vector<std::byte> words = words_from(first);
+      std::vector<std::byte> expected(byte_size(to, Packing::container, block).value());
+      for (std::uint32_t k = 0; k < block; ++k) {
+        store_code(expected, to, Packing::container, k,
+                   convert_code(fp32, first + k, to, seeded, random_bits(first, k)));
+      }
+      compare(to, seeded, first, words, expected, conversions(to, seeded), mismatches);
+    }
+  });
+  CHECK(mismatches.report() == "");
+}
+
+constexpr std::array destinations = {fp32, tf32, bf16, fp16,  e5m2, e4m3,  e5m2fnuz, e4m3fnuz,
+                                     e3m2, e2m3, e2m1, ue4m3, int8, uint8, int4,     int16};
+
+}  // namespace
+
+TEST_CASE("one in 32749 blocks of the fp32 words to every format by every kernel") {
+  for (const Format& to : destinations) {
+    CAPTURE(name_of(to));
+    sweep(to, 32749);
+    sweep_stochastic(to, 32749);
+  }
+}
+
+TEST_CASE("every fp32 word to fp32 by every kernel", "[sweep]") { sweep(fp32, 1); }
+TEST_CASE("every fp32 word to tf32 by every kernel", "[sweep]") { sweep(tf32, 1); }
+TEST_CASE("every fp32 word to bf16 by every kernel", "[sweep]") { sweep(bf16, 1); }
+TEST_CASE("every fp32 word to fp16 by every kernel", "[sweep]") { sweep(fp16, 1); }
+TEST_CASE("every fp32 word to e5m2 by every kernel", "[sweep]") { sweep(e5m2, 1); }
+TEST_CASE("every fp32 word to e4m3 by every kernel", "[sweep]") { sweep(e4m3, 1); }
+TEST_CASE("every fp32 word to e5m2fnuz by every kernel", "[sweep]") { sweep(e5m2fnuz, 1); }
+TEST_CASE("every fp32 word to e4m3fnuz by every kernel", "[sweep]") { sweep(e4m3fnuz, 1); }
+TEST_CASE("every fp32 word to e3m2 by every kernel", "[sweep]") { sweep(e3m2, 1); }
+TEST_CASE("every fp32 word to e2m3 by every kernel", "[sweep]") { sweep(e2m3, 1); }
+TEST_CASE("every fp32 word to e2m1 by every kernel", "[sweep]") { sweep(e2m1, 1); }
+TEST_CASE("every fp32 word to ue4m3 by every kernel", "[sweep]") { sweep(ue4m3, 1); }
+TEST_CASE("every fp32 word to int8 by every kernel", "[sweep]") { sweep(int8, 1); }
+TEST_CASE("every fp32 word to uint8 by every kernel", "[sweep]") { sweep(uint8, 1); }
+TEST_CASE("every fp32 word to int4 by every kernel", "[sweep]") { sweep(int4, 1); }
+TEST_CASE("every fp32 word to int16 by every kernel", "[sweep]") { sweep(int16, 1); }
+TEST_CASE("every fp32 word stochastically to e4m3 by every kernel", "[sweep]") {
+  sweep_stochastic(e4m3, 1);
+}
+TEST_CASE("every fp32 word stochastically to fp16 by every kernel", "[sweep]") {
+  sweep_stochastic(fp16, 1);
+}
+TEST_CASE("every fp32 word stochastically to bf16 by every kernel", "[sweep]") {
+  sweep_stochastic(bf16, 1);
+}
+
+}  // namespace guardbit::formats

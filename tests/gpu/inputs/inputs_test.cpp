@@ -1,0 +1,218 @@
+#include "gpu/inputs/inputs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "formats/format_catalogue.hpp"
+#include "gpu/inputs/generated_inputs.hpp"
+#include "gpu/operands/register_words.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace guardbit::gpu;
+
+bool same_inputs(const Batch& x, const Batch& y) {
+  return x.a == y.a && x.b == y.b && x.c == y.c && x.e == y.e;
+}
+
+/// Every third instruction, wide ones left out: all units and formats are among them.
+std::vector<TensorCoreInstruction> sample() {
+  std::vector<TensorCoreInstruction> rows;
+  int at = 0;
+  for (const TensorCoreInstruction& row : tensor_core_instructions())
+    if (row.n <= 32 && at++ % 3 == 0) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("inputs depend on seed, instruction and execution alone") {
+  for (const TensorCoreInstruction& row : sample()) {
+    INFO(std::string(row.name) << " " << std::string(row.variant));
+    const Batch batch = make_inputs(row, 6, 1);
+    REQUIRE(same_inputs(batch, make_inputs(row, 6, 1)));
+    REQUIRE_FALSE(same_inputs(batch, make_inputs(row, 6, 2)));
+    const Batch fewer = make_inputs(row, 4, 1);
+    REQUIRE(std::equal(fewer.a.begin(), fewer.a.end(), batch.a.begin()));
+    REQUIRE(std::equal(fewer.c.begin(), fewer.c.end(), batch.c.begin()));
+    REQUIRE(same_inputs(make_mixed_tiles(row, 2, 1), make_mixed_tiles(row, 2, 1)));
+    REQUIRE_FALSE(same_inputs(make_mixed_tiles(row, 2, 1), make_mixed_tiles(row, 2, 2)));
+  }
+}
+
+TEST_CASE("inputs are codes of their formats and sparse positions are valid") {
+  for (const TensorCoreInstruction& row : sample()) {
+    INFO(std::string(row.name) << " " << std::string(row.variant));
+    for (const Batch& batch :
+         {make_inputs(row, 44, 1), make_mixed_tiles(row, 4, 1), make_small_integers(row, 2, 1)}) {
+      const auto fits = [](const Format& f) {
+        return [f](std::uint64_t word) { return (word & ~word_mask(f)) == 0; };
+      };
+      REQUIRE(std::all_of(batch.a.begin(), batch.a.end(), fits(row.a)));
+      REQUIRE(std::all_of(batch.b.begin(), batch.b.end(), fits(row.b)));
+      REQUIRE(std::all_of(batch.c.begin(), batch.c.end(), fits(row.c)));
+      if (!row.sparse) continue;
+      const SparseGroup group = sparse_group(row);
+      const auto stored = static_cast<std::size_t>(group.stored);
+      for (std::size_t at = 0; at < batch.e.size(); at += stored) {
+        REQUIRE(batch.e[at] < group.positions);
+        if (group.positions == 2) continue;
+        const std::uint8_t first = batch.e[at], second = batch.e[at + stored / 2];
+        REQUIRE(second < group.positions);
+        REQUIRE((row.unordered ? first != second : first < second));
+      }
+    }
+  }
+}
+
+TEST_CASE("families without specials in their name make finite numbers only") {
+  const std::set<InputFamily> with_specials = {InputFamily::raw_bits, InputFamily::one_special,
+                                               InputFamily::many_specials, InputFamily::infinities,
+                                               InputFamily::nan_payloads};
+  for (const TensorCoreInstruction& row : sample()) {
+    if (is_integer(row.a)) continue;
+    for (const InputFamilyEntry& entry : floating_input_families) {
+      INFO(std::string(row.name) << " " << entry.name);
+      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 2);
+      const auto all_finite = [](const Format& f, const std::vector<std::uint64_t>& words) {
+        return std::all_of(words.begin(), words.end(),
+                           [&](std::uint64_t word) { return is_finite(f, word); });
+      };
+      const bool special = with_specials.count(entry.family) != 0;
+      REQUIRE(((all_finite(row.a, batch.a) && all_finite(row.b, batch.b) &&
+                all_finite(row.c, batch.c)) ||
+               special));
+    }
+  }
+}
+
+TEST_CASE("scales are finite beside finite operands and differ from one another") {
+  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120a")) {
+    if (row.scale.count == 0 || row.sparse) continue;
+    const Format& f = row.scale.format;
+    const auto largest = guardbit::formats::max_finite_code(f);
+    INFO(std::string(row.name));
+    bool any_special = false;
+    for (const InputFamilyEntry& entry : floating_input_families) {
+      const bool special = entry.family == InputFamily::raw_bits ||
+                           entry.family == InputFamily::one_special ||
+                           entry.family == InputFamily::many_specials;
+      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 16);
+      std::set<std::uint64_t> seen;
+      int wrong = 0;
+      for (const auto* const scales : {&batch.a_scale, &batch.b_scale}) {
+        for (const std::uint64_t code : *scales) {
+          wrong += code > guardbit::formats::code_mask(f) || (code > largest && !special) ? 1 : 0;
+          any_special = any_special || code > largest;
+          seen.insert(code);
+        }
+      }
+      REQUIRE(wrong == 0);
+      REQUIRE(seen.size() > 4);
+    }
+    REQUIRE(any_special);
+  }
+}
+
+TEST_CASE("every family, seed and execution has a stream of its own") {
+  const auto rows = sample();
+  for (std::size_t at = 0; at < rows.size(); at += 3) {
+    const TensorCoreInstruction& row = rows[at];
+    std::set<std::vector<std::uint64_t>> seen;
+    std::size_t count = 0;
+    for (const InputFamilyEntry& entry : input_families(input_kind(row))) {
+      // Their A and B may be zeros alone.
+      if (entry.family == InputFamily::addend_alone || entry.family == InputFamily::exact_zeros)
+        continue;
+      for (const std::uint64_t seed : {1U, 2U}) {
+        for (const std::int64_t t : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32}) {
+          Batch batch = make_family_inputs(row, entry.family, seed, t, 1);
+          batch.a.insert(batch.a.end(), batch.b.begin(), batch.b.end());
+          seen.insert(std::move(batch.a));
+          ++count;
+        }
+      }
+    }
+    INFO(std::string(row.name));
+    REQUIRE(seen.size() == count);
+  }
+}
+
+TEST_CASE("one_special puts at most one special in a row of A, a column of B and an output") {
+  const TensorCoreInstruction* const row =
+      find_plain("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
+  REQUIRE(row != nullptr);
+  const Batch batch = make_family_inputs(*row, InputFamily::one_special, 1, 0, 20);
+  int specials_of_c = 0;
+  for (int t = 0; t < batch.executions; ++t) {
+    std::vector<int> in_row(16), in_column(8);
+    for (int i = 0; i < 16; ++i)
+      for (int s = 0; s < 16; ++s)
+        in_row.at(static_cast<std::size_t>(i)) +=
+            is_finite(row->a, batch.a[element_index(16, 16, t, i, s)]) ? 0 : 1;
+    for (int k = 0; k < 16; ++k)
+      for (int j = 0; j < 8; ++j)
+        in_column.at(static_cast<std::size_t>(j)) +=
+            is_finite(row->b, batch.b[element_index(16, 8, t, k, j)]) ? 0 : 1;
+    for (int i = 0; i < 16; ++i)
+      for (int j = 0; j < 8; ++j) {
+        const int line =
+            in_row.at(static_cast<std::size_t>(i)) + in_column.at(static_cast<std::size_t>(j));
+        const bool finite = is_finite(row->c, batch.c[element_index(16, 8, t, i, j)]);
+        specials_of_c += finite ? 0 : 1;
+        REQUIRE((finite || line == 0));
+      }
+    for (const int count : in_row) REQUIRE(count <= 1);
+    for (const int count : in_column) REQUIRE(count <= 1);
+  }
+  REQUIRE(specials_of_c > 100);
+}
+
+// One element is computed at compile time: nothing but its indices decides it.
+static_assert(a_word(InputShape{}, InputFamily::raw_bits, 1, 2, 0, 0) == 0);
+
+TEST_CASE("mixed tiles hold specials, zeros of both signs, subnormals and the ends of the range") {
+  for (const TensorCoreInstruction& row : sample()) {
+    if (is_integer(row.a) || row.ignore_c) continue;
+    INFO(std::string(row.name) << " " << std::string(row.variant));
+    const auto count = static_cast<int>(mixed_families(row).size());
+    const Batch batch = make_mixed_tiles(row, (count + row.m - 1) / row.m, 20261120);
+    const auto kinds_among = [](const Format& f, const std::vector<std::uint64_t>& words) {
+      std::set<std::string> kinds;
+      for (const std::uint64_t word : words) {
+        const std::uint64_t magnitude = word & (sign_bit(f) - 1);
+        if (magnitude == 0) kinds.insert(word == 0 ? "zero" : "negative zero");
+        if (!is_finite(f, word)) kinds.insert(magnitude == infinity_word(f) ? "infinity" : "NaN");
+        if (magnitude != 0 && magnitude <= word_fraction_mask(f)) kinds.insert("subnormal");
+        if (is_finite(f, word) && magnitude >= largest_finite_word(f) >> 1U) kinds.insert("large");
+      }
+      return kinds;
+    };
+    const std::set<std::string> all = {"infinity", "NaN",           "large",
+                                       "zero",     "negative zero", "subnormal"};
+    REQUIRE(kinds_among(row.c, batch.c) == all);
+    const std::set<std::string> of_a = kinds_among(row.a, batch.a);
+    for (const char* kind : {"NaN", "zero", "negative zero"}) REQUIRE(of_a.count(kind) == 1);
+    REQUIRE(of_a.count("infinity") == (has_infinity(row.a) ? 1 : 0));
+  }
+}
+
+TEST_CASE("words of values round toward zero, stop at the largest finite one and come back") {
+  using namespace guardbit::formats;
+  REQUIRE(word_of(fp16, 1) == 0x3C00);
+  REQUIRE(word_of(fp16, -1.99999L) == 0xBFFF);
+  REQUIRE(word_of(fp16, 1e9L) == 0x7BFF);
+  REQUIRE(word_of(tf32, 1) == 0x3F800000);
+  REQUIRE(word_of(e4m3, 480) == 0x7E);
+  REQUIRE(word_of(int8, -3) == 0xFD);
+  REQUIRE(word_of(fp32, -0.0L) == 0x80000000);
+  for (const Format& f : {fp16, bf16, e4m3, e5m2, int8, uint8, int4, uint4})
+    for (std::uint64_t code = 0; code <= word_mask(f); ++code)
+      if (is_integer(f) || is_finite(f, code)) REQUIRE(word_of(f, value_of(f, code)) == code);
+  REQUIRE(value_of(tf32, 0x3F801FFF) == 1);     // the low 13 bits are ignored
+  REQUIRE(compose(e4m3, false, 8, 7) == 0x7E);  // not the NaN
+  REQUIRE(compose(bf16, true, -133, 0) == 0x8001);
+}

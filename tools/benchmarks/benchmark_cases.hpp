@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::tools {
+
+/// A row whose speed the project keeps.
+struct Case {
+  std::string_view name;
+  std::string_view arch, instruction;
+  double goal = 0, moonshot = 0;  ///< rate of a product on one thread over Eigen's; 0: none is set
+  double avx2_goal = 0, avx2_moonshot = 0;  ///< of engine avx2, over Eigen compiled for AVX2
+};
+
+std::span<const Case> cases();
+
+/// Eigen multiplies in FP64 beside rows of FP64, else in FP32.
+bool is_double_precision(const emulator::MatrixInstruction& row);
+
+}  // namespace guardbit::tools

@@ -1,0 +1,75 @@
+// The part of `guardbit bench` that measures; `guardbit` starts it.
+
+#include <iostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/support/error.hpp"
+#include "tools/benchmarks/bench_options.hpp"
+#include "tools/benchmarks/benchmarks.hpp"
+#include "tools/console/terminal.hpp"
+
+namespace {
+
+using namespace guardbit::tools;
+
+constexpr int exit_bad_input = 2;
+
+Schedule schedule_of(const BenchOptions& options) {
+  Schedule schedule = options.full ? Schedule{5, 0.2} : Schedule{3, 0.02};
+  if (options.repetitions != 0) schedule.repetitions = options.repetitions;
+  if (options.seconds > 0) schedule.seconds = options.seconds;
+  return schedule;
+}
+
+int run(const BenchOptions& options) {
+  const std::vector<Group> groups = plan(options);
+  if (groups.empty()) throw guardbit::formats::Error("bench", "no benchmark has such a name");
+  if (options.list) {
+    for (const Group& group : groups)
+      for (const Planned& planned : group) std::cout << planned.result.name << '\n';
+    return 0;
+  }
+  const Schedule schedule = schedule_of(options);
+  const Interruption interruption;
+  std::vector<Result> results;
+  try {
+    ProgressLine progress("measuring", groups.size());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      progress.update(i);
+      const std::vector<Result> measured = measure(groups[i], schedule, interruption);
+      results.insert(results.end(), measured.begin(), measured.end());
+    }
+  } catch (const Interrupted&) {
+    std::cerr << "guardbit: interrupted: these are the results so far\n";
+  }
+  if (options.json) {
+    std::cout << document(results, schedule, !interruption.asked_for()).dump(1) << '\n';
+  } else {
+    print_table(results, std::cout);
+  }
+  return interruption.asked_for() ? interruption.exit_status() : 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  CLI::App app{"Measures for guardbit bench", "guardbit bench"};
+  BenchOptions options;
+  add_bench_options(app, options);
+  try {
+    app.parse(count, words);
+    const int status = run(options);
+    if (!std::cout.flush()) throw guardbit::formats::Error("standard output", "cannot write");
+    return status;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "guardbit: " << error.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cout.flush();
+    std::cerr << "guardbit: " << error.what() << '\n';
+  }
+  return exit_bad_input;
+}

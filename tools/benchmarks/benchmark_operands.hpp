@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/engine/matrix_product.hpp"
+#include "emulator/model/batch.hpp"
+#include "emulator/model/instruction.hpp"
+
+namespace guardbit::tools {
+
+/// What matrices hold. Integers take part in `zeros` alone; otherwise they are uniform, those of 32
+/// bits over 24.
+struct DataFamily {
+  std::string name = "normal";  ///< of a benchmark
+  double specials = 0;          ///< share of infinities and NaNs, where the format has them
+  double zeros = 0;             ///< share of zeros
+  double subnormals = 0;        ///< share of A's numbers that are subnormal, where it has them
+  int binades =
+      0;  ///< exponents uniform over that many, from 1 downwards; 0: a normal distribution
+  int scale_binades = 0;    ///< the same of block scales, around 1
+  bool wide = false;        ///< exponents uniform over all that neither over- nor underflow in D
+  bool cancelling = false;  ///< products at neighbouring k cancel, all but the last bits of a tenth
+};
+
+/// normal, wide, cancelling, specials (1 %), zeros (97 %), subnormals (half).
+const std::vector<DataFamily>& data_families();
+
+/// A product of a row with operands in memory of its own: A, B and C row by row.
+class ProductOperands {
+ public:
+  ProductOperands(const emulator::MatrixInstruction& row, const DataFamily& data, std::int64_t m,
+                  std::int64_t n, std::int64_t k);
+  ProductOperands(const ProductOperands&) = delete;
+  ProductOperands& operator=(const ProductOperands&) = delete;
+
+  const emulator::MatrixProduct& product() const { return product_; }
+
+ private:
+  std::vector<std::byte> a_, b_, c_, d_, e_, a_scale_, b_scale_;
+  emulator::MatrixProduct product_;
+};
+
+/// Executions of a row as a capture holds them, normal data.
+class BatchOperands {
+ public:
+  BatchOperands(const emulator::MatrixInstruction& row, std::int64_t executions);
+  BatchOperands(const BatchOperands&) = delete;
+  BatchOperands& operator=(const BatchOperands&) = delete;
+
+  const emulator::MatrixBatch& batch() const { return batch_; }
+
+ private:
+  std::vector<std::byte> a_, b_, c_, d_, e_, a_scale_, b_scale_;
+  emulator::MatrixBatch batch_;
+};
+
+}  // namespace guardbit::tools

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "formats/block_format.hpp"
+#include "formats/conversion/block_tensor.hpp"
+#include "formats/conversion/conversion.hpp"
+#include "formats/format.hpp"
+#include "formats/tensors/tensor.hpp"
+
+namespace guardbit::tools {
+
+/// A tensor converted to codes of one format.
+struct Cast {
+  formats::Tensor tensor;
+  std::string from;  ///< name of the format
+  formats::ConversionSummary summary;
+};
+
+/// A tensor quantised in blocks.
+struct BlockCast {
+  formats::BlockTensor tensor;
+  formats::Format from;
+  std::size_t axis = 0;
+  formats::BlockSummary summary;
+};
+
+/// "64x32"
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
+void print_table(std::span<const Cast> casts, const formats::Format& to);
+void print_table(std::span<const BlockCast> casts, const std::string& to);
+
+nlohmann::ordered_json to_json(const Cast& cast);
+nlohmann::ordered_json to_json(const BlockCast& cast, const std::string& to);
+
+}  // namespace guardbit::tools

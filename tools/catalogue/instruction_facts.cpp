@@ -1,0 +1,303 @@
+#include "tools/catalogue/instruction_facts.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/explain/explain.hpp"
+#include "formats/format_catalogue.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using emulator::AccumulatorSpec;
+using emulator::MatrixInstruction;
+using emulator::Operation;
+using emulator::Product;
+using emulator::Selection;
+using emulator::Source;
+using emulator::Step;
+using emulator::Summation;
+using formats::Format;
+
+std::string number(int x) { return std::to_string(x); }
+
+/// "s1" is the result of step 1.
+std::string source_name(Source source) {
+  switch (source) {
+    case Source::positive_zero: return "0";
+    case Source::negative_zero: return "-0";
+    case Source::c: return "C";
+    default: return "s" + number(static_cast<int>(source) + 1);
+  }
+}
+
+bool takes_all(const Selection& selection) { return selection == Selection{}; }
+
+std::string selection_text(const Selection& selection) {
+  std::string residues;
+  for (int r = 0; r < selection.modulus; ++r) {
+    if (selection.contains(r)) residues += (residues.empty() ? "" : ",") + number(r);
+  }
+  return "k mod " + number(selection.modulus) + " in {" + residues + "}";
+}
+
+std::string flushes(const AccumulatorSpec& spec) {
+  const bool daz = spec.input == emulator::Subnormals::daz_ftz;
+  const bool ftz = spec.output == emulator::Subnormals::daz_ftz;
+  if (daz || ftz) return daz && ftz ? ", DAZ and FTZ" : daz ? ", DAZ" : ", FTZ";
+  const bool input = spec.input == emulator::Subnormals::flush;
+  const bool output = spec.output == emulator::Subnormals::flush;
+  if (input && output) return ", subnormals flushed";
+  return input ? ", subnormal operands flushed" : output ? ", subnormal results flushed" : "";
+}
+
+std::string integer_summary(const AccumulatorSpec& spec) {
+  const std::string product = spec.product == Product::multiply  ? "exact sum"
+                              : spec.product == Product::bit_and ? "popcount of A and B"
+                                                                 : "popcount of A xor B";
+  return product + (spec.integer_overflow == emulator::IntegerOverflow::wrap ? ", wraps"
+                                                                             : ", saturates once");
+}
+
+/// The accumulation of one dot step.
+std::string dot_summary(const AccumulatorSpec& spec, const Format& result) {
+  const std::string blocks = spec.terms == 0 ? "all K at once" : "blocks of " + number(spec.terms);
+  const std::string end = ", " + emulator::conversion_text(spec, result) + flushes(spec);
+  switch (spec.summation) {
+    case Summation::fused: {
+      const std::string groups =
+          spec.exact_group > 1 ? " in exact groups of " + number(spec.exact_group) : "";
+      return blocks + groups + ", F = " + number(spec.kept_fraction_bits) +
+             ", e0 = " + number(spec.min_exponent) + end;
+    }
+    case Summation::exact: return blocks + ", exact sum" + end;
+    case Summation::fma_chain: return "chain of fused multiply-adds" + end;
+    case Summation::pairwise: return blocks + ", added in pairs, every step" + end.substr(1);
+    case Summation::two_stage: {
+      const std::string sets =
+          spec.interleave == emulator::Interleave::even_odd ? ", even and odd k apart" : "";
+      return blocks + sets + ", F = " + number(spec.kept_fraction_bits) +
+             ", then C with floors at " + number(spec.sum_kept_fraction_bits) + " and " +
+             number(spec.total_kept_fraction_bits) + " bits" + end;
+    }
+    case Summation::integer: return integer_summary(spec);
+  }
+  return "";
+}
+
+/// "s1 = 0 + dot(k mod 4 in {0,1})"
+std::string step_formula(const Step& step, const std::string& name) {
+  switch (step.operation) {
+    case Operation::dot:
+      return name + " = " + source_name(step.addend) + " + dot(" +
+             (takes_all(step.selection) ? "all k" : selection_text(step.selection)) + ")";
+    case Operation::add:
+      return name + " = " + source_name(step.addend) + " + " + source_name(step.other);
+    case Operation::convert: return name + " = " + source_name(step.addend);
+  }
+  return "";
+}
+
+std::vector<std::string> fused_description(const AccumulatorSpec& spec) {
+  std::vector<std::string> lines;
+  if (spec.exact_group > 1) {
+    lines.push_back("The " + number(spec.exact_group) +
+                    " products of a group are added exactly, then multiplied by the significands "
+                    "of their two scales; "
+                    "the group is one term, whose exponent is the sum of the scales' exponents.");
+  } else {
+    lines.push_back(
+        "Each product is exact and not normalised: its exponent is the sum of its factors' "
+        "exponents, its "
+        "significand lies in [0, 4). Subnormal operands count in full.");
+  }
+  lines.push_back(
+      "Every term, and the addend as one of them, is cut toward zero to a multiple of 2^(E-" +
+      number(spec.kept_fraction_bits) +
+      "), where E is the largest exponent among them; what remains is added exactly, in no "
+      "particular order.");
+  lines.push_back("A zero product or addend takes part in the choice of E with exponent " +
+                  number(spec.min_exponent) + ".");
+  return lines;
+}
+
+std::vector<std::string> two_stage_description(const AccumulatorSpec& spec) {
+  const bool apart = spec.interleave == emulator::Interleave::even_odd;
+  std::vector<std::string> lines = {
+      std::string(apart ? "The products of even and of odd k are each aligned"
+                        : "The products are aligned") +
+      " to their own largest exponent, cut toward zero " + number(spec.kept_fraction_bits) +
+      " bits below it and added exactly" +
+      (apart ? "; the two sums are brought together with a floor." : ".")};
+  lines.push_back("That sum is floored " + number(spec.sum_kept_fraction_bits) +
+                  " bits below the larger of its and the addend's exponent, the addend " +
+                  number(spec.kept_fraction_bits) + " bits; the total keeps " +
+                  number(spec.total_kept_fraction_bits) + " bits below its leading one.");
+  if (spec.addend_cutoff != 0) {
+    lines.push_back("An addend more than " + number(spec.addend_cutoff) +
+                    " exponents below counts as zero.");
+  }
+  if (spec.product_overflow_exponent != 0) {
+    lines.push_back("A product of 2^" + number(spec.product_overflow_exponent) +
+                    " or more is an infinity at once.");
+  }
+  return lines;
+}
+
+std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
+  switch (spec.summation) {
+    case Summation::fused: return fused_description(spec);
+    case Summation::exact:
+      return {"Products and addend are added without any loss and rounded once."};
+    case Summation::fma_chain:
+      return {
+          "One fused multiply-add per product, k ascending, each rounded: the addend starts the "
+          "chain."};
+    case Summation::pairwise:
+      return {
+          "Products are rounded, then added in a balanced tree whose every sum is rounded; the "
+          "addend comes last."};
+    case Summation::two_stage: return two_stage_description(spec);
+    case Summation::integer:
+      return {"The exact total with the addend: " + integer_summary(spec) + "."};
+  }
+  return {};
+}
+
+std::string nan_description(emulator::NanPolicy policy) {
+  switch (policy) {
+    case emulator::NanPolicy::all_ones:
+      return "A NaN operand, infinity times zero, or infinities of both signs give the NaN of all "
+             "ones.";
+    case emulator::NanPolicy::operand_bca:
+      return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the "
+             "negative quiet NaN.";
+    case emulator::NanPolicy::operand_abc:
+      return "A NaN is the quieted A, else B, else the running sum; of an addition the first "
+             "operand, else the second; an invalid operation gives the negative quiet NaN.";
+    case emulator::NanPolicy::unspecified:
+      return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
+  }
+  return "";
+}
+
+std::vector<std::string> result_description(const AccumulatorSpec& spec, const Format& result) {
+  if (spec.summation == Summation::integer) return {};
+  std::vector<std::string> lines = {"The result is " + emulator::conversion_text(spec, result) +
+                                    flushes(spec) + "."};
+  if (spec.summation == Summation::fused || spec.summation == Summation::two_stage ||
+      spec.summation == Summation::exact) {
+    lines.push_back(
+        std::string("Past the largest number it is an infinity, whatever the rounding") +
+        (spec.underflowed_sum == emulator::ZeroSign::positive
+             ? "; a negative sum that becomes zero gives +0."
+             : "; a negative sum that becomes zero gives -0."));
+  }
+  lines.push_back(nan_description(spec.nan));
+  return lines;
+}
+
+}  // namespace
+
+std::string arithmetic_summary(const MatrixInstruction& row) {
+  if (row.steps.count == 1) return dot_summary(row.steps.list[0].spec, row.steps.list[0].result);
+  std::string formulas;
+  std::string text;
+  int index = 0;
+  for (const Step& step : row.steps) {
+    ++index;
+    const bool last = index == row.steps.count;
+    formulas +=
+        (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
+    if (step.operation == Operation::dot && text.empty())
+      text = dot_summary(step.spec, step.result);
+    if (last)
+      formulas += ", " + emulator::conversion_text(step.spec, step.result) + flushes(step.spec);
+  }
+  return formulas + "; each dot: " + text;
+}
+
+std::vector<std::string> arithmetic_description(const MatrixInstruction& row) {
+  std::vector<std::string> lines;
+  const Step& dot = *std::find_if(row.steps.begin(), row.steps.end(), [](const Step& step) {
+    return step.operation == Operation::dot;
+  });
+  if (row.steps.count > 1) {
+    std::string formulas;
+    int index = 0;
+    for (const Step& step : row.steps) {
+      ++index;
+      formulas += (index == 1 ? " " : "; ") +
+                  step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
+      if (step.operation != Operation::dot)
+        formulas +=
+            " (" + emulator::conversion_text(step.spec, step.result) + flushes(step.spec) + ")";
+    }
+    lines.push_back("What runs is a sequence:" + formulas + ".");
+    lines.push_back("Each dot works as follows.");
+    if (dot.widened) {
+      lines.push_back("The operands are first widened, exactly, to " +
+                      formats::name_of(*dot.widened) + ".");
+    }
+  }
+  if (dot.spec.terms != 0 && dot.spec.summation != Summation::integer) {
+    lines.push_back("The products are taken in blocks of " + number(dot.spec.terms) +
+                    ", k ascending; the result of a block, already in " +
+                    formats::name_of(dot.result) + ", is the addend of the next.");
+  }
+  for (const std::string& line : sum_description(dot.spec)) lines.push_back(line);
+  for (const std::string& line : result_description(dot.spec, dot.result)) lines.push_back(line);
+  return lines;
+}
+
+std::string shape_name(const emulator::Shape& shape) {
+  const auto size = [](int x, const char* open) { return x == 0 ? std::string(open) : number(x); };
+  return "m" + size(shape.m, "M") + "n" + size(shape.n, "N") + "k" + number(shape.k);
+}
+
+std::string toolkit_text(const emulator::Toolkit& toolkit) {
+  const auto version = [](int v) { return number(v / 100) + "." + number(v % 100); };
+  std::string text;
+  if (toolkit.from != 0) text += "from ptxas " + version(toolkit.from);
+  if (toolkit.until != 0)
+    text += (text.empty() ? "" : ", ") + std::string("before ptxas ") + version(toolkit.until);
+  return text;
+}
+
+std::string sparsity_text(const emulator::Sparsity& sparsity) {
+  if (sparsity.group_elements == 0) return "";
+  const int stored = sparsity.stored_per_group / sparsity.chunk;
+  const int places = sparsity.group_elements / sparsity.chunk;
+  const std::string noun = sparsity.chunk == 1 ? "elements" : "pairs";
+  return number(stored) + " of every " + number(places) + " " + noun + " of A";
+}
+
+std::string scale_text(const MatrixInstruction& row) {
+  if (row.scale.count == 0) return "";
+  return formats::name_of(row.scale.format) + ", one per " + number(row.shape.k / row.scale.count) +
+         " of K";
+}
+
+nlohmann::ordered_json row_json(const MatrixInstruction& row) {
+  nlohmann::ordered_json j = {
+      {"name", std::string_view(row.name)},
+      {"arch", row.arch},
+      {"family", emulator::family_name(row.family)},
+      {"shape", {{"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}}},
+      {"a", formats::name_of(row.a)},
+      {"b", formats::name_of(row.b)},
+      {"c", formats::name_of(row.c)},
+      {"d", formats::name_of(row.d)},
+      {"arithmetic", arithmetic_summary(row)},
+      {"description", arithmetic_description(row)},
+      {"sparsity", sparsity_text(row.sparsity)},
+      {"scales", scale_text(row)},
+      {"toolkit", toolkit_text(row.toolkit)},
+      {"basis", emulator::basis_name(row.evidence.basis)},
+      {"source", row.evidence.source}};
+  return j;
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,447 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/harness/run.hpp"
+#include "experiments/suite/suite.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/support/suggestions.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/page/plot.hpp"
+#include "tools/report/experiment_record.hpp"
+#include "tools/report/experiment_text.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using experiments::Experiment;
+using experiments::Parameter;
+using experiments::Settings;
+using formats::Error;
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::vector<std::string> names, set;
+  std::string record, plot, folder, results;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  bool all = false, quick = false, fresh = false, json = false, markdown = false;
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void print_json(const ordered_json& j) {
+  std::cout << j.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+}
+
+/// One KEY=VALUES, or NAME.KEY=VALUES for one experiment only.
+struct Assignment {
+  std::string text, experiment, key, values;
+};
+
+Assignment assignment_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw Error("--set", formats::in_quotes(text) + " is not KEY=VALUES");
+  Assignment a{text, "", text.substr(0, equals), text.substr(equals + 1)};
+  const std::size_t dot = a.key.find('.');
+  if (dot != std::string::npos) {
+    a.experiment = experiments::require_experiment(a.key.substr(0, dot), "--set").name;
+    a.key.erase(0, dot + 1);
+  }
+  return a;
+}
+
+const Parameter* find_parameter(const Experiment& experiment, std::string_view name) {
+  for (const Parameter& p : experiment.parameters)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+struct Planned {
+  const Experiment* experiment = nullptr;
+  Settings settings;
+  std::uint64_t seed = 1;
+  const ExperimentRecord* recorded = nullptr;  ///< what is run again
+};
+
+/// Applies every assignment to the experiments that have its key; at least one must.
+void apply(const std::vector<std::string>& texts, std::vector<Planned>& runs) {
+  for (const std::string& text : texts) {
+    const Assignment a = assignment_of(text);
+    bool used = false;
+    std::vector<std::string_view> keys;
+    for (Planned& run : runs) {
+      if (!a.experiment.empty() && a.experiment != run.experiment->name) continue;
+      for (const Parameter& p : run.experiment->parameters) keys.push_back(p.name);
+      const Parameter* const parameter = find_parameter(*run.experiment, a.key);
+      if (parameter == nullptr) continue;
+      run.settings.set(a.key, experiments::parse_values(*parameter, a.values, "--set " + a.key));
+      used = true;
+    }
+    if (used) continue;
+    std::string valid;
+    for (const std::string_view key : keys) valid += (valid.empty() ? "" : ", ") + std::string(key);
+    if (valid.empty()) throw Error("--set", "nothing to set in " + formats::in_quotes(a.text));
+    throw Error("--set", formats::unknown_name("parameter", a.key, keys), valid);
+  }
+}
+
+/// What a record says, checked: it may come from anywhere.
+Planned planned_by(const ExperimentRecord& record, const std::string& where) {
+  const Experiment& experiment = experiments::require_experiment(record.identity.experiment, where);
+  Planned run{&experiment, {}, record.identity.seed, &record};
+  for (const Parameter& p : experiment.parameters) {
+    const auto found = record.identity.settings.all().find(std::string(p.name));
+    if (found == record.identity.settings.all().end())
+      throw Error(where, "parameter " + std::string(p.name) + " is missing");
+    std::vector<std::string> values;
+    for (const std::string& text : found->second)
+      for (std::string& value :
+           experiments::parse_values(p, text, where + ": parameter " + std::string(p.name)))
+        values.push_back(std::move(value));
+    run.settings.set(p.name, std::move(values));
+  }
+  return run;
+}
+
+std::vector<Planned> planned_runs(const Options& options, const ExperimentRecord* record) {
+  if ((options.all ? 1 : 0) + (options.names.empty() ? 0 : 1) + (record == nullptr ? 0 : 1) != 1)
+    throw Error("experiment run", "needs names, --all or --record, one of them");
+  std::vector<Planned> runs;
+  if (record != nullptr) {
+    if (!options.set.empty() || options.quick)
+      throw Error("--record", "not together with --set and --quick");
+    return {planned_by(*record, formats::printable(options.record))};
+  }
+  if (options.all) {
+    for (const Experiment& x : experiments::suite()) runs.push_back({&x, {}, options.seed});
+  }
+  for (const std::string& name : options.names)
+    runs.push_back({&experiments::require_experiment(name, "experiment run"), {}, options.seed});
+  for (Planned& run : runs)
+    run.settings = experiments::usual_settings(run.experiment->parameters, options.quick);
+  apply(options.set, runs);
+  return runs;
+}
+
+/// The record of one run in a folder, written again now and then, so that the run can go on.
+class RecordFile {
+ public:
+  RecordFile(std::string path, RunIdentity identity, bool fresh) : path_(std::move(path)) {
+    record_.identity = std::move(identity);
+    if (path_.empty() || fresh || !std::filesystem::exists(path_)) return;
+    ExperimentRecord earlier = read_record(path_);
+    if (earlier.identity != record_.identity) return;
+    record_ = std::move(earlier);
+    record_.complete = false;
+    record_.result = nullptr;
+  }
+
+  const experiments::Points& points() const { return record_.points; }
+
+  void add(const experiments::Run& run, const std::string& key,
+           const experiments::PointResult& point) {
+    record_.points[key] = point;
+    take_names(run);
+    // As often as costs little, so that a killed run has little to compute again.
+    constexpr double seconds_between = 0.2, times_its_own = 20;
+    if (path_.empty() ||
+        seconds_since(written_) < std::max(seconds_between, times_its_own * seconds_to_write_))
+      return;
+    const Clock::time_point start = Clock::now();
+    keep();
+    written_ = Clock::now();
+    seconds_to_write_ = seconds_since(start);
+  }
+  void keep() const {
+    if (!path_.empty()) write_record(path_, record_);
+  }
+  void complete(const experiments::Run& run, const ordered_json& result) {
+    record_.complete = true;
+    record_.points = run.points();
+    take_names(run);
+    record_.result = result;
+    keep();
+  }
+
+ private:
+  void take_names(const experiments::Run& run) {
+    record_.plans.insert(run.plans().begin(), run.plans().end());
+    record_.formats.insert(run.formats().begin(), run.formats().end());
+  }
+
+  std::string path_;
+  ExperimentRecord record_;
+  Clock::time_point written_ = Clock::now();
+  double seconds_to_write_ = 0;
+};
+
+/// Says how far an experiment is, and after some seconds how long it may still take.
+class Progress {
+ public:
+  /// `place`: which of several runs it is, or empty.
+  Progress(std::string_view name, const std::string& place)
+      : name_(std::string(name) + (place.empty() ? "" : " (" + place + ")")) {}
+
+  void operator()(double share) {
+    std::string label = name_;
+    const double seconds = seconds_since(start_);
+    constexpr double seconds_before_an_estimate = 3;
+    if (seconds > seconds_before_an_estimate && share > 0 && share < 1)
+      label += ", about " + std::to_string(static_cast<int>(seconds * (1 - share) / share) + 1) +
+               " s left";
+    constexpr std::size_t steps = 1000;
+    line_.emplace(label, steps);
+    line_->update(static_cast<std::size_t>(share * steps));
+  }
+
+ private:
+  std::string name_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<ProgressLine> line_;
+};
+
+class Session {
+ public:
+  explicit Session(const Options& options) : options_(options) {}
+
+  int run(const std::vector<Planned>& runs) {
+    ordered_json all = ordered_json::array();
+    const bool alone = runs.size() == 1;
+    Table summary("lllr");
+    summary.add({"name", "question", "verdict", "seconds"});
+    std::size_t begun = 0;
+    for (const Planned& planned : runs) {
+      const Experiment& x = *planned.experiment;
+      if (!alone) place_ = std::to_string(++begun) + " of " + std::to_string(runs.size());
+      const auto start = Clock::now();
+      ordered_json result;
+      const experiments::Outcome outcome = execute(planned, result);
+      if (interruption_.asked_for()) return interruption_.exit_status();
+      result["seconds"] = seconds_since(start);
+      all.push_back(result);
+      if (options_.json) continue;
+      if (alone) {
+        print_outcome(std::cout, x, outcome, seconds_since(start));
+        if (planned.recorded != nullptr)
+          std::cout << (result["same_as_record"] == true
+                            ? "Every point is what the record says.\n"
+                            : "The points differ from those of the record.\n");
+      } else {
+        std::array<char, 20> time{};
+        std::snprintf(time.data(), time.size(), "%.2f", seconds_since(start));
+        summary.add({std::string(x.name), std::string(x.question),
+                     std::string(experiments::word_of(outcome.verdict(x.relations_only))),
+                     time.data()});
+      }
+    }
+    if (options_.json) {
+      print_json({{"experiments", all}});
+    } else if (!alone) {
+      summary.print(std::cout);
+    }
+    return 0;
+  }
+
+ private:
+  std::string file_of(const Experiment& x, std::string_view extension) const {
+    if (options_.folder.empty()) return {};
+    return options_.folder + "/" + std::string(x.name) + std::string(extension);
+  }
+
+  experiments::Outcome execute(const Planned& planned, ordered_json& result) {
+    const Experiment& x = *planned.experiment;
+    const RunIdentity identity = identity_of(x, planned.settings, planned.seed);
+    RecordFile file(file_of(x, ".json"), identity, options_.fresh || planned.recorded != nullptr);
+    Progress progress(x.name, place_);
+    experiments::Run run(
+        {.settings = planned.settings,
+         .seed = planned.seed,
+         .threads = options_.threads,
+         .known = file.points(),
+         .stop = [&] { return interruption_.asked_for(); },
+         .progress = [&](double share) { progress(share); },
+         .finished = [&](const experiments::Run& r, const std::string& key,
+                         const experiments::PointResult& p) { file.add(r, key, p); }});
+    experiments::Outcome outcome;
+    try {
+      outcome = x.run(run);
+    } catch (const experiments::Stopped&) {
+      file.keep();
+      std::cerr << "guardbit: interrupted"
+                << (options_.folder.empty() ? "" : "; the same command goes on from here") << '\n';
+      return outcome;
+    }
+    result = to_json(x, outcome);
+    file.complete(run, result);
+    if (planned.recorded != nullptr)
+      result["same_as_record"] = run.points() == planned.recorded->points;
+    plot(x, outcome);
+    return outcome;
+  }
+
+  void plot(const Experiment& x, const experiments::Outcome& outcome) const {
+    if (outcome.figure.curves.empty()) {
+      if (!options_.plot.empty()) throw Error("--plot", std::string(x.name) + " has no figure");
+      return;
+    }
+    if (!options_.plot.empty()) write_svg(options_.plot, outcome.figure);
+    const std::string path = file_of(x, ".svg");
+    if (!path.empty() && has_gnuplot()) write_svg(path, outcome.figure);
+  }
+
+  const Options& options_;
+  Interruption interruption_;
+  std::string place_;  ///< of the run at hand among several
+};
+
+int run(const Options& options) {
+  ExperimentRecord record;
+  if (!options.record.empty()) record = read_record(options.record);
+  const std::vector<Planned> runs =
+      planned_runs(options, options.record.empty() ? nullptr : &record);
+  if (!options.plot.empty()) {
+    if (runs.size() != 1) throw Error("--plot", "needs one experiment; -o takes any number");
+    require_gnuplot("--plot");
+  }
+  if (!options.folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.folder, error);
+    if (error) throw Error(formats::printable(options.folder), "cannot make this folder");
+    if (!has_gnuplot())
+      std::cerr << "guardbit: no plots: gnuplot is not installed (Debian, Ubuntu: gnuplot-nox)\n";
+  }
+  return Session(options).run(runs);
+}
+
+void list(const Options& options) {
+  if (options.markdown) {
+    ordered_json results = {{"experiments", ordered_json::array()}};
+    if (!options.results.empty()) {
+      std::ifstream file(options.results);
+      results = ordered_json::parse(file, nullptr, false);
+      if (!file || !results.is_object() || !results.contains("experiments"))
+        throw Error(formats::printable(options.results),
+                    "is not what 'guardbit experiment run --json' prints");
+    }
+    print_suite_page(std::cout, results);
+    return;
+  }
+  ordered_json all = ordered_json::array();
+  Table table("lll");
+  table.add({"name", "slug", "question"});
+  for (const Experiment& x : experiments::suite()) {
+    table.add({std::string(x.name), std::string(x.slug), std::string(x.question)});
+    all.push_back(description_of(x));
+  }
+  if (options.json) {
+    print_json({{"experiments", all}});
+  } else {
+    table.print(std::cout);
+  }
+}
+
+void show(const Options& options) {
+  ordered_json all = ordered_json::array();
+  for (const std::string& name : options.names) {
+    const Experiment& x = experiments::require_experiment(name, "experiment show");
+    if (options.json) {
+      all.push_back(description_of(x));
+    } else {
+      print_experiment(std::cout, x);
+    }
+  }
+  if (options.json) print_json({{"experiments", all}});
+}
+
+void add_experiment_list(CLI::App& experiment) {
+  CLI::App* const command =
+      experiment.add_subcommand("list", "The experiments and their questions");
+  const auto options = std::make_shared<Options>();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--markdown", options->markdown, "Print the page of the suite");
+  command
+      ->add_option("--results", options->results,
+                   "With --markdown: what 'run --all --json' printed")
+      ->type_name("FILE");
+  command->footer("Example: guardbit experiment list");
+  command->callback([options] { list(*options); });
+}
+
+void add_experiment_show(CLI::App& experiment) {
+  CLI::App* const command =
+      experiment.add_subcommand("show", "What an experiment does, expects and takes");
+  const auto options = std::make_shared<Options>();
+  command->add_option("NAME", options->names, "Experiments, as list names them")->required();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer("Example: guardbit experiment show E08");
+  command->callback([options] { show(*options); });
+}
+
+void add_experiment_run(CLI::App& experiment, int& status) {
+  CLI::App* const command =
+      experiment.add_subcommand("run", "Run experiments and compare with what is known");
+  const auto options = std::make_shared<Options>();
+  command->add_option("NAME", options->names, "Experiments, as list names them");
+  command->add_flag("--all", options->all, "All of them");
+  command->add_flag("--quick", options->quick, "Smaller sizes: the whole suite in minutes");
+  command
+      ->add_option("--set", options->set,
+                   "KEY=VALUES, or NAME.KEY=VALUES: a parameter of the experiments that have it; "
+                   "values as a list, FIRST:LAST:STEP or FIRST:LAST:xFACTOR")
+      ->type_name("KEY=VALUES");
+  command->add_option("--seed", options->seed, "Of the random numbers (default 1)");
+  command
+      ->add_option("--record", options->record,
+                   "Run again what this record says, and say whether every point is the same")
+      ->type_name("FILE");
+  command->add_option("--plot", options->plot, "Write the plot as SVG (needs gnuplot)")
+      ->type_name("FILE");
+  command
+      ->add_option("-o,--output", options->folder,
+                   "Write NAME.json (the record) and NAME.svg into this folder; a run that was "
+                   "interrupted goes on from its record")
+      ->type_name("DIR");
+  command->add_flag("--fresh", options->fresh, "With -o: compute every point again");
+  command->add_option("--threads", options->threads, "Threads (default: all)")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Verdicts: reproduced, differs (from the reference, by more than the stated tolerance), or\n"
+      "undecidable (nothing here can decide). The exit status is 0 for each of them.\n"
+      "Example: guardbit experiment run E08 --set K=512:16384:x2 --plot e08.svg\n"
+      "Example: guardbit experiment run --all --quick -o results");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace
+
+void add_experiment(CLI::App& app, int& status) {
+  CLI::App* const experiment =
+      app.add_subcommand("experiment", "Reproduce published and measured figures about precision");
+  experiment->require_subcommand(1);
+  experiment->footer(
+      "Example: guardbit experiment run E08\n"
+      "'guardbit experiment COMMAND --help' explains a command.");
+  add_experiment_list(*experiment);
+  add_experiment_show(*experiment);
+  add_experiment_run(*experiment, status);
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,239 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/block_format.hpp"
+#include "formats/conversion/converters.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
+#include "tools/catalogue/format_facts.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/terminal.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> names;
+  bool json = false;
+  bool markdown = false;
+};
+
+/// The facts of the formats asked for, plain ones and block ones.
+struct Selection {
+  std::vector<std::vector<Fact>> plain;
+  std::vector<std::vector<Fact>> block;
+};
+
+std::string_view block_standard(const formats::BlockFormat& format) {
+  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
+    if (entry.format == format) return entry.standard;
+  }
+  return {};
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+  std::vector<std::string_view> names;
+  std::string block_names;
+  names.reserve(formats::format_catalogue.size() + formats::block_format_catalogue.size());
+  for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
+  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
+    names.push_back(entry.name);
+    block_names += ", " + std::string(entry.name);
+  }
+  throw formats::Error(
+      "formats", formats::unknown_name("format", name, names),
+      formats::format_names() + block_names +
+          ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
+}
+
+Selection select(const std::vector<std::string>& names) {
+  Selection selection;
+  const auto add_block = [&](const formats::BlockFormat& format) {
+    selection.block.push_back(
+        facts_of(std::string(formats::name_of(format)), format, block_standard(format)));
+  };
+  for (const std::string& name : names) {
+    if (const auto block = formats::find_block_format(name)) {
+      add_block(*block);
+    } else if (const auto format = formats::find_format(name)) {
+      selection.plain.push_back(facts_of(*format));
+    } else {
+      refuse(name);
+    }
+  }
+  if (names.empty()) {
+    for (const formats::FormatEntry& entry : formats::format_catalogue)
+      selection.plain.push_back(facts_of(entry.format));
+    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue)
+      add_block(entry.format);
+  }
+  return selection;
+}
+
+nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
+  auto list = nlohmann::ordered_json::array();
+  for (const std::vector<Fact>& facts : formats) {
+    nlohmann::ordered_json object;
+    for (const Fact& f : facts) object[std::string(f.key)] = f.value;
+    list.push_back(object);
+  }
+  return list;
+}
+
+/// "2^-24 ≈ 5.96046e-8" without the decimal.
+std::string short_number(const std::string& text) { return text.substr(0, text.find(' ')); }
+
+/// One line per format.
+Table overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
+  Table table("lrlrlllrrl");
+  const char* const ulp = for_terminal ? "ulp(1)" : "ulp at 1";  // a terminal has 100 columns
+  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", ulp, "digits",
+             "specials"});
+  for (const std::vector<Fact>& facts : formats) {
+    const auto text = [&](std::string_view key) { return fact(facts, key).text; };
+    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("bits"),
+               text("layout"), text("bias"), short_number(text("smallest_subnormal")),
+               short_number(text("smallest_normal")), short_number(text("largest")),
+               short_number(text("ulp_at_1")),
+               text("decimal_digits") + "/" + text("distinguishing_digits"), text("specials")});
+  }
+  return table;
+}
+
+Table block_overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
+  Table table("llrllrl");
+  table.add(
+      {"block format", "element", "counts in", "scale", "tensor scale", "block", "bits/element"});
+  for (const std::vector<Fact>& facts : formats) {
+    const auto text = [&](std::string_view key) { return fact(facts, key).text; };
+    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("element"),
+               text("element_exponent"), text("scale"), text("tensor_scale"), text("block_size"),
+               text("bits_per_element")});
+  }
+  return table;
+}
+
+/// Below a side-by-side table, what is too long for its columns.
+void print_standards(const std::vector<std::vector<Fact>>& formats, std::size_t begin,
+                     std::size_t end) {
+  std::cout << paint("defined by", Colour::dim) << '\n';
+  Table table("ll", false);
+  for (std::size_t i = begin; i < end; ++i) {
+    table.add({"  " + fact(formats[i], "name").text, fact(formats[i], "standard").text});
+  }
+  table.print(std::cout);
+}
+
+/// A column per format, as many side by side as 100 columns take.
+void print_vertically(const std::vector<std::vector<Fact>>& formats) {
+  constexpr std::size_t screen = 100;
+  constexpr std::size_t label_width = 24;
+  for (std::size_t begin = 0; begin < formats.size();) {
+    std::size_t width = label_width;
+    std::size_t end = begin;
+    for (; end < formats.size(); ++end) {
+      std::size_t widest = 0;
+      for (const Fact& f : formats[end]) {
+        // Long prose counts little: it is wrapped where formats stand side by side.
+        if (f.key != "standard" && f.key != "aliases")
+          widest = std::max(widest, display_width(f.text));
+      }
+      if (end > begin && width + widest + 2 > screen) break;
+      width += widest + 2;
+    }
+    const bool alone = end == begin + 1;
+    Table table(std::string(1 + end - begin, 'l'), false);
+    for (std::size_t i = 0; i < formats[begin].size(); ++i) {
+      const std::string_view key = formats[begin][i].key;
+      if (!alone && (key == "standard" || key == "aliases")) continue;
+      std::vector<std::string> cells = {paint(formats[begin][i].label, Colour::dim)};
+      for (std::size_t column = begin; column < end; ++column) {
+        cells.push_back(i == 0 ? paint(formats[column][i].text, Colour::bold)
+                               : formats[column][i].text);
+      }
+      table.add(cells);
+    }
+    if (begin != 0) std::cout << '\n';
+    table.print(std::cout);
+    if (!alone) print_standards(formats, begin, end);
+    begin = end;
+  }
+}
+
+void print_overview(const Selection& selection) {
+  overview(selection.plain, true).print(std::cout);
+  std::cout << '\n';
+  block_overview(selection.block, true).print(std::cout);
+  std::cout << '\n'
+            << paint(
+                   "s-e-f: sign, exponent and fraction bits. digits: decimal digits kept / needed "
+                   "to distinguish.\n"
+                   "Any e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals] "
+                   "is a format too.",
+                   Colour::dim)
+            << '\n';
+}
+
+void print_markdown(const Selection& selection) {
+  if (!selection.plain.empty()) overview(selection.plain, false).print_markdown(std::cout);
+  if (!selection.block.empty()) {
+    std::cout << '\n';
+    block_overview(selection.block, false).print_markdown(std::cout);
+  }
+}
+
+void run(const Options& options) {
+  const Selection selection = select(options.names);
+  if (options.json) {
+    nlohmann::ordered_json document;
+    document["formats"] = to_json(selection.plain);
+    document["block_formats"] = to_json(selection.block);
+    std::cout << document.dump(2) << '\n';
+  } else if (options.markdown) {
+    print_markdown(selection);
+  } else if (options.names.empty()) {
+    print_overview(selection);
+  } else {
+    if (!selection.plain.empty()) print_vertically(selection.plain);
+    if (!selection.plain.empty() && !selection.block.empty()) std::cout << '\n';
+    if (!selection.block.empty()) print_vertically(selection.block);
+  }
+}
+
+}  // namespace
+
+void add_formats(CLI::App& app, int&) {
+  CLI::App* command =
+      app.add_subcommand("formats", "Number formats: bits, range, precision, specials");
+  const auto options = std::make_shared<Options>();
+  const auto converters = std::make_shared<bool>(false);
+  command
+      ->add_option("NAME", options->names, "Formats to set side by side (default: a table of all)")
+      ->type_name("FORMAT");
+  CLI::Option* json = command->add_flag("--json", options->json, "Print JSON");
+  CLI::Option* markdown =
+      command->add_flag("--markdown", options->markdown, "Print Markdown tables");
+  command
+      ->add_flag("--converters", *converters,
+                 "Print the converters' rules instead, as Markdown tables")
+      ->excludes(json)
+      ->excludes(markdown);
+  json->excludes(markdown);
+  command->footer(
+      "Example: guardbit formats e4m3 e5m2 e5m6:bias=20\n"
+      "A format is a name or "
+      "e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals].");
+  command->callback([options, converters] {
+    if (*converters) {
+      std::cout << formats::converters_markdown();
+    } else {
+      run(*options);
+    }
+  });
+}
+
+}  // namespace guardbit::tools

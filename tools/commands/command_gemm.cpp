@@ -1,0 +1,171 @@
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_library.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/products/plan_json.hpp"
+#include "tools/products/product_files.hpp"
+#include "tools/products/spec_file.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+struct Options {
+  GemmPlaces places;
+  std::string plan, like, output;
+  std::vector<std::string> specs;
+  std::optional<double> alpha, beta;
+  int threads = 0;
+  bool json = false, list = false, markdown = false;
+};
+
+void list_plans(const Options& options) {
+  Table table("lllll");
+  table.add({"library", "machine", "kernel", "plan", "varies"});
+  nlohmann::ordered_json j = nlohmann::ordered_json::array();
+  for (const emulator::LibraryPlan& row : emulator::library_plans()) {
+    const auto cell = [&](std::string_view text) {
+      return options.markdown ? "`" + std::string(text) + "`" : std::string(text);
+    };
+    table.add({std::string(row.library), std::string(row.arch), cell(row.kernel), cell(row.plan),
+               std::string(row.note)});
+    j.push_back({{"library", row.library},
+                 {"arch", row.arch},
+                 {"kernel", row.kernel},
+                 {"plan", row.plan},
+                 {"varies", row.note}});
+  }
+  if (options.json) {
+    std::cout << j.dump(2) << '\n';
+  } else if (options.markdown) {
+    table.print_markdown(std::cout);
+  } else {
+    table.print(std::cout);
+  }
+}
+
+/// A plan, and what the table says of it that varies with the call.
+struct Choice {
+  emulator::GemmPlan plan;
+  std::string_view varies;
+};
+
+Choice plan_of(const Options& options, const emulator::GemmProblem& problem) {
+  if (options.plan.empty() == options.like.empty())
+    throw formats::Error("gemm", "needs --plan or --like, one of them");
+  Choice choice;
+  if (options.plan.empty()) {
+    const emulator::LibraryPlan& row =
+        emulator::require_library_plan(options.like, problem.a.format, problem.b.format, "--like");
+    choice = {emulator::parse_plan(row.plan, "table of plans"), row.note};
+  } else {
+    choice.plan = emulator::parse_plan(options.plan, "--plan");
+  }
+  if (options.alpha) choice.plan.epilogue.alpha = *options.alpha;
+  if (options.beta) choice.plan.epilogue.beta = *options.beta;
+  return choice;
+}
+
+void print(const Options& options, const Choice& choice, const emulator::GemmProblem& problem,
+           double seconds) {
+  const std::int64_t outputs = problem.a.batch * problem.m() * problem.n();
+  if (options.json) {
+    nlohmann::ordered_json j = {{"file", options.output},
+                                {"m", problem.m()},
+                                {"n", problem.n()},
+                                {"k", problem.k()},
+                                {"batch", problem.a.batch},
+                                {"outputs", outputs},
+                                {"plan", to_json(choice.plan)},
+                                {"seconds", seconds}};
+    if (!choice.varies.empty()) j["varies"] = choice.varies;
+    std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    return;
+  }
+  std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", " << outputs
+            << " outputs, " << std::fixed << std::setprecision(2) << seconds
+            << " s: " << formats::printable(options.output) << '\n'
+            << "plan  " << emulator::to_text(choice.plan) << '\n';
+  if (!choice.varies.empty())
+    std::cout << "      varies with the shape and the call: " << choice.varies
+              << "; --plan says which\n";
+}
+
+int gemm(const Options& options) {
+  if (options.list) {
+    list_plans(options);
+    return 0;
+  }
+  if (options.places.a.empty() || options.places.b.empty() || options.output.empty())
+    throw formats::Error("gemm", "needs A, B and -o");
+  load_specs(options.specs);
+  const GemmInput input = read_gemm_operands(options.places);
+  const Choice choice = plan_of(options, input.problem);
+  const emulator::GemmPlan& plan = choice.plan;
+  if (plan.epilogue.beta != 0 && input.problem.c.empty())
+    throw formats::Error("gemm", "the plan has a beta, so --c is needed");
+  const Interruption interruption;
+  const auto start = std::chrono::steady_clock::now();
+  ProgressLine progress("multiplying", static_cast<std::size_t>(input.problem.m()));
+  const emulator::CodeMatrix d =
+      emulator::execute(plan, input.problem, options.threads, [&](std::int64_t rows) {
+        progress.update(static_cast<std::size_t>(rows));
+        return !interruption.asked_for();
+      });
+  if (interruption.asked_for()) return interruption.exit_status();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::vector<std::int64_t> shape = {d.rows, d.columns};
+  if (input.batched) shape.insert(shape.begin(), d.batch);
+  formats::write_tensors(options.output, {},
+                         std::vector{formats::owning_tensor(
+                             "d", d.format, formats::Packing::container, shape, d.bytes)});
+  print(options, choice, input.problem, seconds);
+  return 0;
+}
+
+}  // namespace
+
+void add_gemm(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("gemm", "Multiply matrices as a library would, by a plan, bit for bit");
+  const auto options = std::make_shared<Options>();
+  command->add_option("A", options->places.a, "A: [M, K] or [B, M, K], as FILE or FILE:TENSOR");
+  command->add_option("B", options->places.b, "B: [K, N] or [B, K, N]");
+  add_operand_options(*command, options->places);
+  command->add_option("--plan", options->plan, "The plan, as explain prints it");
+  command->add_option("--like", options->like,
+                      "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a "
+                      "kernel's name");
+  add_spec_option(*command, options->specs);
+  command->add_option("--alpha", options->alpha, "Instead of the plan's");
+  command->add_option("--beta", options->beta, "Instead of the plan's");
+  command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");
+  command->add_option("--threads", options->threads, "Threads (default: all)")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("--list", options->list, "Print the table of plans seen in libraries");
+  command->add_flag("--markdown", options->markdown, "With --list: as a Markdown table");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "A plan is UNIT key=value ...; docs/GEMM.md explains the keys.\n"
+      "Example: guardbit gemm a.safetensors b.safetensors --plan "
+      "'sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16' -o d.npy\n"
+      "Example: guardbit gemm a.safetensors b.safetensors --like cublas-13:sm_90 -o d.npy");
+  command->callback([options, &status] { status = gemm(*options); });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,328 @@
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/instruction_text.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/explain/explain.hpp"
+#include "emulator/probe/probe.hpp"
+#include "formats/files/atomic_output.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/text.hpp"
+#include "tools/catalogue/instruction_facts.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/products/spec_file.hpp"
+#include "tools/products/user_kernel.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using emulator::BlackBox;
+using emulator::Finding;
+using emulator::MatrixInstruction;
+using emulator::ProbeReport;
+using formats::Error;
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string instruction, arch, toolkit;
+  std::string engine = "auto";
+  UserKernel kernel;
+  std::string a, b, c, d;
+  int k = 16;
+  std::uint64_t seed = 1;
+  std::string svg, dot, output;
+  std::vector<std::string> specs;
+  bool json = false;
+};
+
+BlackBox box_of_kernel(const Options& options, const Interruption& interruption) {
+  const auto format = [](const std::string& option, const std::string& name) {
+    if (name.empty()) throw Error("probe", option + " is needed: the format, as in fp32");
+    return formats::require_format(name, option);
+  };
+  BlackBox box;
+  box.a = format("--a", options.a);
+  box.b = format("--b", options.b.empty() ? options.a : options.b);
+  box.d = format("--d", options.d);
+  box.has_addend = !options.c.empty() && options.c != "none";
+  box.c = box.has_addend ? format("--c", options.c) : box.d;
+  box.k = options.k;
+  if (options.kernel.row >= options.kernel.m || options.kernel.column >= options.kernel.n)
+    throw Error("probe", "--row and --column are not below --m and --n");
+  box.answer = [&options, &interruption, shape = box](std::span<const emulator::Question> list) {
+    return run_user_kernel(options.kernel, shape, list, interruption);
+  };
+  return box;
+}
+
+ordered_json codes_json(const formats::Format& f, const std::vector<std::uint64_t>& codes) {
+  ordered_json list = ordered_json::array();
+  for (const std::uint64_t code : codes) list.push_back(formats::hex_text(f, code));
+  return list;
+}
+
+ordered_json proof_json(const BlackBox& box, const ProbeReport& report, const Finding& f) {
+  if (f.nearest_rejected.empty()) return nullptr;
+  const emulator::Answered& x = report.answers.at(f.proof);
+  ordered_json j = {{"rejects", f.nearest_rejected},
+                    {"a", codes_json(box.a, x.question.a)},
+                    {"b", codes_json(box.b, x.question.b)},
+                    {"c", formats::hex_text(box.c, x.question.c)}};
+  if (box.scale.count != 0) {
+    j["a_scale"] = codes_json(box.scale.format, x.question.a_scale);
+    j["b_scale"] = codes_json(box.scale.format, x.question.b_scale);
+  }
+  j["d"] = formats::hex_text(box.d, x.d);
+  j["otherwise"] = formats::hex_text(box.d, f.otherwise);
+  return j;
+}
+
+ordered_json report_json(const std::string& unit, const BlackBox& box, const ProbeReport& report) {
+  ordered_json fields = ordered_json::array();
+  for (const Finding& f : report.findings) {
+    fields.push_back({{"field", f.field},
+                      {"value", f.value},
+                      {"others", f.others},
+                      {"reason", f.reason},
+                      {"proof", proof_json(box, report, f)}});
+  }
+  ordered_json matches = ordered_json::array();
+  for (const emulator::CatalogueMatch& match : report.catalogue) {
+    ordered_json rows = ordered_json::array();
+    for (const MatrixInstruction* row : match.rows)
+      rows.push_back({{"arch", row->arch}, {"name", std::string_view(row->name)}});
+    matches.push_back({{"arithmetic", arithmetic_summary(*match.rows.front())}, {"rows", rows}});
+  }
+  const bool has_tree = !emulator::leaves(report.tree).empty();
+  return {{"unit", unit},
+          {"a", formats::name_of(box.a)},
+          {"b", formats::name_of(box.b)},
+          {"c", box.has_addend ? ordered_json(formats::name_of(box.c)) : ordered_json(nullptr)},
+          {"d", formats::name_of(box.d)},
+          {"k", box.k},
+          {"tree",
+           {{"observable", report.tree_observable},
+            {"text", has_tree ? emulator::tree_text(report.tree, box.k) : ""},
+            {"note", report.tree_note},
+            {"arithmetic", report.tree_arithmetic},
+            {"mismatches", report.tree_arithmetic.empty() ? ordered_json(nullptr)
+                                                          : ordered_json(report.tree_mismatches)}}},
+          {"explained", report.explained},
+          {"nans_alike", report.nans_alike},
+          {"answers", report.answers.size()},
+          {"mismatches", report.mismatches},
+          {"arithmetic", report.explained ? arithmetic_summary(report.row) : ""},
+          {"fields", fields},
+          {"alike", report.alike},
+          {"catalogue", matches}};
+}
+
+void print_catalogue(const ProbeReport& report) {
+  if (report.catalogue.empty()) {
+    std::cout << "no row of the catalogue gives every answer\n";
+    return;
+  }
+  std::cout << "rows of the catalogue that give every answer\n";
+  for (const emulator::CatalogueMatch& match : report.catalogue) {
+    std::cout << "  " << arithmetic_summary(*match.rows.front()) << '\n';
+    std::vector<std::string> archs;
+    for (const MatrixInstruction* row : match.rows) {
+      const std::string arch(row->arch);
+      if (std::find(archs.begin(), archs.end(), arch) != archs.end()) continue;
+      archs.push_back(arch);
+      const auto count = std::count_if(match.rows.begin(), match.rows.end(),
+                                       [&](const auto* x) { return x->arch == arch; });
+      std::cout << "    " << arch << "  " << std::string_view(row->name);
+      if (count > 1) std::cout << " and " << count - 1 << " more";
+      std::cout << '\n';
+    }
+  }
+}
+
+void print(const std::string& unit, const BlackBox& box, const ProbeReport& report) {
+  std::cout << unit << '\n';
+  if (!report.tree_note.empty()) std::cout << "order: " << report.tree_note << '\n';
+  if (!emulator::leaves(report.tree).empty()) {
+    std::cout << "tree: " << emulator::tree_text(report.tree, box.k) << '\n'
+              << emulator::tree_drawing(report.tree, box.k);
+  }
+  if (!report.tree_arithmetic.empty())
+    std::cout << "each node of the tree: " << report.tree_arithmetic << " ("
+              << (report.tree_mismatches == 0
+                      ? "all " + std::to_string(report.answers.size()) + " answers, NaNs as NaN"
+                      : "every ordinary answer, not " + std::to_string(report.tree_mismatches) +
+                            " of " + std::to_string(report.answers.size()))
+              << ")\n";
+  if (report.nans_alike && report.explained)
+    std::cout
+        << "NaNs are compared as NaN: no policy of the model gives their signs and payloads\n";
+  if (!report.explained) {
+    if (!report.has_structure) {
+      std::cout << "no row can say it: the steps of a row have no such order\n";
+    } else {
+      std::cout << "no arithmetic of the model gives every answer; the nearest differs in "
+                << report.mismatches << " of " << report.answers.size() << '\n';
+    }
+    return print_catalogue(report);
+  }
+  std::cout << "arithmetic: " << arithmetic_summary(report.row) << " (all " << report.answers.size()
+            << " answers)\n\n";
+  Table table("llll");
+  table.add({"field", "value", "cannot be told from", "nearest value ruled out"});
+  for (const Finding& f : report.findings) {
+    std::string proof = f.nearest_rejected;
+    if (!proof.empty()) {
+      proof += ": would give " + emulator::value_text(box.d, f.otherwise) + ", not " +
+               emulator::value_text(box.d, report.answers.at(f.proof).d);
+    }
+    table.add({f.field, f.value, f.others, proof});
+  }
+  table.print(std::cout);
+  for (const std::string& other : report.alike)
+    std::cout << "as another structure that gives every answer: " << other << '\n';
+  std::cout << '\n';
+  print_catalogue(report);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  formats::AtomicOutput file(path);
+  file.write(text);
+  file.commit();
+}
+
+/// What was found, for any M and N.
+std::string spec_of(const ProbeReport& report) {
+  MatrixInstruction row = report.row;
+  row.shape.m = row.shape.n = 0;
+  for (int i = 0; report.nans_alike && i < row.steps.count; ++i)
+    row.steps.list[static_cast<std::size_t>(i)].spec.nan = emulator::NanPolicy::unspecified;
+  return "# Found by guardbit probe; all " + std::to_string(report.answers.size()) +
+         " answers are its own. Run it with --spec.\n" + emulator::row_spec(row);
+}
+
+void run(Options options, int& status) {
+  load_specs(options.specs, options.arch, options.instruction);
+  const bool by_name = !options.instruction.empty();
+  if (by_name == !options.kernel.command.empty()) {
+    throw Error("probe", by_name
+                             ? "--instruction and --exec: only one of them"
+                             : "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
+  }
+  const Interruption interruption;
+  MatrixInstruction row;
+  BlackBox box;
+  std::string unit;
+  if (by_name) {
+    if (options.arch.empty()) throw Error("probe", "--instruction needs --arch");
+    row = emulator::require_instruction(options.arch, options.instruction, "probe",
+                                        emulator::require_toolkit(options.toolkit, "--toolkit"));
+    const emulator::Engine& engine = emulator::require_engine(options.engine, row);
+    box = emulator::black_box(engine, row);
+    unit = std::string(std::string_view(row.name)) + " of " + std::string(row.arch) + ", engine " +
+           std::string(engine.name);
+    auto answer = box.answer;
+    box.answer = [answer, &interruption](std::span<const emulator::Question> list) {
+      if (interruption.asked_for()) throw Error("probe", "interrupted");
+      return answer(list);
+    };
+  } else {
+    box = box_of_kernel(options, interruption);
+    unit = formats::printable(options.kernel.command);
+  }
+  ProbeReport report;
+  try {
+    report = emulator::probe(box, options.seed);
+  } catch (const Error&) {
+    if (!interruption.asked_for()) throw;
+    status = interruption.exit_status();
+    return;
+  }
+  if (interruption.asked_for()) {
+    status = interruption.exit_status();
+    return;
+  }
+  if (report.explained) write_text(options.output, spec_of(report));
+  write_text(options.svg, emulator::tree_svg(report.tree, box.k));
+  write_text(options.dot, emulator::tree_dot(report.tree, box.k));
+  if (options.json) {
+    std::cout << report_json(unit, box, report)
+                     .dump(2, ' ', false, ordered_json::error_handler_t::replace)
+              << '\n';
+  } else {
+    print(unit, box, report);
+  }
+  if (!options.output.empty() && !report.explained)
+    throw Error(formats::printable(options.output),
+                "not written: no arithmetic of the model gives every answer");
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("probe", "Infer a unit's arithmetic from its answers alone");
+  const auto options = std::make_shared<Options>();
+  command->add_option("--instruction", options->instruction,
+                      "The unit: an instruction's PTX name or mnemonic, as an engine executes it");
+  command->add_option("--arch", options->arch, "Its machine: sm_90, cdna3, ...");
+  command->add_option("--engine", options->engine,
+                      "Engine that answers (default: the fastest model; cpu: this machine's unit)");
+  command->add_option("--toolkit", options->toolkit,
+                      "ptxas version that compiled it, where it matters (default: newest)");
+  add_spec_option(*command, options->specs);
+  command->add_option("--exec", options->kernel.command,
+                      "The unit: a program of yours, started as COMMAND IN OUT; it reads a "
+                      "[T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes "
+                      "d [T, M, N] to OUT");
+  command->add_option("--a", options->a, "With --exec: format of A");
+  command->add_option("--b", options->b, "Format of B (default: A's)");
+  command->add_option("--c", options->c, "Format of C; none: the program has no C (default)");
+  command->add_option("--d", options->d, "Format of D");
+  command->add_option("--k", options->k, "With --exec: products of one result (default: 16)")
+      ->check(CLI::Range(1, emulator::most_leaves));
+  command->add_option("--m", options->kernel.m, "With --exec: rows of A, all equal (default: 1)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--n", options->kernel.n, "With --exec: columns of B, all equal (default: 1)")
+      ->check(CLI::Range(1, 1024));
+  CLI::Option* const element_row = command->add_option(
+      "--row", options->kernel.row,
+      "With --exec: ask this row of D alone (default: all elements, which must be equal)");
+  CLI::Option* const element_column =
+      command->add_option("--column", options->kernel.column, "... and this column");
+  element_row->check(CLI::Range(0, 1023))->needs(element_column);
+  element_column->check(CLI::Range(0, 1023))->needs(element_row);
+  command
+      ->add_option("--timeout", options->kernel.seconds,
+                   "With --exec: seconds for one run (default: 60)")
+      ->check(CLI::Range(0.01, 86400.0));
+  command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)");
+  command->add_option("-o,--output", options->output,
+                      "Write the row that was found: text for --spec of this command, run, gemm, "
+                      "verify, explain and compare");
+  command->add_option("--svg", options->svg, "Draw the tree of additions into this file");
+  command->add_option("--dot", options->dot, "The same in Graphviz's language");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "The unit is only asked questions; no row of the catalogue is looked at until the end.\n"
+      "Example: guardbit probe --engine reference --arch sm_90 --instruction "
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
+      "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
+      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg "
+      "tree.svg");
+  command->callback([options, &status] { run(*options, status); });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,128 @@
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/trace/recipe_choice.hpp"
+#include "tools/trace/recipe_identify.hpp"
+#include "tools/trace/recipe_results.hpp"
+#include "tools/trace/trace_options.hpp"
+
+namespace guardbit::tools {
+
+using experiments::RecipeVariants;
+using nlohmann::ordered_json;
+
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> words, trace;
+  std::string recipes = "*";
+  std::string scales = "0:24:8";
+  std::string layout = "flat";
+  std::string role;
+  std::vector<std::size_t> histories = {1024};
+  float margin = 0;
+  int threads = 0;
+  bool json = false;
+};
+
+struct Interrupted {};
+
+int run_compare(const CompareOptions& options) {
+  std::vector<std::string> words = options.words;
+  words.insert(words.end(), options.trace.begin(), options.trace.end());
+  if (words.empty()) throw formats::Error("recipe compare", "no trace");
+  RecipeResults results;
+  RecipeVariants variants;
+  variants.exponents = parse_scales(options.scales);
+  for (const int exponent : {variants.exponents.front(), variants.exponents.back()}) {
+    if (exponent < -126 || exponent > 127)
+      throw formats::Error("--scales", "2^" + std::to_string(exponent) + " is no number of FP32",
+                           "-126 to 127");
+  }
+  variants.histories = options.histories;
+  variants.margin = options.margin;
+  results.recipes = chosen_recipes(options.recipes, variants);
+  results.layout = layout_of(options.layout);
+  if (!options.role.empty() && !experiments::role_of(options.role))
+    throw formats::Error("--role", formats::in_quotes(options.role) + " is none",
+                         "wgrad, grad_out, grad_in, act, weight, update");
+  const std::string role(options.role.empty() ? "" : *experiments::role_of(options.role));
+  const Interruption interruption;
+  try {
+    compare_recipes(results, words, role, options.threads, [&] {
+      if (interruption.asked_for()) throw Interrupted{};
+    });
+  } catch (const Interrupted&) {
+    std::cerr << "guardbit: interrupted\n";
+    return interruption.exit_status();
+  }
+  if (results.tensors.empty())
+    throw formats::Error("recipe compare", "no floating-point tensors" +
+                                               (role.empty() ? "" : " of the role " + role));
+  if (options.json) {
+    std::cout << to_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace)
+              << '\n';
+  } else {
+    print_recipes(std::cout, results);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_recipe(CLI::App& app, int& status) {
+  CLI::App* recipe =
+      app.add_subcommand("recipe", "Scaling recipes of FP8, MX, NVFP4 and tiles on the same trace");
+  recipe->require_subcommand(1);
+  recipe->footer("Example: guardbit recipe compare gradients.npz");
+  CLI::App* compare = recipe->add_subcommand(
+      "compare", "What each recipe loses, saturates and costs, and its noise");
+  const auto options = std::make_shared<CompareOptions>();
+  compare->add_option("FILE", options->words, "A trace, as 'guardbit trace' reads it")
+      ->type_name("FILE");
+  compare->add_option("--trace", options->trace, "The same")->type_name("FILE");
+  compare
+      ->add_option("--recipes", options->recipes,
+                   "Names of recipes, or patterns of names, with commas between (default all)")
+      ->type_name("RECIPE,…");
+  compare
+      ->add_option("--scales", options->scales,
+                   "Exponents of the loss scales 2^k of FP16: FIRST:LAST:STEP or a list (default "
+                   "0:24:8)")
+      ->type_name("SCALES");
+  compare
+      ->add_option("--amax-history", options->histories,
+                   "Lengths of delayed scaling's window, with commas between (default 1024)")
+      ->type_name("N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+  compare
+      ->add_option("--margin", options->margin,
+                   "Delayed scaling leaves room for amaxes 2^MARGIN times as large (default 0)")
+      ->type_name("MARGIN")
+      ->check(CLI::Range(-100, 100));
+  compare
+      ->add_option("--layout", options->layout,
+                   "Blocks and tiles of one row along the flattened tensor, or along its last "
+                   "dimension (default flat)")
+      ->type_name("{flat,rows}");
+  compare->add_option("--role", options->role, "Only tensors of this role")
+      ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
+  compare->add_option("--threads", options->threads, "Threads (default: all processors)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  compare->add_flag("--json", options->json, "Print every tensor and recipe as JSON");
+  compare->footer(
+      "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes "
+      "'fp16*,e4m3_1x128*,mxfp8_e4m3_*'");
+  compare->callback([options, &status] { status = run_compare(*options); });
+  add_recipe_identify(*recipe);
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,377 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scaling/loss_scaler.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/support/suggestions.hpp"
+#include "tools/catalogue/format_facts.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/scaler/scaler_log.hpp"
+#include "tools/scaler/scaler_replay.hpp"
+
+namespace guardbit::tools {
+
+using experiments::LossScaler;
+using experiments::ScalerRules;
+using nlohmann::ordered_json;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> words;
+  std::string pattern;
+  std::string preset = "pytorch";
+  std::string mode;
+  std::string format = "fp16";
+  std::optional<std::string> init_scale, min_scale, max_scale;
+  std::optional<double> growth_factor, backoff_factor;
+  std::optional<std::int64_t> growth_interval;
+  std::optional<int> hysteresis;
+  std::string growth_test;
+  std::int64_t growth_tracker = 0;
+  int alarm_skips = 4;
+  bool consecutive_hysteresis = false;
+  bool compare = false;
+  bool json = false;
+};
+
+std::string preset_names() {
+  std::string names;
+  for (const ScalerRules& rules : experiments::scaler_presets)
+    names += (names.empty() ? "" : ", ") + std::string(rules.name);
+  return names;
+}
+
+/// A number, or a power of two as 2^16.
+double scale_of(const std::string& option, const std::string& text) {
+  const bool is_power = text.starts_with("2^");
+  std::size_t read = 0;
+  double value = 0;
+  try {
+    value = is_power ? std::exp2(std::stoi(text.substr(2), &read)) : std::stod(text, &read);
+  } catch (const std::logic_error&) {
+    read = std::string::npos;
+  }
+  if (read != text.size() - (is_power ? 2 : 0))
+    throw formats::Error(option, formats::in_quotes(text) + " is not a scale", "65536 or 2^16");
+  return value;
+}
+
+struct GrowthWord {
+  std::string_view word;
+  experiments::GrowthTest test;
+};
+constexpr std::array growth_words = {
+    GrowthWord{"reached", experiments::GrowthTest::reached},
+    GrowthWord{"reached_or_passed", experiments::GrowthTest::reached_or_passed},
+    GrowthWord{"exceeded", experiments::GrowthTest::exceeded},
+    GrowthWord{"multiple", experiments::GrowthTest::multiple},
+    GrowthWord{"multiple_exceeded", experiments::GrowthTest::multiple_exceeded},
+};
+
+void set_factors(ScalerRules& rules, const Options& options) {
+  const std::string name(rules.name);
+  if (options.growth_factor) {
+    if (rules.fixed_factor && *options.growth_factor != rules.growth)
+      throw formats::Error("--growth-factor", name + " always takes 2");
+    rules.growth = *options.growth_factor;
+  }
+  if (!options.backoff_factor) return;
+  if (rules.divides && *options.backoff_factor != 1 / rules.growth)
+    throw formats::Error("--backoff-factor", name + " divides by the growth factor");
+  rules.backoff = *options.backoff_factor;
+}
+
+/// The preset with what the options say instead.
+ScalerRules rules_of(const std::string& preset, const Options& options) {
+  auto rules = experiments::find_scaler(preset);
+  if (!rules) {
+    std::vector<std::string_view> names;
+    names.reserve(experiments::scaler_presets.size());
+    for (const ScalerRules& known : experiments::scaler_presets) names.push_back(known.name);
+    throw formats::Error("--preset", formats::unknown_name("scaler", preset, names),
+                         preset_names());
+  }
+  if (options.init_scale) rules->initial = scale_of("--init-scale", *options.init_scale);
+  set_factors(*rules, options);
+  if (options.growth_interval) rules->interval = *options.growth_interval;
+  if (options.hysteresis) rules->hysteresis = *options.hysteresis;
+  if (options.consecutive_hysteresis) rules->clean_step_refills = true;
+  if (options.min_scale) rules->floor = scale_of("--min-scale", *options.min_scale);
+  if (options.max_scale) {
+    rules->ceiling_rule = experiments::Ceiling::clamp;
+    rules->ceiling = scale_of("--max-scale", *options.max_scale);
+  }
+  if (!options.growth_test.empty()) {
+    const auto found =
+        std::find_if(growth_words.begin(), growth_words.end(),
+                     [&](const GrowthWord& known) { return known.word == options.growth_test; });
+    if (found == growth_words.end())
+      throw formats::Error("--growth-test", formats::in_quotes(options.growth_test) + " is none",
+                           "reached, reached_or_passed, exceeded, multiple, multiple_exceeded");
+    rules->growth_test = found->test;
+  }
+  experiments::check(*rules);
+  return *rules;
+}
+
+LossScaler scaler_of(const ScalerRules& rules, const Options& options) {
+  LossScaler scaler(rules);
+  if (options.growth_tracker < 0) throw formats::Error("--growth-tracker", "below zero");
+  scaler.set_run(options.growth_tracker);
+  return scaler;
+}
+
+/// A log by its name, or a file of text: traces are none.
+bool is_log(const std::string& word) {
+  const std::string extension =
+      formats::lower_case(std::filesystem::path(word).extension().string());
+  for (const char* known : {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".log"}) {
+    if (extension == known) return true;
+  }
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(word, error)) return false;
+  std::ifstream stream(word, std::ios::binary);
+  std::array<char, 512> start{};
+  stream.read(start.data(), start.size());
+  const auto end = start.begin() + stream.gcount();
+  return end != start.begin() && std::all_of(start.begin(), end, [](char c) {
+           return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
+/// What the log states of the scaler's parameters, where no option does.
+void take_parameters(Options& options, const ScalerLog& log) {
+  for (const auto& [name, value] : log.parameters) {
+    if (name == "growth_factor" && !options.growth_factor) options.growth_factor = value;
+    if (name == "backoff_factor" && !options.backoff_factor) options.backoff_factor = value;
+    if (name == "growth_interval" && !options.growth_interval && value == std::floor(value) &&
+        value >= 1 && value < 0x1p53)
+      options.growth_interval = static_cast<std::int64_t>(value);
+  }
+}
+
+/// The least growth interval with which the scaler has all scales of the log, if there is one.
+std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Options& options,
+                                             const ScalerLog& log) {
+  // Growth ends a run, so an interval is no longer than the log; all longer ones behave alike.
+  ScalerRules tried = rules;
+  for (const ScalerLogRow& row : log.rows) {
+    tried.interval = static_cast<std::int64_t>(&row - log.rows.data()) + 1;
+    if (tried.interval > 20000) break;
+    LossScaler scaler = scaler_of(tried, options);
+    bool fits = true;
+    for (const ScalerLogRow& step : log.rows) {
+      fits = scaler.scale() == step.scale;
+      if (!fits) break;
+      scaler.update(step.overflow);
+    }
+    if (fits) return tried.interval;
+  }
+  return std::nullopt;
+}
+
+void print(const Options& options, const Replay& replay) {
+  if (options.json) {
+    std::cout << to_json(replay).dump(2, ' ', false, ordered_json::error_handler_t::replace)
+              << '\n';
+  } else {
+    print_replay(std::cout, replay);
+  }
+}
+
+/// The same steps through every preset; `replay_with` makes one.
+template <class ReplayWith>
+void compare(const Options& options, ReplayWith replay_with) {
+  std::vector<Replay> replays;
+  for (const ScalerRules& preset : experiments::scaler_presets) {
+    Options own = options;
+    // What a preset cannot take stays as it is.
+    if (preset.fixed_factor) own.growth_factor.reset();
+    if (preset.divides) own.backoff_factor.reset();
+    replays.push_back(replay_with(scaler_of(rules_of(std::string(preset.name), own), own)));
+  }
+  if (options.json) {
+    ordered_json document = {{"scalers", ordered_json::array()}};
+    for (const Replay& replay : replays) document["scalers"].push_back(to_json(replay));
+    std::cout << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  } else {
+    print_comparison(std::cout, replays);
+  }
+}
+
+void run_log(Options options) {
+  if (options.compare)
+    throw formats::Error("--compare",
+                         "a log says what overflowed at its own scales only; give a trace");
+  const ScalerLog log = read_scaler_log(options.words.front(), options.mode);
+  take_parameters(options, log);
+  ScalerRules rules = rules_of(options.preset, options);
+  // A log begins somewhere: usually, but not always, where the preset does.
+  if (!options.init_scale) {
+    rules.initial = log.rows.front().scale;
+    experiments::check(rules);
+  }
+  Replay replay = replay_log(scaler_of(rules, options), log, options.alarm_skips);
+  if (replay.first_difference() && !options.growth_interval) {
+    const std::int64_t usual = rules.interval;
+    if (const auto interval = fitting_interval(rules, options, log)) {
+      rules.interval = *interval;
+      replay = replay_log(scaler_of(rules, options), log, options.alarm_skips);
+      replay.remarks.push_back(
+          "the growth interval follows from the log's scales: " + std::to_string(*interval) +
+          " has them all, the preset's " + std::to_string(usual) + " has not");
+    }
+  }
+  print(options, replay);
+}
+
+void run_replay(const Options& options) {
+  if (is_log(options.words.front())) {
+    if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
+    run_log(options);
+    return;
+  }
+  if (!options.mode.empty())
+    throw formats::Error("--mode", "chooses a run of a log, not of a trace");
+  const formats::Format to = require_element_format(options.format, "--format");
+  const std::vector<TracedStep> steps = traced_steps(options.words);
+  const auto replay_with = [&](const LossScaler& scaler) {
+    return replay_trace(scaler, steps, to, options.alarm_skips);
+  };
+  if (options.compare) {
+    compare(options, replay_with);
+  } else {
+    print(options, replay_with(scaler_of(rules_of(options.preset, options), options)));
+  }
+}
+
+void run_schedule(const Options& options) {
+  const std::vector<bool> overflows = parse_pattern(options.pattern);
+  const auto replay_with = [&](const LossScaler& scaler) {
+    return replay_pattern(scaler, overflows, options.alarm_skips);
+  };
+  if (options.compare) {
+    compare(options, replay_with);
+  } else {
+    print(options, replay_with(scaler_of(rules_of(options.preset, options), options)));
+  }
+}
+
+void run_presets(bool as_json) {
+  ordered_json document = {{"presets", ordered_json::array()}};
+  Table table("lllrrrrl");
+  table.add({"preset", "type", "first", "interval", "floor", "ceiling", "hysteresis", "read in"});
+  const auto text = [](const ordered_json& value) {
+    return value.is_null() ? std::string("-") : value.dump();
+  };
+  for (const ScalerRules& rules : experiments::scaler_presets) {
+    ordered_json object = to_json(rules);
+    table.add({std::string(rules.name), formats::name_of(rules.type), text(object["init_scale"]),
+               text(object["growth_interval"]), text(object["min_scale"]),
+               text(object["max_scale"]), text(object["hysteresis"]), std::string(rules.source)});
+    object["source"] = rules.source;
+    document["presets"].push_back(std::move(object));
+  }
+  if (as_json) {
+    std::cout << document.dump(2) << '\n';
+  } else {
+    table.print(std::cout);
+  }
+}
+
+void add_scaler_options(CLI::App& command, Options& options) {
+  std::string names = preset_names();
+  std::erase(names, ' ');
+  command.add_option("--preset", options.preset, "Whose scaler (default pytorch)")
+      ->type_name("{" + names + "}");
+  command.add_option("--init-scale", options.init_scale, "First scale, as 65536 or 2^16")
+      ->type_name("SCALE");
+  command.add_option("--growth-factor", options.growth_factor, "Factor of growth")
+      ->type_name("FACTOR");
+  command
+      .add_option("--backoff-factor,--backoff", options.backoff_factor, "Factor after an overflow")
+      ->type_name("FACTOR");
+  command.add_option("--growth-interval", options.growth_interval, "Clean steps before growth")
+      ->type_name("N");
+  command
+      .add_option("--growth-tracker", options.growth_tracker,
+                  "Clean steps already counted at the start, as a checkpoint has them")
+      ->type_name("N");
+  command
+      .add_option("--growth-test", options.growth_test,
+                  "Which clean step grows the scale, where versions differ")
+      ->type_name("{reached,reached_or_passed,exceeded,multiple,multiple_exceeded}");
+  command
+      .add_option("--hysteresis", options.hysteresis,
+                  "The overflow from which on every one lowers the scale")
+      ->type_name("N");
+  command.add_flag("--consecutive-hysteresis", options.consecutive_hysteresis,
+                   "A clean step forgets overflows (DeepSpeed's flag)");
+  command.add_option("--min-scale", options.min_scale, "Floor of the scale")->type_name("SCALE");
+  command.add_option("--max-scale", options.max_scale, "Ceiling of the scale")->type_name("SCALE");
+  command
+      .add_option("--alarm-skips", options.alarm_skips,
+                  "Skipped steps in a row that raise an alarm (default 4)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  command.add_flag("--compare", options.compare, "All presets side by side");
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
+}  // namespace
+
+void add_scaler(CLI::App& app, int&) {
+  CLI::App* scaler = app.add_subcommand("scaler", "Dynamic loss scalers, step by step");
+  scaler->require_subcommand(1);
+  scaler->footer("Example: guardbit scaler replay --preset pytorch run.json");
+  const auto options = std::make_shared<Options>();
+
+  CLI::App* replay =
+      scaler->add_subcommand("replay", "What a scaler does of a recorded log or of a trace");
+  replay
+      ->add_option("LOG", options->words,
+                   "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, "
+                   "overflow, scale after; or a trace, as 'guardbit trace' reads it")
+      ->type_name("FILE")
+      ->required();
+  replay->add_option("--mode", options->mode, "Which run of a log that holds several")
+      ->type_name("RUN");
+  replay
+      ->add_option("--format", options->format,
+                   "What gradients of a trace are stored in (default fp16)")
+      ->type_name("FORMAT");
+  add_scaler_options(*replay, *options);
+  replay->footer(
+      "Example: guardbit scaler replay --preset pytorch --growth-interval 25 log.json --mode amp\n"
+      "         guardbit scaler replay --compare --init-scale 2^24 gradients.npz\n"
+      "Of a log the first scale is the log's own unless --init-scale says another.");
+  replay->callback([options] { run_replay(*options); });
+
+  CLI::App* schedule = scaler->add_subcommand("schedule", "What a scaler does of given overflows");
+  schedule
+      ->add_option("PATTERN", options->pattern,
+                   "clean and overflow, each with *N for N steps, and commas between")
+      ->type_name("PATTERN")
+      ->required();
+  add_scaler_options(*schedule, *options);
+  schedule->footer("Example: guardbit scaler schedule --preset apex 'clean*2000,overflow*3'");
+  schedule->callback([options] { run_schedule(*options); });
+
+  CLI::App* presets = scaler->add_subcommand("presets", "The scalers that are known");
+  presets->add_flag("--json", options->json, "Print JSON");
+  presets->footer("Example: guardbit scaler presets");
+  presets->callback([options] { run_presets(options->json); });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "formats/files/atomic_output.hpp"
+#include "formats/support/error.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/page/plot.hpp"
+#include "tools/train/train_quantise.hpp"
+#include "tools/train/train_report.hpp"
+#include "tools/train/train_run.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+namespace training = experiments::training;
+using formats::Error;
+
+void write_images(const TrainOptions& options, std::int64_t images, std::int64_t test,
+                  std::uint64_t seed) {
+  if (!options.config.empty()) throw Error("--write-digits", "not together with a configuration");
+  training::write_digits(options.digits, images, test, seed);
+}
+
+int train(const TrainOptions& options) {
+  if (options.config.empty())
+    throw Error("train", "needs a configuration, or --write-digits; see 'guardbit train --help'");
+  TrainConfig config = read_train_config(options.config);
+  const training::Dataset data = load_data(config);
+  const Interruption interruption;
+  std::vector<TrainResult> results;
+  for (const training::PrecisionRecipe& recipe : config.recipes) {
+    results.push_back(train_with(config, data, recipe, results, options, interruption));
+    if (interruption.asked_for()) {
+      std::cerr << "guardbit: interrupted"
+                << (options.folder.empty() ? "" : "; the same command goes on from here") << '\n';
+      return interruption.exit_status();
+    }
+  }
+  nlohmann::ordered_json json = to_json(results);
+  QuantisedNetworks integers;
+  const auto is_complete = [](const TrainResult& r) { return r.complete; };
+  if (config.quantisation.is_asked_for && std::ranges::all_of(results, is_complete)) {
+    integers = quantised_networks(config, data, results, options, interruption);
+    if (interruption.asked_for()) {
+      std::cerr << "guardbit: interrupted\n";
+      return interruption.exit_status();
+    }
+    json["integers"] = to_json(integers);
+  }
+  if (!options.folder.empty()) {
+    formats::AtomicOutput out(options.folder + "/results.json");
+    out.write(json.dump(2) + "\n");
+    out.commit();
+    const experiments::Figure figure = loss_curves(results);
+    if (has_gnuplot()) write_svg(options.folder + "/loss.svg", figure);
+  }
+  if (options.json) {
+    std::cout << json.dump(2) << '\n';
+  } else {
+    print_comparison(std::cout, results);
+    print_quantised(std::cout, integers);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int& status) {
+  CLI::App* const command = app.add_subcommand(
+      "train", "Train a network on an emulated matrix unit, in several precisions side by side");
+  const auto options = std::make_shared<TrainOptions>();
+  const auto images = std::make_shared<std::int64_t>(12000);
+  const auto test = std::make_shared<std::int64_t>(2000);
+  const auto seed = std::make_shared<std::uint64_t>(1);
+  command->add_option("CONFIG", options->config,
+                      "What to train, in TOML (docs/TRAINING.md has every key)");
+  command
+      ->add_option("-o,--output", options->folder,
+                   "Folder of results.json, loss.svg and, for each recipe, log.csv, checkpoint and "
+                   "trace; a run that was interrupted goes on from its checkpoint")
+      ->type_name("DIR");
+  command->add_flag("--fresh", options->fresh, "With -o: begin anew");
+  command
+      ->add_option("--stop-after", options->stop_after,
+                   "End each recipe after this many steps of this call, as an interruption would")
+      ->check(CLI::Range(1, 1000000000));
+  command->add_option("--threads", options->threads, "Threads (default: all)")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("--json", options->json, "Print JSON");
+  command
+      ->add_option("--write-digits", options->digits,
+                   "Train nothing: write images of digits as IDX files of MNIST's names")
+      ->type_name("DIR");
+  command->add_option("--images", *images, "With --write-digits: of the training part (12000)")
+      ->check(CLI::Range(1, 10000000));
+  command->add_option("--test-images", *test, "With --write-digits: of the test part (2000)")
+      ->check(CLI::Range(1, 10000000));
+  command->add_option("--seed", *seed, "With --write-digits (default 1)");
+  command->footer(
+      "Example: guardbit train --write-digits digits\n"
+      "Example: guardbit train docs/training/cnn.toml -o runs/cnn");
+  command->callback([=, &status] {
+    if (!options->digits.empty()) {
+      write_images(*options, *images, *test, *seed);
+    } else {
+      status = train(*options);
+    }
+  });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/capture/capture.hpp"
+#include "emulator/capture/product_capture.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/plan_search/plan_search.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/text.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/products/spec_file.hpp"
+#include "tools/products/verify_report.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+constexpr int exit_mismatch = 1;
+constexpr int exit_error = 2;
+
+/// Outputs between two looks at the interruption flag.
+constexpr std::int64_t outputs_per_part = std::int64_t{1} << 18;
+
+struct Options {
+  std::vector<std::string> files;
+  std::string engine = "auto";
+  std::size_t most_reports = 3;
+  int threads = 0;
+  bool json = false;
+  std::int64_t execution = -1;
+  int row = 0, column = 0;
+
+  std::string plan;
+  std::vector<std::string> specs;
+
+  bool one_element() const { return execution >= 0; }
+};
+
+/// Results in memory, laid out like d.
+struct Results {
+  std::vector<std::byte> bytes;
+  emulator::ConstCodes codes;
+};
+
+/// Executes all of a capture in parts; false when interrupted.
+bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
+             const Interruption& interruption, Results& results) {
+  emulator::MatrixBatch batch = capture.operands.batch;
+  const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
+  results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
+  batch.d = {results.bytes.data(), static_cast<int>(width)};
+  results.codes = {results.bytes.data(), static_cast<int>(width), 0};
+  if (results.bytes.empty()) return true;
+  const std::int64_t each = std::int64_t{batch.shape.m} * batch.shape.n;
+  const std::int64_t executions = std::max<std::int64_t>(1, outputs_per_part / each);
+  for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
+    if (interruption.asked_for()) return false;
+    const std::int64_t count = std::min(executions, batch.count - begin);
+    emulator::run_batch(engine, capture.row, emulator::part_of(capture.row, batch, begin, count),
+                        threads);
+  }
+  return true;
+}
+
+void check_range(const std::string& path, const char* what, std::int64_t value,
+                 std::int64_t count) {
+  if (value >= 0 && value < count) return;
+  throw formats::Error(
+      formats::printable(path),
+      std::string(what) + " " + std::to_string(value) + " is out of range",
+      count == 0 ? "none, the capture is empty" : "0 to " + std::to_string(count - 1));
+}
+
+/// Executes and reports the one element that was asked for.
+void verify_element(const Options& options, const std::string& path, VerifyReport& report) {
+  const emulator::Capture capture = emulator::read_capture(path);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
+  const emulator::MatrixBatch& all = capture.operands.batch;
+  check_range(path, "execution", options.execution, all.count);
+  check_range(path, "row", options.row, all.shape.m);
+  check_range(path, "column", options.column, all.shape.n);
+  emulator::MatrixBatch batch = emulator::part_of(capture.row, all, options.execution, 1);
+  const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
+  std::vector<std::byte> results(static_cast<std::size_t>(batch.shape.m) *
+                                 static_cast<std::size_t>(batch.shape.n) * width);
+  batch.d = {results.data(), static_cast<int>(width)};
+  emulator::run_batch(engine, capture.row, batch, 1);
+  const emulator::ConstCodes codes{results.data(), static_cast<int>(width), 0};
+  const std::uint64_t got = codes[std::int64_t{options.row} * batch.shape.n + options.column];
+  report.elements.push_back(report_element(
+      capture, {options.execution, options.row, options.column}, got, options.engine));
+  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
+                          std::string(engine.name), 1, report.elements.back().equal ? 0 : 1});
+}
+
+void say(const std::string& text) {
+  std::cout.flush();
+  std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
+}
+
+/// Executes a recorded library call by the plan and compares; false when interrupted.
+bool verify_plan(const Options& options, const std::string& path, const Interruption& interruption,
+                 VerifyReport& report) {
+  const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
+  emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
+  plan.epilogue.alpha = capture.alpha;
+  plan.epilogue.beta = capture.beta;
+  if (plan.epilogue.output != capture.d.format)
+    throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
+                                                       " and the plan's result " +
+                                                       formats::name_of(plan.epilogue.output));
+  const emulator::CodeMatrix d =
+      emulator::execute(plan, capture.lowered(plan.convolution), options.threads,
+                        [&](std::int64_t) { return !interruption.asked_for(); });
+  if (interruption.asked_for()) return false;
+  const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
+  report.files.push_back(
+      {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
+  for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
+    const std::int64_t at = failed[i];
+    say(path + ": row " + std::to_string(at / d.columns % d.rows) + ", column " +
+        std::to_string(at % d.columns) + ": recorded " +
+        formats::hex_text(d.format, capture.d[at]) + ", the plan gives " +
+        formats::hex_text(d.format, d[at]));
+  }
+  return true;
+}
+
+/// Executes a file and compares; false when interrupted.
+bool verify_file(const Options& options, const std::string& path, const Interruption& interruption,
+                 VerifyReport& report) {
+  const emulator::Capture capture = emulator::read_capture(path);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
+  Results results;
+  if (!execute(engine, capture, options.threads, interruption, results)) return false;
+  const std::size_t wanted =
+      options.most_reports - std::min(options.most_reports, report.elements.size());
+  const emulator::MatrixBatch& batch = capture.operands.batch;
+  const emulator::Comparison comparison =
+      emulator::compare(capture.row, batch, capture.operands.recorded, results.codes, wanted);
+  for (const emulator::Element& element : comparison.first) {
+    const std::int64_t place =
+        (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
+    report.elements.push_back(
+        report_element(capture, element, results.codes[place], options.engine));
+  }
+  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
+                          std::string(engine.name), capture.operands.outputs(),
+                          comparison.mismatches});
+  return true;
+}
+
+std::string plural(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
+}
+
+/// One line per file, the fixed-width columns first so that long names need no room.
+void print_row(const std::string& outputs, const std::string& mismatches, const std::string& engine,
+               const std::string& file) {
+  std::cout << std::setw(10) << outputs << "  " << std::setw(10) << mismatches << "  " << std::left
+            << std::setw(9) << engine << std::right << "  " << file << '\n';
+}
+
+void print_file(const FileReport& file, bool first) {
+  if (first) print_row("outputs", "mismatches", "engine", "file");
+  print_row(std::to_string(file.outputs), std::to_string(file.mismatches), file.engine,
+            formats::printable(file.file));
+}
+
+void print_summary(const VerifyReport& report) {
+  for (const ElementReport& element : report.elements) {
+    std::cout << '\n';
+    print_element(std::cout, element);
+  }
+  if (report.files.empty()) return;
+  if (!report.elements.empty()) std::cout << '\n';
+  const std::int64_t mismatches = report.mismatches();
+  std::cout << paint(plural(std::ssize(report.files), "file") + ", " +
+                         plural(report.outputs(), "output") + ", " +
+                         plural(mismatches, "mismatch", "es"),
+                     mismatches == 0 ? Colour::green : Colour::red)
+            << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
+}
+
+void verify_all(const Options& options, const Interruption& interruption, VerifyReport& report) {
+  ProgressLine progress("verifying", options.files.size());
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    const std::string& path = options.files[i];
+    const std::size_t done = report.files.size();
+    progress.update(i);
+    try {
+      const auto verify_one = options.plan.empty() ? verify_file : verify_plan;
+      if (interruption.asked_for() || !verify_one(options, path, interruption, report)) {
+        report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i),
+                              options.files.end());
+        return;
+      }
+    } catch (const formats::Error& error) {
+      report.failed.push_back({path, error.what()});
+      say(error.what());
+    }
+    if (!options.json && report.files.size() != done) print_file(report.files.back(), done == 0);
+  }
+}
+
+void check_engine_name(const std::string& name) {
+  std::string names = "auto";
+  for (const emulator::Engine& engine : emulator::engines()) {
+    if (engine.name == name) return;
+    names += ", " + std::string(engine.name);
+  }
+  if (name != "auto")
+    throw formats::Error("--engine", "unknown engine " + formats::in_quotes(name), names);
+}
+
+int verify(const Options& options) {
+  check_engine_name(options.engine);
+  load_specs(options.specs);
+  if (!options.plan.empty() && options.one_element())
+    throw formats::Error("--plan", "does not go with --execution");
+  if (options.one_element() && options.files.size() != 1) {
+    throw formats::Error("--execution", "explains an element of one capture, not of " +
+                                            std::to_string(options.files.size()));
+  }
+  VerifyReport report;
+  const auto start = std::chrono::steady_clock::now();
+  const Interruption interruption;
+  if (options.one_element()) {
+    verify_element(options, options.files.front(), report);
+  } else {
+    verify_all(options, interruption, report);
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options.json) {
+    std::cout << to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  } else {
+    print_summary(report);
+  }
+  if (!report.skipped.empty()) {
+    say("interrupted: " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
+        report.skipped.front() + " on");
+    return interruption.exit_status();
+  }
+  if (!report.failed.empty()) return exit_error;
+  return report.mismatches() == 0 ? 0 : exit_mismatch;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Execute recorded instructions again and compare every bit");
+  const auto options = std::make_shared<Options>();
+  command
+      ->add_option(
+          "CAPTURE", options->files,
+          "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
+      ->required();
+  command->add_option("--plan", options->plan,
+                      "The files are of kind gemm or conv2d: execute them by this plan");
+  add_spec_option(*command, options->specs);
+  command->add_option("--engine", options->engine,
+                      "Engine that computes (default: the fastest that can)");
+  command->add_option("--max-report", options->most_reports,
+                      "Mismatches to explain, over all files (default 3)");
+  command->add_option("--threads", options->threads, "Threads (default: all)")
+      ->check(CLI::Range(0, 1024));
+  CLI::Option* const execution =
+      command->add_option("--execution", options->execution,
+                          "Explain one element of one capture, equal or not: its execution");
+  execution->check(CLI::NonNegativeNumber);
+  command->add_option("--row", options->row, "... its row of D (default 0)")->needs(execution);
+  command->add_option("--column", options->column, "... its column of D (default 0)")
+      ->needs(execution);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "Exit status: 0 all equal, 1 a mismatch, 2 a file that cannot be verified (the others are), "
+      "130 interrupted.\n"
+      "Example: guardbit verify tests/golden/*.safetensors");
+  command->callback([options, &status] { status = verify(*options); });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,136 @@
+#include "tools/console/terminal.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+namespace guardbit::tools {
+
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : std::string_view(value);
+}
+
+std::string_view sequence(Colour colour) {
+  switch (colour) {
+    case Colour::plain: break;
+    case Colour::bold: return "\033[1m";
+    case Colour::dim: return "\033[2m";
+    case Colour::red: return "\033[31m";
+    case Colour::green: return "\033[32m";
+    case Colour::yellow: return "\033[33m";
+    case Colour::blue: return "\033[34m";
+    case Colour::magenta: return "\033[35m";
+    case Colour::cyan: return "\033[36m";
+  }
+  return {};
+}
+
+}  // namespace
+
+bool colour_wanted() {
+  static const bool wanted = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() &&
+                             environment("TERM") != "dumb";
+  return wanted;
+}
+
+std::string paint(std::string_view text, Colour colour) {
+  if (!colour_wanted() || colour == Colour::plain || text.empty()) return std::string(text);
+  return std::string(sequence(colour)) + std::string(text) + "\033[0m";
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      i = std::min(text.find('m', i), text.size());
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {  // not a continuation byte
+      ++width;
+    }
+  }
+  return width;
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (display_width(text) > width) {
+    std::size_t end = text.rfind(' ', width);
+    const bool at_space = end != std::string_view::npos && end > 0;
+    if (!at_space) end = width;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(at_space ? end + 1 : end);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+Table::Table(std::string alignment, bool has_head)
+    : alignment_(std::move(alignment)), has_head_(has_head) {}
+
+void Table::add(std::vector<std::string> cells) {
+  cells.resize(alignment_.size());
+  rows_.push_back(std::move(cells));
+}
+
+void Table::print(std::ostream& out) const {
+  std::vector<std::size_t> widths(alignment_.size());
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line;
+    std::string gap;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string& cell = rows_[r][i];
+      const std::string padding(widths[i] - display_width(cell), ' ');
+      if (alignment_[i] == 'r') gap += padding;
+      if (!cell.empty()) {
+        line += gap + (r == 0 && has_head_ ? paint(cell, Colour::dim) : cell);
+        gap.clear();  // blanks of empty cells wait for the next one that holds something
+      }
+      if (alignment_[i] != 'r') gap += padding;
+      gap += "  ";
+    }
+    out << line << '\n';
+  }
+}
+
+void Table::print_markdown(std::ostream& out) const {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (const std::string& cell : rows_[r]) {
+      out << "| ";
+      for (const char c : cell) out << (c == '|' ? "\\|" : std::string(1, c));
+      out << ' ';
+    }
+    out << "|\n";
+    if (r != 0 || !has_head_) continue;
+    for (const char side : alignment_) out << (side == 'r' ? "|---:" : "|---");
+    out << "|\n";
+  }
+}
+
+ProgressLine::ProgressLine(std::string label, std::size_t total)
+    : label_(std::move(label)),
+      total_(total),
+      visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
+
+ProgressLine::~ProgressLine() {
+  if (visible_ && shown_percent_ <= 100) std::cerr << "\r\033[K" << std::flush;
+}
+
+void ProgressLine::update(std::size_t done) {
+  if (!visible_ || total_ == 0) return;
+  const std::size_t percent =
+      std::min<std::size_t>(100, done / std::max<std::size_t>(1, total_ / 100));
+  if (percent == shown_percent_) return;
+  shown_percent_ = percent;
+  std::cerr << '\r' << label_ << "  " << percent << "%\033[K" << std::flush;
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
+#include "gpu/cuda/device/device.hpp"
+#include "gpu/cuda/tensor_core/tensor_core.hpp"
+#include "gpu/cuda/validation/checks.hpp"
+#include "gpu/inputs/inputs.hpp"
+#include "gpu/operands/sass_table.hpp"
+#include "gpu/validation/device_capture.hpp"
+#include "tools/gpu/gpu_commands.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using namespace gpu;
+
+struct Options {
+  std::string name, output;  // one instruction into one file, or
+  std::string folder;        // many into a folder
+  std::string only;
+  std::string sass;
+  std::uint64_t seed = 20261120;
+  bool mixed = false;
+  bool refresh = false;
+  std::vector<std::string> replays;
+};
+
+/// Widest N that is written: wider ones are only compared with their plain form.
+constexpr int widest_written = 32;
+
+std::string join(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+/// Executions of one-family inputs: each family once to eight times, less where a tile is large.
+int execution_count(const TensorCoreInstruction& row) {
+  const auto count = static_cast<int>(families(row).size());
+  if (row.n > 8 && row.m == 64) return count;
+  const bool variant = !row.variant.empty();
+  if (!is_integer(row.a)) return count * (row.m == 64 && variant ? 1 : 2);
+  return count * (row.m == 64 ? (variant ? 2 : 4) : 8);
+}
+
+/// Executions of mixed tiles: as many as give every family a row, but two where an output row is
+/// long.
+int mixed_execution_count(const TensorCoreInstruction& row) {
+  const auto count = static_cast<int>(mixed_families(row).size());
+  const int enough = (count + row.m - 1) / row.m;
+  return row.n > 16 ? std::min(enough, 2) : enough;
+}
+
+std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
+  if (!options.output.empty()) return options.output;
+  return options.folder + "/" + capture_stem(row) + ".safetensors";
+}
+
+class Recorder {
+ public:
+  Recorder(const Options& options, const gpu::Device& device)
+      : options_(options), sass_(read_sass(options.sass)) {
+    metadata_ = {
+        {"device", device.name}, {"cuda", device.toolkit}, {"seed", std::to_string(options.seed)}};
+    if (!device.driver.empty()) metadata_["driver"] = device.driver;
+  }
+
+  void record(const TensorCoreInstruction& row) {
+    Batch batch = options_.mixed ? make_mixed_tiles(row, mixed_execution_count(row), options_.seed)
+                                 : make_inputs(row, execution_count(row), options_.seed);
+    run_on_tensor_core(row, batch);
+    for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
+    if (row.n > widest_written && options_.output.empty()) return;
+    auto metadata = metadata_;
+    if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
+    const auto names = families(row);
+    metadata["families"] =
+        options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
+    write_capture(capture_path(options_, row), row, batch, metadata);
+  }
+
+  void replay(const std::string& path) {
+    const std::string stem = std::filesystem::path(path).stem().string();
+    for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+      if (stem != capture_stem(row) && stem != capture_stem(row) + ".tiny") continue;
+      Batch batch = read_capture(path, row);
+      const std::vector<std::uint64_t> recorded = batch.d;
+      run_on_tensor_core(row, batch);
+      int differ = 0;
+      for (std::size_t i = 0; i < recorded.size(); ++i) differ += recorded[i] != batch.d[i];
+      if (differ != 0)
+        report(path + ": " + std::to_string(differ) + " of " + std::to_string(recorded.size()) +
+               " results differ from this device's");
+      return;
+    }
+    throw formats::Error(path, "is named after no instruction of this program");
+  }
+
+  int breaches() const { return breaches_; }
+
+ private:
+  void report(const std::string& line) {
+    ++breaches_;
+    std::cout << line << '\n';
+  }
+
+  const Options& options_;
+  SassTable sass_;
+  std::map<std::string, std::string> metadata_;
+  int breaches_ = 0;
+};
+
+/// The one instruction of that name, or of that name and variant as its capture is named.
+TensorCoreInstruction require_row(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+    if (capture_stem(row) == name || (row.name == name && row.variant.empty())) return row;
+    names.push_back(row.name);
+  }
+  throw formats::Error("gpu record", formats::unknown_name("instruction", name, names),
+                       "see 'guardbit gpu list'");
+}
+
+/// The instructions that the options ask for.
+std::vector<TensorCoreInstruction> choose(const Options& options) {
+  if (options.name.empty() != options.output.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --output go together");
+  if (!options.name.empty() && !options.folder.empty())
+    throw formats::Error("gpu record", "INSTRUCTION and --into exclude each other");
+  if (!options.name.empty()) return {require_row(options.name)};
+  if (options.folder.empty()) {
+    if (!options.replays.empty()) return {};
+    throw formats::Error("gpu record", "needs INSTRUCTION and --output, --into, or --replay");
+  }
+  if (!std::filesystem::is_directory(options.folder))
+    throw formats::Error(options.folder, "is not a folder");
+  std::vector<TensorCoreInstruction> rows;
+  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
+    if (capture_stem(row).find(options.only) == std::string::npos) continue;
+    if (row.size_sweep && options.only.empty()) continue;
+    if (options.refresh && !std::filesystem::exists(capture_path(options, row))) continue;
+    rows.push_back(row);
+  }
+  if (rows.empty()) throw formats::Error(options.folder, "no instruction is left to record");
+  return rows;
+}
+
+int run(const Options& options) {
+  const auto rows = choose(options);
+  for (const TensorCoreInstruction& row : rows) check_against_catalogue(row);
+  Recorder recorder(options, require_device());
+  for (const TensorCoreInstruction& row : rows) recorder.record(row);
+  for (const std::string& path : options.replays) recorder.replay(path);
+  std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
+            << " captures, " << recorder.breaches() << " breaches\n";
+  return recorder.breaches() == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_gpu_record(CLI::App& gpu, int& status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = gpu.add_subcommand(
+      "record", "Record what this machine's tensor core computes, as capture files");
+  command->add_option("INSTRUCTION", options->name, "One instruction; see 'guardbit gpu list'");
+  command->add_option("-o,--output", options->output, "The capture file of that instruction");
+  command->add_option("--into", options->folder,
+                      "Existing folder for the captures of all instructions instead");
+  command->add_option("--only", options->only,
+                      "Only instructions whose capture name contains this text");
+  command->add_flag("--refresh", options->refresh,
+                    "Only instructions whose capture the folder already holds");
+  command->add_flag("--mixed", options->mixed,
+                    "Small captures whose input family varies by row of A (the golden files)");
+  command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
+  command->add_option("--sass", options->sass,
+                      "Table from list_sass.py, to note the machine code in the captures");
+  command->add_option("--replay", options->replays, "Captures to execute again and compare");
+  command->footer(
+      "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
+      "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+      "-o wgmma.safetensors\n"
+      "         guardbit gpu record --mixed --refresh --into tests/golden/h200");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace guardbit::tools

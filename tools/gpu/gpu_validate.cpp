@@ -1,0 +1,299 @@
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/files/atomic_output.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
+#include "gpu/cuda/device/device.hpp"
+#include "gpu/cuda/validation/row_validation.hpp"
+#include "gpu/operands/sass_table.hpp"
+#include "gpu/validation/device_capture.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/gpu/gpu_commands.hpp"
+#include "tools/gpu/provenance.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using gpu::RowReport;
+using gpu::TensorCoreInstruction;
+using Json = nlohmann::ordered_json;
+
+constexpr int exit_mismatch = 1;
+
+struct Options {
+  std::vector<std::string> names;
+  bool all = false, json = false;
+  std::string outputs = "1e8", reference_outputs = "1e6";
+  std::string family, operands = "any", sass, output, captures = ".";
+  std::uint64_t seed = 1;
+};
+
+/// A whole number that may be written as 1e9.
+std::uint64_t count_of(const std::string& text, const char* option) {
+  std::size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used != text.size() || !(value >= 0) || value > 1e15 || value != std::floor(value))
+    throw formats::Error(option, "'" + text + "' is no number of outputs", "0 to 1e15");
+  return static_cast<std::uint64_t>(value);
+}
+
+bool wanted_operands(const Options& options, const TensorCoreInstruction& row) {
+  if (options.operands == "any") return true;
+  return is_integer(row.a) == (options.operands == "integer");
+}
+
+/// The plain form of that very name or the variant that its capture is named after, or else all
+/// whose name holds the word.
+void choose(const Options& options, const std::string& word,
+            std::set<const TensorCoreInstruction*>& chosen) {
+  std::set<const TensorCoreInstruction*> exact, holding;
+  std::vector<std::string_view> names;
+  for (const TensorCoreInstruction& row : gpu::tensor_core_instructions()) {
+    if (!wanted_operands(options, row)) continue;
+    names.push_back(row.name);
+    const bool plain = row.name == word && row.variant.empty();
+    if (plain || gpu::capture_stem(row) == word) exact.insert(&row);
+    if (gpu::capture_stem(row).find(word) != std::string::npos) holding.insert(&row);
+  }
+  if (exact.empty() && holding.empty())
+    throw formats::Error("gpu validate", formats::unknown_name("instruction", word, names),
+                         "see 'guardbit gpu list'");
+  chosen.merge(exact.empty() ? holding : exact);
+}
+
+std::vector<const TensorCoreInstruction*> choose(const Options& options) {
+  std::set<const TensorCoreInstruction*> chosen;
+  if (options.all == !options.names.empty())
+    throw formats::Error("gpu validate", options.all ? "names and --all exclude each other"
+                                                     : "needs instructions or --all");
+  for (const std::string& word : options.names) choose(options, word, chosen);
+  std::vector<const TensorCoreInstruction*> rows;
+  for (const TensorCoreInstruction& row : gpu::tensor_core_instructions())
+    if (options.all ? wanted_operands(options, row) : chosen.contains(&row)) rows.push_back(&row);
+  return rows;
+}
+
+Json json_of(const TensorCoreInstruction& row, const RowReport& report, const std::string& sass) {
+  Json families = Json::array();
+  for (const gpu::FamilyReport& family : report.families) {
+    Json coverage = Json::object();
+    for (const emulator::EventEntry& entry : emulator::events)
+      if (const std::uint64_t count = family.coverage.of(entry.event); count != 0)
+        coverage[std::string(entry.name)] = count;
+    families.push_back({{"name", family.name},
+                        {"outputs", family.outputs},
+                        {"mismatches", family.mismatches},
+                        {"observed", family.coverage.outputs},
+                        {"coverage", coverage}});
+  }
+  return {{"name", row.name},
+          {"variant", row.variant},
+          {"sass", sass},
+          {"outputs", report.outputs},
+          {"mismatches", report.mismatches},
+          {"reference_outputs", report.reference_outputs},
+          {"reference_mismatches", report.reference_mismatches},
+          {"seconds",
+           {{"generate", report.seconds.generate},
+            {"pack", report.seconds.pack},
+            {"tensor_core", report.seconds.tensor_core},
+            {"model", report.seconds.model},
+            {"reference", report.seconds.reference},
+            {"plain_fma", report.plain_fma_seconds}}},
+          {"families", families},
+          {"never", report.never}};
+}
+
+class Campaign {
+ public:
+  Campaign(const Options& options, std::vector<const TensorCoreInstruction*> rows)
+      : options_(options),
+        rows_(std::move(rows)),
+        device_(gpu::require_device()),
+        sass_(gpu::read_sass(options.sass)),
+        plan_{.outputs = count_of(options.outputs, "--outputs"),
+              .reference_outputs = count_of(options.reference_outputs, "--reference"),
+              .seed = options.seed,
+              .family = options.family} {}
+
+  int run() {
+    if (!std::filesystem::is_directory(options_.captures))
+      throw formats::Error(options_.captures, "is not a folder");
+    std::optional<formats::AtomicOutput> file;
+    if (!options_.output.empty())
+      file.emplace(options_.output);  // fails before the work, not after
+    const auto start = std::chrono::steady_clock::now();
+    {
+      const Interruption interruption;
+      ProgressLine progress("validating", rows_.size());
+      for (std::size_t i = 0; i < rows_.size() && !interrupted_; ++i) {
+        progress.update(i);
+        validate(*rows_[i], interruption);
+      }
+      if (interrupted_) status_ = interruption.exit_status();
+    }
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (status_ == 0 && mismatches_ != 0) status_ = exit_mismatch;
+    if (file) {
+      file->write(summary().dump(1) + "\n");
+      file->commit();
+    }
+    print();
+    return status_;
+  }
+
+ private:
+  /// Variants of a form and other sizes share its arithmetic: they get a smaller run.
+  gpu::ValidationPlan plan_of(const TensorCoreInstruction& row) const {
+    gpu::ValidationPlan plan = plan_;
+    const std::uint64_t share = row.size_sweep ? 100 : row.variant.empty() ? 1 : 10;
+    plan.outputs = plan_.outputs / share;
+    plan.reference_outputs = plan_.reference_outputs / share;
+    return plan;
+  }
+
+  void validate(const TensorCoreInstruction& row, const Interruption& interruption) {
+    if (!gpu::Staging::accepts(row)) {
+      skipped_.push_back(gpu::capture_stem(row));
+      return;
+    }
+    const emulator::MatrixInstruction model = gpu::catalogue_row(row);
+    const RowReport report = gpu::validate_row(
+        row, model, plan_of(row), [&](std::uint64_t) { return !interruption.asked_for(); });
+    interrupted_ = report.interrupted;
+    outputs_ += report.outputs;
+    mismatches_ += report.mismatches + report.reference_mismatches;
+    total_ += report.seconds;
+    json_rows_.push_back(json_of(row, report, gpu::sass_of(sass_, row)));
+    if (!options_.json && (rows_.size() <= 8 || report.mismatches != 0)) print(row, report);
+    if (report.mismatch) save(row, model, *report.mismatch);
+  }
+
+  static void print(const TensorCoreInstruction& row, const RowReport& report) {
+    std::cout << gpu::capture_stem(row) << ": " << report.outputs << " outputs, "
+              << report.mismatches << " mismatches; by the reference " << report.reference_outputs
+              << ", " << report.reference_mismatches << '\n';
+    for (const gpu::FamilyReport& family : report.families)
+      if (family.mismatches != 0)
+        std::cout << "  " << family.name << ": " << family.mismatches << " of " << family.outputs
+                  << '\n';
+    for (const std::string_view event : report.never)
+      std::cout << "  no family showed: " << event << '\n';
+  }
+
+  void save(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+            const gpu::Batch& batch) const {
+    const std::string path =
+        options_.captures + "/" + gpu::capture_stem(row) + ".mismatch.safetensors";
+    gpu::write_capture(path, row, gpu::reduce_mismatch(row, model, batch),
+                       {{"device", device_.name},
+                        {"driver", device_.driver},
+                        {"cuda", device_.toolkit},
+                        {"seed", std::to_string(options_.seed)}});
+    std::cerr << "wrote the smallest case found to " << path << " (guardbit verify explains it)\n";
+  }
+
+  Json summary() const {
+    Json out = provenance(device_);
+    out["date"] = today();
+    out["seed"] = options_.seed;
+    out["rows"] = json_rows_;
+    out["skipped"] = skipped_;
+    out["total"] = {{"rows", json_rows_.size()},
+                    {"outputs", outputs_},
+                    {"mismatches", mismatches_},
+                    {"seconds", seconds_},
+                    {"interrupted", interrupted_}};
+    return out;
+  }
+
+  void print() const {
+    if (options_.json) {
+      std::cout << summary().dump(1) << '\n';
+      return;
+    }
+    const auto rate = [&](double seconds) {
+      return seconds > 0 ? static_cast<double>(outputs_) / seconds * 1e-9 : 0;
+    };
+    std::cout << json_rows_.size() << " of " << rows_.size() << " rows, "
+              << static_cast<double>(outputs_) << " outputs, " << mismatches_ << " mismatches, "
+              << seconds_ << " s on " << device_.name << "\ngigaoutputs per second: generation "
+              << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
+              << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
+    if (!skipped_.empty())
+      std::cout << skipped_.size()
+                << " rows were skipped: their operands cannot be packed on the device yet; "
+                   "'guardbit gpu record' takes them\n";
+    if (interrupted_)
+      std::cout << "interrupted: the last row is incomplete, the rest was skipped\n";
+  }
+
+  const Options& options_;
+  std::vector<const TensorCoreInstruction*> rows_;
+  gpu::Device device_;
+  gpu::SassTable sass_;
+  gpu::ValidationPlan plan_;
+  Json json_rows_ = Json::array();
+  std::vector<std::string> skipped_;
+  gpu::ValidationSeconds total_;
+  std::uint64_t outputs_ = 0, mismatches_ = 0;
+  double seconds_ = 0;
+  bool interrupted_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+void add_gpu_validate(CLI::App& gpu, int& status) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      gpu.add_subcommand("validate", "Compare the tensor core with the models, both on the device");
+  command->add_option("INSTRUCTION", options->names,
+                      "Names, or parts of names, of instructions; see 'guardbit gpu list'");
+  command->add_flag("--all", options->all, "Every instruction");
+  command
+      ->add_option("--outputs", options->outputs,
+                   "Outputs to compare of each plain form, 1e9 for example; a variant of it gets a "
+                   "tenth, other N of wgmma a hundredth")
+      ->capture_default_str();
+  command
+      ->add_option("--reference", options->reference_outputs,
+                   "Outputs of each family that the reference judges beside the model kernel")
+      ->capture_default_str();
+  command->add_option("--operands", options->operands, "Which instructions of those")
+      ->check(CLI::IsMember({"any", "floating", "integer"}))
+      ->capture_default_str();
+  command->add_option("--family", options->family, "One family of inputs only");
+  command->add_option("--seed", options->seed, "Seed of the inputs")->capture_default_str();
+  command
+      ->add_option("--captures", options->captures,
+                   "Existing folder for the smallest case of each mismatch")
+      ->capture_default_str();
+  command->add_option("--sass", options->sass,
+                      "Table of the machine code (gpu/list_sass.py) to note in the summary");
+  command->add_option("-o,--output", options->output, "Write the summary as JSON to this file");
+  command->add_flag("--json", options->json, "Print the summary as JSON");
+  command->footer(
+      "Exit status 1 where an output differs.\n"
+      "Example: guardbit gpu validate --all --outputs 1e9 -o validation.json");
+  command->callback([options, &status] { status = Campaign(*options, choose(*options)).run(); });
+}
+
+}  // namespace guardbit::tools

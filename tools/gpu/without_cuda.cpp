@@ -1,0 +1,18 @@
+#include "formats/support/error.hpp"
+#include "tools/commands/commands.hpp"
+
+namespace guardbit::tools {
+
+/// What a build without nvcc says instead of asking a device.
+void add_gpu(CLI::App& app, int&) {
+  CLI::App* const gpu = app.add_subcommand(
+      "gpu", "Ask this machine's tensor core (not in this build: nvcc was not found)");
+  gpu->footer("Example: guardbit gpu list");
+  gpu->allow_extras();
+  gpu->callback([] {
+    throw formats::Error(
+        "gpu", "this build holds no CUDA code: install the CUDA toolkit (nvcc) and build again");
+  });
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,51 @@
+#include "tools/products/operand_file.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include "formats/files/array_file.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+/// FILE, or FILE:TENSOR where no file has the whole text as its name.
+std::pair<std::string, std::string> split_place(const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string::npos || std::filesystem::exists(place)) return {place, ""};
+  return {place.substr(0, colon), place.substr(colon + 1)};
+}
+
+/// A file whose element types do not say the format is read as the row's.
+formats::TensorFile read_file(const std::string& path, const formats::Format& format) {
+  try {
+    return formats::read_tensors(path);
+  } catch (const formats::Error&) {
+    return formats::read_tensors(path, {format, {}});
+  }
+}
+
+}  // namespace
+
+formats::Tensor read_operand(const std::string& option, const std::string& operand,
+                             const std::string& place, const formats::Format& format) {
+  const auto [path, name] = split_place(place);
+  const formats::TensorFile file = read_file(path, format);
+  const formats::Tensor* tensor = file.find(name.empty() ? operand : name);
+  if (tensor == nullptr && name.empty() && file.tensors.size() == 1) tensor = &file.tensors.front();
+  if (tensor == nullptr) {
+    std::string names;
+    for (const formats::Tensor& t : file.tensors)
+      names += (names.empty() ? "" : ", ") + formats::printable(t.name, 40);
+    throw formats::Error((option.empty() ? "" : option + " ") + formats::printable(path),
+                         "no tensor " + formats::in_quotes(name.empty() ? operand : name),
+                         names.empty() ? "none" : names);
+  }
+  formats::Tensor found = *tensor;
+  found.name = operand;
+  return found;
+}
+
+}  // namespace guardbit::tools

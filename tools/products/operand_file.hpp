@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "formats/format.hpp"
+#include "formats/tensors/tensor.hpp"
+
+namespace guardbit::tools {
+
+/// The tensor at `place`, renamed to `operand`: FILE, or FILE:TENSOR where no file has the whole
+/// text as its name; without TENSOR the one called like the operand, else the only one. A file
+/// whose element types do not say the format is read as `format`. formats::Error that begins with
+/// `option`.
+formats::Tensor read_operand(const std::string& option, const std::string& operand,
+                             const std::string& place, const formats::Format& format);
+
+}  // namespace guardbit::tools

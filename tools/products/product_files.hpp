@@ -1,0 +1,27 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "emulator/gemm/problem.hpp"
+
+namespace guardbit::tools {
+
+/// Where the operands of a product are: FILE or FILE:TENSOR; scales may be numbers.
+struct GemmPlaces {
+  std::string a, b, c, bias, scale_a, scale_b;
+  bool sparse = false;
+};
+
+/// --c, --bias, --scale-a, --scale-b, --sparse.
+void add_operand_options(CLI::App& command, GemmPlaces& places);
+
+struct GemmInput {
+  emulator::GemmProblem problem;
+  bool batched = false;  ///< A has three dimensions
+};
+
+/// Reads and checks them. formats::Error names option and file.
+GemmInput read_gemm_operands(const GemmPlaces& places);
+
+}  // namespace guardbit::tools

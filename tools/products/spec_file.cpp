@@ -1,0 +1,39 @@
+#include "tools/products/spec_file.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/instruction_text.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+
+namespace guardbit::tools {
+
+void add_spec_option(CLI::App& command, std::vector<std::string>& files) {
+  command.add_option("--spec", files,
+                     "A row as text, as 'probe -o' writes it; its machine and name then mean it");
+}
+
+std::vector<emulator::MatrixInstruction> load_specs(const std::vector<std::string>& files) {
+  std::vector<emulator::MatrixInstruction> rows;
+  for (const std::string& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file.is_open() || file.bad())
+      throw formats::Error(formats::printable(path), "cannot read");
+    rows.push_back(emulator::parse_row_spec(text, formats::printable(path)));
+    emulator::add_row(rows.back());
+  }
+  return rows;
+}
+
+void load_specs(const std::vector<std::string>& files, std::string& arch,
+                std::string& instruction) {
+  const auto rows = load_specs(files);
+  if (rows.empty()) return;
+  if (arch.empty()) arch = rows.back().arch;
+  if (instruction.empty()) instruction = std::string(std::string_view(rows.back().name));
+}
+
+}  // namespace guardbit::tools

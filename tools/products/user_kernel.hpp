@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/probe/probe.hpp"
+#include "tools/console/interruption.hpp"
+
+namespace guardbit::tools {
+
+/// A program of the user's that multiplies: `COMMAND IN OUT` reads a [T, M, K], b [T, K, N] and,
+/// with an addend, c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT.
+struct UserKernel {
+  std::string command;        ///< for the shell; the two files are appended
+  int m = 1, n = 1;           ///< every row of A and column of B is the same question
+  int row = -1, column = -1;  ///< the element of D that answers; -1: all, which must be equal
+  double seconds = 60;        ///< for one run, after which it is ended
+};
+
+/// Answers to the questions, of one run. formats::Error when the program fails, takes too long, or
+/// writes no such D.
+std::vector<std::uint64_t> run_user_kernel(const UserKernel& kernel, const emulator::BlackBox& box,
+                                           std::span<const emulator::Question> questions,
+                                           const Interruption& interruption);
+
+}  // namespace guardbit::tools

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/capture/capture.hpp"
+#include "emulator/explain/explain.hpp"
+
+namespace guardbit::tools {
+
+/// One output element, recorded and computed, with the model's own account of it.
+struct ElementReport {
+  std::string file;
+  emulator::Element element;
+  std::uint64_t expected = 0;
+  std::uint64_t got = 0;
+  bool equal = false;
+  std::optional<std::uint64_t> distance;  ///< in codes of the result format; nothing for a NaN
+  emulator::Explanation explanation;
+  std::string command;  ///< that prints this report again
+};
+
+struct FileReport {
+  std::string file;
+  std::string instruction;
+  std::string arch;
+  std::string engine;
+  std::int64_t outputs = 0;
+  std::int64_t mismatches = 0;
+};
+
+struct FailedFile {
+  std::string file;
+  std::string error;
+};
+
+/// What one `verify` did.
+struct VerifyReport {
+  std::vector<FileReport> files;
+  std::vector<ElementReport> elements;
+  std::vector<FailedFile> failed;
+  std::vector<std::string> skipped;  ///< after an interruption
+  double seconds = 0;
+
+  std::int64_t outputs() const;
+  std::int64_t mismatches() const;
+};
+
+/// `engine` is what the user asked for, as it belongs into the command.
+ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element,
+                             std::uint64_t got, const std::string& engine);
+
+/// The element, its operands, and how the model arrives at it.
+void print_element(std::ostream& out, const ElementReport& report);
+
+nlohmann::ordered_json to_json(const VerifyReport& report);
+
+/// A word as a POSIX shell reads it back.
+std::string shell_word(const std::string& text);
+
+}  // namespace guardbit::tools

@@ -1,0 +1,347 @@
+#include "tools/scaler/scaler_replay.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <ostream>
+#include <utility>
+
+#include "formats/codec.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/trace/trace_options.hpp"
+#include "tools/trace/trace_sidecar.hpp"
+
+namespace guardbit::tools {
+
+using experiments::LossScaler;
+using experiments::ScaleChange;
+using experiments::ScalerEvent;
+using experiments::ScalerLedger;
+using experiments::ScalerRules;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// JSON has no infinity.
+ordered_json number(double x) {
+  if (std::isnan(x)) return "NaN";
+  if (std::isinf(x)) return x < 0 ? "-Infinity" : "Infinity";
+  return x;
+}
+
+/// 2^k where it is one.
+std::string scale_text(double scale) {
+  int exponent = 0;
+  if (scale > 0 && std::isfinite(scale) && std::frexp(scale, &exponent) == 0.5)
+    return "2^" + std::to_string(exponent - 1);
+  return number(scale).dump();
+}
+
+double in_type(const formats::Format& type, double x) {
+  const std::uint64_t code = std::bit_cast<std::uint64_t>(x);
+  const std::uint64_t narrow = convert(formats::fp64, code, type);
+  return std::bit_cast<double>(convert(type, narrow, formats::fp64));
+}
+
+std::string text_of(const ScalerEvent& event) {
+  std::string text(experiments::meaning_of(event.alarm));
+  if (event.alarm != experiments::ScalerAlarm::skips_in_a_row) return text;
+  return std::to_string(event.in_a_row) + " " + text;
+}
+
+bool is_gradient(const std::string& role) {
+  return role != "act" && role != "weight" && role != "update";
+}
+
+}  // namespace
+
+std::vector<TracedStep> traced_steps(const std::vector<std::string>& words) {
+  std::map<std::uint64_t, TracedStep> steps;
+  for (const std::string& file : trace_files(words)) {
+    const formats::TensorStreams content = formats::open_tensors(file);
+    const Sidecar sidecar(file, content.metadata);
+    for (const formats::StreamedTensor& stream : content.tensors) {
+      const formats::Tensor& tensor = stream.tensor;
+      if (tensor.format.encoding != formats::Encoding::floating) continue;
+      experiments::TraceName meaning = meaning_of(file, tensor.name);
+      std::optional<double> loss_scale;
+      sidecar.complete(tensor.name, meaning, loss_scale);
+      if (!is_gradient(meaning.role)) continue;
+      if (!meaning.step)
+        throw formats::Error(
+            formats::printable(file),
+            formats::in_quotes(tensor.name) + " has no step: neither names nor a sidecar say one");
+      if (loss_scale && !(*loss_scale > 0 && std::isfinite(*loss_scale)))
+        throw formats::Error(formats::printable(file), "its loss scale is not above zero");
+      TracedStep& step = steps[*meaning.step];
+      step.step = *meaning.step;
+      step.gradients.push_back(
+          {tensor.name, experiments::gradient_extremes(stream), loss_scale.value_or(1)});
+    }
+  }
+  if (steps.empty()) throw formats::Error("scaler replay", "the trace holds no gradients");
+  std::vector<TracedStep> result;
+  result.reserve(steps.size());
+  for (auto& [number, step] : steps) result.push_back(std::move(step));
+  return result;
+}
+
+std::optional<std::size_t> Replay::first_difference() const {
+  const auto found = std::find_if(steps.begin(), steps.end(),
+                                  [](const ReplayedStep& step) { return !step.is_reproduced; });
+  if (found == steps.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - steps.begin());
+}
+
+Replay replay_log(const LossScaler& scaler, const ScalerLog& log, int skips_to_warn_of) {
+  Replay replay = {ScalerLedger(scaler, skips_to_warn_of), {}, true, {}};
+  const formats::Format& type = scaler.rules().type;
+  if (log.overflow_inferred)
+    replay.remarks.emplace_back(
+        "the log does not say which steps overflowed: those after which the scale is lower");
+  std::optional<std::uint64_t> before;
+  std::optional<double> after;
+  for (const ScalerLogRow& row : log.rows) {
+    if (before && row.step != *before + 1 && replay.remarks.size() < 4)
+      replay.remarks.push_back("steps are missing before step " + std::to_string(row.step));
+    if (after && *after != row.scale && replay.remarks.size() < 4)
+      replay.remarks.push_back("the log's scale at step " + std::to_string(row.step) +
+                               " is not the one after the step before");
+    before = row.step;
+    after = row.scale_after;
+    if (replay.ledger.ended()) {
+      replay.remarks.push_back("the scaler had ended the run before step " +
+                               std::to_string(row.step) + ", the log goes on");
+      replay.steps.push_back({row.step, {row.scale, row.scale, row.overflow, {}}, row, {}, false});
+      break;
+    }
+    ReplayedStep step = {row.step, replay.ledger.step(row.step, row.overflow), row, {}, true};
+    step.is_reproduced = step.update.before == in_type(type, row.scale) &&
+                         (!row.scale_after || step.update.after == in_type(type, *row.scale_after));
+    replay.steps.push_back(std::move(step));
+  }
+  return replay;
+}
+
+Replay replay_trace(const LossScaler& scaler, const std::vector<TracedStep>& steps,
+                    const formats::Format& to, int skips_to_warn_of) {
+  Replay replay = {ScalerLedger(scaler, skips_to_warn_of), {}, false, {}};
+  for (const TracedStep& traced : steps) {
+    if (replay.ledger.ended()) break;
+    ReplayedStep step = {traced.step, {}, std::nullopt, {}, true};
+    for (const TracedStep::Gradient& gradient : traced.gradients) {
+      const double ratio = replay.ledger.scale() / gradient.recorded_scale;
+      const auto element = experiments::overflowing_element(gradient.extremes, ratio, to);
+      if (!element) continue;
+      const double amax =
+          std::bit_cast<double>(encode(formats::fp64, gradient.extremes.largest)) * ratio;
+      step.causes.push_back({gradient.name, *element, !gradient.extremes.first_nonfinite, amax});
+    }
+    std::stable_sort(
+        step.causes.begin(), step.causes.end(), [](const OverflowCause& a, const OverflowCause& b) {
+          return std::pair(!a.was_finite, a.scaled_amax) > std::pair(!b.was_finite, b.scaled_amax);
+        });
+    step.update = replay.ledger.step(traced.step, !step.causes.empty());
+    replay.steps.push_back(std::move(step));
+  }
+  return replay;
+}
+
+std::vector<bool> parse_pattern(const std::string& text) {
+  constexpr std::size_t longest = 10'000'000;
+  std::vector<bool> overflows;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    const std::size_t star = item.find('*');
+    const std::string word = item.substr(0, star);
+    std::size_t count = 1;
+    bool is_count = true;
+    if (star != std::string::npos) {
+      const char* last = item.data() + item.size();
+      const auto [read, error] = std::from_chars(item.data() + star + 1, last, count);
+      is_count = error == std::errc{} && read == last && count <= longest;
+    }
+    if ((word != "clean" && word != "overflow") || !is_count || overflows.size() + count > longest)
+      throw formats::Error("PATTERN", formats::in_quotes(item) + " says nothing",
+                           "clean*N and overflow*N, N up to 10000000, with commas between");
+    overflows.insert(overflows.end(), count, word == "overflow");
+    begin = end + 1;
+  }
+  return overflows;
+}
+
+Replay replay_pattern(const LossScaler& scaler, const std::vector<bool>& overflows,
+                      int skips_to_warn_of) {
+  Replay replay = {ScalerLedger(scaler, skips_to_warn_of), {}, false, {}};
+  for (std::size_t i = 0; i < overflows.size() && !replay.ledger.ended(); ++i)
+    replay.steps.push_back({i, replay.ledger.step(i, overflows[i]), std::nullopt, {}, true});
+  return replay;
+}
+
+ordered_json to_json(const ScalerRules& rules) {
+  ordered_json object = {{"preset", rules.name},
+                         {"scale_type", formats::name_of(rules.type)},
+                         {"init_scale", number(rules.initial)},
+                         {"growth_factor", rules.growth},
+                         {"backoff_factor", rules.divides ? 1 / rules.growth : rules.backoff},
+                         {"growth_interval", rules.interval},
+                         {"hysteresis", rules.hysteresis},
+                         {"min_scale", nullptr},
+                         {"max_scale", nullptr}};
+  if (rules.floor) object["min_scale"] = *rules.floor;
+  if (rules.ceiling_rule == experiments::Ceiling::clamp) object["max_scale"] = rules.ceiling;
+  return object;
+}
+
+ordered_json to_json(const Replay& replay) {
+  const ScalerLedger& ledger = replay.ledger;
+  ordered_json document = {{"scaler", to_json(ledger.scaler().rules())}};
+  document["steps"] = ordered_json::array();
+  for (const ReplayedStep& step : replay.steps) {
+    ordered_json row = {{"step", step.step},
+                        {"scale_before", number(step.update.before)},
+                        {"overflow", step.update.overflow},
+                        {"scale_after", number(step.update.after)},
+                        {"change", experiments::name_of(step.update.change)}};
+    if (step.logged) {
+      row["logged_scale"] = number(step.logged->scale);
+      row["logged_scale_after"] =
+          step.logged->scale_after ? number(*step.logged->scale_after) : ordered_json(nullptr);
+    }
+    for (const OverflowCause& cause : step.causes)
+      row["forced_by"].push_back({{"tensor", cause.tensor},
+                                  {"index", cause.index},
+                                  {"was_finite", cause.was_finite},
+                                  {"scaled_amax", number(cause.scaled_amax)}});
+    document["steps"].push_back(std::move(row));
+  }
+  document["skips"] = ledger.skips();
+  document["growths"] = ledger.growths();
+  document["lowest_scale"] = number(ledger.lowest());
+  document["highest_scale"] = number(ledger.highest());
+  document["final_scale"] = number(ledger.scale());
+  document["alarms"] = ordered_json::array();
+  for (const ScalerEvent& event : ledger.alarms())
+    document["alarms"].push_back({{"step", event.step},
+                                  {"alarm", experiments::name_of(event.alarm)},
+                                  {"scale", number(event.scale)},
+                                  {"text", text_of(event)}});
+  if (replay.has_log) {
+    const auto first = replay.first_difference();
+    document["reproduced"] = !first.has_value();
+    document["first_difference"] = nullptr;
+    if (first) document["first_difference"] = document["steps"][*first];
+  }
+  document["remarks"] = replay.remarks;
+  return document;
+}
+
+namespace {
+
+std::string change_text(const experiments::ScalerUpdate& update) {
+  switch (update.change) {
+    case ScaleChange::none: return update.overflow ? "overflow" : "";
+    case ScaleChange::grown: return "grows";
+    case ScaleChange::not_finite: return "would be infinite: stays";
+    case ScaleChange::at_ceiling: return "at its ceiling: stays";
+    case ScaleChange::backed_off: return "overflow";
+    case ScaleChange::at_floor: return "overflow at the floor";
+    case ScaleChange::held: return "overflow, forgiven";
+    case ScaleChange::raised: return "overflow at the floor: raises";
+  }
+  return "";
+}
+
+std::string causes_text(const std::vector<OverflowCause>& causes) {
+  if (causes.empty()) return "";
+  std::string text =
+      formats::printable(causes.front().tensor) + "[" + std::to_string(causes.front().index) + "]";
+  if (!causes.front().was_finite) text += ", not finite in the trace";
+  if (causes.size() > 1) text += " and " + std::to_string(causes.size() - 1) + " more tensors";
+  return text;
+}
+
+void print_events(std::ostream& out, const Replay& replay) {
+  constexpr std::size_t most = 60;
+  const bool with_causes =
+      std::any_of(replay.steps.begin(), replay.steps.end(),
+                  [](const ReplayedStep& step) { return !step.causes.empty(); });
+  Table table(with_causes ? "rrrll" : "rrrl");
+  std::vector<std::string> head = {"step", "scale", "after", "what"};
+  if (with_causes) head.emplace_back("forced by");
+  table.add(head);
+  std::size_t left_out = 0;
+  std::size_t shown = 0;
+  for (const ReplayedStep& step : replay.steps) {
+    if (!step.update.overflow && step.update.change == ScaleChange::none) continue;
+    if (++shown > most) {
+      ++left_out;
+      continue;
+    }
+    std::vector<std::string> row = {
+        std::to_string(step.step), scale_text(step.update.before), scale_text(step.update.after),
+        step.update.overflow ? paint(change_text(step.update), Colour::yellow)
+                             : change_text(step.update)};
+    if (with_causes) row.push_back(causes_text(step.causes));
+    table.add(row);
+  }
+  if (shown != 0) table.print(out);
+  if (left_out != 0) out << "… and " << left_out << " more; --json has all\n";
+}
+
+}  // namespace
+
+void print_replay(std::ostream& out, const Replay& replay) {
+  const ScalerLedger& ledger = replay.ledger;
+  const ScalerRules& rules = ledger.scaler().rules();
+  out << paint(rules.name, Colour::bold) << ": from " << scale_text(rules.initial) << " in "
+      << formats::name_of(rules.type) << ", growth interval " << rules.interval << '\n';
+  print_events(out, replay);
+  out << ledger.steps() << " steps, " << ledger.skips() << " skipped, " << ledger.growths()
+      << " growths; scale from " << scale_text(ledger.lowest()) << " to "
+      << scale_text(ledger.highest()) << ", " << scale_text(ledger.scale()) << " at the end\n";
+  for (const ScalerEvent& event : ledger.alarms())
+    out << paint("alarm", Colour::red) << ": after step " << event.step << ", scale "
+        << scale_text(event.scale) << ": " << text_of(event) << '\n';
+  for (const std::string& remark : replay.remarks) out << "remark: " << remark << '\n';
+  if (!replay.has_log) return;
+  const auto first = replay.first_difference();
+  if (!first) {
+    out << paint("every scale of the log is reproduced", Colour::green) << '\n';
+    return;
+  }
+  const ReplayedStep& step = replay.steps[*first];
+  out << paint("not reproduced", Colour::red) << ": first at step " << step.step
+      << ", where the log"
+      << " has " << scale_text(step.logged->scale);
+  if (step.logged->scale_after) out << " → " << scale_text(*step.logged->scale_after);
+  out << " and the scaler " << scale_text(step.update.before) << " → "
+      << scale_text(step.update.after) << '\n';
+}
+
+void print_comparison(std::ostream& out, const std::vector<Replay>& replays) {
+  Table table("lrrrrrrl");
+  table.add({"scaler", "first scale", "skipped", "growths", "lowest", "highest", "last", "alarms"});
+  for (const Replay& replay : replays) {
+    const ScalerLedger& ledger = replay.ledger;
+    std::string alarms;
+    for (const ScalerEvent& event : ledger.alarms()) {
+      const std::string name(experiments::name_of(event.alarm));
+      if (alarms.find(name) == std::string::npos) alarms += (alarms.empty() ? "" : ", ") + name;
+    }
+    table.add({std::string(ledger.scaler().rules().name),
+               scale_text(replay.steps.front().update.before), std::to_string(ledger.skips()),
+               std::to_string(ledger.growths()), scale_text(ledger.lowest()),
+               scale_text(ledger.highest()), scale_text(ledger.scale()), alarms});
+  }
+  table.print(out);
+}
+
+}  // namespace guardbit::tools

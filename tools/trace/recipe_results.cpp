@@ -1,0 +1,224 @@
+#include "tools/trace/recipe_results.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <ostream>
+#include <utility>
+
+#include "formats/conversion/array_conversion.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/parallel.hpp"
+#include "formats/support/printable.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/trace/trace_options.hpp"
+#include "tools/trace/trace_sidecar.hpp"
+
+namespace guardbit::tools {
+
+using experiments::Layout;
+using experiments::Recipe;
+using experiments::RecipeOutcome;
+using experiments::RecipeState;
+using experiments::Signal;
+using experiments::StoredTensor;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// A tensor of a file, and what is known of it.
+struct Place {
+  std::size_t index = 0;
+  experiments::TraceName meaning;
+};
+
+std::vector<Place> places_of(const std::string& file, const formats::TensorStreams& content,
+                             const std::string& role) {
+  const Sidecar sidecar(file, content.metadata);
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < content.tensors.size(); ++i) {
+    const formats::Tensor& tensor = content.tensors[i].tensor;
+    if (tensor.format.encoding != formats::Encoding::floating) continue;
+    Place place = {i, meaning_of(file, tensor.name)};
+    std::optional<double> loss_scale;
+    sidecar.complete(tensor.name, place.meaning, loss_scale);
+    if (role.empty() || place.meaning.role == role) places.push_back(std::move(place));
+  }
+  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return a.meaning.step.value_or(0) < b.meaning.step.value_or(0);
+  });
+  return places;
+}
+
+/// Files in the order of the first step that each holds.
+std::vector<std::string> files_by_step(const std::vector<std::string>& words,
+                                       const std::string& role) {
+  std::vector<std::string> files = trace_files(words);
+  if (files.size() < 2) return files;
+  std::vector<std::pair<std::uint64_t, std::string>> ordered;
+  for (const std::string& file : files) {
+    const auto places = places_of(file, formats::open_tensors(file), role);
+    ordered.emplace_back(places.empty() ? 0 : places.front().meaning.step.value_or(0), file);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < files.size(); ++i) files[i] = ordered[i].second;
+  return files;
+}
+
+/// What recipes remember of a tensor between steps.
+struct Memory {
+  std::vector<RecipeState> states;  ///< by recipe
+  std::optional<std::uint64_t> step;
+};
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0 || part == 0) return "0";
+  const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), value < 0.005 ? "%.1e" : "%.2f", value);
+  return text.data();
+}
+
+std::string decibels(const std::optional<double>& value) {
+  if (!value) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", *value);
+  return text.data();
+}
+
+ordered_json to_json(const std::vector<Recipe>& recipes, const StoredTensor& compared) {
+  ordered_json object = ordered_json::object();
+  for (std::size_t r = 0; r < recipes.size(); ++r)
+    object[recipes[r].name] = outcome_to_json(compared.signal, compared.outcomes[r]);
+  return object;
+}
+
+void add_numbers(ordered_json& object, const Signal& signal) {
+  object["elements"] = signal.elements;
+  object["finite"] = signal.finite;
+  object["nonzero"] = signal.nonzero;
+  object["sum_squares"] = signal.squares.nearest();
+}
+
+}  // namespace
+
+ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome) {
+  const auto sqnr = experiments::sqnr_db(signal, outcome);
+  return {{"underflow", outcome.underflow},
+          {"saturated", outcome.saturated},
+          {"nonfinite", outcome.nonfinite},
+          {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
+          {"noise", outcome.noise.nearest()},
+          {"groups", outcome.groups},
+          {"bytes", outcome.bytes}};
+}
+
+StoredTensor RecipeResults::total() const {
+  StoredTensor all;
+  all.outcomes.resize(recipes.size());
+  for (const ComparedTensor& tensor : tensors) all.add(tensor.compared);
+  return all;
+}
+
+std::map<std::uint64_t, StoredTensor> RecipeResults::by_step() const {
+  std::map<std::uint64_t, StoredTensor> steps;
+  for (const ComparedTensor& tensor : tensors) {
+    if (tensor.meaning.step) steps[*tensor.meaning.step].add(tensor.compared);
+  }
+  return steps;
+}
+
+void compare_recipes(RecipeResults& results, const std::vector<std::string>& words,
+                     const std::string& role, int threads, const std::function<void()>& pause) {
+  std::map<std::string, Memory> memories;
+  for (const std::string& file : files_by_step(words, role)) {
+    const formats::TensorStreams content = formats::open_tensors(file);
+    for (const Place& place : places_of(file, content, role)) {
+      pause();
+      const formats::StreamedTensor& stream = content.tensors[place.index];
+      const formats::Tensor& tensor = stream.tensor;
+      const std::string rank =
+          place.meaning.rank ? "#" + std::to_string(*place.meaning.rank) : std::string();
+      Memory& memory = memories[place.meaning.tensor + "." + place.meaning.role + rank];
+      if (place.meaning.step && memory.step && *place.meaning.step <= *memory.step)
+        results.remarks.push_back(formats::printable(tensor.name) + " of step " +
+                                  std::to_string(*place.meaning.step) + " comes after step " +
+                                  std::to_string(*memory.step) +
+                                  ": delayed scaling saw them in this order");
+      memory.step = place.meaning.step;
+      results.tensors.push_back(
+          {file, tensor.name, place.meaning,
+           experiments::store_tensor(results.recipes, stream, results.layout, memory.states,
+                                     threads, [&](std::size_t) { pause(); })});
+    }
+  }
+}
+
+ordered_json to_json(const RecipeResults& results) {
+  ordered_json document = {{"layout", results.layout == Layout::flat ? "flat" : "rows"}};
+  document["tensors"] = ordered_json::array();
+  for (const ComparedTensor& tensor : results.tensors) {
+    ordered_json object = {{"name", tensor.name}, {"file", tensor.file}};
+    object["step"] =
+        tensor.meaning.step ? ordered_json(*tensor.meaning.step) : ordered_json(nullptr);
+    object["role"] =
+        tensor.meaning.role.empty() ? ordered_json(nullptr) : ordered_json(tensor.meaning.role);
+    add_numbers(object, tensor.compared.signal);
+    object["recipes"] = to_json(results.recipes, tensor.compared);
+    document["tensors"].push_back(std::move(object));
+  }
+  document["steps"] = ordered_json::array();
+  for (const auto& [step, compared] : results.by_step()) {
+    ordered_json object = {{"step", step}};
+    add_numbers(object, compared.signal);
+    object["recipes"] = to_json(results.recipes, compared);
+    document["steps"].push_back(std::move(object));
+  }
+  const StoredTensor total = results.total();
+  add_numbers(document["total"], total.signal);
+  document["total"]["recipes"] = to_json(results.recipes, total);
+  document["remarks"] = results.remarks;
+  return document;
+}
+
+void print_recipes(std::ostream& out, const RecipeResults& results) {
+  constexpr std::size_t most_steps = 6;
+  const StoredTensor total = results.total();
+  const auto steps = results.by_step();
+  const bool with_steps = steps.size() > 1 && steps.size() <= most_steps;
+  std::vector<std::string> head = {"recipe", "SQNR dB", "saturated %", "bits/element",
+                                   "underflow %"};
+  if (with_steps) {
+    for (const auto& [step, compared] : steps) head.push_back("step " + std::to_string(step));
+  }
+  Table table("l" + std::string(head.size() - 1, 'r'));
+  table.add(head);
+  for (std::size_t r = 0; r < results.recipes.size(); ++r) {
+    const RecipeOutcome& outcome = total.outcomes[r];
+    const double width =
+        total.signal.elements == 0
+            ? 0
+            : 8.0 * static_cast<double>(outcome.bytes) / static_cast<double>(total.signal.elements);
+    std::vector<std::string> row = {
+        paint(results.recipes[r].name, Colour::bold),
+        outcome.nonfinite != 0 ? paint("not finite", Colour::red)
+                               : decibels(experiments::sqnr_db(total.signal, outcome)),
+        percent(outcome.saturated, total.signal.finite), decibels(width),
+        percent(outcome.underflow, total.signal.nonzero)};
+    if (with_steps) {
+      for (const auto& [step, compared] : steps)
+        row.push_back(percent(compared.outcomes[r].underflow, compared.signal.nonzero));
+    }
+    table.add(row);
+  }
+  table.print(out);
+  out << results.tensors.size() << " tensors, " << total.signal.elements << " elements, "
+      << total.signal.nonzero << " of them not zero; underflow is of these\n";
+  for (const std::string& remark : results.remarks) out << "remark: " << remark << '\n';
+}
+
+}  // namespace guardbit::tools

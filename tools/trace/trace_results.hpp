@@ -1,0 +1,91 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/traces/trace_name.hpp"
+#include "experiments/traces/trace_statistics.hpp"
+#include "experiments/traces/update_effect.hpp"
+#include "tools/trace/trace_options.hpp"
+
+namespace guardbit::tools {
+
+/// One tensor of a trace and what was counted in it.
+struct TracedTensor {
+  std::string file, name;
+  std::string format;
+  std::vector<std::int64_t> shape;
+  std::uint64_t columns = 0;  ///< as in experiments::TensorPart
+  experiments::TraceName meaning;
+  std::optional<double> loss_scale;
+  experiments::TraceStatistics statistics;
+  std::optional<std::uint64_t> first_nonfinite;  ///< index
+  bool first_is_nan = false;
+};
+
+/// What the updates of a tensor at a step do to its weights.
+struct TracedUpdate {
+  std::string tensor;
+  std::optional<std::uint64_t> step;
+  experiments::ExactSum weight_squares{experiments::lowest_square};
+  experiments::ExactSum update_squares{experiments::lowest_square};
+  experiments::UpdateEffect effect;  ///< for the formats of the questions
+
+  /// Of the root mean squares; nothing where there are no weights but zeros.
+  std::optional<double> ratio() const;
+};
+
+struct TraceResults {
+  TraceQuestions questions;
+  std::string policy;
+  bool exact_product = false;
+  double tolerance = 0;
+  bool sums = true;  ///< whether sums of magnitudes and squares were taken
+  std::vector<TracedTensor> tensors;
+  std::vector<TracedUpdate> updates;
+  std::vector<std::pair<std::string, std::string>> skipped;  ///< what and why
+};
+
+/// The scales of one format for these statistics.
+experiments::ScaleWindow window_of(const TraceResults& results, std::size_t format,
+                                   const experiments::TraceStatistics& statistics);
+
+/// The narrowest format that has a window, the first named of equal ones; nothing when none has.
+std::optional<std::size_t> recommended_format(const TraceResults& results,
+                                              const experiments::TraceStatistics& statistics);
+
+/// Statistics of all tensors, and of those of each role.
+experiments::TraceStatistics total_of(const TraceResults& results);
+std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& results);
+/// The same of each step of each role.
+std::map<std::string, std::map<std::uint64_t, experiments::TraceStatistics>> by_role_and_step(
+    const TraceResults& results);
+
+/// The first tensor with a NaN or an infinity by step, then by order of the files; null for none.
+const TracedTensor* first_nonfinite(const TraceResults& results);
+
+/// The tensor of which the recipe keeps least, and the decibels; nothing where none has an SQNR.
+std::optional<std::pair<const TracedTensor*, double>> lowest_sqnr(const TraceResults& results,
+                                                                  std::size_t recipe);
+/// Scales included.
+double bits_per_element(const experiments::Signal& signal,
+                        const experiments::RecipeOutcome& outcome);
+
+nlohmann::ordered_json to_json(const TraceResults& results);
+/// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
+/// step. All parts
+/// must ask the same questions. Throws Error.
+TraceResults merged_results(const std::vector<std::string>& files);
+/// A page that stands by itself: plots, and a table of every number.
+std::string trace_report(const TraceResults& results);
+/// A row per tensor, format and scale.
+void print_csv(std::ostream& out, const TraceResults& results);
+/// What a person reads at a glance.
+void print_trace(std::ostream& out, const TraceResults& results);
+
+}  // namespace guardbit::tools

@@ -1,0 +1,279 @@
+#include "tools/train/train_quantise.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <utility>
+
+#include "tools/console/terminal.hpp"
+#include "tools/page/page.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+namespace training = experiments::training;
+using training::IntegerEvaluation;
+using Ranges = std::map<std::string, training::RunningRange>;
+
+std::string percent(double share) { return number(100 * share, "%.2f%%"); }
+
+/// A recipe of fake quantisation for networks that were trained without it.
+training::TrainingRules rules_for(const TrainConfig& config,
+                                  const training::PrecisionRecipe& recipe) {
+  return {config.model, config.optimizer, recipe, config.batch, config.seed};
+}
+
+training::PrecisionRecipe integer_recipe(int bits, experiments::Calibrator calibrator) {
+  training::PrecisionRecipe recipe = training::require_recipe("int8_qat", "", "train");
+  recipe.quantisation = training::FakeQuantisation{.bits = bits};
+  // Weights have too few numbers in a channel for histograms.
+  if (calibrator == experiments::Calibrator::search)
+    recipe.quantisation->weights = experiments::Calibrator::search;
+  return recipe;
+}
+
+/// Everything about one trained network.
+class Networks {
+ public:
+  Networks(const TrainConfig& config, const training::Dataset& data, const TrainOptions& options,
+           const Interruption& interruption)
+      : config_(config), data_(data), options_(options), interruption_(interruption) {}
+
+  void calibrate(const TrainResult& network) {
+    const auto plain = rules_for(config_, training::require_recipe("fp32", "", "train"));
+    const training::Examples some = training::part_of(
+        data_.training, 0, std::min(config_.quantisation.calibration, data_.training.count()));
+    inputs_ = training::layer_inputs(plain, network.weights, some, "train");
+    for (const int bits : config_.quantisation.bits)
+      for (const experiments::Calibrator calibrator : config_.quantisation.calibrators)
+        add(network, network.weights, bits, calibrator, false);
+    if (config_.quantisation.prunes) prune(network, plain);
+  }
+
+  void add_trained(const TrainResult& network, const training::PrecisionRecipe& recipe) {
+    if (interruption_.asked_for()) return;
+    all_.rows.push_back({network.recipe, recipe.quantisation->bits, false, "trained",
+                         evaluate(recipe, network.weights, {})});
+  }
+
+  QuantisedNetworks finish() { return std::move(all_); }
+
+ private:
+  IntegerEvaluation evaluate(const training::PrecisionRecipe& recipe,
+                             const formats::TensorFile& weights, const Ranges& ranges) const {
+    training::IntegerExecution execution = config_.quantisation.execution;
+    execution.sparse = true;  // where the weights are
+    execution.threads = options_.threads;
+    return training::evaluate_integers(rules_for(config_, recipe), weights, ranges, data_.test,
+                                       execution, "train");
+  }
+
+  void add(const TrainResult& network, const formats::TensorFile& weights, int bits,
+           experiments::Calibrator calibrator, bool is_pruned) {
+    if (interruption_.asked_for()) return;
+    Ranges ranges;
+    for (const auto& [layer, numbers] : inputs_)
+      ranges[layer] =
+          training::calibrated_range(calibrator, config_.quantisation.quirks, numbers, bits, layer);
+    all_.rows.push_back({network.recipe, bits, is_pruned,
+                         std::string(experiments::name_of(calibrator)),
+                         evaluate(integer_recipe(bits, calibrator), weights, ranges)});
+  }
+
+  void prune(const TrainResult& network, const training::TrainingRules& plain) {
+    formats::TensorFile weights = network.weights;
+    all_.pruning = training::prune_layers(weights, "train");
+    if (all_.pruning.empty() || interruption_.asked_for()) return;
+    training::Trainer trainer(plain, data_.training, options_.threads, "train");
+    trainer.start_from(weights, "train");
+    all_.unpruned = network.test;
+    all_.pruned = trainer.evaluate(data_.test);
+    for (const int bits : config_.quantisation.bits)
+      add(network, weights, bits, config_.quantisation.calibrators.front(), true);
+  }
+
+  const TrainConfig& config_;
+  const training::Dataset& data_;
+  const TrainOptions& options_;
+  const Interruption& interruption_;
+  std::map<std::string, training::Values> inputs_;  ///< of the layers, for calibrators
+  QuantisedNetworks all_;
+};
+
+std::string name_of(const QuantisedRow& row) {
+  return row.recipe + (row.is_pruned ? " 2:4" : "") + " INT" + std::to_string(row.bits);
+}
+
+double share(const IntegerEvaluation::Inputs& layer) {
+  return layer.numbers == 0
+             ? 0
+             : static_cast<double>(layer.different) / static_cast<double>(layer.numbers);
+}
+
+/// "fc1 0.02%": the layer of whose input's integers the most differ.
+std::string apart(const IntegerEvaluation& e) {
+  const auto most = std::ranges::max_element(e.inputs, {}, share);
+  if (most == e.inputs.end() || most->different == 0) return "none";
+  return most->layer + number(100 * share(*most), " %.2g%%");
+}
+
+}  // namespace
+
+QuantisedNetworks quantised_networks(const TrainConfig& config, const training::Dataset& data,
+                                     const std::vector<TrainResult>& results,
+                                     const TrainOptions& options,
+                                     const Interruption& interruption) {
+  Networks networks(config, data, options, interruption);
+  ProgressLine line("quantising", results.size());
+  bool has_plain = false;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    line.update(i);
+    const training::PrecisionRecipe& recipe = config.recipes[i];
+    if (recipe.quantisation) networks.add_trained(results[i], recipe);
+    if (!recipe.quantisation && !has_plain) {
+      networks.calibrate(results[i]);
+      has_plain = true;
+    }
+  }
+  return networks.finish();
+}
+
+TextRows integer_rows(const QuantisedNetworks& networks) {
+  TextRows all = {
+      {"integers", "ranges", "fake", "executed", "other answers", "logits", "codes apart"}};
+  for (const QuantisedRow& row : networks.rows) {
+    const IntegerEvaluation& e = row.result;
+    all.push_back({name_of(row), row.ranges, percent(e.fake.accuracy), percent(e.executed.accuracy),
+                   std::to_string(e.other_answers), number(e.logit_difference, "%.2g"), apart(e)});
+  }
+  return all;
+}
+
+TextRows pruning_rows(const QuantisedNetworks& networks) {
+  TextRows all = {{"2:4 pruning", "groups", "|w| kept", "w^2 kept", "ties", "ties in FP32"}};
+  for (const training::LayerPruning& layer : networks.pruning) {
+    const experiments::PruningSummary& s = layer.summary;
+    all.push_back({layer.name, std::to_string(s.groups), percent(s.kept / s.all),
+                   percent(s.kept_squares / s.all_squares), std::to_string(s.ties),
+                   std::to_string(s.rounded_ties)});
+  }
+  return all;
+}
+
+std::string pruning_sentence(const QuantisedNetworks& networks) {
+  return "accuracy in FP32: " + percent(networks.unpruned->accuracy) + " before pruning, " +
+         percent(networks.pruned->accuracy) + " after";
+}
+
+std::vector<std::string> instructions_of(const QuantisedNetworks& networks) {
+  std::vector<std::string> named;
+  for (const QuantisedRow& row : networks.rows) {
+    for (const std::string& instruction : row.result.instructions)
+      if (std::ranges::find(named, instruction) == named.end()) named.push_back(instruction);
+  }
+  return named;
+}
+
+void print_quantised(std::ostream& out, const QuantisedNetworks& networks) {
+  if (networks.rows.empty()) return;
+  Table table("llrrrrl");
+  for (std::vector<std::string>& row : integer_rows(networks)) table.add(std::move(row));
+  out << '\n';
+  table.print(out);
+  out << "fake: rounded in FP32; executed: on\n";
+  for (const std::string& instruction : instructions_of(networks))
+    out << "  " << instruction << '\n';
+  out << "logits: the largest difference; codes apart: the layer whose input's integers\n"
+         "differ most\n";
+  if (!networks.pruned) return;
+  Table pruned("lrrrrr");
+  for (std::vector<std::string>& row : pruning_rows(networks)) pruned.add(std::move(row));
+  out << '\n';
+  pruned.print(out);
+  out << pruning_sentence(networks) << '\n';
+}
+
+nlohmann::ordered_json to_json(const QuantisedNetworks& networks) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array(), layers = Json::array();
+  for (const QuantisedRow& row : networks.rows) {
+    const IntegerEvaluation& e = row.result;
+    Json inputs = Json::array();
+    for (const IntegerEvaluation::Inputs& layer : e.inputs)
+      inputs.push_back({{"layer", layer.layer},
+                        {"integers", layer.numbers},
+                        {"different", layer.different},
+                        {"largest_difference", layer.largest}});
+    rows.push_back({{"recipe", row.recipe},
+                    {"bits", row.bits},
+                    {"pruned", row.is_pruned},
+                    {"ranges", row.ranges},
+                    {"fake_accuracy", e.fake.accuracy},
+                    {"fake_loss", e.fake.loss},
+                    {"executed_accuracy", e.executed.accuracy},
+                    {"executed_loss", e.executed.loss},
+                    {"examples", e.examples},
+                    {"other_answers", e.other_answers},
+                    {"logit_difference", e.logit_difference},
+                    {"largest_logit", e.largest_logit},
+                    {"inputs", inputs},
+                    {"instructions", e.instructions}});
+  }
+  for (const training::LayerPruning& layer : networks.pruning)
+    layers.push_back(
+        {{"layer", layer.name},
+         {"groups", layer.summary.groups},
+         {"ties", layer.summary.ties},
+         {"fp32_ties", layer.summary.rounded_ties},
+         {"kept_magnitude_percent", 100 * layer.summary.kept / layer.summary.all},
+         {"kept_squares_percent", 100 * layer.summary.kept_squares / layer.summary.all_squares}});
+  Json json = {{"networks", rows}};
+  if (networks.pruned)
+    json["pruning"] = {{"layers", layers},
+                       {"accuracy_before", networks.unpruned->accuracy},
+                       {"accuracy_after", networks.pruned->accuracy}};
+  return json;
+}
+
+QuantisedNetworks networks_of(const nlohmann::json& json) {
+  QuantisedNetworks networks;
+  for (const auto& row : json.at("networks")) {
+    QuantisedRow to{row.at("recipe").get<std::string>(),
+                    row.at("bits").get<int>(),
+                    row.at("pruned").get<bool>(),
+                    row.at("ranges").get<std::string>(),
+                    {}};
+    IntegerEvaluation& e = to.result;
+    e.fake = {row.at("fake_loss").get<double>(), row.at("fake_accuracy").get<double>()};
+    e.executed = {row.at("executed_loss").get<double>(), row.at("executed_accuracy").get<double>()};
+    e.examples = row.at("examples").get<std::int64_t>();
+    e.other_answers = row.at("other_answers").get<std::int64_t>();
+    e.logit_difference = row.at("logit_difference").get<double>();
+    e.largest_logit = row.at("largest_logit").get<double>();
+    for (const auto& layer : row.at("inputs"))
+      e.inputs.push_back({layer.at("layer").get<std::string>(),
+                          layer.at("integers").get<std::int64_t>(),
+                          layer.at("different").get<std::int64_t>(),
+                          layer.at("largest_difference").get<std::int32_t>()});
+    e.instructions = row.at("instructions").get<std::vector<std::string>>();
+    networks.rows.push_back(std::move(to));
+  }
+  if (!json.contains("pruning")) return networks;
+  const auto& pruning = json.at("pruning");
+  for (const auto& layer : pruning.at("layers")) {
+    experiments::PruningSummary s;
+    s.groups = layer.at("groups").get<std::uint64_t>();
+    s.ties = layer.at("ties").get<std::uint64_t>();
+    s.rounded_ties = layer.at("fp32_ties").get<std::uint64_t>();
+    s.all = s.all_squares = 100;
+    s.kept = layer.at("kept_magnitude_percent").get<double>();
+    s.kept_squares = layer.at("kept_squares_percent").get<double>();
+    networks.pruning.push_back({layer.at("layer").get<std::string>(), s});
+  }
+  networks.unpruned = {0, pruning.at("accuracy_before").get<double>()};
+  networks.pruned = {0, pruning.at("accuracy_after").get<double>()};
+  return networks;
+}
+
+}  // namespace guardbit::tools
