@@ -163,6 +163,7 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
                         const CastProgress& progress) {
     BlockCast cast;
     cast.from = tensor.format;
+    cast.to = name;
     cast.axis = axis_of(tensor);
     cast.tensor = formats::described_blocks(tensor, to, cast.axis, packing);
     block.progress = progress;
@@ -181,7 +182,7 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
     return cast;
   };
   casting.print = [&](const std::vector<BlockCast>& casts) { print_table(casts, name); };
-  casting.to_json = [&](const BlockCast& cast) { return to_json(cast, name); };
+  casting.to_json = [](const BlockCast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
 
@@ -206,7 +207,7 @@ int cast_from_blocks(const CastOptions& options, const BlockFormat& from) {
                 formats::restore(block_tensor_of(file, tensor, options, from), from, axis, to,
                                  parts.front().packing, conversion, parts.front().write)};
   };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, to); };
+  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
   casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }

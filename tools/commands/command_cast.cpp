@@ -42,7 +42,7 @@ int cast_elements(const CastOptions& options) {
                 formats::convert_codes(tensor.format, tensor.packing, tensor.bytes, to,
                                        part.packing, part.write, count, conversion)};
   };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, to); };
+  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
   casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
