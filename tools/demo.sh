@@ -25,7 +25,7 @@ tour 'How one instruction computes, and how we know' \
   "$guardbit list wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3 --arch sm_90"
 
 # One bit of a recorded result, flipped: d ends the file, and element 739 from its end is execution 4, row 3, column 5.
-recording='tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors'
+recording='tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors'
 cp "$recording" "$scratch/flipped.safetensors"
 at=$(($(stat -c %s "$recording") - 4 * 739))
 byte=$(od -An -tu1 -j "$at" -N 1 "$recording")
@@ -35,8 +35,8 @@ tour 'One bit of a recording flipped on purpose: found and explained (exit statu
   "$guardbit verify $scratch/flipped.safetensors || true"
 
 printf '\n\n== What an H200 answered, computed again and compared bit for bit\n'
-printf '$ %s verify tests/golden/*.safetensors tests/golden/h200/*.safetensors\n\n' "$guardbit"
-"$guardbit" verify tests/golden/*.safetensors tests/golden/h200/*.safetensors >"$scratch/verified" || {
+printf '$ %s verify tests/golden/{,h200/}{mma.sync,mma.sp,wgmma,wmma}/*.safetensors\n\n' "$guardbit"
+"$guardbit" verify tests/golden/{,h200/}{mma.sync,mma.sp,wgmma,wmma}/*.safetensors >"$scratch/verified" || {
   cat "$scratch/verified"
   exit 1
 }

@@ -15,6 +15,7 @@
 #include "emulator/catalogue/arch/x86.hpp"
 #include "emulator/catalogue/instruction_name.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 
 namespace guardbit::emulator {
@@ -99,7 +100,7 @@ std::string owners_of(const std::string& key, std::string_view page) {
 std::string_view require_page(std::string_view arch, std::string_view where) {
   const std::string_view page = page_of(arch);
   if (page.empty()) {
-    throw formats::Error(std::string(where), "unknown architecture '" + std::string(arch) + "'",
+    throw formats::Error(std::string(where), "unknown architecture " + formats::in_quotes(arch),
                          architecture_names());
   }
   return page;
@@ -158,7 +159,7 @@ std::optional<int> parse_toolkit(std::string_view text) {
 int require_toolkit(std::string_view text, std::string_view where) {
   if (text.empty()) return newest_toolkit;
   if (const auto version = parse_toolkit(text)) return *version;
-  throw formats::Error(std::string(where), "'" + std::string(text) + "' is not a version",
+  throw formats::Error(std::string(where), formats::in_quotes(text) + " is not a version",
                        "such as 12.4 or 13.0");
 }
 
@@ -188,12 +189,12 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   const std::string key = parse_name(name).key;
   std::string message;
   if (index().count({page, key}) != 0) {
-    message = "'" + std::string(name) + "' is a row of " + std::string(arch) +
+    message = "'" + formats::printable(name) + "' is a row of " + formats::printable(arch) +
               ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) +
               "." + std::to_string(toolkit % 100);
   } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
-    message = "instruction '" + std::string(name) + "' is not in the catalogue of " +
-              std::string(arch) + " (it is in that of " + owners + ")";
+    message = "instruction '" + formats::printable(name) + "' is not in the catalogue of " +
+              formats::printable(arch) + " (it is in that of " + owners + ")";
   } else {
     std::vector<std::string_view> names;
     for (const auto* rows : {&added_rows(), &catalogue()})

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/engine/continuation.hpp"
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/engines.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"

@@ -23,27 +23,36 @@ constexpr std::string_view own_recordings = "tests/golden";
 /// An H200's answers, and the width that the published models have for these inputs.
 struct Recording {
   std::string_view name;
-  std::array<std::string_view, 2> files;  ///< of units with the same arithmetic
+  /// Of units with the same arithmetic, each in the folder of its family.
+  std::array<std::string_view, 2> files;
   int published;
 };
 constexpr std::array recordings = {
     Recording{"e4m3",
-              {"wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.safetensors",
-               "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2.safetensors"},
+              {"wgmma/wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.safetensors",
+               "wgmma/wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2.safetensors"},
               13},
     Recording{"f16",
-              {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.safetensors",
-               "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors"},
+              {"wgmma/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.safetensors",
+               "mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors"},
               25},
     Recording{"bf16",
-              {"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16.safetensors",
-               "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors"},
+              {"wgmma/wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16.safetensors",
+               "mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors"},
               25},
     Recording{"tf32",
-              {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32.safetensors",
-               "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32.safetensors"},
+              {"wgmma/wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32.safetensors",
+               "mma.sync/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32.safetensors"},
               25},
 };
+
+/// A capture in the folder of its family, or in a folder without families.
+std::string capture_path(const std::string& folder, std::string_view file) {
+  const std::filesystem::path root(folder), nested = root / file;
+  const std::filesystem::path flat = root / nested.filename();
+  return (!std::filesystem::exists(nested) && std::filesystem::exists(flat) ? flat : nested)
+      .string();
+}
 
 /// Outputs of the recording that a unit of each width gets wrong.
 std::vector<double> mismatches(Run& run, const std::string& path,
@@ -113,7 +122,7 @@ Outcome run(Run& run) {
   outcome.figure = {"E11: an H200's recorded answers, and units of other widths",
                     "bits kept below the largest exponent of a block", "outputs that differ"};
   for (const Recording& r : recordings) {
-    const auto path_of = [&](std::string_view file) { return folder + "/" + std::string(file); };
+    const auto path_of = [&](std::string_view file) { return capture_path(folder, file); };
     if (folder == own_recordings && !std::filesystem::exists(path_of(r.files[0]))) {
       outcome.notes.push_back("Not there, so not asked: " + path_of(r.files[0]) +
                               " (--set recordings=FOLDER).");

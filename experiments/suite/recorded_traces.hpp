@@ -19,7 +19,7 @@ inline constexpr std::string_view own_trace_source =
     "NumPy counts of the same trace (digits MLP, H200)";
 
 /// Evenly spaced samples of a transformer's gradients at steps 40 and 1199 of FP32 training, of
-/// weights, too (tests/golden/README.md).
+/// weights, too (tests/golden/traces/README.md).
 inline constexpr std::string_view transformer_trace =
     "tests/golden/traces/transformer_fp32.safetensors";
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "formats/support/printable.hpp"
+
 namespace guardbit::formats {
 
 namespace {
@@ -62,7 +64,7 @@ std::vector<std::string_view> nearest_names(std::string_view name,
 
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string_view>& candidates) {
-  std::string text = "unknown " + std::string(kind) + " '" + std::string(name) + "'";
+  std::string text = "unknown " + std::string(kind) + " '" + printable(name) + "'";
   const std::vector<std::string_view> nearest = nearest_names(name, candidates);
   for (std::size_t i = 0; i < nearest.size(); ++i) {
     text += i == 0 ? "; did you mean " : i + 1 == nearest.size() ? " or " : ", ";

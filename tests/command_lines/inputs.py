@@ -343,7 +343,7 @@ def write_benchmarks(folder: Path) -> None:
 def write_damaged(folder: Path, repository: Path) -> None:
     """Files to be refused, and a recording of which one bit of D is flipped."""
     golden = repository / "tests/golden"
-    name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors"
+    name = "mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors"
     data = bytearray((golden / name).read_bytes())
     size = struct.unpack("<Q", data[:8])[0]
     begin = json.loads(data[8 : 8 + size])["d"]["data_offsets"][0]

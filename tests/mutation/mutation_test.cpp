@@ -21,7 +21,7 @@ constexpr std::int64_t sampled_outputs = 2048;
 /// Candidates tried before the search gives up on a mutant.
 constexpr std::uint64_t search_limit = 400'000;
 
-std::filesystem::path page_file() { return tests::in_source("docs/OBSERVABILITY.md"); }
+std::filesystem::path page_file() { return guardbit::tests::in_source("docs/OBSERVABILITY.md"); }
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);

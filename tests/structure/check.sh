@@ -5,7 +5,7 @@ cd "$1"
 
 # sources FOLDER…: the C++ and CUDA files below those of the folders that exist.
 sources() {
-  find "$@" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \
+  find "$@" -type f -not -path "*/.*/*" \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \
     -not -path './build/*' 2>/dev/null
 }
 
@@ -36,7 +36,7 @@ violations=$(
   sources tests | xargs -r grep -nHzoP 'TEST_CASE\(\s*"(-|[^"]*;)' | tr '\0' '\n' | grep -v '^$' |
     label 'no semicolon in the name of a test, no dash before it'
 
-  text=(grep -rInE --exclude-dir=.git --exclude-dir=build --exclude-dir=structure --exclude=LICENSE)
+  text=(grep -rInE --exclude-dir=.git --exclude=.git --exclude-dir=.deps --exclude-dir=build --exclude-dir=structure --exclude=LICENSE)
   "${text[@]}" -i 'mantissa' . | label 'say significand or fraction'
   "${text[@]}" '(^|[^[:alnum:]_.])/(home|root|work|tmp|Users)/' . | label 'path of one machine'
 )

@@ -125,6 +125,14 @@ TEST_CASE("the page of figures is made of runs") {
   CHECK(holds(page, "## How time grows"));
   CHECK(holds(page, "](performance/m.svg)"));
   CHECK(holds(tests::read_text(folder.path("performance/m.svg")), "</svg>"));
+  // Folded, the runs make the same page.
+  REQUIRE(std::system((make + "--fold \"" + folder.path("run.json") + "\" >\"" +
+                       folder.path("folded.json") + "\"")
+                          .c_str()) == 0);
+  CHECK(tests::read_text(folder.path("folded.json")).size() < result.out.size());
+  REQUIRE(std::system((make + "\"" + out + "\" \"" + folder.path("folded.json") + "\"").c_str()) ==
+          0);
+  CHECK(tests::read_text(folder.path("PERFORMANCE.md")) == page);
   tests::write_text(folder.path("bad.json"), "{}");
   CHECK(std::system(
             (make + "\"" + out + "\" \"" + folder.path("bad.json") + "\" 2>/dev/null").c_str()) !=

@@ -140,7 +140,7 @@ TEST_CASE("cast: blocks too small for a scale of NVFP4 are lost, and the table s
 TEST_CASE("cast: every block format there and back is what its blocks stand for") {
   const TemporaryFolder folder;
   const std::string golden = tests::in_source(
-      "tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors");
+      "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.safetensors");
   std::size_t turn = 0;
   for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
     const std::string name(entry.name);

@@ -21,7 +21,7 @@ using tests::run_command;
 using tests::TemporaryFolder;
 
 const std::string capture =
-    "tests/golden/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
+    "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
 const std::string name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
 
 bool holds(const std::string& text, const std::string& part) {
@@ -59,12 +59,12 @@ TEST_CASE("every dense or sparse recording can be written as a capture that veri
   const TemporaryFolder folder;
   const std::string made = folder.path("made.safetensors");
   for (const std::string stem :
-       {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-        "mma.sp__ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
-        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.neg_a"}) {
+       {"mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sp/mma.sp__ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+        "mma.sync/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        "mma.sync/mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        "mma.sync/mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+        "wgmma/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.neg_a"}) {
     const std::string file = "tests/golden/" + stem + ".safetensors";
     const formats::TensorFile source = formats::read_safetensors(file);
     std::vector<std::string> words = {"run",          source.metadata.at("instruction"),

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 const std::string name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
-const std::string capture = "tests/golden/" + name + ".safetensors";
+const std::string capture = "tests/golden/mma.sync/" + name + ".safetensors";
 
 const std::string product_of_fp32 = "tests/golden/gemm/mm_fp32_33x17x100.safetensors";
 

@@ -255,6 +255,8 @@ TEST_CASE("Digits are written as IDX files that train reads") {
 TEST_CASE("Configurations that cannot be are refused in one line that names the place") {
   const TemporaryFolder folder;
   CHECK(refuses(folder, "[data\n", {"bad.toml line 1"}));
+  for (const char* const text : {"[%]\n", "[{}]\n", "[../../x]\n", "[[[[[[\n"})
+    CHECK(refuses(folder, text, {"bad.toml", "the name of a table is no key"}));
   CHECK(refuses(folder, "[daat]\n", {"line 1", "did you mean data"}));
   CHECK(refuses(folder, "[data]\nkind = \"digit\"\n", {"line 2", "did you mean digits"}));
   CHECK(refuses(folder, "[data]\nkind = \"idx\"\n", {"line 2", "needs a path"}));

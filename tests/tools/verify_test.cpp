@@ -19,9 +19,9 @@ using nlohmann::json;
 
 const std::string golden = "tests/golden/";
 const std::string capture =
-    golden + "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
+    golden + "mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
 const std::string wgmma =
-    golden + "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.safetensors";
+    golden + "wgmma/wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.safetensors";
 
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -29,8 +29,8 @@ bool holds(const std::string& text, const std::string& part) {
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> files;
-  for (const std::string& folder : {golden, golden + "x86/"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const char* folder : {"mma.sp", "mma.sync", "wgmma", "wmma", "x86"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(golden + folder)) {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
     }
   }
@@ -93,8 +93,8 @@ TEST_CASE("a flipped bit of d is found and nothing else") {
   for (const int bit : {0, 17, 31}) {
     flip(capture, changed, 7 * 128 + 5 * 8 + 3, 4, bit);
     const CommandResult result = run_command(
-        {"verify", golden + "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32.safetensors", changed,
-         "--json"});
+        {"verify", golden + "mma.sync/mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32.safetensors",
+         changed, "--json"});
     CHECK(result.status == 1);
     const json report = json::parse(result.out);
     CHECK(report["mismatches"] == 1);

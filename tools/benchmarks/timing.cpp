@@ -18,7 +18,7 @@ class Collector : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }  // NOLINT: Google's name
   void ReportRuns(const std::vector<Run>& runs) override {      // NOLINT: Google's name
     for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      if (run.run_type != Run::RT_Iteration || run.iterations == 0) continue;  // 0: it failed
       const auto subject = static_cast<std::size_t>(std::stoul(run.run_name.function_name));
       seconds_[subject].push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
     }

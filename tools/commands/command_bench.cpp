@@ -16,6 +16,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/json_depth.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -48,7 +49,7 @@ Run read_run(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Run run;
   try {
-    const ordered_json document = ordered_json::parse(text);
+    const ordered_json document = ordered_json::parse(text, limited_depth(where));
     run.machine = document.at("machine").at("cpu").get<std::string>();
     for (const ordered_json& result : document.at("results")) {
       const auto name = result.at("name").get<std::string>();

@@ -17,6 +17,7 @@
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/json_depth.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_record.hpp"
@@ -335,7 +336,8 @@ void list(const Options& options) {
     ordered_json results = {{"experiments", ordered_json::array()}};
     if (!options.results.empty()) {
       std::ifstream file(options.results);
-      results = ordered_json::parse(file, nullptr, false);
+      results =
+          ordered_json::parse(file, limited_depth(formats::printable(options.results)), false);
       if (!file || !results.is_object() || !results.contains("experiments"))
         throw Error(formats::printable(options.results),
                     "is not what 'guardbit experiment run --json' prints");

@@ -8,7 +8,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "formats/files/atomic_output.hpp"
 #include "gpu/cuda/device/device.hpp"
-#include "gpu/cuda/device/driver_translation.hpp"
+#include "gpu/cuda/tensor_core/driver_translation.hpp"
 #include "gpu/cuda/tensor_core/tensor_core.hpp"
 #include "gpu/questions/questionnaire.hpp"
 #include "tools/console/interruption.hpp"

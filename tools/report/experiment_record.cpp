@@ -11,6 +11,7 @@
 #include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/console/json_depth.hpp"
 
 namespace guardbit::tools {
 
@@ -148,7 +149,7 @@ ExperimentRecord read_record(const std::string& path) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   ExperimentRecord record;
   try {
-    const ordered_json j = ordered_json::parse(text);
+    const ordered_json j = ordered_json::parse(text, limited_depth(where));
     if (j.at("file") != kind_of_file) throw formats::Error(where, "is not an experiment's record");
     record.identity.experiment = j.at("experiment").get<std::string>();
     record.identity.version = j.at("version").get<std::string>();

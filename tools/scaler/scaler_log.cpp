@@ -11,6 +11,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "tools/console/json_depth.hpp"
 #include "tools/scaler/scaler_log_rows.hpp"
 
 namespace guardbit::tools {
@@ -46,12 +47,12 @@ std::string quoting_specials(const std::string& text) {
 }
 
 /// A line of JSON each; nothing where any is none.
-std::optional<json> parse_lines(const std::string& text) {
+std::optional<json> parse_lines(const std::string& text, const std::string& where) {
   json rows = json::array();
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     if (trimmed(line).empty()) continue;
-    json row = json::parse(line, nullptr, false);
+    json row = json::parse(line, limited_depth(where), false);
     if (row.is_discarded() || !row.is_structured()) return std::nullopt;
     rows.push_back(std::move(row));
   }
@@ -97,9 +98,9 @@ json parse(const std::string& file, const std::string& text) {
   if (text[start] != '{' && text[start] != '[') return parse_table(text);
   const std::string readable = quoting_specials(text);
   try {
-    return json::parse(readable);
+    return json::parse(readable, limited_depth(formats::printable(file)));
   } catch (const json::exception& error) {  // a number past FP64, too
-    if (auto lines = parse_lines(readable)) return std::move(*lines);
+    if (auto lines = parse_lines(readable, formats::printable(file))) return std::move(*lines);
     throw formats::Error(formats::printable(file), std::string("not JSON: ") + error.what());
   }
 }

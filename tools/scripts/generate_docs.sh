@@ -54,7 +54,7 @@ trap 'rm -rf "$scratch"' EXIT
 } >"$scratch/EXPERIMENTS.md"
 
 # docs/HARDWARE.md is made of the records of runs on hardware, where there are any.
-documents=(README.md docs/CATALOGUE.md docs/FORMATS.md docs/GEMM.md docs/EXPERIMENTS.md)
+documents=(README.md docs/CATALOGUE.md docs/FORMATS.md docs/GEMM.md docs/EXPERIMENTS.md docs/MACHINES.md docs/PROBE.md)
 if compgen -G 'docs/hardware/*.json' >/dev/null; then
   python3 tools/scripts/hardware_page.py docs/hardware tests/golden/h200/conversions.json >"$scratch/HARDWARE.md"
   documents+=(docs/HARDWARE.md)
@@ -68,22 +68,30 @@ if compgen -G 'docs/performance/*.json' >/dev/null; then
   done
 fi
 
-# Some documents hold tables between marker lines: <!-- generated: COMMAND --> and <!-- /generated -->.
+# Some documents hold what a command prints between marker lines, <!-- generated: COMMAND --> or <!-- output: COMMAND -->, and
+# <!-- /generated -->: tables as they are, other output with the command above it as one would see it, without the seconds.
 fill() {
   local line arguments
   while IFS= read -r line; do
     printf '%s\n' "$line"
-    [[ $line =~ ^'<!-- generated: guardbit '(.*)' -->'$ ]] || continue
-    read -ra arguments <<<"${BASH_REMATCH[1]}"
-    printf '\n'
-    "$guardbit" "${arguments[@]}"
-    printf '\n'
+    [[ $line =~ ^'<!-- '(generated|output)': guardbit '(.*)' -->'$ ]] || continue
+    read -ra arguments <<<"${BASH_REMATCH[2]}"
+    if [[ ${BASH_REMATCH[1]} == generated ]]; then
+      printf '\n'
+      "$guardbit" "${arguments[@]}"
+      printf '\n'
+    else
+      printf '\n```\n$ guardbit %s\n' "${arguments[*]}"
+      "$guardbit" "${arguments[@]}" | sed -E 's/, [0-9.]+ s$//'
+      printf '```\n\n'
+    fi
     while IFS= read -r line && [[ $line != '<!-- /generated -->' ]]; do :; done
     printf '%s\n' "$line"
   done
 }
-fill <README.md >"$scratch/README.md"
-fill <docs/GEMM.md >"$scratch/GEMM.md"
+for document in README GEMM MACHINES PROBE; do
+  if [[ $document == README ]]; then fill <README.md; else fill <"docs/$document.md"; fi >"$scratch/$document.md"
+done
 
 stale=0
 for document in "${documents[@]}"; do

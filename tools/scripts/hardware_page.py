@@ -3,9 +3,11 @@
 
 usage: hardware_page.py RECORD_OR_FOLDER_OF_RECORDS...
        hardware_page.py --fold RECORD_OF_VALIDATE...
+       hardware_page.py --fold RECORD_OF_PROBE_QUESTIONS
 
---fold prints one record of runs on the same device, the rows of one name up to M and N added up, as docs/hardware/ keeps it. A record is what `guardbit gpu probe-questions`, `validate`, `convert` and `gemm` write; its kind shows in its keys.
-Kinds and keys that are not there are left out of the page.
+--fold prints one record as docs/hardware/ keeps it: runs of validate on the same device with the rows of one name up to M and N
+added up, or questions with comparisons of one conclusion added up. A record is what `guardbit gpu probe-questions`, `validate`,
+`convert` and `gemm` write; its kind shows in its keys. Kinds and keys that are not there are left out of the page.
 """
 import collections
 import json
@@ -134,13 +136,18 @@ def names_of(reply):
     return [name for asked in reply["asked"] for name in asked["instructions"]]
 
 
+def names_of_comparison(comparison):
+    """One name in a record, several in a folded one."""
+    return comparison["instructions"] if "instructions" in comparison else [comparison["instruction"]]
+
+
 def summary_of_answers(question):
     """The conclusion, or each one with the instructions that it holds for."""
     names = collections.OrderedDict()
     for reply in question.get("replies", []):
         names.setdefault(reply["conclusion"], []).extend(names_of(reply))
     for comparison in [] if names else question.get("comparisons", []):
-        names.setdefault(comparison["conclusion"], []).append(comparison["instruction"])
+        names.setdefault(comparison["conclusion"], []).extend(names_of_comparison(comparison))
     if len(names) == 1:
         return next(iter(names))
     return "<br>".join(f"{conclusion} ({shortened(folded(list_), 100)})" for conclusion, list_ in names.items())
@@ -161,7 +168,7 @@ def totals_of_comparisons(comparisons):
     for comparison in comparisons:
         rules = tuple(candidate["rule"] for candidate in comparison["candidates"])
         total = totals.setdefault(rules, [[], 0, [0] * len(rules)])
-        total[0].append(comparison["instruction"])
+        total[0].extend(names_of_comparison(comparison))
         total[1] += comparison["outputs"]
         for i, candidate in enumerate(comparison["candidates"]):
             total[2][i] += candidate["differ"]
@@ -225,24 +232,26 @@ def validation_families(record):
             if mnemonic and mnemonic not in entry["sass"]:
                 entry["sass"].append(mnemonic)
         for family in row.get("families", []):
-            if family["name"] not in entry["inputs"]:
-                entry["inputs"].append(family["name"])
-            entry["events"].update(family.get("coverage", {}))
+            name = family if isinstance(family, str) else family["name"]
+            if name not in entry["inputs"]:
+                entry["inputs"].append(name)
+            entry["events"].update({} if isinstance(family, str) else family.get("coverage", {}))
+        entry["events"].update(row.get("coverage", {}))
         for event in row.get("never", []):
             entry["events"].setdefault(event, 0)
     return families
 
 
 def folded_validation(record):
-    """The record with one row for each name up to M and N."""
+    """The record with one row for each name up to M and N, and in it one count of each event over all families."""
     rows = collections.OrderedDict()
     forms = collections.defaultdict(set)
     for row in record["rows"]:
         unit, types, k, _ = parts_of(row["name"])
         entry = rows.setdefault((unit, k, types), {
             "name": row["name"], "forms": 0, "sass": [], "outputs": 0, "mismatches": 0, "reference_outputs": 0,
-            "reference_mismatches": 0, "seconds": collections.Counter(), "families": collections.OrderedDict(),
-            "never": set(row["never"])})
+            "reference_mismatches": 0, "seconds": collections.Counter(), "families": [],
+            "coverage": collections.Counter(), "never": set(row["never"])})
         forms[unit, k, types].add((row["name"], row["variant"]))
         entry["forms"] = len(forms[unit, k, types])
         if row["sass"] and row["sass"] not in entry["sass"]:
@@ -252,16 +261,31 @@ def folded_validation(record):
         entry["seconds"].update(row["seconds"])
         entry["never"] &= set(row["never"])
         for family in row["families"]:
-            merged = entry["families"].setdefault(family["name"], {
-                "name": family["name"], "outputs": 0, "mismatches": 0, "observed": 0, "coverage": collections.Counter()})
-            for key in ("outputs", "mismatches", "observed"):
-                merged[key] += family[key]
-            merged["coverage"].update(family["coverage"])
+            if family["name"] not in entry["families"]:
+                entry["families"].append(family["name"])
+            entry["coverage"].update(family["coverage"])
     for entry in rows.values():
         entry["seconds"] = {key: round(seconds, 7) for key, seconds in entry["seconds"].items()}
-        entry["families"] = list(entry["families"].values())
         entry["never"] = sorted(entry["never"])
     return {**record, "rows": list(rows.values())}
+
+
+def folded_questions(record):
+    """The record with one comparison for each set of rules and conclusion."""
+    questions = []
+    for question in record["questions"]:
+        comparisons = collections.OrderedDict()
+        for comparison in question.get("comparisons", []):
+            rules = tuple(candidate["rule"] for candidate in comparison["candidates"])
+            entry = comparisons.setdefault((rules, comparison["conclusion"]), {
+                "conclusion": comparison["conclusion"], "outputs": 0,
+                "candidates": [{"rule": rule, "differ": 0} for rule in rules], "instructions": []})
+            entry["instructions"] += names_of_comparison(comparison)
+            entry["outputs"] += comparison["outputs"]
+            for candidate, added in zip(entry["candidates"], comparison["candidates"]):
+                candidate["differ"] += added["differ"]
+        questions.append({**question, "comparisons": list(comparisons.values())} if comparisons else question)
+    return {**record, "questions": questions}
 
 
 def coverage_text(events):
@@ -394,8 +418,13 @@ def main():
     if not fold:
         print(page(arguments), end="")
         return
-    record = folded_validation(joined_validations([pathlib.Path(path) for path in arguments[1:]]))
-    print(json.dumps(record, indent=None, separators=(",", ":")).replace('{"name":"', '\n{"name":"'))
+    paths = [pathlib.Path(path) for path in arguments[1:]]
+    if len(paths) == 1 and "questions" in read_record(paths[0]):
+        record = folded_questions(read_record(paths[0]))
+    else:
+        record = folded_validation(joined_validations(paths))
+    text = json.dumps(record, indent=None, ensure_ascii=False, separators=(",", ":"))
+    print(re.sub(r'(?<=[,[])(?=\{"(?:name|id|inputs|conclusion)":)', "\n", text))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 """Writes PERFORMANCE.md and its pictures, performance/*.svg, from what `guardbit bench --json` printed.
 
 usage: performance_page.py OUTPUT_FOLDER FILE_OR_FOLDER_OF_FILES...
+       performance_page.py --fold FILE_OR_FOLDER_OF_FILES... >docs/performance/results.json
 
 Where several files hold a benchmark of one name, the last one in the order of their names counts. Kinds of benchmarks
-that no file holds are left out of the page.
+that no file holds are left out of the page. --fold prints what the page needs of all files as one, as docs/performance/
+keeps it; a later run is put beside it under a name that sorts after it, and folded with it.
 """
 import json
 import math
@@ -91,10 +93,51 @@ def read(paths):
         run = json.loads(path.read_text())
         if not run.get("complete", True):
             sys.exit(f"performance_page.py: {path}: an interrupted run")
-        runs.append(run)
-        for result in run["results"]:
+        runs += run.get("runs", [run])
+        for result in run["results"] if "results" in run else unfolded(run["tables"]):
             results[result["name"]] = result
     return runs, list(results.values())
+
+
+# ---- Several runs as one file ----
+
+COMMON = ["name", "subject", "engine", "threads", "rate"]
+MEASURED = ["m", "n", "k", "data", "yardstick", "yardstick_rate", "ratio", "native_yardstick_rate", "native_ratio", "goal",
+            "moonshot", "judged_by"]
+SHOWN = {  # the columns of each kind that the page needs
+    "gemm": COMMON + MEASURED,
+    "curve": ["name", "subject", "axis", "x", "ratio"],
+    "convert": COMMON + ["ratio", "copied_ratio"],
+    "trace": COMMON + ["seconds", "ratio", "goal"],
+}
+
+
+def is_shown(result):
+    """Eigen's own products and curves are in the ratios of the others."""
+    return not (is_eigen(result) and result["kind"] in ("gemm", "curve"))
+
+
+def shortened(value):
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def folded(runs, results):
+    """JSON of what the page needs, one result a line."""
+    heads = [{key: run[key] for key in ("tool", "date", "machine", "settings") if key in run} for run in runs]
+    tables = []
+    for kind in unique(r["kind"] for r in results):
+        columns = SHOWN.get(kind, COMMON)
+        rows = [[shortened(r.get(column)) for column in columns] for r in results if r["kind"] == kind and is_shown(r)]
+        tables.append({"kind": kind, "columns": columns, "rows": rows})
+    text = json.dumps({"runs": heads, "tables": tables}, separators=(",", ":"))
+    return text.replace('{"tool"', '\n{"tool"').replace('{"kind"', '\n{"kind"').replace("],[", "],\n[") + "\n"
+
+
+def unfolded(tables):
+    for table_ in tables:
+        for row in table_["rows"]:
+            result = {column: value for column, value in zip(table_["columns"], row) if value is not None}
+            yield {"kind": table_["kind"], **result}
 
 
 def native_words(machine):
@@ -313,7 +356,8 @@ def page(runs, results):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
+    fold = sys.argv[1:2] == ["--fold"]
+    if len(sys.argv) < 3 or (sys.argv[1].startswith("-") and not fold):
         sys.exit(__doc__.strip())
     paths = []
     for name in sys.argv[2:]:
@@ -321,6 +365,9 @@ def main():
         paths += sorted(path.glob("*.json")) if path.is_dir() else [path]
     try:
         runs, results = read(paths)
+        if fold:
+            print(folded(runs, results), end="")
+            return
         text, pictures = page(runs, results)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"performance_page.py: {error!r}: not what 'guardbit bench --json' prints")

@@ -5,6 +5,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/console/json_depth.hpp"
 #include "tools/trace/trace_results.hpp"
 
 namespace guardbit::tools {
@@ -152,7 +153,7 @@ TraceResults read_results(const std::string& file) {
   std::ifstream stream(file);
   if (!stream) throw formats::Error(formats::printable(file), "cannot be read");
   try {
-    return results_of(json::parse(stream));
+    return results_of(json::parse(stream, limited_depth("JSON")));
   } catch (const std::exception& error) {
     throw formats::Error(formats::printable(file),
                          std::string("not what 'guardbit trace --json' prints: ") + error.what());

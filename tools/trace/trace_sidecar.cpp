@@ -5,6 +5,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/console/json_depth.hpp"
 
 namespace guardbit::tools {
 
@@ -27,7 +28,8 @@ Sidecar::Sidecar(const std::string& file, const std::map<std::string, std::strin
   path_ = file + ".json";
   std::ifstream stream(path_);
   if (!stream) return;
-  const auto document = nlohmann::json::parse(stream, nullptr, false);
+  const auto document =
+      nlohmann::json::parse(stream, limited_depth(formats::printable(path_)), false);
   if (!document.is_object()) throw formats::Error(formats::printable(path_), "not a JSON object");
   said_.update(document);
 }

@@ -1,6 +1,20 @@
 #include "tools/train/train_config.hpp"
 
+#include <stdexcept>
+
+// toml++ asserts that the name of a table begins like a key, which a wrong file decides ([%]). Its
+// assertions throw here, in every build; what is thrown becomes an error of the file.
+namespace guardbit::tools {
+struct TomlAssertion : std::logic_error {
+  TomlAssertion() : std::logic_error("not TOML") {}
+};
+[[noreturn]] static void throw_toml_assertion() { throw TomlAssertion(); }
+}  // namespace guardbit::tools
+#define TOML_ASSERT(expr) ((expr) ? void() : guardbit::tools::throw_toml_assertion())
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <algorithm>
 #include <cmath>
@@ -414,6 +428,8 @@ TrainConfig read_train_config(const std::string& path) {
   } catch (const toml::parse_error& error) {
     throw Error(where + " line " + std::to_string(error.source().begin.line),
                 formats::printable(error.description()));
+  } catch (const TomlAssertion&) {
+    throw Error(where, "not TOML: the name of a table is no key");
   }
   const std::vector<std::string_view> sections = {"data",   "model", "training",    "optimizer",
                                                   "scaler", "unit",  "quantisation"};

@@ -10,6 +10,7 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/console/json_depth.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/products/verify_report.hpp"
 #include "tools/train/train_log.hpp"
@@ -172,7 +173,8 @@ ReportedTraining read_training(const std::string& path, const std::string& shown
   json all = json::object();
   std::error_code error;
   try {
-    if (files::exists(results, error)) all = json::parse(text_of(results));
+    if (files::exists(results, error))
+      all = json::parse(text_of(results), limited_depth(formats::printable(results)));
     const json entries = all.value("training", json::array());
     for (const std::string& recipe : recipes_of(path, entries)) {
       TrainResult result;

@@ -94,9 +94,13 @@ template <class Lanes>
   return reached;
 }
 
-template <class Lanes>
-void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
-                    int width, const std::byte* words, std::byte* codes, std::size_t count) {
+/// Codes of `width` bits: the sign, and below it what `magnitude_code` makes of a magnitude at a
+/// place, of which block's row `index` is.
+template <class Lanes, class MagnitudeCode>
+[[gnu::always_inline]] inline void code_blocks(const std::byte* row_of_block, int block_shift,
+                                               int width, const std::byte* words, std::byte* codes,
+                                               std::size_t count,
+                                               const MagnitudeCode& magnitude_code) {
   using Word = typename Lanes::Word;
   const Word sign_shift = Lanes::set(static_cast<std::uint32_t>(32 - width));
   const Word sign_mask = Lanes::set(1U << (width - 1));
@@ -105,14 +109,24 @@ void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, in
     std::array<Word, 4> code;
     for (std::size_t part = 0; part < 4; ++part) {
       const std::size_t at = i + part * Lanes::count;
+      const auto index = std::to_integer<std::size_t>(row_of_block[at >> block_shift]);
       const Word word = Lanes::load(words + at * sizeof(std::uint32_t));
-      const Word magnitude = word & Lanes::set(0x7FFFFFFF);
-      const auto& row = rows[std::to_integer<std::size_t>(row_of_block[at >> block_shift])];
       const Word sign = Lanes::shift_right(word, sign_shift) & sign_mask;
-      code[part] = thresholds_reached<Lanes>(row, magnitude) | sign;
+      code[part] = magnitude_code(word & Lanes::set(0x7FFFFFFF), index, at) | sign;
     }
     Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
   }
+}
+
+template <class Lanes>
+void compare_blocks(const Thresholds<8>* rows, const std::byte* row_of_block, int block_shift,
+                    int width, const std::byte* words, std::byte* codes, std::size_t count) {
+  using Word = typename Lanes::Word;
+  code_blocks<Lanes>(
+      row_of_block, block_shift, width, words, codes,
+      count, [=](Word magnitude, std::size_t index, std::size_t) __attribute__((always_inline)) {
+        return thresholds_reached<Lanes>(rows[index], magnitude);
+      });
 }
 
 template <class Lanes>
@@ -122,34 +136,24 @@ void carry_blocks(const Thresholds<8>* rows, const BlockCarries* carries,
                   std::size_t count) {
   using Word = typename Lanes::Word;
   const Word one = Lanes::set(1);
-  const Word sign_shift = Lanes::set(static_cast<std::uint32_t>(32 - width));
-  const Word sign_mask = Lanes::set(1U << (width - 1));
-  constexpr std::size_t step = 4 * Lanes::count;
-  for (std::size_t i = 0; i < count; i += step) {
-    std::array<Word, 4> code;
-    for (std::size_t part = 0; part < 4; ++part) {
-      const std::size_t at = i + part * Lanes::count;
-      const auto index = std::to_integer<std::size_t>(row_of_block[at >> block_shift]);
-      const BlockCarries& carry = carries[index];
-      const Word word = Lanes::load(words + at * sizeof(std::uint32_t));
-      const Word magnitude = word & Lanes::set(0x7FFFFFFF);
-      const Word reached = thresholds_reached<Lanes>(rows[index], magnitude);
-      Word bits;
-      std::memcpy(&bits, random + at, sizeof bits);
-      bits = bits & Lanes::set(random_mask);
-      const Word field = magnitude >> Lanes::set(23);
-      const Word fraction = magnitude & Lanes::set(0x7FFFFF);
-      const Word significand = Lanes::select(Lanes::equal(field, Lanes::set(0)), fraction,
-                                             fraction | Lanes::set(0x800000));
-      const Word shift = Lanes::larger(field, one) + Lanes::set(carry.offset);
-      const Word sum =
-          Lanes::upper_of_sum(significand, shift, Lanes::pick(carry.weight.data(), reached), bits);
-      const auto carries_over = Lanes::at_least(sum, Lanes::pick(carry.next.data(), reached));
-      code[part] = Lanes::select(carries_over, reached + one, reached) |
-                   (Lanes::shift_right(word, sign_shift) & sign_mask);
-    }
-    Lanes::store8(codes + i, code[0], code[1], code[2], code[3], false);
-  }
+  const auto magnitude_code = [=](Word magnitude, std::size_t index, std::size_t at)
+      __attribute__((always_inline)) {
+    const BlockCarries& carry = carries[index];
+    const Word reached = thresholds_reached<Lanes>(rows[index], magnitude);
+    Word bits;
+    std::memcpy(&bits, random + at, sizeof bits);
+    bits = bits & Lanes::set(random_mask);
+    const Word field = magnitude >> Lanes::set(23);
+    const Word fraction = magnitude & Lanes::set(0x7FFFFF);
+    const Word significand = Lanes::select(Lanes::equal(field, Lanes::set(0)), fraction,
+                                           fraction | Lanes::set(0x800000));
+    const Word shift = Lanes::larger(field, one) + Lanes::set(carry.offset);
+    const Word sum =
+        Lanes::upper_of_sum(significand, shift, Lanes::pick(carry.weight.data(), reached), bits);
+    const auto carries_over = Lanes::at_least(sum, Lanes::pick(carry.next.data(), reached));
+    return Lanes::select(carries_over, reached + one, reached);
+  };
+  code_blocks<Lanes>(row_of_block, block_shift, width, words, codes, count, magnitude_code);
 }
 
 }  // namespace guardbit::formats::kernels

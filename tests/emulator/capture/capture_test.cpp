@@ -288,7 +288,8 @@ TEST_CASE("NaNs of FP64 are equal, those of FP32 bit by bit") {
 
 TEST_CASE("every golden recording is reproduced by every engine that takes its row") {
   std::vector<std::string> files;
-  for (const char* folder : {"tests/golden", "tests/golden/x86"}) {
+  for (const char* folder : {"tests/golden/mma.sp", "tests/golden/mma.sync", "tests/golden/wgmma",
+                             "tests/golden/wmma", "tests/golden/x86"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
     }

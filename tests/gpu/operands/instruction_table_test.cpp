@@ -23,10 +23,13 @@ namespace {
 using namespace guardbit::gpu;
 namespace emulator = guardbit::emulator;
 
-const std::string golden = tests::in_source("tests/golden/h200/");
+const std::string golden = guardbit::tests::in_source("tests/golden/h200/");
 
 std::string golden_path(const TensorCoreInstruction& row) {
-  return golden + capture_stem(row) + ".safetensors";
+  const std::string stem = capture_stem(row);
+  for (const std::string family : {"mma.sp", "mma.sync", "wgmma", "wmma"})
+    if (stem.starts_with(family)) return golden + family + "/" + stem + ".safetensors";
+  return golden + stem + ".safetensors";
 }
 
 /// What the Error says that the call throws; empty when it throws none.

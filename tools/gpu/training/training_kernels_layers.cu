@@ -1,5 +1,5 @@
 #include "gpu/cuda/device/device.hpp"
-#include "tools/gpu/training/rounding.cuh"
+#include "tools/gpu/training/training_rounding.cuh"
 
 namespace guardbit::tools::training {
 

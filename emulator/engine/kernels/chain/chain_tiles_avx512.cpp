@@ -3,8 +3,12 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f")
+#endif
 
 namespace guardbit::emulator {
 
@@ -56,7 +60,11 @@ struct Singles512 {
 
 }  // namespace guardbit::emulator
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace guardbit::emulator {
 

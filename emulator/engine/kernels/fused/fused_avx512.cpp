@@ -28,8 +28,16 @@
 
 // GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if defined(__clang__)
+#pragma clang attribute push(                                                                \
+    __attribute__((                                                                          \
+        target("avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi," \
+               "avx2,fma,f16c"))),                                                           \
+    apply_to = function)
+#else
 #pragma GCC target( \
     "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
+#endif
 #include "emulator/engine/kernels/fused/fp32_lanes.hpp"
 #include "emulator/engine/kernels/fused/fp64_lanes.hpp"
 #include "emulator/engine/kernels/fused/fused_product.hpp"
@@ -92,6 +100,10 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
     emulator::multiply(by_executions, row, x, 1);
   });
 }
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 
 #else
 

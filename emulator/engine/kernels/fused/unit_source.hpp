@@ -246,7 +246,7 @@ struct UnitSource {
         }
         x.exponents += scale.exponents;
         const Integers code = x.exponents + (64 - found.lowest);
-        to.codes(place, (code < 127 ? code : 127 + (code & 0)) & ~x.is_zero);
+        to.codes(place, (code < 127 ? code : Integers{} + 127) & ~x.is_zero);
         const std::uint32_t bit = 1U << in_group;
         negative |= reinterpret_cast<Words>(x.is_negative & ~x.is_zero) & bit;
         positive |= reinterpret_cast<Words>(~x.is_negative & ~x.is_zero) & bit;

@@ -9,8 +9,14 @@
 
 // GCC 12's own headers leave the operand of _mm512_undefined unset, and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if defined(__clang__)
+#pragma clang attribute push(                                                     \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma"))), \
+    apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")
+#endif
 
 namespace guardbit::emulator::groups {
 
@@ -397,7 +403,11 @@ void convert(const GroupLines& lines, const std::byte* table, std::uint32_t* non
 
 }  // namespace guardbit::emulator::groups
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace guardbit::emulator::groups {
 

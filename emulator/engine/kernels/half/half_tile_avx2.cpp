@@ -7,8 +7,12 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,f16c")
+#endif
 
 namespace guardbit::emulator::half {
 
@@ -256,7 +260,11 @@ void add_any_blocks(const Blocks& blocks, const Panel& a, const Panel& b, const 
 
 }  // namespace guardbit::emulator::half
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace guardbit::emulator::half {
 

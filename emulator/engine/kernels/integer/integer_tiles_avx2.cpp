@@ -3,8 +3,12 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2")
+#endif
 
 namespace guardbit::emulator {
 
@@ -45,7 +49,12 @@ struct Words256 {
 
 }  // namespace guardbit::emulator
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx2,avxvnni"))), apply_to = function)
+#else
 #pragma GCC target("avx2,avxvnni")
+#endif
 
 namespace guardbit::emulator {
 
@@ -69,7 +78,11 @@ struct Bytes256 : Words256 {
 
 }  // namespace guardbit::emulator
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace guardbit::emulator {
 

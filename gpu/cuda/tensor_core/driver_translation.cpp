@@ -1,4 +1,4 @@
-#include "gpu/cuda/device/driver_translation.hpp"
+#include "gpu/cuda/tensor_core/driver_translation.hpp"
 
 #include <array>
 #include <cstdint>

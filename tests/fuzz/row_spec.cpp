@@ -1,0 +1,14 @@
+#include "emulator/catalogue/instruction_text.hpp"
+#include "tests/fuzz/input.hpp"
+
+using namespace guardbit;
+using namespace guardbit::tests;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::parse_or_refuse([&] {
+    const std::string text =
+        emulator::row_spec(emulator::parse_row_spec(fuzz::text_of(data, size), "input"));
+    fuzz::require(emulator::row_spec(emulator::parse_row_spec(text, "again")) == text,
+                  "a row that does not come back from its text");
+  });
+}

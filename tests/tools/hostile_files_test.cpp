@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/places.hpp"
+#include "tests/tools/shell.hpp"
+
+namespace {
+
+using namespace guardbit;
+using tests::CommandResult;
+using tests::is_one_error_line;
+using tests::run_command;
+using tests::TemporaryFolder;
+
+/// The command must say what is wrong with the file, and neither read it nor crash.
+void check_refused(const std::vector<std::string>& words, const std::string& why) {
+  const CommandResult result = run_command(words);
+  std::string command;
+  for (const std::string& word : words) command.append(" ").append(word);
+  INFO(command << ": " << result.error);
+  CHECK(result.status == 2);
+  CHECK(is_one_error_line(result.error));
+  CHECK(tests::holds(result.error, why));
+}
+
+TEST_CASE("JSON that nests deep is refused by whoever reads it") {
+  const TemporaryFolder folder;
+  constexpr std::size_t levels = 200'000;  // each takes at least 64 bytes of a stack of 8 MiB
+  const std::string nested = std::string(levels, '[') + std::string(levels, ']');
+  const std::string file = folder.path("nested.json");
+  tests::write_text(file, nested);
+  check_refused({"scaler", "replay", file}, "nests deeper");
+  check_refused({"bench", "--compare", file, file}, "nests deeper");
+  check_refused({"trace", "merge", file, file}, "nests deeper");
+  check_refused({"experiment", "list", "--markdown", "--results", file}, "nests deeper");
+  check_refused({"experiment", "run", "--record", file}, "nests deeper");
+  tests::write_text(file, "\n" + nested + "\n[1]\n");  // as lines of JSON
+  check_refused({"scaler", "replay", file}, "nests deeper");
+
+  const std::string tensors = folder.path("step1.npy");
+  std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n";
+  head.insert(0, {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(head.size()), 0});
+  tests::write_text(tensors, head + std::string(4, '\0'));
+  CHECK(run_command({"trace", tensors}).status == 0);
+  tests::write_text(tensors + ".json", "{\"step\": " + nested + "}");
+  check_refused({"trace", tensors}, "nests deeper");
+}
+
+/// Files on which fuzzing once found something, all of which are to be refused.
+void check_regressions(const std::string& target, const std::vector<std::string>& command) {
+  const std::filesystem::path folder(tests::in_source("tests/fuzz/regressions/") + target);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::vector<std::string> words = command;
+    words.push_back(entry.path().string());
+    check_refused(words, entry.path().filename().string());
+    ++files;
+  }
+  CHECK(files > 0);
+}
+
+TEST_CASE("Inputs that fuzzing found are refused") { check_regressions("train_config", {"train"}); }
+
+}  // namespace
