@@ -7,8 +7,9 @@
 #include <mutex>
 
 #include "formats/codec.hpp"
-#include "formats/format_catalogue.hpp"
+#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/random.hpp"
+#include "formats/support/first_code.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/tensors/storage.hpp"
 
@@ -31,8 +32,10 @@ int exponent_of(const Value& x) { return x.exponent + leading_bit(x.significand)
 }  // namespace
 
 struct ArrayConversion::Buffers {
+  kernels::LaneCounts* counts = nullptr;  ///< where elements are counted
   alignas(line) std::array<std::byte, chunk * word_bytes> codes;
   alignas(line) std::array<std::byte, chunk * word_bytes> words;
+  alignas(line) std::array<std::byte, chunk * word_bytes> products;
   alignas(line) std::array<std::byte, chunk> results;
   alignas(line) std::array<std::uint32_t, chunk + 2 * kernels::granule> random;
 };
@@ -96,8 +99,36 @@ bool ArrayConversion::prepare_scale() {
   narrowing_ =
       kernels::narrowing(to_, options_.rounding, options_.overflow, exponent, options_.random_bits);
   if (!narrowing_) return false;
-  return !multiplication_ || multiplication_->nearest ||
-         (options_.rounding != Rounding::stochastic && kernels::keeps_odd_products(to_, exponent));
+  if (!multiplication_ || multiplication_->nearest) {
+    prepare_counting(exponent);
+    return true;
+  }
+  return options_.rounding != Rounding::stochastic && kernels::keeps_odd_products(to_, exponent);
+}
+
+/// Sets from which magnitudes on the narrowing's words are out of range.
+void ArrayConversion::prepare_counting(int scale_exponent) {
+  counting_ = kernels::counting(to_, scale_exponent);
+  counting_->largest = narrowing_->largest;
+  const bool is_random = options_.rounding == Rounding::stochastic;
+  if (is_random) counting_->random_mask = narrowing_->random_mask;
+  const ElementConversion element(fp32, to_, options_);
+  const auto first_past = [&](bool negative, Rounding rounding, RandomBits random) {
+    return first_word([&](std::uint32_t word) {
+      Value x = decode(fp32, word);
+      x.negative = negative;
+      x.exponent += scale_exponent;
+      return x.kind == Kind::finite && element.is_out_of_range(exactly(x), rounding, random);
+    });
+  };
+  counting_->first_exceptional = fp32_infinity;
+  for (const bool negative : {false, true}) {
+    const RandomBits most = {low_bits(options_.random_bits), options_.random_bits};
+    counting_->first_exceptional =
+        std::min(counting_->first_exceptional, first_past(negative, options_.rounding, most));
+    counting_->past[negative] =
+        first_past(negative, is_random ? Rounding::toward_zero : options_.rounding, {});
+  }
 }
 
 bool ArrayConversion::reads_words() const { return from_ == fp32 && !multiplication_; }
@@ -111,7 +142,9 @@ void ArrayConversion::operator()(std::span<const std::byte> input, std::span<std
   std::size_t done = 0;
   parallel_for(count, grain, options_.threads, [&](std::size_t begin, std::size_t end) {
     if (uses_kernels()) {
-      convert_range(input, output, begin, end, stream);
+      Buffers buffers;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before read
+      convert_range(input.data() + begin * from_bits_ / 8, output.data() + begin * to_bits_ / 8,
+                    begin, end - begin, stream, buffers);
     } else {
       convert_by_reference(input, output, begin, end);
     }
@@ -120,6 +153,16 @@ void ArrayConversion::operator()(std::span<const std::byte> input, std::span<std
     done += end - begin;
     options_.progress(done);
   });
+}
+
+void ArrayConversion::convert_and_count(std::span<const std::byte> input, std::size_t begin,
+                                        std::size_t end, std::byte* output, Tally& tally) const {
+  assert(counts() && begin % 8 == 0 && end - begin <= grain);
+  kernels::LaneCounts counts;
+  Buffers buffers;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before read
+  buffers.counts = &counts;
+  convert_range(input.data() + begin * from_bits_ / 8, output, begin, end - begin, false, buffers);
+  tally.add(counts, end - begin);
 }
 
 void ArrayConversion::convert_by_reference(std::span<const std::byte> input,
@@ -139,26 +182,26 @@ void ArrayConversion::convert_by_reference(std::span<const std::byte> input,
   }
 }
 
-void ArrayConversion::convert_range(std::span<const std::byte> input, std::span<std::byte> output,
-                                    std::size_t begin, std::size_t end, bool stream) const {
-  Buffers buffers;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before read
-  const auto at = [&](std::size_t index) { return input.data() + index * from_bits_ / 8; };
-  const auto to = [&](std::size_t index) { return output.data() + index * to_bits_ / 8; };
+/// `input` and `output` begin with the element of index `first`.
+void ArrayConversion::convert_range(const std::byte* input, std::byte* output, std::size_t first,
+                                    std::size_t count, bool stream, Buffers& buffers) const {
+  const auto at = [&](std::size_t index) { return input + index * from_bits_ / 8; };
+  const auto to = [&](std::size_t index) { return output + index * to_bits_ / 8; };
+  std::size_t begin = 0;
   // Streams begin at a line: the elements before it go alone.
   if (stream) {
     const std::size_t past =
-        (line - reinterpret_cast<std::uintptr_t>(to(begin)) % line) % line;  // NOLINT
+        (line - reinterpret_cast<std::uintptr_t>(output) % line) % line;  // NOLINT
     stream = !unpacks_ && !packs_ && past % (to_bits_ / 8) == 0;
     if (stream && past != 0) {
-      const std::size_t head = std::min(past / (to_bits_ / 8), end - begin);
-      convert_some(at(begin), to(begin), begin, head, buffers);
-      begin += head;
+      begin = std::min(past / (to_bits_ / 8), count);
+      convert_some(input, output, first, begin, buffers);
     }
   }
-  const std::size_t whole = (end - begin) / kernels::granule * kernels::granule;
-  convert_granules(at(begin), to(begin), begin, whole, stream, buffers);
+  const std::size_t whole = (count - begin) / kernels::granule * kernels::granule;
+  convert_granules(at(begin), to(begin), first + begin, whole, stream, buffers);
   begin += whole;
-  if (begin != end) convert_some(at(begin), to(begin), begin, end - begin, buffers);
+  if (begin != count) convert_some(at(begin), to(begin), first + begin, count - begin, buffers);
   if (stream) kernels_->finish_streams();
 }
 
@@ -178,7 +221,8 @@ void ArrayConversion::convert_granules(const std::byte* input, std::byte* output
                                        std::size_t count, bool stream, Buffers& buffers) const {
   const bool at_once = path_ == Path::bytes
                            ? !unpacks_ && !packs_
-                           : reads_words() && !packs_ && options_.rounding != Rounding::stochastic;
+                           : reads_words() && !packs_ && buffers.counts == nullptr &&
+                                 options_.rounding != Rounding::stochastic;
   const std::size_t step = at_once ? count : chunk;
   for (std::size_t done = 0; done < count; done += step) {
     const std::size_t n = std::min(step, count - done);
@@ -205,9 +249,10 @@ void ArrayConversion::narrow(const std::byte* codes, std::byte* results, std::si
     kernels_->widen(*widening_, words, buffers.words.data(), count);
     words = buffers.words.data();
   }
+  const std::byte* const values = words;
   if (multiplication_) {
-    kernels_->multiply(*multiplication_, words, buffers.words.data(), count);
-    words = buffers.words.data();
+    kernels_->multiply(*multiplication_, words, buffers.products.data(), count);
+    words = buffers.products.data();
   }
   const std::uint32_t* random = nullptr;
   if (options_.rounding == Rounding::stochastic) {
@@ -217,6 +262,8 @@ void ArrayConversion::narrow(const std::byte* codes, std::byte* results, std::si
     random = buffers.random.data() + before;
   }
   kernels_->narrow(*narrowing_, words, random, results, count, stream);
+  if (buffers.counts != nullptr)
+    kernels_->count(*counting_, values, words, random, results, count, *buffers.counts);
 }
 
 void convert_array(const Format& from, Packing from_packing, std::span<const std::byte> input,

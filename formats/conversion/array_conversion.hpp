@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "formats/conversion/conversion.hpp"
-#include "formats/conversion/kernels/conversion_kernels.hpp"
+#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/format.hpp"
 #include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 
 /// One conversion, prepared once, of as many arrays as wanted: every element becomes what
-/// convert_codes makes of it, without the summary, at the pace of memory where the kernels have the
-/// pair (narrow floating formats and integers up to 16 bits; `uses_kernels`).
+/// convert_codes makes of it, without the summary, at the pace of memory where the kernels have
+/// the pair (narrow floating formats and integers up to 16 bits; `uses_kernels`).
 class ArrayConversion {
  public:
   /// Throws Error for a scale that is zero, infinite or NaN. `kernels` is one of
@@ -31,14 +31,24 @@ class ArrayConversion {
   /// False where every element takes the reference's way.
   bool uses_kernels() const { return path_ != Path::reference; }
 
+  /// Can convert_and_count be called? Not for scales that are no power of two, but where a source
+  /// format rounds the products.
+  bool counts() const { return counting_.has_value(); }
+
+  /// The elements [begin, end), 65536 at most, of the input; `output` takes their bytes alone,
+  /// and `tally` what became of them. `begin` is a multiple of 8.
+  void convert_and_count(std::span<const std::byte> input, std::size_t begin, std::size_t end,
+                         std::byte* output, Tally& tally) const;
+
  private:
   enum class Path : std::uint8_t { words, bytes, reference };
   struct Buffers;
 
   void choose_path();
   bool prepare_scale();
-  void convert_range(std::span<const std::byte> input, std::span<std::byte> output,
-                     std::size_t begin, std::size_t end, bool stream) const;
+  void prepare_counting(int scale_exponent);
+  void convert_range(const std::byte* input, std::byte* output, std::size_t first,
+                     std::size_t count, bool stream, Buffers& buffers) const;
   void convert_by_reference(std::span<const std::byte> input, std::span<std::byte> output,
                             std::size_t begin, std::size_t end) const;
   void convert_granules(const std::byte* input, std::byte* output, std::size_t first,
@@ -59,6 +69,7 @@ class ArrayConversion {
   std::optional<kernels::Widening> widening_;  ///< not used where the codes are FP32 words
   std::optional<kernels::Narrowing> narrowing_;
   std::optional<kernels::Multiplication> multiplication_;  ///< before the narrowing's own scale
+  std::optional<kernels::Counting> counting_;
   kernels::ByteTable table_{};
 };
 

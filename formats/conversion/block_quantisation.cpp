@@ -9,7 +9,7 @@
 
 #include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
-#include "formats/format_catalogue.hpp"
+#include "formats/conversion/dense_codes.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/first_code.hpp"
 #include "formats/support/parallel.hpp"
@@ -219,9 +219,9 @@ std::int32_t BlockQuantisation::choose_exponents(std::span<const std::uint32_t> 
   return least;
 }
 
-/// The codes of scales: how many thresholds each block's largest magnitude reaches. An eighth of a
-/// binade, where the count begins, holds at most one for a scale of three fraction bits, so that
-/// the loop after the sum, right for any, ends at once. The threshold after the last is ~0.
+/// The codes of scales: how many thresholds each block's largest magnitude reaches. An eighth of
+/// a binade, where the count begins, holds at most one for a scale of three fraction bits, so
+/// that the loop after the sum, right for any, ends at once. The threshold after the last is ~0.
 void BlockQuantisation::count_thresholds(std::span<const std::uint32_t> largest,
                                          std::byte* scales) const {
   for (std::size_t b = 0; b < largest.size(); ++b) {
@@ -315,37 +315,40 @@ void BlockQuantisation::quantise_chunk(const std::byte* words, std::uint64_t fir
   }
 }
 
+void BlockQuantisation::codes(const std::byte* words, std::uint64_t first, std::size_t count,
+                              std::byte* codes, std::byte* scales) const {
+  const auto size = static_cast<std::size_t>(block_size_);
+  const std::size_t unit = std::max(size, kernels::granule);
+  const std::size_t whole = count / unit * unit;
+  for (std::size_t done = 0; done < whole; done += chunk) {
+    quantise_chunk(words + done * word_bytes, first + done, std::min(chunk, whole - done),
+                   codes + done, scales + done / size);
+  }
+  if (whole == count) return;
+  // The rest, among zeros, which change no scale.
+  const std::size_t rest = count - whole;
+  std::array<std::byte, chunk * word_bytes> padded;  // written before read
+  std::array<std::byte, chunk> padded_codes;
+  std::array<std::byte, chunk> padded_scales;
+  std::memcpy(padded.data(), words + whole * word_bytes, rest * word_bytes);
+  std::memset(padded.data() + rest * word_bytes, 0, (unit - rest) * word_bytes);
+  quantise_chunk(padded.data(), first + whole, unit, padded_codes.data(), padded_scales.data());
+  std::memcpy(codes + whole, padded_codes.data(), rest);
+  std::memcpy(scales + whole / size, padded_scales.data(), (rest + size - 1) / size);
+}
+
 void BlockQuantisation::quantise_row(const std::byte* words, std::uint64_t first,
                                      std::size_t length, std::byte* elements,
                                      std::byte* scales) const {
-  const auto size = static_cast<std::size_t>(block_size_);
   const int width = bits(format_.element);
-  std::array<std::byte, chunk> codes;  // written before read
-  std::array<std::byte, chunk * word_bytes> padded;
-  std::array<std::byte, chunk> padded_scales;
+  if (width == 8) return codes(words, first, length, elements, scales);
+  const auto size = static_cast<std::size_t>(block_size_);
+  std::array<std::byte, chunk> in_bytes;  // written before read
   for (std::size_t done = 0; done < length; done += chunk) {
     const std::size_t count = std::min(chunk, length - done);
-    const std::byte* const at = words + done * word_bytes;
-    std::byte* const to = elements + done * static_cast<std::size_t>(width) / 8;
-    std::byte* const scales_at = scales + done / size;
-    if (count == chunk) {
-      quantise_chunk(at, first + done, count, width == 8 ? to : codes.data(), scales_at);
-      if (width != 8) kernels_->pack(width, codes.data(), to, count);
-      continue;
-    }
-    // The rest of the row, among zeros, which change no scale.
-    const std::size_t unit = std::max(size, kernels::granule);
-    const std::size_t whole = (count + unit - 1) / unit * unit;
-    std::fill_n(padded.begin(), whole * word_bytes, std::byte{0});
-    std::memcpy(padded.data(), at, count * word_bytes);
-    quantise_chunk(padded.data(), first + done, whole, codes.data(), padded_scales.data());
-    std::memcpy(scales_at, padded_scales.data(), (count + size - 1) / size);
-    if (width != 8) {
-      kernels_->pack(width, codes.data(), padded.data(), whole);
-      std::memcpy(to, padded.data(), (count * static_cast<std::size_t>(width) + 7) / 8);
-    } else {
-      std::memcpy(to, codes.data(), count);
-    }
+    codes(words + done * word_bytes, first + done, count, in_bytes.data(), scales + done / size);
+    pack_dense(width, in_bytes.data(), elements + done * static_cast<std::size_t>(width) / 8, count,
+               *kernels_);
   }
 }
 

@@ -78,6 +78,11 @@ class BlockQuantisation {
   void operator()(std::span<const std::byte> input, std::int64_t rows, std::int64_t length,
                   std::span<std::byte> elements, std::span<std::byte> scales) const;
 
+  /// Elements of one row, from a block's first on: a code in each byte and the blocks' scales.
+  /// `first` is the index of the first element in the array.
+  void codes(const std::byte* words, std::uint64_t first, std::size_t count, std::byte* codes,
+             std::byte* scales) const;
+
   /// False where every element takes the reference's way.
   bool uses_kernels() const { return method_ != Method::reference; }
 

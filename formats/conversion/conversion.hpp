@@ -3,19 +3,17 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 
 #include "formats/conversion/converters.hpp"
 #include "formats/format.hpp"
 #include "formats/rounding.hpp"
-#include "formats/tensors/tensor.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::formats {
 
 /// How an array is converted. Every element is (its value, times the scale, exactly; rounded to
-/// `source` where there is one) rounded once. The result depends on nothing else: not on the number
-/// of threads, not on the packing.
+/// `source` where there is one) rounded once. The result depends on nothing else: not on the
+/// number of threads, not on the packing.
 struct ConversionOptions {
   Rounding rounding = Rounding::nearest_even;
   Overflow overflow = overflow_ieee;
@@ -53,28 +51,8 @@ struct ConversionSummary {
   friend bool operator==(const ConversionSummary&, const ConversionSummary&) = default;
 };
 
-/// What an element of code `code` becomes. `random` is that of Rounding::stochastic.
-std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
-                           const ConversionOptions& options, RandomBits random = {});
-
 /// Throws Error for a scale that is zero, infinite or NaN.
 void check(const ConversionOptions& options);
-
-/// Converts `count` codes of `from` into codes of `to`. Throws Error for a scale that is zero,
-/// infinite or NaN.
-ConversionSummary convert_codes(const Format& from, Packing from_packing,
-                                std::span<const std::byte> input, const Format& to,
-                                Packing to_packing, std::span<std::byte> output, std::size_t count,
-                                const ConversionOptions& options = {});
-
-/// The same of numbers that no code says alone: `value` gives element i's, from any thread.
-ConversionSummary convert_values(const std::function<Value(std::size_t i)>& value, const Format& to,
-                                 Packing to_packing, std::span<std::byte> output, std::size_t count,
-                                 const ConversionOptions& options = {});
-
-/// A converted tensor of the same name and shape.
-Tensor convert_tensor(const Tensor& tensor, const Format& to, Packing packing,
-                      const ConversionOptions& options, ConversionSummary& summary);
 
 /// Exponent of the unit in which the format rounds a finite x, were its exponent unlimited above.
 int unit_exponent(const Format& format, const Unrounded& x);
@@ -84,8 +62,8 @@ int unit_exponent(const Format& format, const Unrounded& x);
 bool is_in_range(const Format& format, const Unrounded& x, Rounding rounding,
                  RandomBits random = {});
 
-/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down. Meaningful
-/// for a finite x in range, where it is at most 2^63.
+/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down.
+/// Meaningful for a finite x in range, where it is at most 2^63.
 std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code);
 
 }  // namespace guardbit::formats

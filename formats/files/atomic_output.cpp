@@ -55,15 +55,30 @@ AtomicOutput::~AtomicOutput() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void AtomicOutput::write(std::span<const std::byte> bytes) {
+template <class Write>
+void AtomicOutput::write_all(std::span<const std::byte> bytes, const Write& write) {
   // Linux writes at most 2^31 - 4096 bytes a call.
   constexpr std::size_t largest = std::size_t{1} << 30;
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), largest));
+    const ssize_t written = write(bytes.first(std::min(bytes.size(), largest)));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) refuse(errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
+}
+
+void AtomicOutput::write(std::span<const std::byte> bytes) {
+  write_all(bytes, [&](std::span<const std::byte> some) {
+    return ::write(descriptor_, some.data(), some.size());
+  });
+}
+
+void AtomicOutput::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  const std::byte* const begin = bytes.data();
+  write_all(bytes, [&](std::span<const std::byte> some) {
+    const auto at = offset + static_cast<std::uint64_t>(some.data() - begin);
+    return ::pwrite(descriptor_, some.data(), some.size(), static_cast<off_t>(at));
+  });
 }
 
 void AtomicOutput::write(std::string_view text) { write(std::as_bytes(std::span(text))); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ class AtomicOutput {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  /// Bytes at an offset, from any thread; those of `write` go on where it ended last.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   void commit();
 
   /// For libraries that insist on opening files themselves: what stands at this path when commit()
@@ -29,6 +32,8 @@ class AtomicOutput {
 
  private:
   [[noreturn]] void refuse(int error) const;
+  template <class Write>
+  void write_all(std::span<const std::byte> bytes, const Write& write);
 
   std::string path_;    ///< as the user wrote it, for messages
   std::string target_;  ///< with symbolic links resolved, so that a link stays one

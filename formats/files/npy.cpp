@@ -173,15 +173,19 @@ std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides
   return tensors;
 }
 
-std::pair<std::string, Tensor> npy_content(const std::string& where, const Tensor& tensor) {
-  static_cast<void>(checked_size(where, tensor));
+std::string npy_head(const Tensor& tensor) {
   const Dtype& dtype = container_dtype(tensor.format);
   const Format& written = dtype.format;
   const bool said = !dtype.numpy.empty() && (written == tensor.format || written == fp32);
   const int width = container_bits(tensor.format);
   const std::string descr =
       said ? (width == 8 ? "|" : "<") + std::string(dtype.numpy) : "|V" + std::to_string(width / 8);
-  return {npy_header_text({descr, false, tensor.shape}), with_packing(tensor, Packing::container)};
+  return npy_header_text({descr, false, tensor.shape});
+}
+
+std::pair<std::string, Tensor> npy_content(const std::string& where, const Tensor& tensor) {
+  static_cast<void>(checked_size(where, tensor));
+  return {npy_head(tensor), with_packing(tensor, Packing::container)};
 }
 
 Tensor read_npy(const std::string& path, const FormatOverrides& overrides) {

@@ -54,7 +54,9 @@ std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides
 /// Bytes of data that the header announces.
 std::size_t npy_data_size(const std::string& where, const NpyHeader& header);
 
-/// Header text and the tensor as it is to be written after it.
+/// The header text of an array, of which the bytes are not looked at.
+std::string npy_head(const Tensor& tensor);
+/// The same, and the tensor as it is to be written after it.
 std::pair<std::string, Tensor> npy_content(const std::string& where, const Tensor& tensor);
 
 }  // namespace guardbit::formats

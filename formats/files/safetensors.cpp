@@ -113,37 +113,31 @@ void apply_format_keys(const std::string& where, TensorFile& file) {
   }
 }
 
-/// How a tensor is written: `tensor` lies as `dtype` says.
-struct Written {
-  Tensor tensor;
-  const Dtype* dtype;
-};
-
-Written prepared(const std::string& where, const Tensor& tensor) {
-  const std::size_t count = checked_size(where, tensor);
+/// The dtype that says how a tensor lies in a file.
+const Dtype& written_dtype(const Tensor& tensor) {
+  const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   const bool whole_bytes =
       count % 8 * static_cast<std::size_t>(storage_bits(tensor.format, tensor.packing)) % 8 == 0;
-  if (const Dtype* dtype = find_dtype(tensor.format, tensor.packing); dtype && whole_bytes) {
-    return {tensor, dtype};
-  }
-  return {with_packing(tensor, Packing::container), &container_dtype(tensor.format)};
+  const Dtype* dtype = find_dtype(tensor.format, tensor.packing);
+  return dtype != nullptr && whole_bytes ? *dtype : container_dtype(tensor.format);
 }
 
 /// Offsets in order of falling element size, so that every tensor is aligned; the entries stay in
 /// the caller's order.
-std::vector<std::size_t> assign_offsets(const std::vector<Written>& all,
-                                        std::vector<SafetensorsEntry>& entries) {
-  std::vector<std::size_t> order(all.size());
+void assign_offsets(std::span<const Tensor> tensors, std::span<const Dtype* const> written,
+                    std::vector<SafetensorsEntry>& entries) {
+  const auto width = [&](std::size_t i) {
+    return storage_bits(written[i]->format, written[i]->packing);
+  };
+  std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) {
-    return storage_bits(all[i].dtype->format, all[i].dtype->packing);
-  });
+  std::ranges::stable_sort(order, std::greater{}, width);
   std::uint64_t offset = 0;
   for (const std::size_t i : order) {
+    const auto count = static_cast<std::uint64_t>(element_count(tensors[i].shape));
     entries[i].begin = offset;
-    entries[i].end = offset += all[i].tensor.bytes.size();
+    entries[i].end = offset += byte_size(written[i]->format, written[i]->packing, count).value();
   }
-  return order;
 }
 
 }  // namespace
@@ -174,34 +168,48 @@ TensorFile read_safetensors(const MappedFile& file, const FormatOverrides& overr
   return result;
 }
 
-void write_safetensors(const std::string& path, const std::map<std::string, std::string>& metadata,
-                       std::span<const Tensor> tensors) {
-  const std::string where = printable(path);
+SafetensorsLayout layout_safetensors(const std::string& where,
+                                     const std::map<std::string, std::string>& metadata,
+                                     std::span<const Tensor> tensors) {
+  SafetensorsLayout layout;
   SafetensorsHeader header{metadata, {}};
-  std::vector<Written> all;
+  std::vector<const Dtype*> written;
   std::set<std::string_view> names = {"__metadata__"};
   for (const Tensor& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
       throw Error(at_tensor(where, tensor.name), "the name is taken");
     }
-    all.push_back(prepared(where, tensor));
-    const Dtype& dtype = *all.back().dtype;
+    const Dtype& dtype = written_dtype(tensor);
+    written.push_back(&dtype);
+    layout.packings.push_back(dtype.packing);
     header.entries.push_back({tensor.name, std::string(dtype.safetensors), tensor.shape});
     header.metadata.erase("format." + tensor.name);
     if (dtype.format != tensor.format) {
       header.metadata["format." + tensor.name] = name_of(tensor.format);
     }
   }
-  const std::vector<std::size_t> order = assign_offsets(all, header.entries);
+  assign_offsets(tensors, written, header.entries);
   std::string text = safetensors_header_text(where, header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > largest_header) throw Error(where, "the header would exceed 100 MB");
+  layout.head.resize(length_bytes);
+  store_word(std::as_writable_bytes(std::span(layout.head)).data(),
+             static_cast<std::uint64_t>(text.size()));
+  layout.head += text;
+  for (const SafetensorsEntry& entry : header.entries)
+    layout.offsets.push_back(layout.head.size() + entry.begin);
+  return layout;
+}
 
+void write_safetensors(const std::string& path, const std::map<std::string, std::string>& metadata,
+                       std::span<const Tensor> tensors) {
+  const std::string where = printable(path);
+  for (const Tensor& tensor : tensors) static_cast<void>(checked_size(where, tensor));
+  const SafetensorsLayout layout = layout_safetensors(where, metadata, tensors);
   AtomicOutput output(path);
-  const std::uint64_t length = text.size();
-  output.write(std::as_bytes(std::span(&length, 1)));
-  output.write(text);
-  for (const std::size_t i : order) output.write(all[i].tensor.bytes);
+  output.write(layout.head);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    output.write_at(layout.offsets[i], with_packing(tensors[i], layout.packings[i]).bytes);
   output.commit();
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "formats/files/mapped_file.hpp"
 #include "formats/files/tensor_file.hpp"
+#include "formats/tensors/tensor.hpp"
 
 namespace guardbit::formats {
 
@@ -15,6 +18,18 @@ namespace guardbit::formats {
 /// unknown dtypes and keys.
 TensorFile read_safetensors(const std::string& path, const FormatOverrides& overrides = {});
 TensorFile read_safetensors(const MappedFile& file, const FormatOverrides& overrides = {});
+
+/// Where the tensors of a file lie.
+struct SafetensorsLayout {
+  std::string head;                    ///< what comes before all tensors
+  std::vector<Packing> packings;       ///< how their codes lie
+  std::vector<std::uint64_t> offsets;  ///< in the file
+};
+
+/// The layout of tensors whose bytes are not there yet. Error for a name that comes twice.
+SafetensorsLayout layout_safetensors(const std::string& where,
+                                     const std::map<std::string, std::string>& metadata,
+                                     std::span<const Tensor> tensors);
 
 /// Writes tensors under their names, in alignment order. What no dtype says (formats outside the
 /// table of dtype.hpp, and dense tensors that do not fill whole bytes) is written one code per

@@ -33,14 +33,14 @@ std::string place_of(const CastOptions& options, const std::string& tensor) {
   return formats::printable(options.input) + ": tensor " + formats::in_quotes(tensor);
 }
 
-std::vector<Tensor> parts_of(const BlockCast& cast, const BlockFormat& format) {
-  std::vector<Tensor> parts = {cast.tensor.elements, cast.tensor.scales};
-  const std::string& name = cast.tensor.elements.name;
+/// The tensors of blocks, without their bytes.
+std::vector<Tensor> parts_of(const formats::BlockTensor& blocks, const BlockFormat& format) {
+  std::vector<Tensor> parts = {blocks.elements, blocks.scales};
+  const std::string& name = blocks.elements.name;
   parts[1].name = name + scales_suffix;
-  if (cast.tensor.tensor_scale) {
-    const std::array codes = {formats::encode(*format.tensor_scale, *cast.tensor.tensor_scale)};
-    parts.push_back(formats::tensor_of_codes(name + tensor_scale_suffix, *format.tensor_scale,
-                                             Packing::container, {}, codes));
+  if (format.tensor_scale) {
+    parts.push_back(
+        {name + tensor_scale_suffix, *format.tensor_scale, Packing::container, {}, {}, nullptr});
   }
   return parts;
 }
@@ -150,23 +150,39 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
   const TensorFile file = formats::read_tensors(options.input, overrides);
   const std::vector<Tensor> tensors = selected_tensors(file, options);
   check_tensors(options, to, tensors);
-  check_output(options.output, tensors.size() * (to.tensor_scale ? 3 : 2));
   const Packing packing = output_packing(options.output, to.element);
   const std::string name(formats::name_of(to));
   Casting<BlockCast> casting;
-  casting.convert = [&](const Tensor& tensor, const CastProgress& progress) {
+  const auto axis_of = [&](const Tensor& tensor) {
+    return block_axis(options, tensor.shape, place_of(options, tensor.name));
+  };
+  casting.parts = [&](const Tensor& tensor) {
+    return parts_of(formats::described_blocks(tensor, to, axis_of(tensor), packing), to);
+  };
+  casting.convert = [&](const Tensor& tensor, const std::vector<formats::TensorWriter>& parts,
+                        const CastProgress& progress) {
     BlockCast cast;
     cast.from = tensor.format;
-    cast.axis = block_axis(options, tensor.shape, place_of(options, tensor.name));
+    cast.to = name;
+    cast.axis = axis_of(tensor);
+    cast.tensor = formats::described_blocks(tensor, to, cast.axis, packing);
     block.progress = progress;
-    if (to.tensor_scale)
-      block.tensor_scale = given_scale ? *given_scale : formats::tensor_scale_of(tensor, to);
-    cast.tensor = formats::quantise_tensor(tensor, to, cast.axis, packing, block, cast.summary);
+    if (to.tensor_scale) {
+      const formats::Value scale =
+          given_scale ? *given_scale : formats::tensor_scale_of(tensor, to, block.threads);
+      block.tensor_scale = cast.tensor.tensor_scale = scale;
+      std::array<std::byte, sizeof(std::uint64_t)> code{};
+      formats::store_code(code, *to.tensor_scale, Packing::container, 0,
+                          formats::encode(*to.tensor_scale, scale));
+      const auto size = static_cast<std::size_t>(formats::container_bits(*to.tensor_scale) / 8);
+      parts[2].write(0, std::span(code).first(size));
+    }
+    cast.summary = formats::quantise(tensor, to, cast.axis, parts[0].packing, block, parts[0].write,
+                                     parts[1].write);
     return cast;
   };
-  casting.outputs = [&](const BlockCast& cast) { return parts_of(cast, to); };
   casting.print = [&](const std::vector<BlockCast>& casts) { print_table(casts, name); };
-  casting.to_json = [&](const BlockCast& cast) { return to_json(cast, name); };
+  casting.to_json = [](const BlockCast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
 
@@ -177,20 +193,21 @@ int cast_from_blocks(const CastOptions& options, const BlockFormat& from) {
   const TensorFile file = formats::read_tensors(options.input);
   const std::vector<Tensor> tensors = tensors_of_blocks(file, options);
   for (const Tensor& tensor : tensors) block_tensor_of(file, tensor, options, from);
-  check_output(options.output, tensors.size());
   const Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
-  casting.convert = [&](const Tensor& tensor, const CastProgress& progress) {
+  const auto described = [&](const Tensor& tensor) {
+    return Tensor{tensor.name, to, packing, tensor.shape, {}, nullptr};
+  };
+  casting.parts = [&](const Tensor& tensor) { return std::vector{described(tensor)}; };
+  casting.convert = [&](const Tensor& tensor, const std::vector<formats::TensorWriter>& parts,
+                        const CastProgress& progress) {
     const std::size_t axis = block_axis(options, tensor.shape, place_of(options, tensor.name));
     conversion.progress = progress;
-    Cast cast;
-    cast.from = formats::name_of(from);
-    cast.tensor = formats::restore_tensor(block_tensor_of(file, tensor, options, from), from, axis,
-                                          to, packing, conversion, cast.summary);
-    return cast;
+    return Cast{described(tensor), std::string(formats::name_of(from)),
+                formats::restore(block_tensor_of(file, tensor, options, from), from, axis, to,
+                                 parts.front().packing, conversion, parts.front().write)};
   };
-  casting.outputs = [](const Cast& cast) { return std::vector{cast.tensor}; };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, to); };
+  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
   casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }

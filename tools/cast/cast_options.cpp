@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "formats/codec.hpp"
 #include "formats/conversion/converters.hpp"
-#include "formats/files/atomic_output.hpp"
 #include "formats/files/dtype.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
@@ -199,18 +197,6 @@ formats::Packing output_packing(const std::string& path, const formats::Format& 
   const bool dense =
       path.ends_with(".safetensors") && formats::find_dtype(to, formats::Packing::dense) != nullptr;
   return dense ? formats::Packing::dense : formats::Packing::container;
-}
-
-void check_output(const std::string& path, std::size_t tensors) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension != ".safetensors" && extension != ".npy" && extension != ".npz") {
-    throw formats::Error(formats::printable(path), "unknown extension", ".safetensors, .npy, .npz");
-  }
-  if (extension == ".npy" && tensors != 1) {
-    throw formats::Error(formats::printable(path), "a .npy file holds one tensor, not " +
-                                                       std::to_string(tensors) + ": use .npz");
-  }
-  const formats::AtomicOutput writable(path);
 }
 
 }  // namespace guardbit::tools

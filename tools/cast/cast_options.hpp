@@ -61,7 +61,4 @@ std::vector<formats::Tensor> selected_tensors(const formats::TensorFile& file,
 /// Sub-byte codes lie densely where the file's kind has a type for that.
 formats::Packing output_packing(const std::string& path, const formats::Format& to);
 
-/// What can be known to fail is refused before any work.
-void check_output(const std::string& path, std::size_t tensors);
-
 }  // namespace guardbit::tools

@@ -40,6 +40,113 @@ std::string ratio_text(const formats::BlockSummary& s) {
   return "-";
 }
 
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
+
+std::string text_of(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_array()) return shape_text(value.get<std::vector<std::int64_t>>());
+  if (value.is_number_float()) return small_text(value.get<double>());
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// What is said of a cast tensor, in the table under `heading` and in JSON under `key`, where they
+/// are not empty.
+template <class Row>
+struct Column {
+  std::string_view heading;
+  std::string_view key;
+  Json (*value)(const Row&);
+  std::string (*text)(const Row&) = nullptr;  ///< in the table, where it is not the value's
+};
+
+const std::vector<Column<Cast>> cast_columns = {
+    {"tensor", "name", [](const Cast& c) -> Json { return c.tensor.name; }},
+    {"shape", "shape", [](const Cast& c) -> Json { return c.tensor.shape; }},
+    {"from", "from", [](const Cast& c) -> Json { return c.from; }},
+    {"", "to", [](const Cast& c) -> Json { return formats::name_of(c.tensor.format); }},
+    {"", "elements", [](const Cast& c) -> Json { return c.summary.elements; }},
+    {"", "nans_in", [](const Cast& c) -> Json { return c.summary.nans_in; }},
+    {"zeros", "zeros_made", [](const Cast& c) -> Json { return c.summary.zeros_made; }},
+    {"infs", "infinities_made", [](const Cast& c) -> Json { return c.summary.infinities_made; }},
+    {"NaNs", "nans_made", [](const Cast& c) -> Json { return c.summary.nans_made; }},
+    {"saturated", "saturated", [](const Cast& c) -> Json { return c.summary.saturated; }},
+    {"subnormal", "subnormals_made",
+     [](const Cast& c) -> Json { return c.summary.subnormals_made; }},
+    {"inexact", "inexact", [](const Cast& c) -> Json { return c.summary.inexact; }},
+    {"of", "", [](const Cast& c) -> Json { return c.summary.elements; }},
+    {"", "compared", [](const Cast& c) -> Json { return c.summary.compared; }},
+    {"max ulp", "max_ulp_error", [](const Cast& c) -> Json { return c.summary.max_ulp_error; }},
+    {"mean ulp", "mean_ulp_error", [](const Cast& c) -> Json { return c.summary.mean_ulp_error; }},
+};
+
+const std::vector<Column<BlockCast>> block_columns = {
+    {"tensor", "name", [](const BlockCast& c) -> Json { return c.tensor.elements.name; }},
+    {"shape", "shape", [](const BlockCast& c) -> Json { return c.tensor.elements.shape; }},
+    {"from", "from", [](const BlockCast& c) -> Json { return formats::name_of(c.from); }},
+    {"", "to", [](const BlockCast& c) -> Json { return c.to; }},
+    {"", "axis", [](const BlockCast& c) -> Json { return c.axis; }},
+    {"tensor scale", "tensor_scale",
+     [](const BlockCast& c) -> Json { return or_null(tensor_scale_of(c)); }},
+    {"blocks", "blocks", [](const BlockCast& c) -> Json { return c.summary.blocks; }},
+    {"", "elements", [](const BlockCast& c) -> Json { return c.summary.elements; }},
+    {"", "nans_in", [](const BlockCast& c) -> Json { return c.summary.nans_in; }},
+    {"", "infinities_in", [](const BlockCast& c) -> Json { return c.summary.infinities_in; }},
+    {"zeros", "zeros_made", [](const BlockCast& c) -> Json { return c.summary.zeros_made; }},
+    {"", "zeros_under_zero_scale",
+     [](const BlockCast& c) -> Json { return c.summary.under_no_scale; }},
+    {"infs", "infinities_made",
+     [](const BlockCast& c) -> Json { return c.summary.infinities_made; }},
+    {"NaNs", "nans_made", [](const BlockCast& c) -> Json { return c.summary.nans_made; }},
+    {"saturated", "saturated", [](const BlockCast& c) -> Json { return c.summary.saturated; }},
+    {"inexact", "inexact", [](const BlockCast& c) -> Json { return c.summary.inexact; }},
+    {"of", "", [](const BlockCast& c) -> Json { return c.summary.elements; }},
+    {"", "compared", [](const BlockCast& c) -> Json { return c.summary.compared; }},
+    {"", "measured", [](const BlockCast& c) -> Json { return c.summary.measured; }},
+    {"max error", "max_error", [](const BlockCast& c) -> Json { return c.summary.max_error; }},
+    {"mean error", "mean_error", [](const BlockCast& c) -> Json { return c.summary.mean_error(); }},
+    {"", "signal", [](const BlockCast& c) -> Json { return c.summary.signal; }},
+    {"", "noise", [](const BlockCast& c) -> Json { return c.summary.noise; }},
+    {"SNR dB", "snr_db",
+     [](const BlockCast& c) -> Json { return or_null(c.summary.signal_to_noise()); },
+     [](const BlockCast& c) { return ratio_text(c.summary); }},
+};
+
+template <class Row>
+void print_columns(std::span<const Row> rows, const std::vector<Column<Row>>& columns,
+                   const std::string& to) {
+  std::string alignment;
+  std::vector<std::string> headings;
+  for (const Column<Row>& column : columns) {
+    if (column.heading.empty()) continue;
+    alignment += headings.size() < 3 ? 'l' : 'r';
+    headings.emplace_back(column.heading);
+  }
+  Table table(alignment);
+  table.add(headings);
+  for (const Row& row : rows) {
+    std::vector<std::string> cells;
+    for (const Column<Row>& column : columns) {
+      if (column.heading.empty()) continue;
+      cells.push_back(column.text != nullptr ? column.text(row) : text_of(column.value(row)));
+    }
+    cells.front() = paint(cells.front(), Colour::bold);
+    table.add(cells);
+  }
+  std::cout << "to " << paint(to, Colour::bold) << '\n';
+  table.print(std::cout);
+}
+
+template <class Row>
+Json json_of(const Row& row, const std::vector<Column<Row>>& columns) {
+  Json json = Json::object();
+  for (const Column<Row>& column : columns) {
+    if (!column.key.empty()) json[std::string(column.key)] = column.value(row);
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -49,40 +156,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text.empty() ? "scalar" : text;
 }
 
-void print_table(std::span<const Cast> casts, const formats::Format& to) {
-  Table table("lllrrrrrrrrr");
-  table.add({"tensor", "shape", "from", "zeros", "infs", "NaNs", "saturated", "subnormal",
-             "inexact", "of", "max ulp", "mean ulp"});
-  for (const Cast& cast : casts) {
-    const formats::ConversionSummary& s = cast.summary;
-    table.add({paint(cast.tensor.name, Colour::bold), shape_text(cast.tensor.shape), cast.from,
-               std::to_string(s.zeros_made), std::to_string(s.infinities_made),
-               std::to_string(s.nans_made), std::to_string(s.saturated),
-               std::to_string(s.subnormals_made), std::to_string(s.inexact),
-               std::to_string(s.elements), small_text(s.max_ulp_error),
-               small_text(s.mean_ulp_error)});
-  }
-  std::cout << "to " << paint(formats::name_of(to), Colour::bold) << '\n';
-  table.print(std::cout);
+void print_table(std::span<const Cast> casts, const std::string& to) {
+  print_columns(casts, cast_columns, to);
 }
 
 void print_table(std::span<const BlockCast> casts, const std::string& to) {
-  Table table("lllrrrrrrrrrrr");
-  table.add({"tensor", "shape", "from", "tensor scale", "blocks", "zeros", "infs", "NaNs",
-             "saturated", "inexact", "of", "max error", "mean error", "SNR dB"});
-  for (const BlockCast& cast : casts) {
-    const formats::BlockSummary& s = cast.summary;
-    const std::optional<double> tensor_scale = tensor_scale_of(cast);
-    table.add({paint(cast.tensor.elements.name, Colour::bold),
-               shape_text(cast.tensor.elements.shape), formats::name_of(cast.from),
-               tensor_scale ? small_text(*tensor_scale) : "-", std::to_string(s.blocks),
-               std::to_string(s.zeros_made), std::to_string(s.infinities_made),
-               std::to_string(s.nans_made), std::to_string(s.saturated), std::to_string(s.inexact),
-               std::to_string(s.elements), small_text(s.max_error), small_text(s.mean_error()),
-               ratio_text(s)});
-  }
-  std::cout << "to " << paint(to, Colour::bold) << '\n';
-  table.print(std::cout);
+  print_columns(casts, block_columns, to);
   std::cout << "Errors in units of a block (its scale times the tensor scale); errors and SNR over "
                "finite numbers that still are.\n";
   for (const BlockCast& cast : casts) {
@@ -95,53 +174,8 @@ void print_table(std::span<const BlockCast> casts, const std::string& to) {
   }
 }
 
-nlohmann::ordered_json to_json(const Cast& cast) {
-  const formats::ConversionSummary& s = cast.summary;
-  return {{"name", cast.tensor.name},
-          {"shape", cast.tensor.shape},
-          {"from", cast.from},
-          {"to", formats::name_of(cast.tensor.format)},
-          {"elements", s.elements},
-          {"nans_in", s.nans_in},
-          {"zeros_made", s.zeros_made},
-          {"infinities_made", s.infinities_made},
-          {"nans_made", s.nans_made},
-          {"saturated", s.saturated},
-          {"subnormals_made", s.subnormals_made},
-          {"inexact", s.inexact},
-          {"compared", s.compared},
-          {"max_ulp_error", s.max_ulp_error},
-          {"mean_ulp_error", s.mean_ulp_error}};
-}
+nlohmann::ordered_json to_json(const Cast& cast) { return json_of(cast, cast_columns); }
 
-nlohmann::ordered_json to_json(const BlockCast& cast, const std::string& to) {
-  const formats::BlockSummary& s = cast.summary;
-  const auto or_null = [](const std::optional<double>& x) {
-    return x ? nlohmann::ordered_json(*x) : nlohmann::ordered_json(nullptr);
-  };
-  return {{"name", cast.tensor.elements.name},
-          {"shape", cast.tensor.elements.shape},
-          {"from", formats::name_of(cast.from)},
-          {"to", to},
-          {"axis", cast.axis},
-          {"tensor_scale", or_null(tensor_scale_of(cast))},
-          {"blocks", s.blocks},
-          {"elements", s.elements},
-          {"nans_in", s.nans_in},
-          {"infinities_in", s.infinities_in},
-          {"zeros_made", s.zeros_made},
-          {"zeros_under_zero_scale", s.under_no_scale},
-          {"infinities_made", s.infinities_made},
-          {"nans_made", s.nans_made},
-          {"saturated", s.saturated},
-          {"inexact", s.inexact},
-          {"compared", s.compared},
-          {"measured", s.measured},
-          {"max_error", s.max_error},
-          {"mean_error", s.mean_error()},
-          {"signal", s.signal},
-          {"noise", s.noise},
-          {"snr_db", or_null(s.signal_to_noise())}};
-}
+nlohmann::ordered_json to_json(const BlockCast& cast) { return json_of(cast, block_columns); }
 
 }  // namespace guardbit::tools

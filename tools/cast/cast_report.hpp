@@ -24,6 +24,7 @@ struct Cast {
 struct BlockCast {
   formats::BlockTensor tensor;
   formats::Format from;
+  std::string to;  ///< name of the block format
   std::size_t axis = 0;
   formats::BlockSummary summary;
 };
@@ -31,10 +32,10 @@ struct BlockCast {
 /// "64x32"
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-void print_table(std::span<const Cast> casts, const formats::Format& to);
+void print_table(std::span<const Cast> casts, const std::string& to);
 void print_table(std::span<const BlockCast> casts, const std::string& to);
 
 nlohmann::ordered_json to_json(const Cast& cast);
-nlohmann::ordered_json to_json(const BlockCast& cast, const std::string& to);
+nlohmann::ordered_json to_json(const BlockCast& cast);
 
 }  // namespace guardbit::tools

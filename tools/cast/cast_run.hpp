@@ -1,14 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "formats/files/array_file.hpp"
+#include "formats/files/tensor_file.hpp"
+#include "formats/files/tensor_output.hpp"
 #include "formats/tensors/tensor.hpp"
 #include "tools/cast/cast_options.hpp"
 #include "tools/console/interruption.hpp"
@@ -22,21 +25,29 @@ using CastProgress = std::function<void(std::size_t done)>;
 /// What becomes of a tensor, and how that is written, printed and put into JSON.
 template <class Result>
 struct Casting {
-  std::function<Result(const formats::Tensor&, const CastProgress&)> convert;
-  std::function<std::vector<formats::Tensor>(const Result&)> outputs;
+  /// The tensors that one becomes, without their bytes.
+  std::function<std::vector<formats::Tensor>(const formats::Tensor&)> parts;
+  /// Makes them; a writer for each.
+  std::function<Result(const formats::Tensor&, const std::vector<formats::TensorWriter>& parts,
+                       const CastProgress&)>
+      convert;
   std::function<void(const std::vector<Result>&)> print;
   std::function<nlohmann::ordered_json(const Result&)> to_json;
 };
 
-/// Casts tensors of a file and writes what they become; the exit status. Nothing is written where
-/// the user interrupts it.
+/// Casts tensors of a file and writes what they become while it is made; the exit status. No file
+/// appears where the user interrupts it.
 template <class Result>
 int run_cast(const CastOptions& options, const formats::TensorFile& file,
              const std::vector<formats::Tensor>& tensors, const Casting<Result>& casting) {
   const Interruption interruption;
   std::vector<Result> results;
   results.reserve(tensors.size());
-  std::vector<formats::Tensor> outputs;
+  std::vector<formats::Tensor> described;
+  for (const formats::Tensor& tensor : tensors)
+    std::ranges::move(casting.parts(tensor), std::back_inserter(described));
+  formats::TensorOutput output(options.output, file.metadata, std::move(described));
+  std::size_t part = 0;
   {
     std::size_t total = 0;
     for (const formats::Tensor& tensor : tensors)
@@ -44,16 +55,17 @@ int run_cast(const CastOptions& options, const formats::TensorFile& file,
     ProgressLine progress("converting", total);
     std::size_t before = 0;
     for (const formats::Tensor& tensor : tensors) {
-      results.push_back(casting.convert(tensor, [&](std::size_t done) {
+      std::vector<formats::TensorWriter> parts;
+      for (std::size_t n = casting.parts(tensor).size(); n > 0; --n)
+        parts.push_back(output.writer(part++));
+      results.push_back(casting.convert(tensor, parts, [&](std::size_t done) {
         interruption.check(": nothing written");
         progress.update(before + done);
       }));
       before += static_cast<std::size_t>(formats::element_count(tensor.shape));
-      for (formats::Tensor& output : casting.outputs(results.back()))
-        outputs.push_back(std::move(output));
     }
   }
-  formats::write_tensors(options.output, file.metadata, outputs);
+  output.commit();
   if (options.json) {
     nlohmann::ordered_json document = {{"input", options.input}, {"output", options.output}};
     document["tensors"] = nlohmann::ordered_json::array();

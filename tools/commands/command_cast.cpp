@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "formats/block_format.hpp"
-#include "formats/conversion/conversion.hpp"
+#include "formats/conversion/conversion_outcome.hpp"
+#include "formats/conversion/counted_conversion.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
@@ -27,18 +28,23 @@ int cast_elements(const CastOptions& options) {
   if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
   const formats::TensorFile file = formats::read_tensors(options.input, overrides);
   const std::vector<formats::Tensor> tensors = selected_tensors(file, options);
-  check_output(options.output, tensors.size());
   const formats::Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
-  casting.convert = [&](const formats::Tensor& tensor, const CastProgress& progress) {
-    conversion.progress = progress;
-    Cast cast;
-    cast.from = formats::name_of(tensor.format);
-    cast.tensor = formats::convert_tensor(tensor, to, packing, conversion, cast.summary);
-    return cast;
+  const auto described = [&](const formats::Tensor& tensor) {
+    return formats::Tensor{tensor.name, to, packing, tensor.shape, {}, nullptr};
   };
-  casting.outputs = [](const Cast& cast) { return std::vector{cast.tensor}; };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, to); };
+  casting.parts = [&](const formats::Tensor& tensor) { return std::vector{described(tensor)}; };
+  casting.convert = [&](const formats::Tensor& tensor,
+                        const std::vector<formats::TensorWriter>& parts,
+                        const CastProgress& progress) {
+    conversion.progress = progress;
+    const formats::TensorWriter& part = parts.front();
+    const auto count = static_cast<std::size_t>(formats::element_count(tensor.shape));
+    return Cast{described(tensor), formats::name_of(tensor.format),
+                formats::convert_codes(tensor.format, tensor.packing, tensor.bytes, to,
+                                       part.packing, part.write, count, conversion)};
+  };
+  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
   casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
@@ -117,7 +123,8 @@ void add_cast(CLI::App& app, int& status) {
   command->footer(
       "Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o "
       "w8.safetensors\n"
-      "Example: guardbit cast w.safetensors --to nvfp4 -o w4.safetensors; back: --from nvfp4 --to "
+      "Example: guardbit cast w.safetensors --to nvfp4 -o w4.safetensors; back: --from nvfp4 "
+      "--to "
       "fp32\n"
       "'guardbit formats --converters' lists the converters.");
   command->callback([options, &status] { status = run(*options); });

@@ -41,6 +41,34 @@ struct BlockCarries {
   std::uint32_t offset = 0;  ///< from the exponent's field, at least 1, to s, in two's complement
 };
 
+/// What `count` adds up, a number in each lane that it has. Errors are in 2^-63 units of the
+/// destination's last place: 32 upper bits and 32 lower ones, of which the sums are by halves. Sums
+/// hold 65536 elements.
+struct LaneCounts {
+  using Lanes = std::array<std::uint32_t, 16>;
+  // No member tells of a zero that stays one.
+  alignas(64) Lanes nans_in{};
+  Lanes zeros_made{}, infinities_made{}, nans_made{}, saturated{}, subnormals_made{}, inexact{};
+  Lanes uncompared{};
+  Lanes error_0{}, error_16{}, error_32{}, error_48{};  ///< by the weight of the half's last bit
+  Lanes most_lower{}, most_upper{};                     ///< of the largest error
+};
+
+/// What became of the numbers of a block, were they all finite and still are.
+struct BlockErrors {
+  std::uint32_t zeros_made = 0;
+  std::uint32_t inexact = 0;
+  std::uint32_t past = 0;       ///< magnitudes out of range
+  std::uint32_t uncertain = 0;  ///< magnitudes that may be
+  std::uint32_t others = 0;     ///< that are or were not finite: all else is wrong then
+};
+
+/// What block_errors compares with, by sign where an array of two.
+struct BlockLimits {
+  double unit = 0;  ///< what an element of 1 stands for
+  std::array<std::uint32_t, 2> may_be_past{}, past{};
+};
+
 /// The array kernels for one kind of CPU. Addresses need no alignment except where said.
 struct Kernels {
   std::string_view name;
@@ -49,6 +77,12 @@ struct Kernels {
   /// multiple of 64 bytes then.
   void (*narrow)(const Narrowing& plan, const std::byte* words, const std::uint32_t* random,
                  std::byte* codes, std::size_t count, bool stream);
+  /// Compares words and the codes that narrowing them made, for as many elements as LaneCounts
+  /// holds. `values` are the numbers before a multiplication that `words` are the products of, else
+  /// the words. `random` as for `narrow`.
+  void (*count)(const Counting& plan, const std::byte* values, const std::byte* words,
+                const std::uint32_t* random, const std::byte* codes, std::size_t count,
+                LaneCounts& counts);
   /// Codes in containers to FP32 words.
   void (*widen)(const Widening& plan, const std::byte* codes, std::byte* words, std::size_t count);
   /// FP32 words to products; the two arrays may be the same.
@@ -80,6 +114,11 @@ struct Kernels {
                        const std::byte* row_of_block, int block_shift, int width,
                        const std::byte* words, const std::uint32_t* random,
                        std::uint32_t random_mask, std::byte* codes, std::size_t count);
+  /// Numbers of one block, of any length: the squares of the words', the squares of the errors, and
+  /// the errors in units. `numbers` are those of the element codes.
+  BlockErrors (*block_errors)(const BlockLimits& limits, const double* numbers,
+                              const std::byte* words, const std::byte* codes, std::size_t count,
+                              double* squares, double* noise, double* errors);
   /// Codes of `width` < 8 bits, one per byte with nothing above them, to dense ones and back.
   void (*pack)(int width, const std::byte* codes, std::byte* dense, std::size_t count);
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);

@@ -81,6 +81,13 @@ void set_rounding(Narrowing& plan, Rounding rounding, int random_bits) {
   plan.random_mask = all_ones << (32 - std::clamp(random_bits, 1, 32));
 }
 
+/// The exponent field of FP32 numbers below which the destination's unit does not shrink. Scaling
+/// by 2^k moves that, and nothing else: x * 2^k has the code of x in the format whose bias is k
+/// larger. An integer format is all subnormals, in units of 1.
+int lowest_field(const Format& to, int scale_exponent) {
+  return (is_integer(to) ? 127 + fp32_fraction : min_exponent(to) + 127) - scale_exponent;
+}
+
 }  // namespace
 
 bool tiny_vanishes(const Narrowing& plan, int lowest) {
@@ -107,11 +114,7 @@ Narrowing raised(const Narrowing& plan) {
 std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Overflow& overflow,
                                    int scale_exponent, int random_bits) {
   if (!has_narrowing(to, overflow)) return std::nullopt;
-  // Scaling by 2^k moves the exponent at which the unit stops shrinking, and nothing else: x * 2^k
-  // has the code of x in the format whose bias is k larger. An integer format is all subnormals, in
-  // units of 1.
-  const int lowest =
-      (is_integer(to) ? 127 + fp32_fraction : min_exponent(to) + 127) - scale_exponent;
+  const int lowest = lowest_field(to, scale_exponent);
   if (lowest > 255 || lowest + raised_field < 0) return std::nullopt;
 
   Narrowing plan;
@@ -143,6 +146,32 @@ std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Ov
                                                          << to.fraction_bits;
   const std::uint64_t past_largest = std::uint64_t{std::min(plan.largest[0], plan.largest[1])} + 1;
   plan.first_exceptional = word(std::min(of_infinity, past_largest));
+  return plan;
+}
+
+Counting counting(const Format& to, int scale_exponent) {
+  Counting plan;
+  plan.container = container_bits(to);
+  plan.container_shift = word(container_shift(to));
+  plan.code_mask = word(code_mask(to));
+  plan.magnitude_mask = is_integer(to) ? plan.code_mask : word(magnitude_mask(to));
+  plan.sign_shift = word(32 - bits(to));
+  plan.complement = is_integer(to) && to.has_sign ? all_ones : 0;
+  plan.least_normal = word(min_normal_code(to));
+  plan.infinity = has_infinity(to) ? word(infinity_code(to)) : all_ones;
+  plan.first_nan = all_ones;
+  plan.lone_nan = all_ones;
+  if (has_infinity(to)) {
+    plan.first_nan = plan.infinity + 1;
+  } else if (to.specials == Specials::nan_all_ones) {
+    plan.first_nan = plan.magnitude_mask;
+  } else if (to.specials == Specials::nan_negative_zero) {
+    plan.lone_nan = word(sign_mask(to));
+  }
+  plan.shift = is_integer(to) ? 0 : word(fp32_fraction - to.fraction_bits);
+  plan.lowest = word(lowest_field(to, scale_exponent) + raised_field);
+  plan.offset_lowest = is_integer(to) ? 0xFFFF : plan.lowest;
+  plan.fraction_bits = is_integer(to) ? 0 : word(to.fraction_bits);
   return plan;
 }
 

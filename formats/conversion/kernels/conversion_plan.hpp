@@ -79,6 +79,37 @@ struct Narrowing {
 std::optional<Narrowing> narrowing(const Format& to, Rounding rounding, const Overflow& overflow,
                                    int scale_exponent, int random_bits);
 
+/// What tells, of an FP32 word and the code that a Narrowing made of it, how they differ. Arrays of
+/// two are by sign.
+struct Counting {
+  int container = 0;
+  std::uint32_t container_shift = 0;
+  std::uint32_t code_mask = 0;
+  std::uint32_t magnitude_mask = 0;
+  std::uint32_t sign_shift = 0;  ///< from the sign bit to bit 31
+  std::uint32_t complement = 0;  ///< all ones where codes are two's complement
+  std::uint32_t least_normal = 0;
+  std::uint32_t infinity = 0;   ///< magnitude code; ~0 for none
+  std::uint32_t first_nan = 0;  ///< magnitude code; ~0 for none
+  std::uint32_t lone_nan = 0;   ///< code; ~0 for none
+
+  // As in a Narrowing of raised fields, but for significands that are not doubled.
+  std::uint32_t shift = 0;
+  std::uint32_t lowest = 0;
+  std::uint32_t offset_lowest = 0;
+  std::uint32_t fraction_bits = 0;
+  std::uint32_t random_mask = 0;  ///< 0 where nothing is random
+
+  // Magnitudes of words.
+  std::uint32_t first_exceptional = 0;     ///< from here on numbers may be out of range
+  std::array<std::uint32_t, 2> past{};     ///< from here on they are, whatever the random bits
+  std::array<std::uint32_t, 2> largest{};  ///< magnitude code, from which random bits may lift one
+};
+
+/// The counting for narrowing(to, ..., scale_exponent, ...), but for the last four members, which
+/// the rounding says.
+Counting counting(const Format& to, int scale_exponent);
+
 /// The same narrowing with Alignment::any.
 Narrowing raised(const Narrowing& plan);
 

@@ -6,6 +6,7 @@
 #include "formats/conversion/kernels/byte_loops.hpp"
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/conversion_loops.hpp"
+#include "formats/conversion/kernels/counting_loops.hpp"
 
 namespace guardbit::formats::kernels {
 
@@ -14,6 +15,7 @@ template <class Lanes>
 constexpr Kernels kernels_of(std::string_view name) {
   return {.name = name,
           .narrow = narrow<Lanes>,
+          .count = count<Lanes>,
           .widen = widen<Lanes>,
           .multiply = multiply<Lanes>,
           .look_up = look_up<Lanes>,
@@ -24,6 +26,7 @@ constexpr Kernels kernels_of(std::string_view name) {
           .narrow_blocks = narrow_blocks<Lanes>,
           .compare_blocks = compare_blocks<Lanes>,
           .carry_blocks = carry_blocks<Lanes>,
+          .block_errors = block_errors<Lanes>,
           .pack = pack<Lanes>,
           .unpack = unpack<Lanes>};
 }

@@ -44,6 +44,8 @@ struct Avx2Lanes {
   }
   static Mask equal(Word x, Word y) { return word(_mm256_cmpeq_epi32(reg(x), reg(y))); }
   static Mask either(Mask x, Mask y) { return x | y; }
+  static Mask both(Mask x, Mask y) { return x & y; }
+  static Mask without(Mask x, Mask y) { return x & ~y; }
   static bool any(Mask x) { return _mm256_testz_si256(reg(x), reg(x)) == 0; }
   static Word select(Mask mask, Word yes, Word no) {
     return word(_mm256_blendv_epi8(reg(no), reg(yes), reg(mask)));

@@ -37,6 +37,8 @@ struct Avx512Lanes {
   static Mask at_least(Word x, Word y) { return _mm512_cmpge_epu32_mask(reg(x), reg(y)); }
   static Mask equal(Word x, Word y) { return _mm512_cmpeq_epi32_mask(reg(x), reg(y)); }
   static Mask either(Mask x, Mask y) { return static_cast<Mask>(x | y); }
+  static Mask both(Mask x, Mask y) { return static_cast<Mask>(x & y); }
+  static Mask without(Mask x, Mask y) { return static_cast<Mask>(x & ~y); }
   static bool any(Mask x) { return x != 0; }
   static Word select(Mask mask, Word yes, Word no) {
     return word(_mm512_mask_mov_epi32(reg(no), mask, reg(yes)));

@@ -33,6 +33,8 @@ struct PortableLanes {
   static Mask at_least(Word x, Word y) { return x >= y; }
   static Mask equal(Word x, Word y) { return x == y; }
   static Mask either(Mask x, Mask y) { return x || y; }
+  static Mask both(Mask x, Mask y) { return x && y; }
+  static Mask without(Mask x, Mask y) { return x && !y; }
   static bool any(Mask x) { return x; }
   static Word select(Mask mask, Word yes, Word no) { return mask ? yes : no; }
   static Word negative(Word x) { return x >> 31 != 0 ? ~Word{0} : 0; }

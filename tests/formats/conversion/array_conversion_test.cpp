@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "formats/codec.hpp"
+#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/conversion/converters.hpp"
+#include "formats/conversion/counted_conversion.hpp"
 #include "formats/conversion/kernels/conversion_kernels.hpp"
-#include "formats/format_catalogue.hpp"
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
@@ -19,7 +20,8 @@
 #include "tests/catch.hpp"
 #include "tests/formats/mismatches.hpp"
 
-/// Array conversions equal convert_code, element by element, on every kind of kernel this CPU runs.
+/// Array conversions equal convert_code, element by element, on every kind of kernel this CPU
+/// runs.
 namespace guardbit::formats {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "formats/codec.hpp"
-#include "formats/format_catalogue.hpp"
+#include "formats/conversion/counted_conversion.hpp"
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"

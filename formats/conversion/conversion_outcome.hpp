@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "formats/conversion/conversion.hpp"
+#include "formats/conversion/kernels/conversion_kernels.hpp"
+
+// What conversions did, element by element and in sum: what ConversionSummary is made of.
+namespace guardbit::formats {
+
+inline constexpr int error_bits = 63;
+
+/// significand * 2^(exponent - unit) in 2^-error_bits, rounded down.
+constexpr uint128 fixed_point(uint128 significand, int exponent, int unit) {
+  const int shift = exponent - unit + error_bits;
+  if (shift >= 0) return significand << shift;
+  return shift <= -128 ? 0 : significand >> -shift;
+}
+
+/// What happened to one element.
+struct Outcome {
+  std::uint64_t code = 0;
+  std::uint64_t error = 0;  ///< of ulp_error, when compared
+  bool nan_in = false;
+  bool zero_made = false;
+  bool infinity_made = false;
+  bool nan_made = false;
+  bool saturated = false;
+  bool subnormal_made = false;
+  bool inexact = false;
+  bool compared = false;
+};
+
+/// Sums of outcomes in integers, so that their order does not matter.
+class Tally {
+ public:
+  void add(const Outcome& outcome, std::uint64_t times);
+  void add(const Tally& other);
+  /// What a kernel counted among so many elements.
+  void add(const kernels::LaneCounts& counts, std::uint64_t elements);
+
+  std::uint64_t elements() const { return counts_.elements; }
+  ConversionSummary summary() const;
+
+ private:
+  ConversionSummary counts_;
+  uint128 error_sum_ = 0;
+  std::uint64_t max_error_ = 0;
+};
+
+/// The rule for one element of a conversion: every other way to convert gives the same. `options`
+/// must outlive it.
+class ElementConversion {
+ public:
+  /// `from` is the format of the elements, where they are one's.
+  ElementConversion(const std::optional<Format>& from, const Format& to,
+                    const ConversionOptions& options)
+      : from_(from), to_(to), options_(options) {}
+
+  Outcome operator()(const Value& value, RandomBits random) const;
+
+  /// Of the element with that index.
+  RandomBits random(std::size_t index) const;
+
+  /// The number that is rounded to the destination for an element of that value.
+  Unrounded operand(const Value& value) const;
+  /// Is it one of those that the rounding takes past the destination's largest number?
+  bool is_out_of_range(const Unrounded& x, Rounding rounding, RandomBits random) const;
+
+ private:
+  bool rounds_in_range(const Unrounded& x, RandomBits random, Outcome& outcome) const;
+  void describe(const Unrounded& x, const Value& result, RandomBits random, Outcome& outcome) const;
+
+  std::optional<Format> from_;
+  Format to_;
+  const ConversionOptions& options_;
+};
+
+/// What an element of code `code` becomes. `random` is that of Rounding::stochastic.
+std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
+                           const ConversionOptions& options, RandomBits random = {});
+
+}  // namespace guardbit::formats
