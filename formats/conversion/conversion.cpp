@@ -39,14 +39,6 @@ bool is_in_range(const Format& f, const Unrounded& x, Rounding rounding, RandomB
              .significand <= decode(f, max_finite_code(f)).significand;
 }
 
-std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code) {
-  const int unit = unit_exponent(format, x);
-  const Value y = decode(format, code);
-  const uint128 exact = fixed_point(x.significand, x.exponent, unit);
-  const uint128 result = y.kind == Kind::zero ? 0 : fixed_point(y.significand, y.exponent, unit);
-  return static_cast<std::uint64_t>(exact > result ? exact - result : result - exact);
-}
-
 ConversionOptions options_of(const Converter& converter) {
   ConversionOptions options;
   options.rounding = converter.rounding;

@@ -62,8 +62,4 @@ int unit_exponent(const Format& format, const Unrounded& x);
 bool is_in_range(const Format& format, const Unrounded& x, Rounding rounding,
                  RandomBits random = {});
 
-/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down.
-/// Meaningful for a finite x in range, where it is at most 2^63.
-std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code);
-
 }  // namespace guardbit::formats

@@ -194,4 +194,12 @@ std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format&
   return encode(to, x, options.rounding, options.overflow, random);
 }
 
+std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code) {
+  const int unit = unit_exponent(format, x);
+  const Value y = decode(format, code);
+  const uint128 exact = fixed_point(x.significand, x.exponent, unit);
+  const uint128 result = y.kind == Kind::zero ? 0 : fixed_point(y.significand, y.exponent, unit);
+  return static_cast<std::uint64_t>(exact > result ? exact - result : result - exact);
+}
+
 }  // namespace guardbit::formats

@@ -81,4 +81,8 @@ class ElementConversion {
 std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
                            const ConversionOptions& options, RandomBits random = {});
 
+/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down.
+/// Meaningful for a finite x in range, where it is at most 2^63.
+std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code);
+
 }  // namespace guardbit::formats

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-enum Column : std::size_t { step, loss, scale, overflow, scale_after, column_count };
+enum LogColumn : std::size_t { step, loss, scale, overflow, scale_after, column_count };
 
 // The first name of each column is ours; the others are those that recorders use.
 constexpr std::array<std::string_view, column_count> column_names = {
@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, column_count> column_names = {
 using Places = std::array<std::optional<std::size_t>, column_count>;
 
 /// The column of that name, and the name's rank among its names.
-std::optional<std::pair<Column, std::size_t>> column_of(const std::string& name) {
+std::optional<std::pair<LogColumn, std::size_t>> column_of(const std::string& name) {
   std::string plain = formats::lower_case(trimmed(name));
   std::replace_if(
       plain.begin(), plain.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -33,7 +33,7 @@ std::optional<std::pair<Column, std::size_t>> column_of(const std::string& name)
     const auto names = split_at(column_names[c], ',');
     const auto found = std::find(names.begin(), names.end(), plain);
     if (found != names.end())
-      return std::pair(Column(c), static_cast<std::size_t>(found - names.begin()));
+      return std::pair(LogColumn(c), static_cast<std::size_t>(found - names.begin()));
   }
   return std::nullopt;
 }
