@@ -2,8 +2,8 @@
 
 #include <cassert>
 
+#include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
-#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/support/error.hpp"
 
 namespace guardbit::formats {
@@ -15,10 +15,18 @@ void check(const ConversionOptions& options) {
   assert(options.random_bits >= 1 && options.random_bits <= 32);
 }
 
+Unrounded operand_of(const std::optional<Format>& from, const Value& value,
+                     const ConversionOptions& options) {
+  const Unrounded x =
+      options.scale && value.kind != Kind::nan ? multiply(value, *options.scale) : exactly(value);
+  const bool reads_source = options.source && (options.source != from || options.scale);
+  return reads_source ? exactly(as_source(*options.source, x)) : x;
+}
+
 std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
                            const ConversionOptions& options, RandomBits random) {
-  const Unrounded x = ElementConversion(from, to, options).operand(decode(from, code));
-  return encode(to, x, options.rounding, options.overflow, random);
+  return encode(to, operand_of(from, decode(from, code), options), options.rounding,
+                options.overflow, random);
 }
 
 int unit_exponent(const Format& f, const Unrounded& x) {

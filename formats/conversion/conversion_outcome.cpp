@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
 #include "formats/random.hpp"
 
@@ -88,15 +87,8 @@ ConversionSummary Tally::summary() const {
   return result;
 }
 
-Unrounded ElementConversion::operand(const Value& value) const {
-  const Unrounded x =
-      options_.scale && value.kind != Kind::nan ? multiply(value, *options_.scale) : exactly(value);
-  const bool reads_source = options_.source && (options_.source != from_ || options_.scale);
-  return reads_source ? exactly(as_source(*options_.source, x)) : x;
-}
-
 Outcome ElementConversion::operator()(const Value& value, RandomBits random) const {
-  const Unrounded x = operand(value);
+  const Unrounded x = operand_of(from_, value, options_);
   Outcome outcome;
   if (rounds_in_range(x, random, outcome)) return outcome;
   outcome = {};
