@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "formats/codec.hpp"
-#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/random.hpp"
 #include "formats/support/first_code.hpp"
 #include "formats/support/parallel.hpp"

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
 #include "formats/support/error.hpp"
 
@@ -12,6 +13,20 @@ void check(const ConversionOptions& options) {
     throw Error("scale", "a conversion scales by a finite number other than zero");
   }
   assert(options.random_bits >= 1 && options.random_bits <= 32);
+}
+
+Unrounded operand_of(const std::optional<Format>& from, const Value& value,
+                     const ConversionOptions& options) {
+  const Unrounded x =
+      options.scale && value.kind != Kind::nan ? multiply(value, *options.scale) : exactly(value);
+  const bool reads_source = options.source && (options.source != from || options.scale);
+  return reads_source ? exactly(as_source(*options.source, x)) : x;
+}
+
+std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
+                           const ConversionOptions& options, RandomBits random) {
+  return encode(to, operand_of(from, decode(from, code), options), options.rounding,
+                options.overflow, random);
 }
 
 int unit_exponent(const Format& f, const Unrounded& x) {
@@ -37,6 +52,14 @@ bool is_in_range(const Format& f, const Unrounded& x, Rounding rounding, RandomB
   const int shift = top - f.fraction_bits - x.exponent;
   return shift_right_and_round(x.significand, shift, x.sticky, x.negative, rounding, random)
              .significand <= decode(f, max_finite_code(f)).significand;
+}
+
+std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code) {
+  const int unit = unit_exponent(format, x);
+  const Value y = decode(format, code);
+  const uint128 exact = fixed_point(x.significand, x.exponent, unit);
+  const uint128 result = y.kind == Kind::zero ? 0 : fixed_point(y.significand, y.exponent, unit);
+  return static_cast<std::uint64_t>(exact > result ? exact - result : result - exact);
 }
 
 ConversionOptions options_of(const Converter& converter) {

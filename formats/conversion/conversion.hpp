@@ -51,6 +51,15 @@ struct ConversionSummary {
   friend bool operator==(const ConversionSummary&, const ConversionSummary&) = default;
 };
 
+/// The number that is rounded to the destination for an element of that value; `from` is the format
+/// of the element, where it is one's.
+Unrounded operand_of(const std::optional<Format>& from, const Value& value,
+                     const ConversionOptions& options);
+
+/// What an element of code `code` becomes. `random` is that of Rounding::stochastic.
+std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
+                           const ConversionOptions& options, RandomBits random = {});
+
 /// Throws Error for a scale that is zero, infinite or NaN.
 void check(const ConversionOptions& options);
 
@@ -61,5 +70,18 @@ int unit_exponent(const Format& format, const Unrounded& x);
 /// zero where there is no sign)? True for zero, false for infinity and NaN.
 bool is_in_range(const Format& format, const Unrounded& x, Rounding rounding,
                  RandomBits random = {});
+
+inline constexpr int error_bits = 63;
+
+/// significand * 2^(exponent - unit) in 2^-error_bits, rounded down.
+constexpr uint128 fixed_point(uint128 significand, int exponent, int unit) {
+  const int shift = exponent - unit + error_bits;
+  if (shift >= 0) return significand << shift;
+  return shift <= -128 ? 0 : significand >> -shift;
+}
+
+/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down.
+/// Meaningful for a finite x in range, where it is at most 2^63.
+std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code);
 
 }  // namespace guardbit::formats

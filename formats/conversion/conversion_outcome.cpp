@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
 #include "formats/random.hpp"
 
@@ -88,15 +87,8 @@ ConversionSummary Tally::summary() const {
   return result;
 }
 
-Unrounded ElementConversion::operand(const Value& value) const {
-  const Unrounded x =
-      options_.scale && value.kind != Kind::nan ? multiply(value, *options_.scale) : exactly(value);
-  const bool reads_source = options_.source && (options_.source != from_ || options_.scale);
-  return reads_source ? exactly(as_source(*options_.source, x)) : x;
-}
-
 Outcome ElementConversion::operator()(const Value& value, RandomBits random) const {
-  const Unrounded x = operand(value);
+  const Unrounded x = operand_of(from_, value, options_);
   Outcome outcome;
   if (rounds_in_range(x, random, outcome)) return outcome;
   outcome = {};
@@ -186,20 +178,6 @@ void ElementConversion::describe(const Unrounded& x, const Value& result, Random
   } else {
     outcome.inexact = true;
   }
-}
-
-std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
-                           const ConversionOptions& options, RandomBits random) {
-  const Unrounded x = ElementConversion(from, to, options).operand(decode(from, code));
-  return encode(to, x, options.rounding, options.overflow, random);
-}
-
-std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code) {
-  const int unit = unit_exponent(format, x);
-  const Value y = decode(format, code);
-  const uint128 exact = fixed_point(x.significand, x.exponent, unit);
-  const uint128 result = y.kind == Kind::zero ? 0 : fixed_point(y.significand, y.exponent, unit);
-  return static_cast<std::uint64_t>(exact > result ? exact - result : result - exact);
 }
 
 }  // namespace guardbit::formats

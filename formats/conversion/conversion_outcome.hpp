@@ -9,15 +9,6 @@
 // What conversions did, element by element and in sum: what ConversionSummary is made of.
 namespace guardbit::formats {
 
-inline constexpr int error_bits = 63;
-
-/// significand * 2^(exponent - unit) in 2^-error_bits, rounded down.
-constexpr uint128 fixed_point(uint128 significand, int exponent, int unit) {
-  const int shift = exponent - unit + error_bits;
-  if (shift >= 0) return significand << shift;
-  return shift <= -128 ? 0 : significand >> -shift;
-}
-
 /// What happened to one element.
 struct Outcome {
   std::uint64_t code = 0;
@@ -63,9 +54,7 @@ class ElementConversion {
   /// Of the element with that index.
   RandomBits random(std::size_t index) const;
 
-  /// The number that is rounded to the destination for an element of that value.
-  Unrounded operand(const Value& value) const;
-  /// Is it one of those that the rounding takes past the destination's largest number?
+  /// Is a number to be rounded one of those that are taken past the destination's largest?
   bool is_out_of_range(const Unrounded& x, Rounding rounding, RandomBits random) const;
 
  private:
@@ -76,13 +65,5 @@ class ElementConversion {
   Format to_;
   const ConversionOptions& options_;
 };
-
-/// What an element of code `code` becomes. `random` is that of Rounding::stochastic.
-std::uint64_t convert_code(const Format& from, std::uint64_t code, const Format& to,
-                           const ConversionOptions& options, RandomBits random = {});
-
-/// |x - code| in units of the destination's last place at x, in 2^-63 ulp, rounded down.
-/// Meaningful for a finite x in range, where it is at most 2^63.
-std::uint64_t ulp_error(const Format& format, const Unrounded& x, std::uint64_t code);
 
 }  // namespace guardbit::formats

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "formats/conversion/conversion_outcome.hpp"
+#include "formats/conversion/conversion.hpp"
 #include "formats/format.hpp"
 #include "formats/tensors/byte_writer.hpp"
 #include "formats/tensors/tensor.hpp"

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "formats/block_format.hpp"
-#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/conversion/counted_conversion.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"

@@ -18,8 +18,8 @@ std::pair<std::string, std::string> split_place(const std::string& place) {
   return {place.substr(0, colon), place.substr(colon + 1)};
 }
 
-/// A file whose element types do not say the format is read as the instruction's. Where that fails, too,
-/// the error is the first one: it speaks of the file as it is.
+/// A file whose element types do not say the format is read as the instruction's. Where that fails,
+/// too, the error is the first one: it speaks of the file as it is.
 formats::TensorFile read_file(const std::string& path, const formats::Format& format) {
   try {
     return formats::read_tensors(path);

@@ -20,7 +20,7 @@ struct TrainOptions {
 /// What came out of one recipe.
 struct TrainResult {
   std::string recipe, title, unit;
-  std::string engine;  ///< what executes the products, names joined by commas
+  std::string engine;                    ///< what executes the products, names joined by commas
   bool complete = false, ended = false;  ///< ended: by the loss scaler, as its original would
   std::vector<experiments::training::StepRecord> log;  ///< from the first step on
   experiments::training::Evaluation test;

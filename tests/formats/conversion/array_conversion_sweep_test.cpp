@@ -5,7 +5,6 @@
 
 #include "formats/codec.hpp"
 #include "formats/conversion/array_conversion.hpp"
-#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/conversion/converters.hpp"
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/format_catalogue.hpp"

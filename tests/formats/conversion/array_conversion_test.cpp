@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "formats/codec.hpp"
-#include "formats/conversion/conversion_outcome.hpp"
 #include "formats/conversion/converters.hpp"
 #include "formats/conversion/counted_conversion.hpp"
 #include "formats/conversion/kernels/conversion_kernels.hpp"
