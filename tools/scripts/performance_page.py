@@ -258,12 +258,12 @@ numbers in the page cache, on ext4, each into a new file, in turns.
 | mxfp8_e4m3 | 1 | 0.43 | 0.36 | |
 | nvfp4 | 1 | 0.70 | 0.27 | |
 
-2026-11-22, two cores of an AMD EPYC (family 26, AVX-512), medians of seven pairs. Other work took
+2026-11-22, two cores of an AMD EPYC (family 26, AVX-512), medians of seven pairs, in two runs. Other work took
 most of both cores: the ratios are of pairs, the rates are not what the machine can do. Measure it again with
 
     tools/scripts/cast_rates.py build/release/guardbit FOLDER
 
-In the cores' own time a thread converts and counts FP32 at 4 to 6.5 GB/s, blocks at 0.8 to 1.6 GB/s of FP32. Element by element,
+In the cores' own time a thread converts and counts FP32 at 2.9 to 6.6 GB/s, blocks at 0.7 to 1.6 GB/s of FP32. Element by element,
 at some 30 million a second and thread, go FP64, 32- and 64-bit integers, destinations without a kernel, and FP32 under a scale that
 is no power of two unless a converter rounds the products to FP32; blocks read back with stochastic rounding, too.
 """
