@@ -19,6 +19,7 @@ std::size_t bytes_to(const CodeMatrix& matrix, std::int64_t place) {
 /// `count` elements of a row, one after the other.
 void copy_row(const std::byte* from, std::int64_t stride, std::int64_t count, std::size_t width,
               std::byte* to) {
+  if (count == 0) return;  // of no columns, and perhaps of no memory
   if (stride == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * width);
     return;
