@@ -118,20 +118,23 @@ void check_chunks(const Tensor& e, const Sparsity& sparsity, const std::string& 
 /// Reads the tensors of one batch, one role after the other.
 class Binder {
  public:
-  Binder(const MatrixInstruction& row, std::vector<Tensor> tensors, ElementType elements,
+  Binder(const MatrixInstruction& instruction, std::vector<Tensor> tensors, ElementType elements,
          const std::string& where)
-      : row_(row), tensors_(std::move(tensors)), elements_(elements), where_(where) {}
+      : instruction_(instruction),
+        tensors_(std::move(tensors)),
+        elements_(elements),
+        where_(where) {}
 
   BoundBatch bind() {
     MatrixBatch& batch = result_.batch;
     read_shape();
     const Shape& s = batch.shape;
     const std::int64_t t = batch.count;
-    const std::int64_t stored = stored_k(row_, s.k);
-    batch.a = operand("a", row_.a, {t, s.m, stored}).value();
-    batch.b = operand("b", row_.b, {t, s.k, s.n}).value();
-    batch.c = operand("c", row_.c, {t, s.m, s.n}).value_or(ConstCodes{});
-    result_.recorded = operand("d", row_.d, {t, s.m, s.n}).value_or(ConstCodes{});
+    const std::int64_t stored = stored_k(instruction_, s.k);
+    batch.a = operand("a", instruction_.a, {t, s.m, stored}).value();
+    batch.b = operand("b", instruction_.b, {t, s.k, s.n}).value();
+    batch.c = operand("c", instruction_.c, {t, s.m, s.n}).value_or(ConstCodes{});
+    result_.recorded = operand("d", instruction_.d, {t, s.m, s.n}).value_or(ConstCodes{});
     bind_positions(t, stored);
     bind_scales(t);
     return std::move(result_);
@@ -161,13 +164,13 @@ class Binder {
       }
     }
     Shape& shape = result_.batch.shape;
-    shape = row_.shape;
+    shape = instruction_.shape;
     result_.batch.count = a.shape[0];
     ParsedName free_geometry;
     if (shape.m == 0) free_geometry.shape.m = shape.m = dimension(a, 1);
     if (shape.n == 0) free_geometry.shape.n = shape.n = dimension(b, 2);
-    if (!accepts_geometry(row_, free_geometry)) {
-      throw Error(where_, std::string(row_.name) + " does not exist with M = " +
+    if (!accepts_geometry(instruction_, free_geometry)) {
+      throw Error(where_, std::string(instruction_.name) + " does not exist with M = " +
                               std::to_string(shape.m) + " and N = " + std::to_string(shape.n));
     }
   }
@@ -185,7 +188,7 @@ class Binder {
     if (tensor == nullptr) return {};
     if (tensor->shape != shape) {
       throw Error(at_tensor(where_, *tensor), "shape " + shape_text(tensor->shape) + " where " +
-                                                  std::string(row_.name) + " needs " +
+                                                  std::string(instruction_.name) + " needs " +
                                                   shape_text(shape));
     }
     Tensor codes = read_as(*tensor, format, elements_, where_);
@@ -200,11 +203,11 @@ class Binder {
 
   void refuse(std::string_view name, const std::string& why) const {
     if (find(name) != nullptr)
-      throw Error(at_tensor(where_, *find(name)), std::string(row_.name) + " " + why);
+      throw Error(at_tensor(where_, *find(name)), std::string(instruction_.name) + " " + why);
   }
 
   void bind_positions(std::int64_t count, std::int64_t stored) {
-    const Sparsity& sparsity = row_.sparsity;
+    const Sparsity& sparsity = instruction_.sparsity;
     if (sparsity.group_elements == 0) return refuse("e", "is dense and has no positions");
     static_cast<void>(require("e"));
     result_.batch.e = operand("e", formats::uint8, {count, result_.batch.shape.m, stored}).value();
@@ -214,7 +217,7 @@ class Binder {
   }
 
   void bind_scales(std::int64_t count) {
-    const BlockScale& scale = row_.scale;
+    const BlockScale& scale = instruction_.scale;
     const Shape& s = result_.batch.shape;
     for (const std::string_view name : {"a_scale", "b_scale"}) {
       if (scale.count == 0) {
@@ -228,7 +231,7 @@ class Binder {
     result_.batch.b_scale = operand("b_scale", scale.format, {count, scale.count, s.n}).value();
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   std::vector<Tensor> tensors_;
   ElementType elements_;
   const std::string& where_;
@@ -244,27 +247,27 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-BoundBatch bind_operands(const MatrixInstruction& row, std::vector<Tensor> tensors,
+BoundBatch bind_operands(const MatrixInstruction& instruction, std::vector<Tensor> tensors,
                          ElementType elements, const std::string& where) {
-  return Binder(row, std::move(tensors), elements, where).bind();
+  return Binder(instruction, std::move(tensors), elements, where).bind();
 }
 
-MatrixBatch part_of(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
-                    std::int64_t count) {
+MatrixBatch part_of(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                    std::int64_t begin, std::int64_t count) {
   MatrixBatch part = batch;
   part.count = count;
   const Shape& s = batch.shape;
   const auto skip = [begin](auto& codes, std::int64_t elements) {
     if (codes.data != nullptr) codes.data += begin * elements * codes.container_bytes;
   };
-  const std::int64_t stored = stored_k(row, s.k);
+  const std::int64_t stored = stored_k(instruction, s.k);
   skip(part.a, s.m * stored);
   skip(part.e, s.m * stored);
   skip(part.b, std::int64_t{s.k} * s.n);
   skip(part.c, std::int64_t{s.m} * s.n);
   skip(part.d, std::int64_t{s.m} * s.n);
-  skip(part.a_scale, std::int64_t{s.m} * row.scale.count);
-  skip(part.b_scale, std::int64_t{row.scale.count} * s.n);
+  skip(part.a_scale, std::int64_t{s.m} * instruction.scale.count);
+  skip(part.b_scale, std::int64_t{instruction.scale.count} * s.n);
   return part;
 }
 

@@ -28,12 +28,12 @@ struct BoundBatch {
 /// MatrixBatch: formats, shapes, codes and sparse positions are checked. c and d may be absent;
 /// dimensions that the row leaves open (0) come from the tensors. formats::Error names `where`, the
 /// tensor and the element.
-BoundBatch bind_operands(const MatrixInstruction& row, std::vector<formats::Tensor> tensors,
+BoundBatch bind_operands(const MatrixInstruction& instruction, std::vector<formats::Tensor> tensors,
                          ElementType elements, const std::string& where);
 
 /// Executions [begin, begin + count) of a batch.
-MatrixBatch part_of(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
-                    std::int64_t count);
+MatrixBatch part_of(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                    std::int64_t begin, std::int64_t count);
 
 /// "[60, 16, 8]"
 std::string shape_text(const std::vector<std::int64_t>& shape);

@@ -68,14 +68,14 @@ class Metadata {
   const std::string& where_;
 };
 
-Modifiers read_modifiers(const Metadata& metadata, const MatrixInstruction& row,
+Modifiers read_modifiers(const Metadata& metadata, const MatrixInstruction& instruction,
                          const std::string& where) {
   const Modifiers modifiers{metadata.flag("imm_scale_a", "-1", "1"),
                             metadata.flag("imm_scale_b", "-1", "1"),
                             metadata.flag("scale_d", "0", "1")};
-  if ((modifiers.negate_a || modifiers.negate_b) && formats::is_integer(row.a)) {
-    throw Error(where,
-                "imm_scale -1 negates floating operands only, not " + formats::name_of(row.a));
+  if ((modifiers.negate_a || modifiers.negate_b) && formats::is_integer(instruction.a)) {
+    throw Error(where, "imm_scale -1 negates floating operands only, not " +
+                           formats::name_of(instruction.a));
   }
   return modifiers;
 }
@@ -114,9 +114,9 @@ Capture make_dot(formats::TensorFile& file, const Metadata& metadata, const std:
   }
   check_shape(b, a.shape, where);
   for (const Tensor* tensor : {&c, &d}) check_shape(*tensor, {count}, where);
-  capture.row = require_dot(metadata.require("arch"), metadata.require("unit"), inputs, output,
-                            static_cast<int>(k), where, metadata.toolkit());
-  MatrixInstruction one_element = capture.row;
+  capture.instruction = require_dot(metadata.require("arch"), metadata.require("unit"), inputs,
+                                    output, static_cast<int>(k), where, metadata.toolkit());
+  MatrixInstruction one_element = capture.instruction;
   one_element.shape = {1, 1, static_cast<int>(k)};
   a.shape = {count, 1, k};
   b.shape = {count, k, 1};
@@ -128,11 +128,12 @@ Capture make_dot(formats::TensorFile& file, const Metadata& metadata, const std:
 Capture make_instruction(formats::TensorFile& file, const Metadata& metadata,
                          const std::string& where) {
   Capture capture;
-  capture.row = require_instruction(metadata.require("arch"), metadata.require("instruction"),
-                                    where, metadata.toolkit());
+  capture.instruction = require_instruction(
+      metadata.require("arch"), metadata.require("instruction"), where, metadata.toolkit());
   for (const char* name : {"a", "b", "c", "d"}) static_cast<void>(take(file, name, 3, where));
-  const Modifiers modifiers = read_modifiers(metadata, capture.row, where);
-  capture.operands = bind_operands(capture.row, std::move(file.tensors), ElementType::named, where);
+  const Modifiers modifiers = read_modifiers(metadata, capture.instruction, where);
+  capture.operands =
+      bind_operands(capture.instruction, std::move(file.tensors), ElementType::named, where);
   capture.operands.batch.modifiers = modifiers;
   return capture;
 }
@@ -175,13 +176,13 @@ Capture read_capture(const std::string& path) {
   return capture;
 }
 
-std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row,
+std::map<std::string, std::string> capture_metadata(const MatrixInstruction& instruction,
                                                     std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers) {
   std::map<std::string, std::string> metadata = {
       {"capture", "1"},
       {"kind", "instruction"},
-      {"instruction", std::string(std::string_view(row.name))},
+      {"instruction", std::string(std::string_view(instruction.name))},
       {"arch", std::string(arch)}};
   if (arch.starts_with("sm_"))  // only there does a compiler stand between name and machine
     metadata["ptxas"] = std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100);
@@ -191,12 +192,13 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row
   return metadata;
 }
 
-bool same_result(const MatrixInstruction& row, std::uint64_t recorded, std::uint64_t computed) {
+bool same_result(const MatrixInstruction& instruction, std::uint64_t recorded,
+                 std::uint64_t computed) {
   if (recorded == computed) return true;
-  const bool any_nan =
-      row.d == formats::fp64 || (row.steps.end() - 1)->spec.nan == NanPolicy::unspecified;
-  return any_nan && formats::decode(row.d, recorded).kind == formats::Kind::nan &&
-         formats::decode(row.d, computed).kind == formats::Kind::nan;
+  const bool any_nan = instruction.d == formats::fp64 ||
+                       (instruction.steps.end() - 1)->spec.nan == NanPolicy::unspecified;
+  return any_nan && formats::decode(instruction.d, recorded).kind == formats::Kind::nan &&
+         formats::decode(instruction.d, computed).kind == formats::Kind::nan;
 }
 
 std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x, std::uint64_t y) {
@@ -209,7 +211,7 @@ std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x
                : static_cast<std::uint64_t>(q) - static_cast<std::uint64_t>(p);
 }
 
-Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch,
+Comparison compare(const MatrixInstruction& instruction, const MatrixBatch& batch,
                    const ConstCodes& recorded, const ConstCodes& computed, std::size_t limit) {
   Comparison result;
   const std::int64_t per_execution = std::int64_t{batch.shape.m} * batch.shape.n;
@@ -217,7 +219,7 @@ Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch,
   const auto size = static_cast<std::size_t>(outputs * recorded.container_bytes);
   if (outputs == 0 || std::memcmp(recorded.data, computed.data, size) == 0) return result;
   for (std::int64_t i = 0; i < outputs; ++i) {
-    if (same_result(row, recorded[i], computed[i])) continue;
+    if (same_result(instruction, recorded[i], computed[i])) continue;
     ++result.mismatches;
     if (result.first.size() >= limit) continue;
     const std::int64_t place = i % per_execution;

@@ -18,7 +18,7 @@ struct Capture {
   std::string path;
   std::string kind;  ///< instruction or dot
   std::string arch;  ///< as the file names it
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   BoundBatch operands;
 };
 
@@ -30,13 +30,14 @@ Capture read_capture(const std::string& path);
 Capture make_capture(formats::TensorFile file, const std::string& where);
 
 /// The metadata of a capture of kind `instruction`.
-std::map<std::string, std::string> capture_metadata(const MatrixInstruction& row,
+std::map<std::string, std::string> capture_metadata(const MatrixInstruction& instruction,
                                                     std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers);
 
 /// Does the computed code agree with the recorded one? Two NaNs of FP64, or of a row that does not
 /// know its NaNs, are equal whatever sign and payload; everything else is compared bit by bit.
-bool same_result(const MatrixInstruction& row, std::uint64_t recorded, std::uint64_t computed);
+bool same_result(const MatrixInstruction& instruction, std::uint64_t recorded,
+                 std::uint64_t computed);
 
 /// Codes apart on the number line of the format, both zeros counted as one; nothing for a NaN.
 std::optional<std::uint64_t> code_distance(const Format& format, std::uint64_t x, std::uint64_t y);
@@ -54,7 +55,7 @@ struct Comparison {
   std::int64_t mismatches = 0;
   std::vector<Element> first;
 };
-Comparison compare(const MatrixInstruction& row, const MatrixBatch& batch,
+Comparison compare(const MatrixInstruction& instruction, const MatrixBatch& batch,
                    const ConstCodes& recorded, const ConstCodes& computed, std::size_t limit);
 
 }  // namespace guardbit::emulator

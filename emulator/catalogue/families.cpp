@@ -91,19 +91,19 @@ Arithmetic native(const AccumulatorSpec& spec, const AccumulatorPair& cd,
 MatrixInstruction& Machine::add(const std::string& name, Family family, const Shape& shape,
                                 const OperandPair& ab, const AccumulatorPair& cd,
                                 const Arithmetic& arithmetic) {
-  MatrixInstruction row;
-  row.name = Name(std::string_view(name));
-  row.arch = arch_;
-  row.family = family;
-  row.shape = shape;
-  row.a = ab.a;
-  row.b = ab.b;
-  row.c = cd.c;
-  row.d = cd.d;
-  row.steps = arithmetic.steps;
-  row.evidence = arithmetic.evidence;
-  row.toolkit = arithmetic.toolkit;
-  return rows_.emplace_back(row);
+  MatrixInstruction instruction;
+  instruction.name = Name(std::string_view(name));
+  instruction.arch = arch_;
+  instruction.family = family;
+  instruction.shape = shape;
+  instruction.a = ab.a;
+  instruction.b = ab.b;
+  instruction.c = cd.c;
+  instruction.d = cd.d;
+  instruction.steps = arithmetic.steps;
+  instruction.evidence = arithmetic.evidence;
+  instruction.toolkit = arithmetic.toolkit;
+  return rows_.emplace_back(instruction);
 }
 
 void Machine::mma(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,
@@ -173,12 +173,12 @@ void Machine::mma_kind(std::string_view kind, Shapes shapes, const Pairs& ab,
                        const AccumulatorPair& cd, const Arithmetic& arithmetic, bool sparse) {
   for (const Shape& shape : shapes) {
     for (const OperandPair& pair : ab) {
-      MatrixInstruction& row =
+      MatrixInstruction& instruction =
           add((sparse ? "mma.sp::ordered_metadata" : "mma") + std::string(".sync.aligned.") +
                   shape_text(shape) + ".row.col.kind::" + text(kind) + type(cd.d) + type(pair.a) +
                   type(pair.b) + type(cd.c),
               sparse ? Family::mma_sp : Family::mma, shape, pair, cd, arithmetic);
-      if (sparse) row.sparsity = sparsity_of(pair.a, false);
+      if (sparse) instruction.sparsity = sparsity_of(pair.a, false);
     }
   }
 }
@@ -186,14 +186,14 @@ void Machine::mma_kind(std::string_view kind, Shapes shapes, const Pairs& ab,
 void Machine::mma_block_scaled(std::string_view kind, const Shape& shape, const Pairs& ab,
                                const BlockScale& scale, const Arithmetic& arithmetic, bool sparse) {
   for (const OperandPair& pair : ab) {
-    MatrixInstruction& row =
+    MatrixInstruction& instruction =
         add((sparse ? "mma.sp::ordered_metadata" : "mma") + std::string(".sync.aligned.") +
                 shape_text(shape) + ".row.col.kind::" + text(kind) +
                 ".block_scale.scale_vec::" + std::to_string(scale.count) + "X.f32" + type(pair.a) +
                 type(pair.b) + ".f32" + type(scale.format),
             sparse ? Family::mma_sp : Family::mma, shape, pair, to_fp32, arithmetic);
-    row.scale = scale;
-    if (sparse) row.sparsity = sparsity_of(pair.a, kind != "mxf8f6f4");
+    instruction.scale = scale;
+    if (sparse) instruction.sparsity = sparsity_of(pair.a, kind != "mxf8f6f4");
   }
 }
 
@@ -237,11 +237,11 @@ void Machine::wgmma(int k, const Pairs& ab, const AccumulatorPair& cd, const Ari
                     bool sparse) {
   const Shape shape{64, 0, k};
   for (const OperandPair& pair : ab) {
-    MatrixInstruction& row =
+    MatrixInstruction& instruction =
         add("wgmma.mma_async" + std::string(sparse ? ".sp" : "") + ".sync.aligned." +
                 shape_text(shape) + type(cd.d) + type(pair.a) + type(pair.b),
             sparse ? Family::wgmma_sp : Family::wgmma, shape, pair, cd, arithmetic);
-    if (sparse) row.sparsity = sparsity_of(pair.a, false);
+    if (sparse) instruction.sparsity = sparsity_of(pair.a, false);
   }
 }
 
@@ -249,12 +249,12 @@ void Machine::wgmma_integer(int k, const Pairs& ab, const Evidence& evidence, bo
   const Shape shape{64, 0, k};
   for (const auto& [overflow, qualifier] : integer_forms) {
     for (const OperandPair& pair : ab) {
-      MatrixInstruction& row =
+      MatrixInstruction& instruction =
           add("wgmma.mma_async" + std::string(sparse ? ".sp" : "") + ".sync.aligned." +
                   shape_text(shape) + ".s32" + type(pair.a) + type(pair.b) + text(qualifier),
               sparse ? Family::wgmma_sp : Family::wgmma, shape, pair, to_int32,
               integer_arithmetic(Product::multiply, overflow, evidence));
-      if (sparse) row.sparsity = sparsity_of(pair.a, false);
+      if (sparse) instruction.sparsity = sparsity_of(pair.a, false);
     }
   }
 }
@@ -277,10 +277,10 @@ void Machine::tcgen05(std::string_view kind, int k, const Pairs& ab, const Accum
     if (scale.count != 0) {
       name += ".block_scale.scale_vec::" + std::to_string(scale.count) + "X" + type(scale.format);
     }
-    MatrixInstruction& row =
+    MatrixInstruction& instruction =
         add(name, sparse ? Family::tcgen05_sp : Family::tcgen05, shape, pair, cd, arithmetic);
-    row.scale = scale;
-    if (sparse) row.sparsity = sparsity_of(pair.a, kind == "mxf4" || kind == "mxf4nvf4");
+    instruction.scale = scale;
+    if (sparse) instruction.sparsity = sparsity_of(pair.a, kind == "mxf4" || kind == "mxf4nvf4");
   }
 }
 

@@ -22,7 +22,9 @@ namespace guardbit::emulator {
 
 namespace {
 
-void append(Rows& all, Rows rows) { all.insert(all.end(), rows.begin(), rows.end()); }
+void append(Rows& all, Rows instructions) {
+  all.insert(all.end(), instructions.begin(), instructions.end());
+}
 
 Rows build_catalogue() {
   Rows all;
@@ -49,16 +51,16 @@ using Index = std::multimap<std::pair<std::string_view, std::string>, const Matr
 const Index& index() {
   static const Index built = [] {
     Index result;
-    for (const MatrixInstruction& row : catalogue())
-      result.emplace(std::pair{row.arch, parse_name(row.name).key}, &row);
+    for (const MatrixInstruction& instruction : catalogue())
+      result.emplace(std::pair{instruction.arch, parse_name(instruction.name).key}, &instruction);
     return result;
   }();
   return built;
 }
 
 std::vector<MatrixInstruction>& rows_added() {
-  static std::vector<MatrixInstruction> rows;
-  return rows;
+  static std::vector<MatrixInstruction> instructions;
+  return instructions;
 }
 
 /// The page that an architecture's name leads to; empty when unknown. sm_90a and sm_100f are sm_90
@@ -73,15 +75,16 @@ std::string_view page_of(std::string_view arch) {
   std::string_view page = find(arch);
   const bool suffixed = arch.starts_with("sm_") && (arch.ends_with('a') || arch.ends_with('f'));
   if (page.empty() && suffixed) page = find(arch.substr(0, arch.size() - 1));
-  for (const MatrixInstruction& row : added_rows())
-    if (page.empty() && row.arch == arch) page = row.arch;
+  for (const MatrixInstruction& instruction : added_rows())
+    if (page.empty() && instruction.arch == arch) page = instruction.arch;
   return page;
 }
 
 std::string architecture_names() {
   std::string names;
   for (const Arch& a : architectures()) names += (names.empty() ? "" : ", ") + std::string(a.name);
-  for (const MatrixInstruction& row : added_rows()) names += ", " + std::string(row.arch);
+  for (const MatrixInstruction& instruction : added_rows())
+    names += ", " + std::string(instruction.arch);
   return names;
 }
 
@@ -131,15 +134,15 @@ const std::vector<Arch>& architectures() {
 }
 
 const std::vector<MatrixInstruction>& catalogue() {
-  static const Rows rows = build_catalogue();
-  return rows;
+  static const Rows instructions = build_catalogue();
+  return instructions;
 }
 
 const std::vector<MatrixInstruction>& added_rows() { return rows_added(); }
 
-void add_row(const MatrixInstruction& row) {
+void add_instruction(const MatrixInstruction& instruction) {
   auto& rows = rows_added();
-  rows.insert(rows.begin(), row);
+  rows.insert(rows.begin(), instruction);
 }
 
 std::optional<int> parse_toolkit(std::string_view text) {
@@ -166,17 +169,18 @@ int require_toolkit(std::string_view text, std::string_view where) {
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit) {
   if (name.size() > Name{}.text.size()) return {};
-  for (const MatrixInstruction& row : added_rows())
-    if (std::string_view(row.name) == name && row.arch == page_of(arch)) return row;
+  for (const MatrixInstruction& instruction : added_rows())
+    if (std::string_view(instruction.name) == name && instruction.arch == page_of(arch))
+      return instruction;
   const ParsedName parsed = parse_name(name);
   const auto [first, last] = index().equal_range({page_of(arch), parsed.key});
   for (auto it = first; it != last; ++it) {
-    const MatrixInstruction& row = *it->second;
-    if (!row.toolkit.includes(toolkit) || !accepts_geometry(row, parsed)) continue;
-    MatrixInstruction found = row;
+    const MatrixInstruction& instruction = *it->second;
+    if (!instruction.toolkit.includes(toolkit) || !accepts_geometry(instruction, parsed)) continue;
+    MatrixInstruction found = instruction;
     if (name.find('.') != std::string_view::npos) found.name = Name(name);
-    if (row.shape.m == 0) found.shape.m = parsed.shape.m;
-    if (row.shape.n == 0) found.shape.n = parsed.shape.n;
+    if (instruction.shape.m == 0) found.shape.m = parsed.shape.m;
+    if (instruction.shape.n == 0) found.shape.n = parsed.shape.n;
     return found;
   }
   return {};
@@ -198,8 +202,8 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   } else {
     std::vector<std::string_view> names;
     for (const auto* rows : {&added_rows(), &catalogue()})
-      for (const MatrixInstruction& row : *rows)
-        if (row.arch == page) names.push_back(row.name);
+      for (const MatrixInstruction& instruction : *rows)
+        if (instruction.arch == page) names.push_back(instruction.name);
     message = formats::unknown_name("instruction", name, names);
   }
   throw formats::Error(std::string(where), message);
@@ -210,18 +214,20 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
   const std::string_view page = require_page(arch, where);
   const MatrixInstruction* best = nullptr;
   std::string units;
-  for (const MatrixInstruction& row : catalogue()) {
-    if (row.arch != page) continue;
-    const std::string_view family = family_name(row.family);
+  for (const MatrixInstruction& instruction : catalogue()) {
+    if (instruction.arch != page) continue;
+    const std::string_view family = family_name(instruction.family);
     if (units.find(family) == std::string::npos)
       units += (units.empty() ? "" : ", ") + std::string(family);
-    const bool same = family == unit && row.a == inputs && row.b == inputs && row.c == output &&
-                      row.d == output && row.sparsity == Sparsity{} && row.scale == BlockScale{} &&
-                      row.toolkit.includes(toolkit);
+    const bool same = family == unit && instruction.a == inputs && instruction.b == inputs &&
+                      instruction.c == output && instruction.d == output &&
+                      instruction.sparsity == Sparsity{} && instruction.scale == BlockScale{} &&
+                      instruction.toolkit.includes(toolkit);
     // m8n8k4 is the tensor core's only where it is not emulated by scalar arithmetic.
-    const bool scalar = row.shape == Shape{8, 8, 4} && row.steps.count > 1;
-    if (same && !scalar && row.shape.k >= k && (best == nullptr || row.shape.k < best->shape.k))
-      best = &row;
+    const bool scalar = instruction.shape == Shape{8, 8, 4} && instruction.steps.count > 1;
+    if (same && !scalar && instruction.shape.k >= k &&
+        (best == nullptr || instruction.shape.k < best->shape.k))
+      best = &instruction;
   }
   if (best == nullptr) {
     throw formats::Error(std::string(where),

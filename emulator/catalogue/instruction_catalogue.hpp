@@ -32,7 +32,7 @@ const std::vector<MatrixInstruction>& added_rows();
 
 /// Adds a row, of any machine: from then on its name means it, and not a row of the catalogue.
 /// Called before anything executes.
-void add_row(const MatrixInstruction& row);
+void add_instruction(const MatrixInstruction& instruction);
 
 /// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is
 /// named.

@@ -82,9 +82,10 @@ void add_default_scale_vector(std::vector<std::string>& qualifiers) {
   if (has("kind::mxf4")) qualifiers.emplace_back("scale_vec::2X");
 }
 
-bool has_free_layouts(const MatrixInstruction& row) {
-  if (row.family == Family::wmma) return formats::bits(row.a) >= 8;
-  return row.family == Family::mma && row.a == formats::fp16 && row.shape == Shape{8, 8, 4};
+bool has_free_layouts(const MatrixInstruction& instruction) {
+  if (instruction.family == Family::wmma) return formats::bits(instruction.a) >= 8;
+  return instruction.family == Family::mma && instruction.a == formats::fp16 &&
+         instruction.shape == Shape{8, 8, 4};
 }
 
 }  // namespace
@@ -118,17 +119,17 @@ ParsedName parse_name(std::string_view name) {
   return parsed;
 }
 
-bool accepts_geometry(const MatrixInstruction& row, const ParsedName& name) {
+bool accepts_geometry(const MatrixInstruction& instruction, const ParsedName& name) {
   if (!name.layouts.empty() && name.layouts != "row.col") {
     const bool pair =
         name.layouts == "row.row" || name.layouts == "col.row" || name.layouts == "col.col";
-    if (!pair || !has_free_layouts(row)) return false;
+    if (!pair || !has_free_layouts(instruction)) return false;
   }
   const int n = name.shape.n;
   const int m = name.shape.m;
-  switch (row.family) {
+  switch (instruction.family) {
     case Family::wgmma:
-    case Family::wgmma_sp: return n == 0 || is_wgmma_n(n, formats::is_integer(row.a));
+    case Family::wgmma_sp: return n == 0 || is_wgmma_n(n, formats::is_integer(instruction.a));
     case Family::tcgen05:
     case Family::tcgen05_sp:
       return (n == 0 || (n % 8 == 0 && n >= 8 && n <= 256)) &&

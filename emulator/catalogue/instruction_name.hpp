@@ -19,6 +19,6 @@ struct ParsedName {
 ParsedName parse_name(std::string_view name);
 
 /// May the row be executed with this name's layouts and M and N?
-bool accepts_geometry(const MatrixInstruction& row, const ParsedName& name);
+bool accepts_geometry(const MatrixInstruction& instruction, const ParsedName& name);
 
 }  // namespace guardbit::emulator

@@ -97,7 +97,7 @@ class Parser {
     line_ = 0;
     for (const std::string_view key : {"name", "arch", "shape", "formats"})
       if (seen_.count(std::string(key)) == 0) refuse("no line '" + std::string(key) + "'");
-    check_row();
+    check_instruction();
     return row_;
   }
 
@@ -276,7 +276,7 @@ class Parser {
   }
 
   /// What the model's accumulators have no room for, or its steps no meaning.
-  void check_row() const {
+  void check_instruction() const {
     if (row_.steps.count == 0) refuse("no line 'step'");
     const Step& last = row_.steps.list[static_cast<std::size_t>(row_.steps.count - 1)];
     if (last.result != row_.d)
@@ -319,27 +319,31 @@ class Parser {
 
 }  // namespace
 
-std::string row_spec(const MatrixInstruction& row) {
-  const Shape& s = row.shape;
-  std::string text = "name     " + std::string(std::string_view(row.name)) + "\narch     " +
-                     std::string(row.arch) + "\nfamily   " + std::string(family_name(row.family)) +
-                     "\nshape    m" + number(s.m) + "n" + number(s.n) + "k" + number(s.k) +
-                     "\nformats  " + formats::name_of(row.a) + " " + formats::name_of(row.b) + " " +
-                     formats::name_of(row.c) + " " + formats::name_of(row.d) + "\n";
-  if (row.scale.count != 0)
-    text += "scale    " + formats::name_of(row.scale.format) + " " + number(row.scale.count) + "\n";
-  if (row.sparsity.group_elements != 0)
-    text += "sparsity " + number(row.sparsity.group_elements) + " " +
-            number(row.sparsity.stored_per_group) + " " + number(row.sparsity.chunk) + "\n";
-  if (row.toolkit.from != 0 || row.toolkit.until != 0)
-    text += "toolkit  " + number(row.toolkit.from) + " " + number(row.toolkit.until) + "\n";
-  text += "evidence " + std::string(basis_name(row.evidence.basis)) + " " +
-          one_line(row.evidence.source) + "\n";
-  for (const Step& step : row.steps) text += step_text(step);
+std::string instruction_text(const MatrixInstruction& instruction) {
+  const Shape& s = instruction.shape;
+  std::string text = "name     " + std::string(std::string_view(instruction.name)) + "\narch     " +
+                     std::string(instruction.arch) + "\nfamily   " +
+                     std::string(family_name(instruction.family)) + "\nshape    m" + number(s.m) +
+                     "n" + number(s.n) + "k" + number(s.k) + "\nformats  " +
+                     formats::name_of(instruction.a) + " " + formats::name_of(instruction.b) + " " +
+                     formats::name_of(instruction.c) + " " + formats::name_of(instruction.d) + "\n";
+  if (instruction.scale.count != 0)
+    text += "scale    " + formats::name_of(instruction.scale.format) + " " +
+            number(instruction.scale.count) + "\n";
+  if (instruction.sparsity.group_elements != 0)
+    text += "sparsity " + number(instruction.sparsity.group_elements) + " " +
+            number(instruction.sparsity.stored_per_group) + " " +
+            number(instruction.sparsity.chunk) + "\n";
+  if (instruction.toolkit.from != 0 || instruction.toolkit.until != 0)
+    text += "toolkit  " + number(instruction.toolkit.from) + " " +
+            number(instruction.toolkit.until) + "\n";
+  text += "evidence " + std::string(basis_name(instruction.evidence.basis)) + " " +
+          one_line(instruction.evidence.source) + "\n";
+  for (const Step& step : instruction.steps) text += step_text(step);
   return text;
 }
 
-MatrixInstruction parse_row_spec(std::string_view text, std::string_view where) {
+MatrixInstruction parse_instruction(std::string_view text, std::string_view where) {
   return Parser(where).parse(text);
 }
 

@@ -20,10 +20,10 @@ namespace guardbit::emulator {
 /// `scale` FORMAT COUNT, `sparsity` GROUP STORED CHUNK, `toolkit` FROM UNTIL and `evidence`
 /// BASIS TEXT may follow. A step is dot, add or convert; it reads c, 0, -0 or the result of an
 /// earlier step, s1, s2, ...; a dot takes all k's or those of `k=MODULUS:RESIDUE,RESIDUE...`.
-std::string row_spec(const MatrixInstruction& row);
+std::string instruction_text(const MatrixInstruction& instruction);
 
-/// Reads what row_spec writes, or what a person wrote like it. formats::Error, beginning with
-/// `where` and the line, for whatever is not valid or what the model could not execute.
-MatrixInstruction parse_row_spec(std::string_view text, std::string_view where);
+/// Reads what instruction_text writes, or what a person wrote like it. formats::Error, beginning
+/// with `where` and the line, for whatever is not valid or what the model could not execute.
+MatrixInstruction parse_instruction(std::string_view text, std::string_view where);
 
 }  // namespace guardbit::emulator

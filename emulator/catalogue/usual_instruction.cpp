@@ -7,8 +7,8 @@ namespace guardbit::emulator {
 namespace {
 
 /// Volta's m8n8k4, which later machines compute on CUDA cores (NUMERICS 1.5).
-bool is_scalar(const MatrixInstruction& row) {
-  return row.shape == Shape{8, 8, 4} && row.steps.count > 1;
+bool is_scalar(const MatrixInstruction& instruction) {
+  return instruction.shape == Shape{8, 8, 4} && instruction.steps.count > 1;
 }
 
 }  // namespace
@@ -34,15 +34,18 @@ std::optional<MatrixInstruction> usual_instruction(
     std::string_view page, const ProductFormats& formats, int toolkit,
     const std::function<bool(const MatrixInstruction&)>& suits) {
   const MatrixInstruction* best = nullptr;
-  const auto place = [](const MatrixInstruction& row) {
-    return std::tuple(usual_rank(row.family), -row.shape.k);
+  const auto place = [](const MatrixInstruction& instruction) {
+    return std::tuple(usual_rank(instruction.family), -instruction.shape.k);
   };
-  for (const MatrixInstruction& row : catalogue()) {
-    const bool fits = row.arch == page && row.a == formats.a && row.b == formats.b &&
-                      row.c == formats.result && row.d == formats.result &&
-                      row.sparsity.group_elements == 0 && row.toolkit.includes(toolkit);
-    if (!fits || is_scalar(row) || !(suits ? suits(row) : row.scale.count == 0)) continue;
-    if (best == nullptr || place(row) < place(*best)) best = &row;
+  for (const MatrixInstruction& instruction : catalogue()) {
+    const bool fits = instruction.arch == page && instruction.a == formats.a &&
+                      instruction.b == formats.b && instruction.c == formats.result &&
+                      instruction.d == formats.result && instruction.sparsity.group_elements == 0 &&
+                      instruction.toolkit.includes(toolkit);
+    if (!fits || is_scalar(instruction) ||
+        !(suits ? suits(instruction) : instruction.scale.count == 0))
+      continue;
+    if (best == nullptr || place(instruction) < place(*best)) best = &instruction;
   }
   return best == nullptr ? std::nullopt : std::optional(*best);
 }

@@ -11,35 +11,37 @@ namespace guardbit::emulator {
 
 namespace {
 
-bool takes_every_product(const MatrixInstruction& row, const Step& step) {
-  for (int i = 0; i < stored_k(row, row.shape.k); ++i)
+bool takes_every_product(const MatrixInstruction& instruction, const Step& step) {
+  for (int i = 0; i < stored_k(instruction, instruction.shape.k); ++i)
     if (!step.selection.contains(i)) return false;
   return true;
 }
 
 /// Elements of K for each scale; 1 without scales.
-int elements_per_scale(const MatrixInstruction& row) {
-  return row.scale.count == 0 ? 1 : row.shape.k / row.scale.count;
+int elements_per_scale(const MatrixInstruction& instruction) {
+  return instruction.scale.count == 0 ? 1 : instruction.shape.k / instruction.scale.count;
 }
 
 /// The fewest elements of K that are whole blocks of that many products, groups and scales.
-int shortest_execution(const MatrixInstruction& row, int block) {
-  for (int k = 1; k < row.shape.k; ++k) {
-    const int group = row.sparsity.group_elements;
+int shortest_execution(const MatrixInstruction& instruction, int block) {
+  for (int k = 1; k < instruction.shape.k; ++k) {
+    const int group = instruction.sparsity.group_elements;
     const bool whole_groups = group == 0 || k % group == 0;
-    if (whole_groups && k % elements_per_scale(row) == 0 && stored_k(row, k) % block == 0) return k;
+    if (whole_groups && k % elements_per_scale(instruction) == 0 &&
+        stored_k(instruction, k) % block == 0)
+      return k;
   }
-  return row.shape.k;
+  return instruction.shape.k;
 }
 
 }  // namespace
 
-bool takes_addend(const MatrixInstruction& row) {
+bool takes_addend(const MatrixInstruction& instruction) {
   std::array<bool, std::tuple_size_v<decltype(Steps::list)>> needed{};
-  for (int i = row.steps.count - 1; i >= 0; --i) {
+  for (int i = instruction.steps.count - 1; i >= 0; --i) {
     const auto at = static_cast<std::size_t>(i);
-    if (i != row.steps.count - 1 && !needed[at]) continue;
-    const Step& step = row.steps.list[at];
+    if (i != instruction.steps.count - 1 && !needed[at]) continue;
+    const Step& step = instruction.steps.list[at];
     const bool adds = step.operation == Operation::add;
     for (const Source source : {step.addend, adds ? step.other : step.addend}) {
       if (source == Source::c) return true;
@@ -51,49 +53,51 @@ bool takes_addend(const MatrixInstruction& row) {
 
 MatrixInstruction Continuation::shortened(std::int64_t k) const {
   const std::int64_t length = (k + shortest - 1) / shortest * shortest;
-  if (length >= row.shape.k) return row;
-  MatrixInstruction x = row;
-  x.scale.count = static_cast<int>(length) / elements_per_scale(row);
-  if (row.scale.count == 0) x.scale.count = 0;
+  if (length >= instruction.shape.k) return instruction;
+  MatrixInstruction x = instruction;
+  x.scale.count = static_cast<int>(length) / elements_per_scale(instruction);
+  if (instruction.scale.count == 0) x.scale.count = 0;
   x.shape.k = static_cast<int>(length);
   return x;
 }
 
-std::optional<Continuation> continuation_of(const MatrixInstruction& row) {
-  const Step& step = row.steps.list[0];
-  if (row.steps.count != 1 || step.operation != Operation::dot || takes_addend(row) ||
-      !takes_every_product(row, step))
+std::optional<Continuation> continuation_of(const MatrixInstruction& instruction) {
+  const Step& step = instruction.steps.list[0];
+  if (instruction.steps.count != 1 || step.operation != Operation::dot ||
+      takes_addend(instruction) || !takes_every_product(instruction, step))
     return {};
   // A chain of multiply-adds is blocks of one product; a sum modulo 2^n has no order at all.
   const AccumulatorSpec& spec = step.spec;
   const bool wraps =
       spec.summation == Summation::integer && spec.integer_overflow == IntegerOverflow::wrap;
   const int block = wraps || spec.summation == Summation::fma_chain ? 1 : spec.terms;
-  const int products = stored_k(row, row.shape.k);
+  const int products = stored_k(instruction, instruction.shape.k);
   const bool blocks_follow = block != 0 && block < products && products % block == 0;
   if (!wraps && !blocks_follow) return {};
-  Continuation x{row, 0, shortest_execution(row, block)};
+  Continuation x{instruction, 0, shortest_execution(instruction, block)};
   if (step.addend == Source::negative_zero) x.begin = formats::sign_mask(step.result);
-  x.row.steps.list[0].addend = Source::c;
-  x.row.c = x.row.d = step.result;
+  x.instruction.steps.list[0].addend = Source::c;
+  x.instruction.c = x.instruction.d = step.result;
   return x;
 }
 
-bool can_be_chained(const MatrixInstruction& row) {
-  return takes_addend(row) ? row.c == row.d : continuation_of(row).has_value();
+bool can_be_chained(const MatrixInstruction& instruction) {
+  return takes_addend(instruction) ? instruction.c == instruction.d
+                                   : continuation_of(instruction).has_value();
 }
 
-void require_chain(const MatrixInstruction& row, std::int64_t k, std::string_view where) {
-  if (k <= row.shape.k || can_be_chained(row)) return;
-  const std::string name(std::string_view(row.name)), most = std::to_string(row.shape.k);
-  if (takes_addend(row))
+void require_chain(const MatrixInstruction& instruction, std::int64_t k, std::string_view where) {
+  if (k <= instruction.shape.k || can_be_chained(instruction)) return;
+  const std::string name(std::string_view(instruction.name)),
+      most = std::to_string(instruction.shape.k);
+  if (takes_addend(instruction))
     throw formats::Error(std::string(where),
-                         name + " has C in " + formats::name_of(row.c) + " and D in " +
-                             formats::name_of(row.d) + ": its executions cannot be chained",
+                         name + " has C in " + formats::name_of(instruction.c) + " and D in " +
+                             formats::name_of(instruction.d) + ": its executions cannot be chained",
                          "K up to " + most);
   throw formats::Error(
       std::string(where),
-      std::string(row.arch) + "/" + name +
+      std::string(instruction.arch) + "/" + name +
           " takes no addend, and its steps do not show how a sum goes on beyond its K = " + most +
           "; this one has K = " + std::to_string(k) +
           ": probe the unit with --c, or split K into parts of at most " + most +

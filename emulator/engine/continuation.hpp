@@ -10,15 +10,15 @@ namespace guardbit::emulator {
 
 /// True if D depends on C. An instruction found by a probe without an addend has no step that reads
 /// it.
-bool takes_addend(const MatrixInstruction& row);
+bool takes_addend(const MatrixInstruction& instruction);
 
 /// How an instruction that takes no addend goes on beyond its K. Its one step is a chain of several
 /// blocks, each block's result being the next one's addend: so is the last block's to the block
 /// that follows. Or it is a sum of integers that wraps, which has no order.
 struct Continuation {
-  MatrixInstruction row;    ///< the same arithmetic; the addend of the first block is C
-  std::uint64_t begin = 0;  ///< that addend where a sum begins, in C's format
-  int shortest = 1;         ///< elements of K of whole blocks, sparse groups and scales
+  MatrixInstruction instruction;  ///< the same arithmetic; the addend of the first block is C
+  std::uint64_t begin = 0;        ///< that addend where a sum begins, in C's format
+  int shortest = 1;               ///< elements of K of whole blocks, sparse groups and scales
 
   /// The instruction with a K of at least `k` elements, rounded up to whole blocks: what the chain
   /// needs, and no zero products after it.
@@ -27,14 +27,14 @@ struct Continuation {
 
 /// Nothing if the instruction takes an addend, or if its steps do not show how it goes on: one
 /// block over the whole K, or several steps.
-std::optional<Continuation> continuation_of(const MatrixInstruction& row);
+std::optional<Continuation> continuation_of(const MatrixInstruction& instruction);
 
 /// True if executions of the instruction can follow one another, each taking the sum of those
 /// before.
-bool can_be_chained(const MatrixInstruction& row);
+bool can_be_chained(const MatrixInstruction& instruction);
 
 /// formats::Error, beginning with `where`, for a sum over k elements of K that is longer than one
 /// execution of an instruction that cannot be chained.
-void require_chain(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+void require_chain(const MatrixInstruction& instruction, std::int64_t k, std::string_view where);
 
 }  // namespace guardbit::emulator

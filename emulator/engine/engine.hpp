@@ -15,13 +15,13 @@ namespace guardbit::emulator {
 struct Engine {
   std::string_view name;
   std::string_view description;
-  bool (*accepts)(const MatrixInstruction& row);
+  bool (*accepts)(const MatrixInstruction& instruction);
   /// Executes [begin, end) of the batch on the calling thread; `row` must be accepted.
-  void (*run)(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+  void (*run)(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
               std::int64_t end);
   /// A whole product at once, for engines that have a better way than execution after execution;
   /// as emulator::multiply (matrix_product.hpp), which calls it.
-  void (*multiply)(const MatrixInstruction& row, const MatrixProduct& product,
+  void (*multiply)(const MatrixInstruction& instruction, const MatrixProduct& product,
                    int threads) = nullptr;
   /// The machine whose own units answer, as a recording names it; null for a model.
   std::string (*device)() = nullptr;

@@ -36,16 +36,16 @@ constexpr std::array all_engines = {
 
 std::span<const Engine> engines() { return all_engines; }
 
-const Engine& require_engine(std::string_view name, const MatrixInstruction& row) {
+const Engine& require_engine(std::string_view name, const MatrixInstruction& instruction) {
   std::string names = "auto";
   for (const Engine& engine : engines()) {
     names += ", " + std::string(engine.name);
     const bool eligible = name == engine.name || (name == "auto" && engine.device == nullptr);
     if (!eligible) continue;
-    if (engine.accepts(row)) return engine;
+    if (engine.accepts(instruction)) return engine;
     if (name == engine.name) {
       throw formats::Error("engine " + std::string(name),
-                           "does not execute " + std::string(std::string_view(row.name)) +
+                           "does not execute " + std::string(std::string_view(instruction.name)) +
                                (engine.device == nullptr ? "" : " on " + engine.device()),
                            "auto, reference");
     }
@@ -53,7 +53,7 @@ const Engine& require_engine(std::string_view name, const MatrixInstruction& row
   throw formats::Error("engine", "unknown engine '" + std::string(name) + "'", names);
 }
 
-void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixBatch& batch,
+void run_batch(const Engine& engine, const MatrixInstruction& instruction, const MatrixBatch& batch,
                int threads) {
   constexpr std::int64_t outputs_per_range = 16384;
   const std::int64_t outputs =
@@ -62,7 +62,7 @@ void run_batch(const Engine& engine, const MatrixInstruction& row, const MatrixB
       static_cast<std::size_t>(std::max<std::int64_t>(1, outputs_per_range / outputs));
   formats::parallel_for(static_cast<std::size_t>(batch.count), grain, threads,
                         [&](std::size_t begin, std::size_t end) {
-                          engine.run(row, batch, static_cast<std::int64_t>(begin),
+                          engine.run(instruction, batch, static_cast<std::int64_t>(begin),
                                      static_cast<std::int64_t>(end));
                         });
 }

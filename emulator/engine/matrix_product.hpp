@@ -64,16 +64,16 @@ struct MatrixProduct {
 };
 
 /// The instruction's scales along a K of that length.
-std::int64_t scales_along(const MatrixInstruction& row, std::int64_t k);
+std::int64_t scales_along(const MatrixInstruction& instruction, std::int64_t k);
 
 /// formats::Error, beginning with `where`, unless K is at least 1 and whole groups of a sparse
 /// instruction.
-void require_k(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+void require_k(const MatrixInstruction& instruction, std::int64_t k, std::string_view where);
 
 /// formats::Error, beginning with `where`, unless the instruction can form a product of that K:
 /// executions that can be chained where one is not enough (continuation.hpp), whole groups of a
 /// sparse instruction.
-void require_product(const MatrixInstruction& row, std::int64_t k, std::string_view where);
+void require_product(const MatrixInstruction& instruction, std::int64_t k, std::string_view where);
 
 /// Computes the product on `threads` threads (0: all the machine has); the result does not depend
 /// on their number. `engine` must accept the instruction, and the product must be one that
@@ -81,7 +81,7 @@ void require_product(const MatrixInstruction& row, std::int64_t k, std::string_v
 /// takes no addend begins with the constant of its own step, or goes on from C without
 /// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
 /// with the last block.
-void multiply(const Engine& engine, const MatrixInstruction& row, const MatrixProduct& product,
-              int threads = 0);
+void multiply(const Engine& engine, const MatrixInstruction& instruction,
+              const MatrixProduct& product, int threads = 0);
 
 }  // namespace guardbit::emulator

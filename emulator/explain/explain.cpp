@@ -190,28 +190,29 @@ class Observer {
 
 }  // namespace
 
-Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution,
-                    int m, int n) {
-  const GatheredOperands gathered = gather(row, batch, execution, m, n);
+Explanation explain(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                    std::int64_t execution, int m, int n) {
+  const GatheredOperands gathered = gather(instruction, batch, execution, m, n);
   const DotOperands operands = gathered.view();
   Explanation explanation;
-  explanation.instruction = row;
+  explanation.instruction = instruction;
   explanation.c = operands.c;
   explanation.a_scale.assign(operands.a_scale.begin(), operands.a_scale.end());
   explanation.b_scale.assign(operands.b_scale.begin(), operands.b_scale.end());
   for (std::size_t i = 0; i < operands.a.size(); ++i) {
     const int s = static_cast<int>(i);
     const std::int64_t place =
-        (execution * batch.shape.m + m) * std::int64_t{stored_k(row, batch.shape.k)} + s;
-    const int e = row.sparsity.group_elements != 0 ? static_cast<int>(batch.e[place]) : 0;
-    explanation.pairs.push_back({dense_k(row.sparsity, s, e), operands.a[i], operands.b[i]});
+        (execution * batch.shape.m + m) * std::int64_t{stored_k(instruction, batch.shape.k)} + s;
+    const int e = instruction.sparsity.group_elements != 0 ? static_cast<int>(batch.e[place]) : 0;
+    explanation.pairs.push_back(
+        {dense_k(instruction.sparsity, s, e), operands.a[i], operands.b[i]});
   }
-  explanation.result = run_steps(row, operands, Observer(explanation));
+  explanation.result = run_steps(instruction, operands, Observer(explanation));
   // An instruction cut short after a step ends in that step's result.
-  for (int i = 0; i < row.steps.count; ++i) {
-    MatrixInstruction prefix = row;
+  for (int i = 0; i < instruction.steps.count; ++i) {
+    MatrixInstruction prefix = instruction;
     prefix.steps.count = i + 1;
-    const Step& step = row.steps.list[static_cast<std::size_t>(i)];
+    const Step& step = instruction.steps.list[static_cast<std::size_t>(i)];
     explanation.steps.push_back({step.operation, {dot(prefix, operands), step.result}});
   }
   return explanation;

@@ -93,8 +93,8 @@ struct Explanation {
 };
 
 /// Explains element (m, n) of execution number `execution` of a batch, which must hold it.
-Explanation explain(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution,
-                    int m, int n);
+Explanation explain(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                    std::int64_t execution, int m, int n);
 
 /// The number in decimal: exact if 12 digits suffice, else the shortest that rounds to the code.
 std::string value_text(const Format& format, std::uint64_t code);

@@ -228,12 +228,12 @@ std::string number_text(const Decimal& x) {
 }
 
 std::vector<std::string> operand_lines(const Explanation& explanation, std::size_t limit) {
-  const MatrixInstruction& row = explanation.instruction;
-  std::vector<std::string> lines = {"c  " + code_text(row.c, explanation.c)};
+  const MatrixInstruction& instruction = explanation.instruction;
+  std::vector<std::string> lines = {"c  " + code_text(instruction.c, explanation.c)};
   for (std::size_t i = 0; i < explanation.a_scale.size(); ++i) {
     lines.push_back("scale " + std::to_string(i) + "  a " +
-                    code_text(row.scale.format, explanation.a_scale[i]) + "  b " +
-                    code_text(row.scale.format, explanation.b_scale[i]));
+                    code_text(instruction.scale.format, explanation.a_scale[i]) + "  b " +
+                    code_text(instruction.scale.format, explanation.b_scale[i]));
   }
   std::size_t shown = 0, left = 0, zeros = 0;
   for (const FactorPair& pair : explanation.pairs) {
@@ -243,8 +243,8 @@ std::vector<std::string> operand_lines(const Explanation& explanation, std::size
       ++left;
     } else {
       ++shown;
-      lines.push_back("k=" + std::to_string(pair.k) + "  a " + code_text(row.a, pair.a) + "  b " +
-                      code_text(row.b, pair.b));
+      lines.push_back("k=" + std::to_string(pair.k) + "  a " + code_text(instruction.a, pair.a) +
+                      "  b " + code_text(instruction.b, pair.b));
     }
   }
   if (left != 0) lines.push_back("and " + std::to_string(left) + " more pairs");

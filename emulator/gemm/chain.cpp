@@ -19,8 +19,8 @@ namespace guardbit::emulator {
 namespace {
 
 /// The columns of A's storage that hold these k's.
-KRange stored(const MatrixInstruction& row, const KRange& range) {
-  const Sparsity& s = row.sparsity;
+KRange stored(const MatrixInstruction& instruction, const KRange& range) {
+  const Sparsity& s = instruction.sparsity;
   if (s.group_elements == 0) return range;
   return {range.begin / s.group_elements * s.stored_per_group,
           range.end / s.group_elements * s.stored_per_group};
@@ -84,8 +84,8 @@ void promote_row(Promotion::Adder adder, const Sums& partial, std::size_t first,
 }  // namespace
 
 bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
-  if (!x.row || can_be_chained(*x.row)) return true;
-  const std::int64_t most = x.row->shape.k;
+  if (!x.instruction || can_be_chained(*x.instruction)) return true;
+  const std::int64_t most = x.instruction->shape.k;
   if (x.expansion != 1 || !x.apart.empty()) return false;
   if (!plan.stream_k.none()) return x.k() <= most;
   for (const KRanges& slice : divide(plan.split, {{0, x.k()}})) {
@@ -100,14 +100,15 @@ bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
 Sums Chain::run(const KRanges& ranges, bool first) const {
   const bool begins_with_c = first && !x_.c.empty();
   if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
-  return x_.row ? run_row(ordered(ranges), begins_with_c) : run_scalar(ordered(ranges));
+  return x_.instruction ? run_instruction(ordered(ranges), begins_with_c)
+                        : run_scalar(ordered(ranges));
 }
 
 void Chain::run_into(const KRanges& ranges, bool first, CodeMatrix& sums, std::int64_t g,
                      std::int64_t i, std::int64_t j) const {
   const Matrix from = sums.writable_matrix(g).from(i, j);
-  run_row(ordered(ranges), first && !x_.c.empty(),
-          {from.codes.data, sums.rows * sums.columns, sums.columns});
+  run_instruction(ordered(ranges), first && !x_.c.empty(),
+                  {from.codes.data, sums.rows * sums.columns, sums.columns});
 }
 
 /// Incomplete tiles first, where the plan says so.
@@ -131,7 +132,8 @@ Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   const std::int64_t length = length_of(ranges);
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
-    const Sums partial = x_.row ? run_row(part, begins_with_c && sums.empty()) : run_scalar(part);
+    const Sums partial =
+        x_.instruction ? run_instruction(part, begins_with_c && sums.empty()) : run_scalar(part);
     if (sums.empty()) sums.assign(partial.size(), 0.0F);
     if (is_stopped()) break;
     promote(partial, part.front().begin, sums);
@@ -167,62 +169,64 @@ void Chain::promote(const Sums& partial, std::int64_t k, std::span<float> sums) 
   }
 }
 
-Sums Chain::run_row(const KRanges& ranges, bool begins_with_c) const {
+Sums Chain::run_instruction(const KRanges& ranges, bool begins_with_c) const {
   if (x_.few && !begins_with_c)
     if (std::vector<double> sums; x_.few->run(ranges, sums)) return sums;
-  if (x_.row->d == formats::fp32) {
+  if (x_.instruction->d == formats::fp32) {
     std::vector<float> sums(static_cast<std::size_t>(outputs()));
-    run_row(ranges, begins_with_c, {reinterpret_cast<std::byte*>(sums.data()), m() * n(), n()});
+    run_instruction(ranges, begins_with_c,
+                    {reinterpret_cast<std::byte*>(sums.data()), m() * n(), n()});
     return sums;
   }
-  CodeMatrix d = make_matrix(x_.row->d, x_.a.batch, m(), n());
-  run_row(ranges, begins_with_c, {d.bytes.writable(), m() * n(), n()});
+  CodeMatrix d = make_matrix(x_.instruction->d, x_.a.batch, m(), n());
+  run_instruction(ranges, begins_with_c, {d.bytes.writable(), m() * n(), n()});
   return sums_of(d);
 }
 
-void Chain::run_row(const KRanges& ranges, bool begins_with_c, const Target& to) const {
-  const MatrixInstruction& row = *x_.row;
-  const std::optional<Continuation> continuation = continuation_of(row);
-  const Engine& engine = execution_.engine != nullptr
-                             ? *execution_.engine
-                             : require_engine("auto", continuation ? continuation->row : row);
+void Chain::run_instruction(const KRanges& ranges, bool begins_with_c, const Target& to) const {
+  const MatrixInstruction& instruction = *x_.instruction;
+  const std::optional<Continuation> continuation = continuation_of(instruction);
+  const Engine& engine =
+      execution_.engine != nullptr
+          ? *execution_.engine
+          : require_engine("auto", continuation ? continuation->instruction : instruction);
   // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
   // instruction has room for, where it is the only one.
-  require_chain(row, length_of(ranges), "plan");
+  require_chain(instruction, length_of(ranges), "plan");
   bool whole = true;
   for (std::size_t i = 0; i + 1 < ranges.size(); ++i)
-    whole = whole && ranges[i].length() % row.shape.k == 0;
-  whole = whole || !can_be_chained(row);
+    whole = whole && ranges[i].length() % instruction.shape.k == 0;
+  whole = whole || !can_be_chained(instruction);
   CodeMatrix a, b, e;
   KRanges parts = ranges;
   const bool gathered = whole && ranges.size() > 1;
   if (gathered) {
     KRanges stored_ranges;
-    for (const KRange& range : ranges) stored_ranges.push_back(stored(row, range));
+    for (const KRange& range : ranges) stored_ranges.push_back(stored(instruction, range));
     a = joined(x_.a, stored_ranges, true);
     if (!x_.e.empty()) e = joined(x_.e, stored_ranges, true);
     b = joined(x_.b, ranges, false);
     parts = {{0, b.rows}};
   }
-  const std::int64_t width = formats::container_bits(row.d) / 8;
+  const std::int64_t width = formats::container_bits(instruction.d) / 8;
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
     MatrixProduct product;
     product.m = m();
     product.n = n();
     product.stop = execution_.stop;
     std::byte* const data = to.data + g * to.batch_stride * width;
-    const ConstMatrix sums_so_far = {codes_of(row.d, static_cast<const std::byte*>(data)),
+    const ConstMatrix sums_so_far = {codes_of(instruction.d, static_cast<const std::byte*>(data)),
                                      to.row_stride};
-    product.d = {codes_of(row.d, data), to.row_stride};
+    product.d = {codes_of(instruction.d, data), to.row_stride};
     product.modifiers.zero_addend = !begins_with_c;
     if (begins_with_c) product.c = x_.c.matrix(x_.c.batch == 1 ? 0 : g);
     for (const KRange& range : parts) {
       product.k = range.length();
-      const std::int64_t begin = stored(row, range).begin;
+      const std::int64_t begin = stored(instruction, range).begin;
       product.a = (gathered ? a : x_.a).matrix(g).from(0, begin);
       product.b = (gathered ? b : x_.b).matrix(g).from(range.begin, 0);
       if (!x_.e.empty()) product.e = (gathered ? e : x_.e).matrix(g).from(0, begin);
-      multiply(engine, row, product, execution_.threads);
+      multiply(engine, instruction, product, execution_.threads);
       product.modifiers.zero_addend = false;
       product.c = sums_so_far;
     }

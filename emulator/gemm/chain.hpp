@@ -37,8 +37,8 @@ class Chain {
   KRanges ordered(const KRanges& ranges) const;
   Sums run_promoted(const KRanges& ranges, bool begins_with_c) const;
   void promote(const Sums& partial, std::int64_t k, std::span<float> sums) const;
-  Sums run_row(const KRanges& ranges, bool begins_with_c) const;
-  void run_row(const KRanges& ranges, bool begins_with_c, const Target& to) const;
+  Sums run_instruction(const KRanges& ranges, bool begins_with_c) const;
+  void run_instruction(const KRanges& ranges, bool begins_with_c, const Target& to) const;
   Sums run_scalar(const KRanges& ranges) const;
   /// One dot product for each batch entry.
   template <class Real>

@@ -11,42 +11,43 @@ namespace guardbit::emulator {
 
 namespace {
 
-bool is_plain(const MatrixInstruction& row) {
-  if (row.steps.count != 1 || row.scale.count != 0) return false;
-  const Step& step = row.steps.list[0];
+bool is_plain(const MatrixInstruction& instruction) {
+  if (instruction.steps.count != 1 || instruction.scale.count != 0) return false;
+  const Step& step = instruction.steps.list[0];
   const AccumulatorSpec& x = step.spec;
-  for (int i = 0; i < row.shape.k; ++i)
+  for (int i = 0; i < instruction.shape.k; ++i)
     if (!step.selection.contains(i)) return false;
   return step.operation == Operation::dot && !step.widened && step.addend == Source::c &&
-         row.c == row.d && step.result == row.d && x.summation == Summation::fused &&
-         x.exact_group == 1 && x.alignment == Rounding::toward_zero &&
+         instruction.c == instruction.d && step.result == instruction.d &&
+         x.summation == Summation::fused && x.exact_group == 1 &&
+         x.alignment == Rounding::toward_zero &&
          (x.result == Rounding::toward_zero || x.result == Rounding::nearest_even) &&
          x.input == Subnormals::keep && x.output == Subnormals::keep &&
-         row.d.specials == formats::Specials::ieee && row.d.has_subnormals;
+         instruction.d.specials == formats::Specials::ieee && instruction.d.has_subnormals;
 }
 
 }  // namespace
 
 std::shared_ptr<const FewDots> FewDots::of(const GemmOperands& x) {
   constexpr std::int64_t most_outputs = 256;
-  if (!x.row || x.a.rows != 1 || x.b.columns != 1 || x.a.batch > most_outputs || !x.c.empty() ||
-      !is_plain(*x.row))
+  if (!x.instruction || x.a.rows != 1 || x.b.columns != 1 || x.a.batch > most_outputs ||
+      !x.c.empty() || !is_plain(*x.instruction))
     return nullptr;
   auto few = std::make_shared<FewDots>();
   return few->take_products(x) ? few : nullptr;
 }
 
 bool FewDots::take_products(const GemmOperands& x) {
-  const MatrixInstruction& row = *x.row;
-  const Step& step = row.steps.list[0];
+  const MatrixInstruction& instruction = *x.instruction;
+  const Step& step = instruction.steps.list[0];
   spec_ = step.spec;
-  result_ = AccumulatorFormat(row.d, spec_);
-  sparsity_ = row.sparsity;
+  result_ = AccumulatorFormat(instruction.d, spec_);
+  sparsity_ = instruction.sparsity;
   outputs_ = x.a.batch;
   stored_k_ = x.a.columns;
-  execution_ = stored_k(row, row.shape.k);
+  execution_ = stored_k(instruction, instruction.shape.k);
   block_ = spec_.terms == 0 ? execution_ : spec_.terms;
-  const int fraction_bits = row.a.fraction_bits + row.b.fraction_bits;
+  const int fraction_bits = instruction.a.fraction_bits + instruction.b.fraction_bits;
   const int lift = std::max(0, spec_.kept_fraction_bits - fraction_bits);
   drop_ = std::max(0, fraction_bits - spec_.kept_fraction_bits);
   // A product is below 2^(fraction_bits + 2); a block's sum of 64 of them fits 64 bits.
@@ -59,11 +60,11 @@ bool FewDots::take_products(const GemmOperands& x) {
       if (sparsity_.group_elements != 0)
         k = i / sparsity_.stored_per_group * sparsity_.group_elements +
             static_cast<std::int64_t>(x.e(g, 0, i));
-      const formats::Value a = formats::decode(row.a, x.a(g, 0, i)),
-                           b = formats::decode(row.b, x.b(g, k, 0));
+      const formats::Value a = formats::decode(instruction.a, x.a(g, 0, i)),
+                           b = formats::decode(instruction.b, x.b(g, k, 0));
       for (const formats::Value* v : {&a, &b})
         if (v->kind == formats::Kind::nan || v->kind == formats::Kind::infinity) return false;
-      const Term t = product_term(a, row.a, b, row.b, spec_);
+      const Term t = product_term(a, instruction.a, b, instruction.b, spec_);
       const auto at = static_cast<std::size_t>(g * stored_k_ + i);
       const auto magnitude = static_cast<std::int32_t>(t.significand << lift);
       magnitudes_[at] = t.negative ? -magnitude : magnitude;

@@ -63,8 +63,9 @@ class Progress {
 
 /// One chain, whose sums are FP32 numbers.
 bool is_fp32_chain(const GemmPlan& plan, const GemmOperands& x) {
-  return x.row && x.row->d == formats::fp32 && plan.split.whole() && plan.slices.whole() &&
-         plan.stream_k.none() && plan.promotion.interval == 0 && x.apart.empty() && !x.few;
+  return x.instruction && x.instruction->d == formats::fp32 && plan.split.whole() &&
+         plan.slices.whole() && plan.stream_k.none() && plan.promotion.interval == 0 &&
+         x.apart.empty() && !x.few;
 }
 
 /// Does the epilogue leave FP32 sums as they are, but for NaNs?

@@ -27,10 +27,10 @@ class FewDots;
 
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
-  std::optional<MatrixInstruction> row;  ///< nothing for a CUDA core's multiply-add
-  Format sum{};                          ///< of the unit's accumulator
-  std::int64_t run = 1;                  ///< elements of K that each pair of pieces takes in turn
-  std::int64_t expansion = 1;            ///< products of pieces for each element of K
+  std::optional<MatrixInstruction> instruction;  ///< nothing for a CUDA core's multiply-add
+  Format sum{};                                  ///< of the unit's accumulator
+  std::int64_t run = 1;        ///< elements of K that each pair of pieces takes in turn
+  std::int64_t expansion = 1;  ///< products of pieces for each element of K
   CodeMatrix a, b, e, c;  ///< c: where the chain begins with it; of a multiply-add, a and b are
                           ///< in the format of its sums
   bool rounds_products = false;      ///< of a multiply-add that is not fused

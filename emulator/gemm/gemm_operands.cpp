@@ -213,15 +213,15 @@ void multiply_by(double alpha, const Format& sum, CodeMatrix& matrix) {
 
 /// A and B cut into pieces or slices, as chains take their products.
 void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands& x) {
-  const MatrixInstruction& row = *x.row;
+  const MatrixInstruction& instruction = *x.instruction;
   std::vector<CodeMatrix> a, b;
   if (input.has_slices()) {
-    Slices of_a = slices_of(problem.a, row.a, input.pieces, true);
-    Slices of_b = slices_of(problem.b, row.b, input.pieces, false);
+    Slices of_a = slices_of(problem.a, instruction.a, input.pieces, true);
+    Slices of_b = slices_of(problem.b, instruction.b, input.pieces, false);
     a = std::move(of_a.matrices), b = std::move(of_b.matrices);
     x.a_exponents = std::move(of_a.exponents), x.b_exponents = std::move(of_b.exponents);
   } else {
-    a = pieces_of(problem.a, row.a, input), b = pieces_of(problem.b, row.b, input);
+    a = pieces_of(problem.a, instruction.a, input), b = pieces_of(problem.b, instruction.b, input);
   }
   using Products = std::vector<std::pair<int, int>>;
   std::vector<Products> chains;  // products that share one
@@ -237,7 +237,7 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
     std::vector<int> a_ranks, b_ranks;
     for (const auto& [i, j] : products) a_ranks.push_back(i), b_ranks.push_back(j);
     GemmOperands of_chain;
-    of_chain.row = x.row;
+    of_chain.instruction = x.instruction;
     of_chain.sum = x.sum;
     of_chain.run = input.run != 0 ? input.run : x.run;
     of_chain.expansion = std::ssize(products);
@@ -250,8 +250,8 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
   x.expansion = leading.expansion;
   x.run = leading.run;
   if (input.has_slices()) {
-    x.a = {row.a, problem.a.batch, problem.m(), leading.a.columns, {}};
-    x.b = {row.b, problem.b.batch, leading.b.rows, problem.n(), {}};
+    x.a = {instruction.a, problem.a.batch, problem.m(), leading.a.columns, {}};
+    x.b = {instruction.b, problem.b.batch, leading.b.rows, problem.n(), {}};
     return;
   }
   x.a = std::move(leading.a), x.b = std::move(leading.b);
@@ -259,14 +259,14 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
 }
 
 /// A of a 2:4 product as stored values and positions: the nonzeros of each group, then zeros.
-void compress(const MatrixInstruction& row, GemmOperands& x, std::string_view where) {
-  const Sparsity& s = row.sparsity;
+void compress(const MatrixInstruction& instruction, GemmOperands& x, std::string_view where) {
+  const Sparsity& s = instruction.sparsity;
   const CodeMatrix dense = std::move(x.a);
   const std::int64_t groups = dense.columns / s.group_elements;
   if (s.chunk != 1 || dense.columns % s.group_elements != 0)
     throw Error(std::string(where), "K = " + std::to_string(dense.columns) +
                                         " cannot be stored in the sparse form of " +
-                                        std::string(std::string_view(row.name)));
+                                        std::string(std::string_view(instruction.name)));
   x.a = make_matrix(dense.format, dense.batch, dense.rows, groups * s.stored_per_group);
   x.e = make_matrix(formats::uint8, dense.batch, dense.rows, x.a.columns);
   const std::uint64_t magnitude = formats::is_integer(dense.format)
@@ -331,44 +331,45 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
       multiply_by(plan.epilogue.alpha, x.sum, plan.epilogue.alpha_on == AlphaOn::a ? x.a : x.b);
     return x;
   }
-  x.row = require_instruction(plan.unit.arch, plan.unit.instruction, where);
-  x.sum = x.row->d;
-  x.run = x.row->shape.k;
-  require_k(*x.row, problem.k(), where);
-  if (x.row->scale.count != 0)
-    throw Error(std::string(where), std::string(std::string_view(x.row->name)) +
+  x.instruction = require_instruction(plan.unit.arch, plan.unit.instruction, where);
+  x.sum = x.instruction->d;
+  x.run = x.instruction->shape.k;
+  require_k(*x.instruction, problem.k(), where);
+  if (x.instruction->scale.count != 0)
+    throw Error(std::string(where), std::string(std::string_view(x.instruction->name)) +
                                         " takes scale factors of blocks of K, which no plan has");
-  for (const auto& [matrix, format] : {std::pair{&problem.a, x.row->a}, {&problem.b, x.row->b}}) {
+  for (const auto& [matrix, format] :
+       {std::pair{&problem.a, x.instruction->a}, {&problem.b, x.instruction->b}}) {
     const bool integers = formats::is_integer(matrix->format);
     if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
       throw Error(std::string(where), "slices are floating numbers as integers of the unit, not " +
                                           formats::name_of(matrix->format) + " as " +
                                           formats::name_of(format));
     if (!plan.input.has_slices() && integers != formats::is_integer(format))
-      throw Error(std::string(where), std::string(std::string_view(x.row->name)) + " multiplies " +
-                                          formats::name_of(format) + ", not " +
+      throw Error(std::string(where), std::string(std::string_view(x.instruction->name)) +
+                                          " multiplies " + formats::name_of(format) + ", not " +
                                           formats::name_of(matrix->format));
   }
   if (plan.input.pieces > 1 || plan.input.has_slices()) {
-    if (x.row->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
+    if (x.instruction->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
       throw Error(std::string(where), "no cut of sparse products but into rests is known");
     cut(plan.input, problem, x);
   } else {
-    x.a = converted(problem.a, x.row->a, plan.input.rounding);
-    x.b = converted(problem.b, x.row->b, plan.input.rounding);
+    x.a = converted(problem.a, x.instruction->a, plan.input.rounding);
+    x.b = converted(problem.b, x.instruction->b, plan.input.rounding);
   }
-  if (x.row->sparsity.group_elements != 0) compress(*x.row, x, where);
+  if (x.instruction->sparsity.group_elements != 0) compress(*x.instruction, x, where);
   return x;
 }
 
 CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
                         const GemmProblem& problem, std::string_view where) {
-  if (!operands.row || plan.epilogue.addition != Epilogue::Addition::initial) return {};
+  if (!operands.instruction || plan.epilogue.addition != Epilogue::Addition::initial) return {};
   if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
-  if (!takes_addend(*operands.row))
-    throw Error(std::string(where), std::string(std::string_view(operands.row->name)) +
+  if (!takes_addend(*operands.instruction))
+    throw Error(std::string(where), std::string(std::string_view(operands.instruction->name)) +
                                         " takes no addend: no chain of it begins with C");
-  return converted(problem.c, operands.row->c, Rounding::nearest_even);
+  return converted(problem.c, operands.instruction->c, Rounding::nearest_even);
 }
 
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {

@@ -23,11 +23,11 @@ std::vector<PlanEngine> engines_of(const GemmUnit& unit) {
     scalar_format(unit, "plan");
     return {{host, nullptr}};
   }
-  const MatrixInstruction row = require_instruction(unit.arch, unit.instruction, "plan");
-  const std::optional<Continuation> continuation = continuation_of(row);
+  const MatrixInstruction instruction = require_instruction(unit.arch, unit.instruction, "plan");
+  const std::optional<Continuation> continuation = continuation_of(instruction);
   std::vector<PlanEngine> list;
   for (const Engine& engine : engines())
-    if (engine.accepts(continuation ? continuation->row : row))
+    if (engine.accepts(continuation ? continuation->instruction : instruction))
       list.push_back({engine.name, &engine});
   return list;
 }

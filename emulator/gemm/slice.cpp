@@ -96,7 +96,7 @@ Sums SliceSum::scaled_pieces(const KRanges& ranges, bool first) const {
 
 Sums SliceSum::integer_slices(const KRanges& ranges) const {
   const Format f = plan_.epilogue.compute;
-  const int slice_bits = formats::bits(x_.row->a) - 1;
+  const int slice_bits = formats::bits(x_.instruction->a) - 1;
   const std::int64_t m = x_.a.rows, n = x_.b.columns;
   std::vector<double> sums(static_cast<std::size_t>(x_.a.batch * m * n));
   for (const PieceProducts& other : x_.apart) {

@@ -79,20 +79,20 @@ struct SelectedOperands {
 };
 
 template <std::size_t Capacity>
-constexpr SelectedOperands<Capacity> select(const MatrixInstruction& row, const Step& step,
+constexpr SelectedOperands<Capacity> select(const MatrixInstruction& instruction, const Step& step,
                                             const DotOperands& operands) {
   SelectedOperands<Capacity> selected;
-  selected.scaled = row.scale.count != 0;
+  selected.scaled = instruction.scale.count != 0;
   const std::size_t k = operands.a.size();
   for (std::size_t i = 0; i < k; ++i) {
     if (!step.selection.contains(static_cast<int>(i))) continue;
     const std::size_t at = selected.count++;
-    selected.a[at] = decode_operand(step, row.a, operands.a[i]);
-    selected.b[at] = decode_operand(step, row.b, operands.b[i]);
+    selected.a[at] = decode_operand(step, instruction.a, operands.a[i]);
+    selected.b[at] = decode_operand(step, instruction.b, operands.b[i]);
     if (!selected.scaled) continue;
     const std::size_t scale = i * operands.a_scale.size() / k;
-    selected.a_scale[at] = formats::decode(row.scale.format, operands.a_scale[scale]);
-    selected.b_scale[at] = formats::decode(row.scale.format, operands.b_scale[scale]);
+    selected.a_scale[at] = formats::decode(instruction.scale.format, operands.a_scale[scale]);
+    selected.b_scale[at] = formats::decode(instruction.scale.format, operands.b_scale[scale]);
   }
   return selected;
 }
@@ -100,10 +100,10 @@ constexpr SelectedOperands<Capacity> select(const MatrixInstruction& row, const 
 /// Calls `visit(block)` for each block of a dot step in order; visit returns the block's result,
 /// the next one's addend.
 template <std::size_t Capacity, class Visit>
-constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step& step,
+constexpr std::uint64_t for_each_block(const MatrixInstruction& instruction, const Step& step,
                                        const DotOperands& operands, std::uint64_t addend,
                                        Format addend_format, Visit visit) {
-  const SelectedOperands<Capacity> selected = select<Capacity>(row, step, operands);
+  const SelectedOperands<Capacity> selected = select<Capacity>(instruction, step, operands);
   const std::size_t length =
       step.spec.terms == 0 ? selected.count : static_cast<std::size_t>(step.spec.terms);
   for (std::size_t begin = 0; begin < selected.count; begin += length) {
@@ -113,13 +113,13 @@ constexpr std::uint64_t for_each_block(const MatrixInstruction& row, const Step&
     };
     const std::span<const Value> none;
     const Block block{step.spec,
-                      operand_format(step, row.a),
-                      operand_format(step, row.b),
+                      operand_format(step, instruction.a),
+                      operand_format(step, instruction.b),
                       part(selected.a),
                       part(selected.b),
                       selected.scaled ? part(selected.a_scale) : none,
                       selected.scaled ? part(selected.b_scale) : none,
-                      row.scale.format,
+                      instruction.scale.format,
                       decode_input(step.spec, addend_format, addend),
                       addend_format,
                       step.result};
@@ -137,13 +137,13 @@ struct Register {
 
 using Registers = std::array<Register, std::tuple_size_v<decltype(Steps::list)>>;
 
-constexpr Register read_source(Source source, const MatrixInstruction& row,
+constexpr Register read_source(Source source, const MatrixInstruction& instruction,
                                const DotOperands& operands, const Registers& registers,
                                const Format& result) {
   switch (source) {
     case Source::positive_zero: return {0, result};
     case Source::negative_zero: return {formats::sign_mask(result), result};
-    case Source::c: return {operands.c, row.c};
+    case Source::c: return {operands.c, instruction.c};
     default: return registers[static_cast<std::size_t>(source)];
   }
 }
@@ -165,14 +165,14 @@ constexpr std::uint64_t rounded_addition(const AccumulatorSpec& spec, const Form
 }
 
 /// The code that an `add` or `convert` step gives.
-constexpr std::uint64_t scalar_step(const MatrixInstruction& row, const Step& step,
+constexpr std::uint64_t scalar_step(const MatrixInstruction& instruction, const Step& step,
                                     const DotOperands& operands, const Registers& registers) {
-  const Register addend = read_source(step.addend, row, operands, registers, step.result);
+  const Register addend = read_source(step.addend, instruction, operands, registers, step.result);
   if (step.operation == Operation::convert) {
     return encode_result(step.spec, step.result,
                          formats::exactly(decode_register(step.spec, addend)));
   }
-  const Register other = read_source(step.other, row, operands, registers, step.result);
+  const Register other = read_source(step.other, instruction, operands, registers, step.result);
   return rounded_addition(step.spec, step.result, addend, other);
 }
 
@@ -180,20 +180,21 @@ constexpr std::uint64_t scalar_step(const MatrixInstruction& row, const Step& st
 /// code computes a block and lets an explanation look over the model's shoulder; the model itself
 /// is `accumulate_block`.
 template <std::size_t Capacity = max_k, class Visit>
-constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperands& operands,
+constexpr std::uint64_t run_steps(const MatrixInstruction& instruction, const DotOperands& operands,
                                   Visit visit) {
   Registers registers{};
   std::size_t index = 0;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     Register& result = registers[index];
     result.format = step.result;
     if (step.operation == Operation::dot) {
-      const Register addend = read_source(step.addend, row, operands, registers, step.result);
+      const Register addend =
+          read_source(step.addend, instruction, operands, registers, step.result);
       result.code =
-          for_each_block<Capacity>(row, step, operands, addend.code, addend.format,
+          for_each_block<Capacity>(instruction, step, operands, addend.code, addend.format,
                                    [&](const Block& block) { return visit(index, block); });
     } else {
-      result.code = scalar_step(row, step, operands, registers);
+      result.code = scalar_step(instruction, step, operands, registers);
     }
     ++index;
   }
@@ -203,10 +204,11 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& row, const DotOperand
 /// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
 /// shorter dot products than the instruction's K are allowed (missing products are zero).
 template <std::size_t Capacity = max_k>
-constexpr std::uint64_t dot(const MatrixInstruction& row, const DotOperands& operands) {
+constexpr std::uint64_t dot(const MatrixInstruction& instruction, const DotOperands& operands) {
   assert(operands.a.size() == operands.b.size() && operands.a.size() <= Capacity);
-  return run_steps<Capacity>(
-      row, operands, [](std::size_t, const Block& block) { return accumulate_block(block); });
+  return run_steps<Capacity>(instruction, operands, [](std::size_t, const Block& block) {
+    return accumulate_block(block);
+  });
 }
 
 }  // namespace guardbit::emulator

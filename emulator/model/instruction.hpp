@@ -169,17 +169,18 @@ struct MatrixInstruction {
 };
 
 /// The format of what a step with that result format reads from a source of the row.
-constexpr Format source_format(const MatrixInstruction& row, Source source, const Format& result) {
-  if (source == Source::c) return row.c;
+constexpr Format source_format(const MatrixInstruction& instruction, Source source,
+                               const Format& result) {
+  if (source == Source::c) return instruction.c;
   if (source == Source::positive_zero || source == Source::negative_zero) return result;
-  return row.steps.list[static_cast<std::size_t>(source)].result;
+  return instruction.steps.list[static_cast<std::size_t>(source)].result;
 }
 
 /// Elements of K that A stores: all of them, or the nonzeros of a sparse instruction.
-constexpr int stored_k(const MatrixInstruction& row, int k) {
-  return row.sparsity.group_elements == 0
+constexpr int stored_k(const MatrixInstruction& instruction, int k) {
+  return instruction.sparsity.group_elements == 0
              ? k
-             : k / row.sparsity.group_elements * row.sparsity.stored_per_group;
+             : k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
 }
 
 /// The k that stored element `s` with metadata `e` stands for.

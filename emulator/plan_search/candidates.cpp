@@ -44,10 +44,11 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
     const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
-      for (const MatrixInstruction* row : instructions_for(page, a, b, false, &capture.d.format)) {
-        if (!takes_addend(*row)) continue;
+      for (const MatrixInstruction* instruction :
+           instructions_for(page, a, b, false, &capture.d.format)) {
+        if (!takes_addend(*instruction)) continue;
         GemmPlan& plan = stage.emplace_back();
-        plan.unit = {page, std::string(std::string_view(row->name))};
+        plan.unit = {page, std::string(std::string_view(instruction->name))};
         plan.input.rounding = rounding;
       }
     };

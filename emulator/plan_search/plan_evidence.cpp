@@ -103,10 +103,10 @@ struct FormatOrder {
 
 Conversion conversion_of(const UnitChoice& unit, const Format& a) {
   if (unit.unit.arch == "simt" || unit.input.pieces != 1 || unit.input.has_slices()) return {};
-  const MatrixInstruction row =
+  const MatrixInstruction instruction =
       require_instruction(unit.unit.arch, unit.unit.instruction, "search");
-  if (row.a == a) return {};
-  return std::pair{row.a, unit.input.rounding};
+  if (instruction.a == a) return {};
+  return std::pair{instruction.a, unit.input.rounding};
 }
 
 bool sums_are_fp16(const UnitChoice& unit) {
@@ -117,9 +117,9 @@ bool sums_are_fp16(const UnitChoice& unit) {
 /// True if the unit aligns its products to at least the bits of FP32.
 bool keeps_fp32(const UnitChoice& unit) {
   if (unit.unit.arch == "simt") return true;
-  const MatrixInstruction row =
+  const MatrixInstruction instruction =
       require_instruction(unit.unit.arch, unit.unit.instruction, "search");
-  return row.steps.list[0].spec.kept_fraction_bits >= formats::fp32.fraction_bits;
+  return instruction.steps.list[0].spec.kept_fraction_bits >= formats::fp32.fraction_bits;
 }
 
 }  // namespace

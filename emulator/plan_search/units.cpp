@@ -22,14 +22,16 @@ struct Arithmetic {
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };
 
-Arithmetic arithmetic_of(const MatrixInstruction& row) {
-  Arithmetic x{{row.steps.begin(), row.steps.end()}, row.d, row.shape.k};
+Arithmetic arithmetic_of(const MatrixInstruction& instruction) {
+  Arithmetic x{
+      {instruction.steps.begin(), instruction.steps.end()}, instruction.d, instruction.shape.k};
   if (x.steps.size() != 1) return x;
   const AccumulatorSpec& spec = x.steps[0].spec;
-  const int length = spec.terms == 0 ? row.shape.k : std::min(spec.terms, row.shape.k);
+  const int length =
+      spec.terms == 0 ? instruction.shape.k : std::min(spec.terms, instruction.shape.k);
   if (spec.summation == Summation::fma_chain || spec.summation == Summation::integer) {
     x.k = 1;
-  } else if (row.shape.k % length == 0) {
+  } else if (instruction.shape.k % length == 0) {
     x.k = length;
     x.steps[0].spec.terms = length;
   }
@@ -41,32 +43,34 @@ Arithmetic arithmetic_of(const MatrixInstruction& row) {
 std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
                                                        const Format& b, bool sparse,
                                                        const Format* d) {
-  std::vector<const MatrixInstruction*> rows;
-  const auto take = [&](const MatrixInstruction& row) {
-    const bool is_sparse = row.sparsity.group_elements != 0;
-    if (row.arch != arch || row.a != a || row.b != b || row.scale.count != 0 || is_sparse != sparse)
+  std::vector<const MatrixInstruction*> instructions;
+  const auto take = [&](const MatrixInstruction& instruction) {
+    const bool is_sparse = instruction.sparsity.group_elements != 0;
+    if (instruction.arch != arch || instruction.a != a || instruction.b != b ||
+        instruction.scale.count != 0 || is_sparse != sparse)
       return;
-    if (std::string_view(row.name).find("satfinite") != std::string_view::npos) return;
-    if (is_sparse && row.sparsity.chunk != 1) return;
-    if (row.c != row.d || (d != nullptr && row.d != *d)) return;
-    rows.push_back(&row);
+    if (std::string_view(instruction.name).find("satfinite") != std::string_view::npos) return;
+    if (is_sparse && instruction.sparsity.chunk != 1) return;
+    if (instruction.c != instruction.d || (d != nullptr && instruction.d != *d)) return;
+    instructions.push_back(&instruction);
   };
-  for (const MatrixInstruction& row : added_rows()) take(row);
-  for (const MatrixInstruction& row : catalogue()) take(row);
+  for (const MatrixInstruction& instruction : added_rows()) take(instruction);
+  for (const MatrixInstruction& instruction : catalogue()) take(instruction);
   // FP32 sums come first, then preferred families, then long instructions.
-  std::stable_sort(rows.begin(), rows.end(), [](const auto* x, const auto* y) {
-    const auto key = [](const MatrixInstruction& row) {
-      return std::tuple(row.d == formats::fp16, usual_rank(row.family), -row.shape.k);
+  std::stable_sort(instructions.begin(), instructions.end(), [](const auto* x, const auto* y) {
+    const auto key = [](const MatrixInstruction& instruction) {
+      return std::tuple(instruction.d == formats::fp16, usual_rank(instruction.family),
+                        -instruction.shape.k);
     };
     return key(*x) < key(*y);
   });
   std::vector<const MatrixInstruction*> distinct;
   std::vector<Arithmetic> seen;
-  for (const MatrixInstruction* row : rows) {
-    Arithmetic x = arithmetic_of(*row);
+  for (const MatrixInstruction* instruction : instructions) {
+    Arithmetic x = arithmetic_of(*instruction);
     if (std::find(seen.begin(), seen.end(), x) != seen.end()) continue;
     seen.push_back(std::move(x));
-    distinct.push_back(row);
+    distinct.push_back(instruction);
   }
   return distinct;
 }
@@ -83,9 +87,9 @@ namespace {
 
 /// True for Volta's m8n8k4 on later machines, which compute it on CUDA cores (NUMERICS 1.5); no
 /// library uses it there.
-bool is_emulated_by_multiply_adds(const MatrixInstruction& row) {
-  return formats::bits(row.a) <= 16 &&
-         std::any_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
+bool is_emulated_by_multiply_adds(const MatrixInstruction& instruction) {
+  return formats::bits(instruction.a) <= 16 &&
+         std::any_of(instruction.steps.begin(), instruction.steps.end(), [](const Step& step) {
            return step.operation == Operation::dot && step.spec.summation == Summation::fma_chain;
          });
 }
@@ -97,10 +101,12 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input,
                             const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
-      for (const MatrixInstruction* row : instructions_for(arch, x, y, compressed))
-        if (!is_emulated_by_multiply_adds(*row))
+      for (const MatrixInstruction* instruction : instructions_for(arch, x, y, compressed))
+        if (!is_emulated_by_multiply_adds(*instruction))
           units.push_back(
-              {{std::string(row->arch), std::string(std::string_view(row->name))}, input, loads});
+              {{std::string(instruction->arch), std::string(std::string_view(instruction->name))},
+               input,
+               loads});
       if (!compressed) break;
     }
   };

@@ -16,11 +16,11 @@ namespace {
 /// Draws terms at the distances that the fields of an instruction give.
 class Aimer {
  public:
-  Aimer(const BlackBox& box, const MatrixInstruction& row, std::mt19937_64& random)
+  Aimer(const BlackBox& box, const MatrixInstruction& instruction, std::mt19937_64& random)
       : box_(box), draw_(box, random) {
-    const Step* const dot = std::find_if(row.steps.begin(), row.steps.end() - 1, [](const Step& s) {
-      return s.operation == Operation::dot;
-    });
+    const Step* const dot =
+        std::find_if(instruction.steps.begin(), instruction.steps.end() - 1,
+                     [](const Step& s) { return s.operation == Operation::dot; });
     const AccumulatorSpec& spec = dot->spec;
     const int result_bits =
         spec.result_fraction_bits != 0 ? spec.result_fraction_bits : dot->result.fraction_bits;
@@ -263,11 +263,11 @@ class Aimer {
 
 }  // namespace
 
-std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& row,
+std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& instruction,
                                       std::size_t count, std::mt19937_64& random) {
   std::vector<Question> list;
   list.reserve(count);
-  Aimer aimer(box, row, random);
+  Aimer aimer(box, instruction, random);
   for (std::size_t i = 0; i < count; ++i) list.push_back(aimer.draw());
   return list;
 }

@@ -12,7 +12,7 @@ namespace guardbit::emulator {
 
 /// `count` questions with terms at the last bits that the instruction keeps, ties of its results,
 /// and the smallest numbers that its e0 (min_exponent) leaves.
-std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& row,
+std::vector<Question> aimed_questions(const BlackBox& box, const MatrixInstruction& instruction,
                                       std::size_t count, std::mt19937_64& random);
 
 }  // namespace guardbit::emulator

@@ -13,33 +13,35 @@ bool is_nan(const Format& f, std::uint64_t code) {
   return formats::decode(f, code).kind == formats::Kind::nan;
 }
 
-std::uint64_t model(const MatrixInstruction& row, const Question& q) {
+std::uint64_t model(const MatrixInstruction& instruction, const Question& q) {
   const DotOperands operands{q.a, q.b, q.c, q.a_scale, q.b_scale};
-  if (q.a.size() <= 16) return dot<16>(row, operands);
-  if (q.a.size() <= 64) return dot<64>(row, operands);
-  return dot<max_k>(row, operands);
+  if (q.a.size() <= 16) return dot<16>(instruction, operands);
+  if (q.a.size() <= 64) return dot<64>(instruction, operands);
+  return dot<max_k>(instruction, operands);
 }
 
-std::size_t mismatches(const MatrixInstruction& row, const Answers& answers, std::size_t limit) {
+std::size_t mismatches(const MatrixInstruction& instruction, const Answers& answers,
+                       std::size_t limit) {
   std::size_t count = 0;
   for (const Answered& x : answers) {
-    if (!reproduces(row, x) && ++count >= limit) break;
+    if (!reproduces(instruction, x) && ++count >= limit) break;
   }
   return count;
 }
 
-std::size_t mismatches(const MatrixInstruction& row, const AnswersByTopic& by_topic,
+std::size_t mismatches(const MatrixInstruction& instruction, const AnswersByTopic& by_topic,
                        std::size_t limit) {
   std::size_t count = 0;
   for (const Answers& answers : by_topic) {
-    if (count < limit) count += mismatches(row, answers, limit - count);
+    if (count < limit) count += mismatches(instruction, answers, limit - count);
   }
   return count;
 }
 
-std::optional<std::size_t> counterexample(const MatrixInstruction& row, const Answers& answers) {
+std::optional<std::size_t> counterexample(const MatrixInstruction& instruction,
+                                          const Answers& answers) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!reproduces(row, answers[i])) return i;
+    if (!reproduces(instruction, answers[i])) return i;
   }
   return {};
 }
@@ -77,8 +79,8 @@ bool is_answer(const Format& f, std::uint64_t code, const Answered& x) {
   return code == x.d || (x.any_nan && is_nan(f, code));
 }
 
-bool reproduces(const MatrixInstruction& row, const Answered& x) {
-  return is_answer(row.d, model(row, x.question), x);
+bool reproduces(const MatrixInstruction& instruction, const Answered& x) {
+  return is_answer(instruction.d, model(instruction, x.question), x);
 }
 
 }  // namespace guardbit::emulator

@@ -20,16 +20,17 @@ using Answers = std::vector<Answered>;
 using AnswersByTopic = std::array<Answers, topics.size()>;  ///< by topic
 
 /// The answer that the model of an instruction gives.
-std::uint64_t model(const MatrixInstruction& row, const Question& question);
+std::uint64_t model(const MatrixInstruction& instruction, const Question& question);
 
 /// The number of answers that the instruction does not reproduce; counting stops at the limit.
-std::size_t mismatches(const MatrixInstruction& row, const Answers& answers,
+std::size_t mismatches(const MatrixInstruction& instruction, const Answers& answers,
                        std::size_t limit = std::numeric_limits<std::size_t>::max());
-std::size_t mismatches(const MatrixInstruction& row, const AnswersByTopic& by_topic,
+std::size_t mismatches(const MatrixInstruction& instruction, const AnswersByTopic& by_topic,
                        std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 /// Index of the first answer that the instruction does not reproduce.
-std::optional<std::size_t> counterexample(const MatrixInstruction& row, const Answers& answers);
+std::optional<std::size_t> counterexample(const MatrixInstruction& instruction,
+                                          const Answers& answers);
 
 /// Asks the unit. Throws formats::Error if the number of answers is not that of the questions.
 Answers ask(const BlackBox& box, std::vector<Question> list);
@@ -45,6 +46,6 @@ bool is_nan(const Format& f, std::uint64_t code);
 bool is_answer(const Format& f, std::uint64_t code, const Answered& x);
 
 /// Does the instruction give the answer?
-bool reproduces(const MatrixInstruction& row, const Answered& x);
+bool reproduces(const MatrixInstruction& instruction, const Answered& x);
 
 }  // namespace guardbit::emulator

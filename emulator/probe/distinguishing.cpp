@@ -33,10 +33,10 @@ std::vector<long> worth_asking(const AccumulatorField& field, const std::vector<
   return list;
 }
 
-bool is_excluded(const MatrixInstruction& row, const AnswersByTopic& training,
+bool is_excluded(const MatrixInstruction& instruction, const AnswersByTopic& training,
                  const AnswersByTopic& held_out) {
   const auto excludes = [&](const Answers& answers) {
-    return counterexample(row, answers).has_value();
+    return counterexample(instruction, answers).has_value();
   };
   return std::any_of(training.begin(), training.end(), excludes) ||
          std::any_of(held_out.begin(), held_out.end(), excludes);
@@ -44,44 +44,44 @@ bool is_excluded(const MatrixInstruction& row, const AnswersByTopic& training,
 
 /// Instructions with another value of one field that no answer excludes; `only` restricts them to
 /// the field of that name if it is not empty.
-std::vector<MatrixInstruction> single_alternatives(const MatrixInstruction& row,
+std::vector<MatrixInstruction> single_alternatives(const MatrixInstruction& instruction,
                                                    std::string_view only,
                                                    const AnswersByTopic& training,
                                                    const AnswersByTopic& held_out) {
   std::vector<MatrixInstruction> list;
   for (const Group group : groups) {
-    const Step* const step = first_of(row, group);
+    const Step* const step = first_of(instruction, group);
     if (step == nullptr) continue;
     for (const AccumulatorField& field : probed_fields()) {
       if (!only.empty() && field.name != only) continue;
       const long now = field.get(step->spec);
-      std::vector<long> open = field.values(row, *step);
+      std::vector<long> open = field.values(instruction, *step);
       std::erase_if(open, [&](long value) {
         return value == now ||
-               is_excluded(with_value(row, group, field, value), training, held_out);
+               is_excluded(with_value(instruction, group, field, value), training, held_out);
       });
       std::sort(open.begin(), open.end());
       for (const long value : worth_asking(field, open, now))
-        list.push_back(with_value(row, group, field, value));
+        list.push_back(with_value(instruction, group, field, value));
     }
   }
   return list;
 }
 
 /// Instructions with other values of two confounded fields that no answer excludes.
-std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row,
+std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& instruction,
                                                    const AnswersByTopic& training,
                                                    const AnswersByTopic& held_out) {
   constexpr long near = 2;
   std::vector<MatrixInstruction> list;
-  const Step* const step = first_of(row, Group::accumulations);
+  const Step* const step = first_of(instruction, Group::accumulations);
   if (step == nullptr) return list;
   for (const auto& [first, second] : confounded_pairs()) {
     const long now = first->get(step->spec);
-    for (const long x : first->values(row, *step)) {
+    for (const long x : first->values(instruction, *step)) {
       if (x == now || std::abs(x - now) > near) continue;
-      for (const MatrixInstruction& other : with_grid_value(row, *first, x))
-        for (const long y : second->values(row, *step))
+      for (const MatrixInstruction& other : with_grid_value(instruction, *first, x))
+        for (const long y : second->values(instruction, *step))
           if (std::abs(y - x) <= near || y == second->get(step->spec))
             list.push_back(with_value(other, Group::accumulations, *second, y));
     }
@@ -93,7 +93,8 @@ std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& row,
 
 /// Questions to which the models of `row` and of an alternative give different answers, a few for
 /// each alternative.
-std::vector<Question> distinguishing_questions(const BlackBox& box, const MatrixInstruction& row,
+std::vector<Question> distinguishing_questions(const BlackBox& box,
+                                               const MatrixInstruction& instruction,
                                                const std::vector<MatrixInstruction>& alternatives,
                                                std::mt19937_64& random) {
   std::vector<Question> chosen;
@@ -107,7 +108,7 @@ std::vector<Question> distinguishing_questions(const BlackBox& box, const Matrix
       std::optional<std::uint64_t> own;
       for (std::size_t i = 0; i < alternatives.size(); ++i) {
         if (found[i] >= questions_per_alternative) continue;
-        if (!own) own = model(row, q);
+        if (!own) own = model(instruction, q);
         if (is_answer(box.d, model(alternatives[i], q), as_answer(*own))) continue;
         ++found[i];
         distinguishes = true;
@@ -116,37 +117,38 @@ std::vector<Question> distinguishing_questions(const BlackBox& box, const Matrix
     }
   };
   if (alternatives.empty()) return chosen;
-  if (!formats::is_integer(box.d)) search(aimed_questions(box, row, aimed_count, random));
+  if (!formats::is_integer(box.d)) search(aimed_questions(box, instruction, aimed_count, random));
   for (const Topic topic : topics) search(questions(box, topic, searched_count, random));
   return chosen;
 }
 
 }  // namespace
 
-std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& row, std::string_view field,
+std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& instruction,
+                                               std::string_view field,
                                                const AnswersByTopic& training,
                                                const AnswersByTopic& held_out) {
-  return single_alternatives(row, field, training, held_out);
+  return single_alternatives(instruction, field, training, held_out);
 }
 
-std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row,
+std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& instruction,
                                                const AnswersByTopic& training,
                                                const AnswersByTopic& held_out) {
-  std::vector<MatrixInstruction> list = single_alternatives(row, "", training, held_out);
-  const std::vector<MatrixInstruction> pairs = paired_alternatives(row, training, held_out);
+  std::vector<MatrixInstruction> list = single_alternatives(instruction, "", training, held_out);
+  const std::vector<MatrixInstruction> pairs = paired_alternatives(instruction, training, held_out);
   list.insert(list.end(), pairs.begin(), pairs.end());
   return list;
 }
 
-bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& row,
+bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& instruction,
                                   const std::vector<MatrixInstruction>& others,
                                   AnswersByTopic& training, AnswersByTopic& held_out,
                                   std::mt19937_64& random) {
-  std::vector<Question> list = distinguishing_questions(box, row, others, random);
+  std::vector<Question> list = distinguishing_questions(box, instruction, others, random);
   if (list.empty()) return false;
   bool contradicted = false;
   for (Answered& x : ask(box, std::move(list))) {
-    const bool wrong = !reproduces(row, x);
+    const bool wrong = !reproduces(instruction, x);
     contradicted = contradicted || wrong;
     (wrong ? training.back() : held_out.back()).push_back(std::move(x));
   }

@@ -14,18 +14,19 @@ namespace guardbit::emulator {
 
 /// The instruction with other values of one field, or of two confounded ones, that no answer
 /// excludes.
-std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& row,
+std::vector<MatrixInstruction> alternatives_of(const MatrixInstruction& instruction,
                                                const AnswersByTopic& training,
                                                const AnswersByTopic& held_out);
 
 /// The same for the field of that name only.
-std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& row, std::string_view field,
+std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& instruction,
+                                               std::string_view field,
                                                const AnswersByTopic& training,
                                                const AnswersByTopic& held_out);
 
 /// Asks questions for which `row` and the others differ; true if an answer contradicts `row`. Such
 /// answers go to the last topic of `training`, all others to the last topic of `held_out`.
-bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& row,
+bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& instruction,
                                   const std::vector<MatrixInstruction>& others,
                                   AnswersByTopic& training, AnswersByTopic& held_out,
                                   std::mt19937_64& random);

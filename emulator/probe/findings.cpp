@@ -56,72 +56,74 @@ Finding finding_of(const AccumulatorField& field, const std::string& name, long 
 }
 
 /// The number of products that an accumulation takes.
-long product_count(const MatrixInstruction& row, const Step& step) {
+long product_count(const MatrixInstruction& instruction, const Step& step) {
   long count = 0;
-  for (int i = 0; i < row.shape.k; ++i) count += step.selection.contains(i) ? 1 : 0;
+  for (int i = 0; i < instruction.shape.k; ++i) count += step.selection.contains(i) ? 1 : 0;
   return count;
 }
 
 }  // namespace
 
-std::vector<Finding> findings_of(const MatrixInstruction& row, const Answers& answers) {
+std::vector<Finding> findings_of(const MatrixInstruction& instruction, const Answers& answers) {
   std::vector<Finding> list;
-  const Step* const dot = first_of(row, Group::accumulations);
+  const Step* const dot = first_of(instruction, Group::accumulations);
   if (dot != nullptr && dot->spec.summation != Summation::fma_chain) {
     const AccumulatorField& terms = accumulator_field("terms");
     std::vector<long> lengths;
-    const long most = product_count(row, *dot);
+    const long most = product_count(instruction, *dot);
     const long now = dot->spec.terms == 0 ? most : dot->spec.terms;
     for (long i = 1; i <= most; ++i) {
       const bool power_of_two = (i & (i - 1)) == 0;
       if (power_of_two || i == most || std::abs(i - now) <= 1) lengths.push_back(i);
     }
     list.push_back(finding_of(terms, "terms", now, lengths, answers, [&](long value) {
-      return with_value(row, Group::accumulations, terms, value);
+      return with_value(instruction, Group::accumulations, terms, value);
     }));
   }
   for (const Group group : groups) {
-    const Step* const step = first_of(row, group);
+    const Step* const step = first_of(instruction, group);
     if (step == nullptr) continue;
     for (const AccumulatorField& field : probed_fields()) {
-      const std::vector<long> values = field.values(row, *step);
+      const std::vector<long> values = field.values(instruction, *step);
       if (values.size() < 2) continue;
       const std::string prefix = group == Group::scalars ? "addition." : "";
-      list.push_back(finding_of(field, prefix + std::string(field.name), field.get(step->spec),
-                                values, answers,
-                                [&](long value) { return with_value(row, group, field, value); }));
+      list.push_back(finding_of(
+          field, prefix + std::string(field.name), field.get(step->spec), values, answers,
+          [&](long value) { return with_value(instruction, group, field, value); }));
     }
   }
   return list;
 }
 
-std::string structure_text(const MatrixInstruction& row) {
-  const Step* const dot = first_of(row, Group::accumulations);
+std::string structure_text(const MatrixInstruction& instruction) {
+  const Step* const dot = first_of(instruction, Group::accumulations);
   return std::string(dot == nullptr ? "" : summation_name(dot->spec.summation)) + ", " +
-         std::to_string(row.steps.count) + (row.steps.count == 1 ? " step" : " steps") +
+         std::to_string(instruction.steps.count) +
+         (instruction.steps.count == 1 ? " step" : " steps") +
          (dot != nullptr && dot->widened ? ", operands widened first" : "");
 }
 
 std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Answers& answers) {
   struct Class {
-    const MatrixInstruction* row;
+    const MatrixInstruction* instruction;
     bool fits;
     CatalogueMatch match;
   };
   std::vector<Class> classes;
-  for (const MatrixInstruction& row : catalogue()) {
-    const bool same_types = row.a == box.a && row.b == box.b && row.c == box.c && row.d == box.d &&
-                            row.scale == box.scale;
+  for (const MatrixInstruction& instruction : catalogue()) {
+    const bool same_types = instruction.a == box.a && instruction.b == box.b &&
+                            instruction.c == box.c && instruction.d == box.d &&
+                            instruction.scale == box.scale;
     if (!same_types) continue;
     auto found = std::find_if(classes.begin(), classes.end(), [&](const Class& x) {
-      return std::equal(row.steps.begin(), row.steps.end(), x.row->steps.begin(),
-                        x.row->steps.end());
+      return std::equal(instruction.steps.begin(), instruction.steps.end(),
+                        x.instruction->steps.begin(), x.instruction->steps.end());
     });
     if (found == classes.end()) {
-      const bool fits = !counterexample(row, answers);
-      found = classes.insert(classes.end(), {&row, fits, {}});
+      const bool fits = !counterexample(instruction, answers);
+      found = classes.insert(classes.end(), {&instruction, fits, {}});
     }
-    found->match.instructions.push_back(&row);
+    found->match.instructions.push_back(&instruction);
   }
   std::vector<CatalogueMatch> matches;
   for (Class& x : classes) {

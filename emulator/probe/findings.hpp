@@ -10,10 +10,10 @@
 namespace guardbit::emulator {
 
 /// One finding for each field that has more than one possible value.
-std::vector<Finding> findings_of(const MatrixInstruction& row, const Answers& answers);
+std::vector<Finding> findings_of(const MatrixInstruction& instruction, const Answers& answers);
 
 /// The structure in words: "fused, 2 steps".
-std::string structure_text(const MatrixInstruction& row);
+std::string structure_text(const MatrixInstruction& instruction);
 
 /// Instructions of the catalogue that reproduce every answer, grouped by arithmetic.
 std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Answers& answers);

@@ -23,22 +23,22 @@ inline constexpr std::array groups = {Group::accumulations, Group::scalars};
 const std::vector<AccumulatorField>& probed_fields();
 
 /// The first step of the group; null if there is none.
-const Step* first_of(const MatrixInstruction& row, Group group);
+const Step* first_of(const MatrixInstruction& instruction, Group group);
 
 inline bool belongs(const Step& step, Group group) {
   return (step.operation == Operation::dot) == (group == Group::accumulations);
 }
 
 template <class Change>
-void change_all(MatrixInstruction& row, Group group, Change change) {
-  for (int i = 0; i < row.steps.count; ++i) {
-    Step& step = row.steps.list[static_cast<std::size_t>(i)];
+void change_all(MatrixInstruction& instruction, Group group, Change change) {
+  for (int i = 0; i < instruction.steps.count; ++i) {
+    Step& step = instruction.steps.list[static_cast<std::size_t>(i)];
     if (belongs(step, group)) change(step);
   }
 }
 
-MatrixInstruction with_value(MatrixInstruction row, Group group, const AccumulatorField& field,
-                             long value);
+MatrixInstruction with_value(MatrixInstruction instruction, Group group,
+                             const AccumulatorField& field, long value);
 
 /// Two confounded fields: while one has a wrong value, the best value of the other may be wrong,
 /// too.
@@ -50,15 +50,15 @@ const std::vector<FieldPair>& confounded_pairs();
 /// The instruction with another value of a field of its accumulations. For sum_kept_fraction_bits
 /// there is a second one, in which min_exponent moves along, so that the smallest numbers are cut
 /// as before.
-std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& row,
+std::vector<MatrixInstruction> with_grid_value(const MatrixInstruction& instruction,
                                                const AccumulatorField& field, long value);
 
 /// Sets the fields to the values from which a fit starts.
-void set_initial_values(MatrixInstruction& row);
+void set_initial_values(MatrixInstruction& instruction);
 
 /// Sets the NaN policies of accumulations and of the steps between them to the pair for which
 /// `wrong(instruction)` is least.
-void fit_nan_policies(MatrixInstruction& row,
+void fit_nan_policies(MatrixInstruction& instruction,
                       const std::function<std::size_t(const MatrixInstruction&)>& wrong);
 
 struct Fitted {
@@ -71,7 +71,7 @@ Fitted best_fit(const std::vector<MatrixInstruction>& structures, const AnswersB
 
 /// Other structures that also reproduce every answer, with fields for which they do.
 std::vector<MatrixInstruction> equivalent_structures(
-    const MatrixInstruction& row, const std::vector<MatrixInstruction>& structures,
+    const MatrixInstruction& instruction, const std::vector<MatrixInstruction>& structures,
     const AnswersByTopic& training, const AnswersByTopic& held_out);
 
 /// Fits again after more answers came: the fields first, then other structures if that is not

@@ -108,13 +108,14 @@ struct Search {
 /// Asks questions that distinguish the fitted arithmetic from alternatives, first in its fields,
 /// then in its structure. True if an answer contradicts it.
 bool ask_more(const BlackBox& box, Search& x, std::mt19937_64& random) {
-  const MatrixInstruction& row = x.fitted.instruction;
-  if (ask_distinguishing_questions(box, row, alternatives_of(row, x.training, x.held_out),
-                                   x.training, x.held_out, random))
+  const MatrixInstruction& instruction = x.fitted.instruction;
+  if (ask_distinguishing_questions(box, instruction,
+                                   alternatives_of(instruction, x.training, x.held_out), x.training,
+                                   x.held_out, random))
     return true;
-  x.equivalents = equivalent_structures(row, x.structures, x.training, x.held_out);
+  x.equivalents = equivalent_structures(instruction, x.structures, x.training, x.held_out);
   if (x.equivalents.empty()) return false;
-  if (ask_distinguishing_questions(box, row, x.equivalents, x.training, x.held_out, random))
+  if (ask_distinguishing_questions(box, instruction, x.equivalents, x.training, x.held_out, random))
     return true;
   std::erase_if(x.equivalents, [&](const MatrixInstruction& other) {
     return mismatches(other, x.held_out, 1) != 0;
@@ -162,8 +163,8 @@ bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
   constexpr int most_rounds = 4;
   const MatrixInstruction before = x.fitted.instruction;
   take_nans_as(box, x);
-  const auto wrong = [&](const MatrixInstruction& row) {
-    return mismatches(row, x.training) + mismatches(row, x.held_out);
+  const auto wrong = [&](const MatrixInstruction& instruction) {
+    return mismatches(instruction, x.training) + mismatches(instruction, x.held_out);
   };
   for (int round = 0; round < most_rounds; ++round) {
     fit_nan_policies(x.fitted.instruction, wrong);

@@ -83,7 +83,7 @@ struct ProbeReport {
 
 /// An instruction executed by an engine, as a black box; of a sparse instruction, its stored
 /// products. The engine and the instruction must outlive the box.
-BlackBox black_box(const Engine& engine, const MatrixInstruction& row, int threads = 0);
+BlackBox black_box(const Engine& engine, const MatrixInstruction& instruction, int threads = 0);
 
 /// The largest K of a probe. Above max_k only the tree is found, and no instruction.
 inline constexpr int most_leaves = 4096;

@@ -226,35 +226,35 @@ SumTree with_groups_joined(const SumTree& tree, int k) {
 }
 
 MatrixInstruction instruction_of(const BlackBox& box, std::span<const Step> steps) {
-  MatrixInstruction row;
-  row.name = "probed";
-  row.arch = "unknown";
-  row.shape = {1, 1, box.k};
-  row.a = box.a;
-  row.b = box.b;
-  row.c = box.c;
-  row.d = box.d;
-  row.scale = box.scale;
+  MatrixInstruction instruction;
+  instruction.name = "probed";
+  instruction.arch = "unknown";
+  instruction.shape = {1, 1, box.k};
+  instruction.a = box.a;
+  instruction.b = box.b;
+  instruction.c = box.c;
+  instruction.d = box.d;
+  instruction.scale = box.scale;
   for (const Step& step : steps)
-    row.steps.list.at(static_cast<std::size_t>(row.steps.count++)) = step;
-  row.evidence = {Basis::measured, "probed from outside"};
-  return row;
+    instruction.steps.list.at(static_cast<std::size_t>(instruction.steps.count++)) = step;
+  instruction.evidence = {Basis::measured, "probed from outside"};
+  return instruction;
 }
 
 /// Instructions that compute in the format `inside`, with conversions of C before and of the result
 /// after where formats differ.
 std::vector<MatrixInstruction> with_conversions(const BlackBox& box, const SumTree& tree,
                                                 const Format& inside) {
-  std::vector<MatrixInstruction> rows;
+  std::vector<MatrixInstruction> instructions;
   StepBuilder builder(box, inside);
-  if (!builder.build(tree)) return rows;
+  if (!builder.build(tree)) return instructions;
   std::vector<Step> steps = builder.steps();
   const std::size_t most = Steps{}.list.size();
   if (inside != box.d) {
-    if (steps.size() == most) return rows;
+    if (steps.size() == most) return instructions;
     steps.push_back(convert_step(static_cast<Source>(static_cast<int>(steps.size()) - 1), box.d));
   }
-  rows.push_back(instruction_of(box, steps));
+  instructions.push_back(instruction_of(box, steps));
   if (box.has_addend && box.c != inside && steps.size() < most) {
     std::vector<Step> widened = {convert_step(Source::c, inside)};
     for (Step step : steps) {
@@ -267,20 +267,20 @@ std::vector<MatrixInstruction> with_conversions(const BlackBox& box, const SumTr
       }
       widened.push_back(step);
     }
-    rows.push_back(instruction_of(box, widened));
+    instructions.push_back(instruction_of(box, widened));
   }
-  return rows;
+  return instructions;
 }
 
-void for_dots(MatrixInstruction& row, auto change) {
-  for (int i = 0; i < row.steps.count; ++i) {
-    Step& step = row.steps.list[static_cast<std::size_t>(i)];
+void for_dots(MatrixInstruction& instruction, auto change) {
+  for (int i = 0; i < instruction.steps.count; ++i) {
+    Step& step = instruction.steps.list[static_cast<std::size_t>(i)];
     if (step.operation == Operation::dot) change(step);
   }
 }
 
-bool single_products(const MatrixInstruction& row) {
-  return std::all_of(row.steps.begin(), row.steps.end(), [](const Step& step) {
+bool single_products(const MatrixInstruction& instruction) {
+  return std::all_of(instruction.steps.begin(), instruction.steps.end(), [](const Step& step) {
     return step.operation != Operation::dot || step.spec.terms == 1;
   });
 }
@@ -288,25 +288,25 @@ bool single_products(const MatrixInstruction& row) {
 }  // namespace
 
 std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnswer& tree) {
-  std::vector<MatrixInstruction> rows;
-  const auto add = [&rows](MatrixInstruction row, Summation summation) {
-    for_dots(row, [&](Step& step) {
+  std::vector<MatrixInstruction> instructions;
+  const auto add = [&instructions](MatrixInstruction instruction, Summation summation) {
+    for_dots(instruction, [&](Step& step) {
       step.spec.summation = summation;
       if (summation == Summation::fma_chain) step.spec.terms = 0;
     });
-    rows.push_back(row);
+    instructions.push_back(instruction);
   };
   const Source addend = box.has_addend ? Source::c : Source::positive_zero;
   const Step whole = dot_step({}, every_k, addend, box.d);
   const auto in_blocks_of = [&](int length, Summation summation) {
-    MatrixInstruction row = instruction_of(box, std::span(&whole, 1));
-    row.steps.list[0].spec.terms = length;
-    add(row, summation);
+    MatrixInstruction instruction = instruction_of(box, std::span(&whole, 1));
+    instruction.steps.list[0].spec.terms = length;
+    add(instruction, summation);
   };
   if (formats::is_integer(box.d)) {
     in_blocks_of(0, Summation::integer);
     for (int length = 1; length < box.k; length *= 2) in_blocks_of(length, Summation::integer);
-    return rows;
+    return instructions;
   }
   // The sums of fp32 factors are wider than the exact accumulators of the model.
   const bool narrow = box.a.exponent_bits <= 8 && box.a.fraction_bits <= 10;
@@ -317,47 +317,47 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
       if (box.scale.count == 0) in_blocks_of(length, Summation::two_stage);
     }
     if (narrow && box.scale.count == 0) in_blocks_of(0, Summation::exact);
-    return rows;
+    return instructions;
   }
   if (const int length = balanced_groups(tree.tree, box.k); length != 0)
     in_blocks_of(length, Summation::pairwise);
   std::vector<Format> inside = {box.d};
   if (formats::bits(box.d) < 32) inside.push_back(formats::fp32);
   for (const Format& format : inside) {
-    for (const MatrixInstruction& row : with_conversions(box, tree.tree, format)) {
-      if (single_products(row)) {
-        add(row, Summation::fma_chain);
-        MatrixInstruction rounded = row;
+    for (const MatrixInstruction& instruction : with_conversions(box, tree.tree, format)) {
+      if (single_products(instruction)) {
+        add(instruction, Summation::fma_chain);
+        MatrixInstruction rounded = instruction;
         add(rounded, Summation::pairwise);
       }
       if (!narrow) continue;
       for (const Summation s : {Summation::fused, Summation::exact, Summation::two_stage}) {
-        add(row, s);
+        add(instruction, s);
         if (formats::bits(box.a) > 8 || s != Summation::fused) continue;
-        MatrixInstruction unpacked = row;
+        MatrixInstruction unpacked = instruction;
         for_dots(unpacked, [](Step& step) { step.widened = formats::fp16; });
         add(unpacked, s);
       }
     }
   }
   if (const SumTree joined = with_groups_joined(tree.tree, box.k); narrow && joined != tree.tree) {
-    for (const MatrixInstruction& row : with_conversions(box, joined, box.d)) {
-      for (const Summation s : {Summation::exact, Summation::fused}) add(row, s);
+    for (const MatrixInstruction& instruction : with_conversions(box, joined, box.d)) {
+      for (const Summation s : {Summation::exact, Summation::fused}) add(instruction, s);
     }
   }
   // A chain from zero may also begin with -0, as plain products do.
-  const std::size_t count = rows.size();
+  const std::size_t count = instructions.size();
   for (std::size_t i = 0; i < count; ++i) {
-    MatrixInstruction row = rows[i];
+    MatrixInstruction instruction = instructions[i];
     bool from_zero = false;
-    for_dots(row, [&](Step& step) {
+    for_dots(instruction, [&](Step& step) {
       if (step.addend != Source::positive_zero) return;
       step.addend = Source::negative_zero;
       from_zero = true;
     });
-    if (from_zero) rows.push_back(row);
+    if (from_zero) instructions.push_back(instruction);
   }
-  return rows;
+  return instructions;
 }
 
 }  // namespace guardbit::emulator

@@ -88,7 +88,7 @@ struct Roundings {
 };
 
 /// One accumulation of `products` products.
-Roundings accumulation(const Step& step, const MatrixInstruction& row, int products) {
+Roundings accumulation(const Step& step, const MatrixInstruction& instruction, int products) {
   const AccumulatorSpec& s = step.spec;
   Roundings x;
   if (s.summation == Summation::integer) return x;
@@ -118,7 +118,7 @@ Roundings accumulation(const Step& step, const MatrixInstruction& row, int produ
       }
       x.add(error, square, blocks);
       x.mean_zero = false;
-      const int least = std::max(s.min_exponent, formats::min_exponent(row.c));
+      const int least = std::max(s.min_exponent, formats::min_exponent(instruction.c));
       lost += terms * std::ldexp(grid, least);
       break;
     }
@@ -140,10 +140,10 @@ Roundings accumulation(const Step& step, const MatrixInstruction& row, int produ
 }
 
 /// One execution of an instruction.
-Roundings execution(const MatrixInstruction& row) {
+Roundings execution(const MatrixInstruction& instruction) {
   Roundings x;
-  const int stored = emulator::stored_k(row, row.shape.k);
-  for (const Step& step : row.steps) {
+  const int stored = emulator::stored_k(instruction, instruction.shape.k);
+  for (const Step& step : instruction.steps) {
     if (step.operation != Operation::dot) {
       x.add(unit(step.result, step.spec.result));
       x.mean_zero = x.mean_zero && is_nearest(step.spec.result);
@@ -153,7 +153,7 @@ Roundings execution(const MatrixInstruction& row) {
     }
     int products = 0;
     for (int k = 0; k < stored; ++k) products += step.selection.contains(k) ? 1 : 0;
-    if (products != 0) x.add(accumulation(step, row, products), 1);
+    if (products != 0) x.add(accumulation(step, instruction, products), 1);
   }
   return x;
 }
@@ -164,7 +164,7 @@ struct Unit {
   Roundings execution;          ///< of `k` products
   std::int64_t k = 1;
   bool flushes = false;
-  std::optional<MatrixInstruction> row;  ///< nothing for a multiply-add
+  std::optional<MatrixInstruction> instruction;  ///< nothing for a multiply-add
 };
 
 Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
@@ -177,16 +177,16 @@ Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view 
     x.execution.absolute = unit(f) * smallest_normal(f);
     return x;
   }
-  const MatrixInstruction row =
+  const MatrixInstruction instruction =
       emulator::require_instruction(plan.unit.arch, plan.unit.instruction, where);
-  x.row = row;
-  x.k = row.shape.k;
-  x.a = x.least_a = row.a, x.b = x.least_b = row.b;
-  for (const Step& step : row.steps) {
+  x.instruction = instruction;
+  x.k = instruction.shape.k;
+  x.a = x.least_a = instruction.a, x.b = x.least_b = instruction.b;
+  for (const Step& step : instruction.steps) {
     if (step.widened) x.least_a = x.least_b = *step.widened;
     x.flushes = x.flushes || step.spec.input != Subnormals::keep;
   }
-  x.execution = execution(row);
+  x.execution = execution(instruction);
   return x;
 }
 
@@ -268,7 +268,8 @@ Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
     executions += (range.length() * expansion + core.k - 1) / core.k;
     if (plan.residue_first != 0) ++executions;
   }
-  if (core.row) emulator::require_chain(*core.row, longest_chain(plan, length, expansion), "plan");
+  if (core.instruction)
+    emulator::require_chain(*core.instruction, longest_chain(plan, length, expansion), "plan");
   Roundings x;
   const std::int64_t interval = plan.promotion.interval;
   if (interval == 0) {

@@ -81,9 +81,9 @@ emulator::ConstMatrix matrix_of(const double* values, std::int64_t stride) {
 /// to += a * b (or = at the `first`), all row-major: [m, k] * [k, n].
 void multiply_add(const double* a, const double* b, double* to, std::int64_t m, std::int64_t n,
                   std::int64_t k, bool first, int threads) {
-  static const emulator::MatrixInstruction row = emulator::require_instruction(
+  static const emulator::MatrixInstruction instruction = emulator::require_instruction(
       "sm_80", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "exact product");
-  static const emulator::Engine& engine = emulator::require_engine("auto", row);
+  static const emulator::Engine& engine = emulator::require_engine("auto", instruction);
   emulator::MatrixProduct product;
   product.m = m, product.n = n, product.k = k;
   product.a = matrix_of(a, k);
@@ -91,7 +91,7 @@ void multiply_add(const double* a, const double* b, double* to, std::int64_t m, 
   product.c = matrix_of(to, n);
   product.d = {emulator::codes_of(formats::fp64, reinterpret_cast<std::byte*>(to)), n, 1};
   product.modifiers.zero_addend = first;
-  emulator::multiply(engine, row, product, threads);
+  emulator::multiply(engine, instruction, product, threads);
 }
 
 double element(const CodeMatrix& from, std::int64_t g, std::int64_t i, std::int64_t j, double scale,

@@ -16,22 +16,22 @@ constexpr std::size_t terms = 32;
 /// A unit that sums 32 products of E4M3 with `width` bits below the largest exponent, and whose
 /// result loses nothing: 41 bits fit FP64.
 emulator::MatrixInstruction unit_of(int width) {
-  emulator::MatrixInstruction row;
-  row.a = row.b = formats::e4m3;
-  row.c = row.d = formats::fp64;
-  row.shape = {1, 1, static_cast<int>(terms)};
+  emulator::MatrixInstruction instruction;
+  instruction.a = instruction.b = formats::e4m3;
+  instruction.c = instruction.d = formats::fp64;
+  instruction.shape = {1, 1, static_cast<int>(terms)};
   emulator::AccumulatorSpec spec;
   spec.terms = static_cast<int>(terms);
   spec.kept_fraction_bits = width;
   spec.min_exponent = -2000;  // zeros never decide the grid
-  row.steps = {{.spec = spec, .result = formats::fp64}};
-  return row;
+  instruction.steps = {{.spec = spec, .result = formats::fp64}};
+  return instruction;
 }
 
 using Codes = std::array<std::uint64_t, terms>;
 
-double sum_by(const emulator::MatrixInstruction& row, const Codes& a, const Codes& b) {
-  return emulator::scalar::decoded(formats::fp64, emulator::dot(row, {a, b, 0}));
+double sum_by(const emulator::MatrixInstruction& instruction, const Codes& a, const Codes& b) {
+  return emulator::scalar::decoded(formats::fp64, emulator::dot(instruction, {a, b, 0}));
 }
 
 /// Exact: every product is a multiple of 2^-18 below 2^18.
@@ -66,7 +66,7 @@ int bits_of(double x) {
 
 /// Share of random dot products that the width does not sum exactly, in percent.
 double inexact_share(Run& run, int width, const std::string& numbers, std::int64_t samples) {
-  const emulator::MatrixInstruction row = unit_of(width);
+  const emulator::MatrixInstruction instruction = unit_of(width);
   const Draws draws = run.draws(numbers);
   std::vector<std::uint8_t> inexact(static_cast<std::size_t>(samples));
   emulator::CodeMatrix a, b;
@@ -92,7 +92,7 @@ double inexact_share(Run& run, int width, const std::string& numbers, std::int64
                               x[i] = a[static_cast<std::int64_t>(t * terms + i)];
                               y[i] = b[static_cast<std::int64_t>(t * terms + i)];
                             }
-                            inexact[t] = sum_by(row, x, y) != exact_sum(x, y) ? 1 : 0;
+                            inexact[t] = sum_by(instruction, x, y) != exact_sum(x, y) ? 1 : 0;
                           }
                         });
   double count = 0;

@@ -60,21 +60,21 @@ std::vector<double> mismatches(Run& run, const std::string& path,
   emulator::Capture capture = emulator::read_capture(path);
   for (const formats::Tensor& tensor : capture.operands.tensors) run.uses(tensor.bytes);
   const auto outputs = static_cast<std::size_t>(capture.operands.outputs());
-  const auto& format = capture.row.d;
+  const auto& format = capture.instruction.d;
   std::vector<std::byte> d(outputs * static_cast<std::size_t>(formats::container_bits(format) / 8));
   emulator::MatrixBatch batch = capture.operands.batch;
   batch.d = emulator::codes_of(format, d.data());
-  const emulator::Engine& engine = emulator::require_engine("reference", capture.row);
+  const emulator::Engine& engine = emulator::require_engine("reference", capture.instruction);
   std::vector<double> counts;
   for (const std::int64_t width : widths) {
     run.check_stop();
-    MatrixInstruction row = capture.row;
-    row.steps.list[0].spec.kept_fraction_bits = static_cast<int>(width);
-    emulator::run_batch(engine, row, batch, run.threads());
+    MatrixInstruction instruction = capture.instruction;
+    instruction.steps.list[0].spec.kept_fraction_bits = static_cast<int>(width);
+    emulator::run_batch(engine, instruction, batch, run.threads());
     const emulator::ConstCodes computed =
         emulator::codes_of(format, static_cast<const std::byte*>(d.data()));
     counts.push_back(static_cast<double>(
-        emulator::compare(row, batch, capture.operands.recorded, computed, 0).mismatches));
+        emulator::compare(instruction, batch, capture.operands.recorded, computed, 0).mismatches));
   }
   return counts;
 }
@@ -100,17 +100,17 @@ const std::array probes = {
 };
 
 double answer_of(const Probe& probe) {
-  const MatrixInstruction row =
+  const MatrixInstruction instruction =
       emulator::require_dot(probe.arch, probe.unit, probe.input, formats::fp32, 4, "E11");
   const auto codes = [&](std::array<double, 4> values) {
-    std::vector<std::uint64_t> result(static_cast<std::size_t>(row.shape.k));
+    std::vector<std::uint64_t> result(static_cast<std::size_t>(instruction.shape.k));
     for (std::size_t i = 0; i < values.size(); ++i)
-      result[i] = emulator::scalar::encoded(row.a, values[i]);
+      result[i] = emulator::scalar::encoded(instruction.a, values[i]);
     return result;
   };
   const auto a = codes({-8192, -0.5, -0.25, -0.125}), b = codes({1024, 1, 1, 1});
   const std::uint64_t c = emulator::scalar::encoded(formats::fp32, 8388608);
-  return emulator::scalar::decoded(formats::fp32, emulator::dot(row, {a, b, c}));
+  return emulator::scalar::decoded(formats::fp32, emulator::dot(instruction, {a, b, c}));
 }
 
 Outcome run(Run& run) {

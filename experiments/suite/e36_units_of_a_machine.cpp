@@ -15,17 +15,18 @@ using emulator::MatrixInstruction;
 
 /// Rows of a machine that multiply this format into FP32, one for each family and K.
 std::vector<MatrixInstruction> rows_of(std::string_view arch, const formats::Format& format) {
-  std::vector<MatrixInstruction> rows;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool fits = row.arch == arch && row.a == format && row.b == format &&
-                      row.c == formats::fp32 && row.d == formats::fp32 && row.scale.count == 0 &&
-                      row.sparsity.group_elements == 0;
+  std::vector<MatrixInstruction> instructions;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const bool fits = instruction.arch == arch && instruction.a == format &&
+                      instruction.b == format && instruction.c == formats::fp32 &&
+                      instruction.d == formats::fp32 && instruction.scale.count == 0 &&
+                      instruction.sparsity.group_elements == 0;
     const auto same = [&](const MatrixInstruction& x) {
-      return x.family == row.family && x.shape.k == row.shape.k;
+      return x.family == instruction.family && x.shape.k == instruction.shape.k;
     };
-    if (fits && std::ranges::none_of(rows, same)) rows.push_back(row);
+    if (fits && std::ranges::none_of(instructions, same)) instructions.push_back(instruction);
   }
-  return rows;
+  return instructions;
 }
 
 /// Both add the same blocks in the same way, whatever their K: their chains are the same.
@@ -38,14 +39,15 @@ bool same_chain(const MatrixInstruction& x, const MatrixInstruction& y) {
 }
 
 /// The first row that adds as rows[i] does; row 0 where there is none before it.
-std::size_t partner_of(const std::vector<MatrixInstruction>& rows, std::size_t i) {
+std::size_t partner_of(const std::vector<MatrixInstruction>& instructions, std::size_t i) {
   for (std::size_t p = 0; p < i; ++p)
-    if (same_chain(rows[p], rows[i])) return p;
+    if (same_chain(instructions[p], instructions[i])) return p;
   return 0;
 }
 
-std::string short_name(const MatrixInstruction& row) {
-  return std::string(emulator::family_name(row.family)) + " k" + std::to_string(row.shape.k);
+std::string short_name(const MatrixInstruction& instruction) {
+  return std::string(emulator::family_name(instruction.family)) + " k" +
+         std::to_string(instruction.shape.k);
 }
 
 Outcome run(Run& run) {
@@ -59,8 +61,8 @@ Outcome run(Run& run) {
   for (const std::string& arch : s.words("arch")) {
     for (const std::string& name : formats_asked) {
       const formats::Format format = formats::require_format(name, "format");
-      const std::vector<MatrixInstruction> rows = rows_of(arch, format);
-      if (rows.size() < 2) continue;
+      const std::vector<MatrixInstruction> instructions = rows_of(arch, format);
+      if (instructions.size() < 2) continue;
       std::string where = arch;
       where += ' ';
       where += name;
@@ -70,24 +72,25 @@ Outcome run(Run& run) {
         const auto scale = magnitude_products(run, problem);
         std::vector<double> values;
         std::vector<emulator::CodeMatrix> results;
-        for (const MatrixInstruction& row : rows) {
-          results.push_back(run.multiply(unit_of(row, "").plan, problem));
+        for (const MatrixInstruction& instruction : instructions) {
+          results.push_back(run.multiply(unit_of(instruction, "").plan, problem));
           const emulator::CodeMatrix& d = results.back();
-          values.push_back(changed_outputs(d, results[partner_of(rows, results.size() - 1)]));
+          values.push_back(
+              changed_outputs(d, results[partner_of(instructions, results.size() - 1)]));
           values.push_back(largest_share(values_of(d), exact, scale));
         }
         return values;
       });
       Curve curve{where, {}, {}, true};
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        curve.add(rows[i].shape.k, found[2 * i + 1]);
-        const std::string key = where + ", " + short_name(rows[i]);
+      for (std::size_t i = 0; i < instructions.size(); ++i) {
+        curve.add(instructions[i].shape.k, found[2 * i + 1]);
+        const std::string key = where + ", " + short_name(instructions[i]);
         outcome.findings.push_back({key + ": largest |error| / (|A||B|)", "", found[2 * i + 1]});
         if (i == 0) continue;
-        const MatrixInstruction& partner = rows[partner_of(rows, i)];
+        const MatrixInstruction& partner = instructions[partner_of(instructions, i)];
         Finding differing{key + ": outputs unlike " + short_name(partner) + "'s",
                           "of " + std::to_string(size * size), found[2 * i]};
-        if (same_chain(rows[i], partner))
+        if (same_chain(instructions[i], partner))
           differing.reference =
               Reference{.source = "their rows add the same blocks with the same cuts"};
         outcome.findings.push_back(differing);

@@ -32,23 +32,23 @@ CodeMatrix taken(const CodeMatrix& matrix, std::span<const std::int64_t> order, 
 
 }  // namespace
 
-int block_of(const emulator::MatrixInstruction& row) {
-  const int terms = row.steps.list[0].spec.terms;
-  return terms == 0 ? row.shape.k : std::min(terms, row.shape.k);
+int block_of(const emulator::MatrixInstruction& instruction) {
+  const int terms = instruction.steps.list[0].spec.terms;
+  return terms == 0 ? instruction.shape.k : std::min(terms, instruction.shape.k);
 }
 
-UnitUnderTest unit_of(const emulator::MatrixInstruction& row, std::string name) {
+UnitUnderTest unit_of(const emulator::MatrixInstruction& instruction, std::string name) {
   using emulator::Summation;
-  UnitUnderTest unit{std::move(name), row.a, {}};
-  unit.plan.unit = {std::string(row.arch), std::string(std::string_view(row.name))};
-  unit.plan.epilogue.output = row.d;
-  if (row.d == formats::int32) unit.plan.epilogue.compute = formats::int32;
-  const emulator::AccumulatorSpec& spec = row.steps.list[0].spec;
-  unit.block = block_of(row);
+  UnitUnderTest unit{std::move(name), instruction.a, {}};
+  unit.plan.unit = {std::string(instruction.arch), std::string(std::string_view(instruction.name))};
+  unit.plan.epilogue.output = instruction.d;
+  if (instruction.d == formats::int32) unit.plan.epilogue.compute = formats::int32;
+  const emulator::AccumulatorSpec& spec = instruction.steps.list[0].spec;
+  unit.block = block_of(instruction);
   unit.exact = spec.summation == Summation::integer;
   unit.multiply_adds = spec.summation == Summation::fma_chain;
   if (unit.multiply_adds || spec.summation == Summation::pairwise) unit.block = 1;
-  unit.truncates = row.steps.count == 1 && spec.summation == Summation::fused &&
+  unit.truncates = instruction.steps.count == 1 && spec.summation == Summation::fused &&
                    spec.alignment == formats::Rounding::toward_zero &&
                    spec.result == formats::Rounding::toward_zero;
   return unit;

@@ -28,10 +28,10 @@ struct UnitUnderTest {
 };
 
 /// How many products the instruction's first step adds together.
-int block_of(const emulator::MatrixInstruction& row);
+int block_of(const emulator::MatrixInstruction& instruction);
 
 /// The unit of one row, whose only step adds products.
-UnitUnderTest unit_of(const emulator::MatrixInstruction& row, std::string name);
+UnitUnderTest unit_of(const emulator::MatrixInstruction& instruction, std::string name);
 /// Six units that add in six ways, from single multiply-adds to integers.
 std::vector<UnitUnderTest> units_under_test();
 /// What --set unit= takes, in that order.

@@ -132,12 +132,14 @@ constexpr auto names = [] {
   return all;
 }();
 
-bool has_scales(const MatrixInstruction& row, OperandScaling scaling) {
+bool has_scales(const MatrixInstruction& instruction, OperandScaling scaling) {
   if (scaling == OperandScaling::mx)
-    return row.scale.format == formats::e8m0 && row.scale.count * 32 == row.shape.k;
+    return instruction.scale.format == formats::e8m0 &&
+           instruction.scale.count * 32 == instruction.shape.k;
   if (scaling == OperandScaling::nvfp4)
-    return row.scale.format == formats::ue4m3 && row.scale.count * 16 == row.shape.k;
-  return row.scale.count == 0;
+    return instruction.scale.format == formats::ue4m3 &&
+           instruction.scale.count * 16 == instruction.shape.k;
+  return instruction.scale.count == 0;
 }
 
 /// The unit that libraries of the architecture take to multiply a by b into FP32.
@@ -146,7 +148,7 @@ emulator::GemmUnit unit_for(std::string_view arch, const Format& a, const Format
   const std::string_view page = emulator::require_page(arch, where);
   const auto found = emulator::usual_instruction(
       page, {a, b, fp32}, emulator::newest_toolkit,
-      [&](const MatrixInstruction& row) { return has_scales(row, scaling); });
+      [&](const MatrixInstruction& instruction) { return has_scales(instruction, scaling); });
   if (!found)
     throw formats::Error(std::string(where),
                          std::string(arch) + " has no unit that multiplies " + formats::name_of(a) +

@@ -191,10 +191,10 @@ class RowQuantisation {
   void part(const std::byte* words, std::size_t begin, std::size_t end, std::span<std::byte> codes,
             std::span<std::byte> scales, BlockSummary& summary) const {
     const std::size_t origin = first_of_block(begin);
-    const bool is_one_row = length_ % size_ == 0;
+    const bool is_one_instruction = length_ % size_ == 0;
     for (std::size_t block = begin; block < end;) {
       const std::size_t next =
-          is_one_row ? end : std::min(end, (block / blocks_of_row_ + 1) * blocks_of_row_);
+          is_one_instruction ? end : std::min(end, (block / blocks_of_row_ + 1) * blocks_of_row_);
       const std::size_t first = first_of_block(block);
       quantisation_.codes(words + (first - origin) * word_bytes, first,
                           first_of_block(next) - first, codes.data() + (first - origin),

@@ -34,31 +34,32 @@ void aim_at_arithmetic(InputShape& x, const emulator::MatrixInstruction& model) 
 
 }  // namespace
 
-InputKind input_kind(const TensorCoreInstruction& row) {
-  if (!is_integer(row.a)) return InputKind::floating;
-  return row.a == formats::b1 ? InputKind::bits : InputKind::integer;
+InputKind input_kind(const TensorCoreInstruction& instruction) {
+  if (!is_integer(instruction.a)) return InputKind::floating;
+  return instruction.a == formats::b1 ? InputKind::bits : InputKind::integer;
 }
 
-InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model) {
+InputShape input_shape(const TensorCoreInstruction& instruction,
+                       const emulator::MatrixInstruction& model) {
   InputShape x;
-  x.kind = input_kind(row);
-  x.a = operand_words(row.a);
-  x.b = operand_words(row.b);
-  x.c = operand_words(row.c);
-  x.d = operand_words(row.d);
-  if (row.scale.count != 0) x.scale = operand_words(row.scale.format);
-  x.scales = row.scale.count;
-  x.m = row.m;
-  x.n = row.n;
-  x.k = row.k;
-  x.stored_k = row.stored_k();
+  x.kind = input_kind(instruction);
+  x.a = operand_words(instruction.a);
+  x.b = operand_words(instruction.b);
+  x.c = operand_words(instruction.c);
+  x.d = operand_words(instruction.d);
+  if (instruction.scale.count != 0) x.scale = operand_words(instruction.scale.format);
+  x.scales = instruction.scale.count;
+  x.m = instruction.m;
+  x.n = instruction.n;
+  x.k = instruction.k;
+  x.stored_k = instruction.stored_k();
   x.stored_k_bits = formats::leading_bit(static_cast<unsigned>(x.stored_k - 1)) + 1;
-  x.ignore_c = row.ignore_c;
-  x.negated = row.negate_a != row.negate_b;
-  x.sparse = row.sparse;
-  if (row.sparse) {
-    const SparseGroup group = sparse_group(row);
-    x.unordered = row.unordered;
+  x.ignore_c = instruction.ignore_c;
+  x.negated = instruction.negate_a != instruction.negate_b;
+  x.sparse = instruction.sparse;
+  if (instruction.sparse) {
+    const SparseGroup group = sparse_group(instruction);
+    x.unordered = instruction.unordered;
     x.group_stored = group.stored;
     x.group_positions = group.positions;
     x.stored_shift = group.stored == 4 ? 2 : 1;
@@ -68,8 +69,8 @@ InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixI
   return x;
 }
 
-InputShape input_shape(const TensorCoreInstruction& row) {
-  return input_shape(row, catalogue_row(row));
+InputShape input_shape(const TensorCoreInstruction& instruction) {
+  return input_shape(instruction, catalogue_instruction(instruction));
 }
 
 }  // namespace guardbit::gpu

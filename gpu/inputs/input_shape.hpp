@@ -49,7 +49,7 @@ constexpr OperandWords operand_words(const Format& f) {
 
 /// Which families of inputs an instruction takes (input_families.hpp).
 enum class InputKind : std::uint8_t { floating, integer, bits };
-InputKind input_kind(const TensorCoreInstruction& row);
+InputKind input_kind(const TensorCoreInstruction& instruction);
 
 /// What the inputs of an instruction depend on: its shape, its words, and the places of its
 /// arithmetic where something is cut, rounded or lost, which directed inputs are aimed at. Plain
@@ -82,9 +82,10 @@ struct InputShape {
 };
 
 /// The shape of the inputs of `row`, whose arithmetic is `model`.
-InputShape input_shape(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model);
+InputShape input_shape(const TensorCoreInstruction& instruction,
+                       const emulator::MatrixInstruction& model);
 
 /// The same with the model looked up in the catalogue.
-InputShape input_shape(const TensorCoreInstruction& row);
+InputShape input_shape(const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

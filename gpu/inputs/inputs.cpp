@@ -9,15 +9,16 @@
 namespace guardbit::gpu {
 namespace {
 
-MixedRows mixed_rows_of(const TensorCoreInstruction& row) {
-  if (!is_integer(row.a)) return mixed_floats();
-  return row.a == formats::b1 ? mixed_bits() : mixed_integers();
+MixedRows mixed_rows_of(const TensorCoreInstruction& instruction) {
+  if (!is_integer(instruction.a)) return mixed_floats();
+  return instruction.a == formats::b1 ? mixed_bits() : mixed_integers();
 }
 
 /// The stream of one execution depends on seed, instruction and variant alone.
-std::uint64_t key_of(const TensorCoreInstruction& row, std::uint64_t seed, std::int64_t execution) {
+std::uint64_t key_of(const TensorCoreInstruction& instruction, std::uint64_t seed,
+                     std::int64_t execution) {
   std::uint64_t hash = std::uint64_t{0xCBF29CE484222325} ^ seed;  // FNV-1a over the names
-  for (const std::string_view text : {row.name, row.variant})
+  for (const std::string_view text : {instruction.name, instruction.variant})
     for (const char ch : text)
       hash = (hash ^ static_cast<unsigned char>(ch)) * std::uint64_t{0x100000001B3};
   return Random(hash + static_cast<std::uint64_t>(execution) * std::uint64_t{0xD1B54A32D192ED03})
@@ -43,10 +44,10 @@ void fill_positions(Execution& x) {
 
 /// Scale factors around one for execution t of the stream, so that scaled values stay within the
 /// range of the other operands; now and then any code, NaN among them, unless all must be `plain`.
-void fill_scales(const TensorCoreInstruction& row, Batch& batch, int execution, std::uint64_t seed,
-                 std::int64_t t, bool plain = false) {
-  Random random(key_of(row, seed, t) ^ 0x5CA1E);
-  const Format& type = row.scale.format;
+void fill_scales(const TensorCoreInstruction& instruction, Batch& batch, int execution,
+                 std::uint64_t seed, std::int64_t t, bool plain = false) {
+  Random random(key_of(instruction, seed, t) ^ 0x5CA1E);
+  const Format& type = instruction.scale.format;
   const auto scale = [&]() -> std::uint64_t {
     if (!plain && random.chance(3)) return random.bits() & word_mask(type);
     const auto exponent = static_cast<std::uint64_t>(type.bias + random.range(-3, 3));
@@ -54,27 +55,30 @@ void fill_scales(const TensorCoreInstruction& row, Batch& batch, int execution, 
            (plain ? 0 : random.bits() & formats::low_bits(type.fraction_bits));
   };
   const auto fill = [&](std::vector<std::uint64_t>& scales, int vectors) {
-    const std::size_t begin = element_index(row.scale.count, vectors, execution, 0, 0),
-                      end = element_index(row.scale.count, vectors, execution + 1, 0, 0);
+    const std::size_t begin = element_index(instruction.scale.count, vectors, execution, 0, 0),
+                      end = element_index(instruction.scale.count, vectors, execution + 1, 0, 0);
     for (std::size_t i = begin; i < end; ++i) scales[i] = scale();
   };
-  fill(batch.a_scale, row.m);
-  fill(batch.b_scale, row.n);
+  fill(batch.a_scale, instruction.m);
+  fill(batch.b_scale, instruction.n);
 }
 
 }  // namespace
 
-std::vector<std::string_view> families(const TensorCoreInstruction& row) {
+std::vector<std::string_view> families(const TensorCoreInstruction& instruction) {
   std::vector<std::string_view> names;
-  for (const InputFamilyEntry& entry : input_families(input_kind(row))) names.push_back(entry.name);
+  for (const InputFamilyEntry& entry : input_families(input_kind(instruction)))
+    names.push_back(entry.name);
   return names;
 }
 
-std::string_view mixed_kind(const TensorCoreInstruction& row) { return mixed_rows_of(row).name; }
+std::string_view mixed_kind(const TensorCoreInstruction& instruction) {
+  return mixed_rows_of(instruction).name;
+}
 
-std::vector<std::string_view> mixed_families(const TensorCoreInstruction& row) {
+std::vector<std::string_view> mixed_families(const TensorCoreInstruction& instruction) {
   std::vector<std::string_view> names;
-  for (const RowFamily& family : mixed_rows_of(row).rows) names.push_back(family.name);
+  for (const RowFamily& family : mixed_rows_of(instruction).rows) names.push_back(family.name);
   return names;
 }
 
@@ -102,9 +106,9 @@ void fill_execution(Batch& batch, int execution, const InputShape& x, InputFamil
   fill(batch.b_scale, Place::b_scale, x.n);
 }
 
-Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
-  Batch batch(row, executions);
-  const InputShape x = input_shape(row);
+Batch make_inputs(const TensorCoreInstruction& instruction, int executions, std::uint64_t seed) {
+  Batch batch(instruction, executions);
+  const InputShape x = input_shape(instruction);
   const auto list = input_families(x.kind);
   for (int t = 0; t < executions; ++t) {
     const auto count = static_cast<int>(list.size());
@@ -113,43 +117,46 @@ Batch make_inputs(const TensorCoreInstruction& row, int executions, std::uint64_
   return batch;
 }
 
-Batch make_family_inputs(const TensorCoreInstruction& row, InputFamily family, std::uint64_t seed,
-                         std::int64_t first, int executions) {
-  Batch batch(row, executions);
-  const InputShape x = input_shape(row);
+Batch make_family_inputs(const TensorCoreInstruction& instruction, InputFamily family,
+                         std::uint64_t seed, std::int64_t first, int executions) {
+  Batch batch(instruction, executions);
+  const InputShape x = input_shape(instruction);
   for (int t = 0; t < executions; ++t) fill_execution(batch, t, x, family, seed, first + t);
   return batch;
 }
 
-Batch make_mixed_rows(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
-  Batch batch(row, executions);
-  const MixedRows mixed = mixed_rows_of(row);
+Batch make_mixed_rows(const TensorCoreInstruction& instruction, int executions,
+                      std::uint64_t seed) {
+  Batch batch(instruction, executions);
+  const MixedRows mixed = mixed_rows_of(instruction);
   for (int t = 0; t < executions; ++t) {
-    Execution x(row, batch, t, key_of(row, seed, t));
-    if (row.sparse) fill_positions(x);
-    fill_scales(row, batch, t, seed, t);
+    Execution x(instruction, batch, t, key_of(instruction, seed, t));
+    if (instruction.sparse) fill_positions(x);
+    fill_scales(instruction, batch, t, seed, t);
     mixed.make_columns(x);
-    for (int i = 0; i < row.m; ++i)
-      mixed.rows[static_cast<std::size_t>(t * row.m + i) % mixed.rows.size()].fill(x, i);
-    if (row.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
+    for (int i = 0; i < instruction.m; ++i)
+      mixed.rows[static_cast<std::size_t>(t * instruction.m + i) % mixed.rows.size()].fill(x, i);
+    if (instruction.ignore_c) x.fill_c([](int, int) { return std::uint64_t{0}; });
   }
   return batch;
 }
 
-Batch make_small_integers(const TensorCoreInstruction& row, int executions, std::uint64_t seed) {
-  Batch batch(row, executions);
+Batch make_small_integers(const TensorCoreInstruction& instruction, int executions,
+                          std::uint64_t seed) {
+  Batch batch(instruction, executions);
   for (int t = 0; t < executions; ++t) {
-    Execution x(row, batch, t, key_of(row, seed, t));
-    if (row.sparse) fill_positions(x);
-    fill_scales(row, batch, t, seed, t, true);
+    Execution x(instruction, batch, t, key_of(instruction, seed, t));
+    if (instruction.sparse) fill_positions(x);
+    fill_scales(instruction, batch, t, seed, t, true);
     const auto small = [&](const Format& type) {
       if (bits(type) == 1) return std::uint64_t{x.random.chance(50)};
       return word_of(type, x.random.range(type.has_sign ? -2 : 0, 2));
     };
-    x.fill_a([&](int, int) { return small(row.a); });
-    x.fill_b([&](int, int) { return small(row.b); });
+    x.fill_a([&](int, int) { return small(instruction.a); });
+    x.fill_b([&](int, int) { return small(instruction.b); });
     x.fill_c([&](int, int) {
-      return row.ignore_c ? std::uint64_t{0} : word_of(row.c, x.random.range(-8, 8));
+      return instruction.ignore_c ? std::uint64_t{0}
+                                  : word_of(instruction.c, x.random.range(-8, 8));
     });
   }
   return batch;
@@ -158,28 +165,33 @@ Batch make_small_integers(const TensorCoreInstruction& row, int executions, std:
 namespace {
 
 /// The factor that the scales of row i and column j give to the product at k.
-long double scale_of(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j,
-                     int k) {
-  const int count = row.scale.count;
+long double scale_of(const TensorCoreInstruction& instruction, const Batch& batch, int t, int i,
+                     int j, int k) {
+  const int count = instruction.scale.count;
   if (count == 0) return 1;
-  const int s = k / (row.k / count);
-  return value_of(row.scale.format, batch.a_scale[element_index(row.m, count, t, i, s)]) *
-         value_of(row.scale.format, batch.b_scale[element_index(count, row.n, t, s, j)]);
+  const int s = k / (instruction.k / count);
+  return value_of(instruction.scale.format,
+                  batch.a_scale[element_index(instruction.m, count, t, i, s)]) *
+         value_of(instruction.scale.format,
+                  batch.b_scale[element_index(count, instruction.n, t, s, j)]);
 }
 
 }  // namespace
 
-long double exact_total(const TensorCoreInstruction& row, const Batch& batch, int t, int i, int j) {
-  long double total = value_of(row.c, batch.c[element_index(row.m, row.n, t, i, j)]);
-  const bool exclusive = row.name.find("xor") != std::string_view::npos;
-  const long double sign = row.negate_a != row.negate_b ? -1 : 1;
-  for (int s = 0; s < row.stored_k(); ++s) {
-    const std::size_t a = element_index(row.m, row.stored_k(), t, i, s);
-    const int k = row.sparse ? dense_column(row, s, batch.e[a]) : s;
-    const std::uint64_t a_code = batch.a[a], b_code = batch.b[element_index(row.k, row.n, t, k, j)];
+long double exact_total(const TensorCoreInstruction& instruction, const Batch& batch, int t, int i,
+                        int j) {
+  long double total =
+      value_of(instruction.c, batch.c[element_index(instruction.m, instruction.n, t, i, j)]);
+  const bool exclusive = instruction.name.find("xor") != std::string_view::npos;
+  const long double sign = instruction.negate_a != instruction.negate_b ? -1 : 1;
+  for (int s = 0; s < instruction.stored_k(); ++s) {
+    const std::size_t a = element_index(instruction.m, instruction.stored_k(), t, i, s);
+    const int k = instruction.sparse ? dense_column(instruction, s, batch.e[a]) : s;
+    const std::uint64_t a_code = batch.a[a],
+                        b_code = batch.b[element_index(instruction.k, instruction.n, t, k, j)];
     total += exclusive ? static_cast<long double>(a_code ^ b_code)
-                       : sign * value_of(row.a, a_code) * value_of(row.b, b_code) *
-                             scale_of(row, batch, t, i, j, k);
+                       : sign * value_of(instruction.a, a_code) * value_of(instruction.b, b_code) *
+                             scale_of(instruction, batch, t, i, j, k);
   }
   return total;
 }

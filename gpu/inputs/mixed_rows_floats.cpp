@@ -12,21 +12,22 @@ namespace {
 
 /// Exponents of the columns of small and of large elements of B: the rows of small (large) elements
 /// of A reach the smallest subnormal (the largest finite) result with them.
-int small_exponent(const TensorCoreInstruction& row) {
-  const int last = min_exponent(row.d) - row.d.fraction_bits;
-  return std::max(last / 2, min_exponent(row.b) - row.b.fraction_bits + 1);
+int small_exponent(const TensorCoreInstruction& instruction) {
+  const int last = min_exponent(instruction.d) - instruction.d.fraction_bits;
+  return std::max(last / 2, min_exponent(instruction.b) - instruction.b.fraction_bits + 1);
 }
 /// The power of two at odd k of the small column.
-int smaller_exponent(const TensorCoreInstruction& row) {
-  return std::max(small_exponent(row) - 11, min_exponent(row.b) - row.b.fraction_bits);
+int smaller_exponent(const TensorCoreInstruction& instruction) {
+  return std::max(small_exponent(instruction) - 11,
+                  min_exponent(instruction.b) - instruction.b.fraction_bits);
 }
 /// The powers of two at even and at odd k of the ladder column.
 constexpr int ladder_top = 8;
-int ladder_bottom(const TensorCoreInstruction& row) {
-  return std::max(-12, min_exponent(row.b) - row.b.fraction_bits);
+int ladder_bottom(const TensorCoreInstruction& instruction) {
+  return std::max(-12, min_exponent(instruction.b) - instruction.b.fraction_bits);
 }
-int large_exponent(const TensorCoreInstruction& row) {
-  return std::min(max_exponent(row.d) / 2, max_exponent(row.b));
+int large_exponent(const TensorCoreInstruction& instruction) {
+  return std::min(max_exponent(instruction.d) / 2, max_exponent(instruction.b));
 }
 
 template <class Make>
@@ -281,8 +282,8 @@ void distant_term(Execution& x, int i, int distance) {
 }
 
 /// F, the number of bits kept below the largest exponent: 13 for FP8 wgmma, 25 elsewhere on Hopper.
-int last_kept_bit(const TensorCoreInstruction& row) {
-  return row.unit == Unit::wgmma && bits(row.a) == 8 ? 13 : 25;
+int last_kept_bit(const TensorCoreInstruction& instruction) {
+  return instruction.unit == Unit::wgmma && bits(instruction.a) == 8 ? 13 : 25;
 }
 void last_kept_term(Execution& x, int i) { distant_term(x, i, last_kept_bit(x.instruction)); }
 void first_lost_term(Execution& x, int i) { distant_term(x, i, last_kept_bit(x.instruction) + 1); }

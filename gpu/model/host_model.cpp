@@ -26,8 +26,8 @@ int container_bytes(const Format& f) { return formats::container_bits(f) / 8; }
 
 }  // namespace
 
-void run_on_host_model(const emulator::MatrixInstruction& model, const TensorCoreInstruction& row,
-                       Batch& batch) {
+void run_on_host_model(const emulator::MatrixInstruction& model,
+                       const TensorCoreInstruction& instruction, Batch& batch) {
   const std::vector<std::byte> a = contained(batch.a, container_bytes(model.a)),
                                b = contained(batch.b, container_bytes(model.b)),
                                c = contained(batch.c, container_bytes(model.c)),
@@ -36,14 +36,15 @@ void run_on_host_model(const emulator::MatrixInstruction& model, const TensorCor
   std::vector<std::byte> d(batch.d.size() * static_cast<std::size_t>(d_bytes));
   emulator::MatrixBatch view;
   view.count = batch.executions;
-  view.shape = {row.m, row.n, row.k};
+  view.shape = {instruction.m, instruction.n, instruction.k};
   view.a = emulator::codes_of(model.a, a.data());
   view.b = emulator::codes_of(model.b, b.data());
   view.c = emulator::codes_of(model.c, c.data());
   view.e = {e.data(), 1, 0};
   view.d = emulator::codes_of(model.d, d.data());
-  view.modifiers = {
-      .negate_a = row.negate_a, .negate_b = row.negate_b, .zero_addend = row.ignore_c};
+  view.modifiers = {.negate_a = instruction.negate_a,
+                    .negate_b = instruction.negate_b,
+                    .zero_addend = instruction.ignore_c};
   emulator::run_batch(emulator::require_engine("auto", model), model, view);
   const emulator::ConstCodes results{d.data(), d_bytes, 0};
   for (std::size_t i = 0; i < batch.d.size(); ++i)

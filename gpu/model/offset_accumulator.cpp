@@ -41,41 +41,43 @@ bool is_offset_step(const Step& step, const Format& d) {
          x.underflowed_sum == emulator::ZeroSign::positive;
 }
 
-bool is_composed(const MatrixInstruction& row) {
-  const auto& s = row.steps.list;
-  return row.steps.count == 3 && s[0].selection == emulator::Selection{4, 0b0011} &&
+bool is_composed(const MatrixInstruction& instruction) {
+  const auto& s = instruction.steps.list;
+  return instruction.steps.count == 3 && s[0].selection == emulator::Selection{4, 0b0011} &&
          s[1].selection == emulator::Selection{4, 0b1100} &&
          s[0].addend == emulator::Source::positive_zero &&
          s[1].addend == emulator::Source::step_0 && s[0].spec == s[1].spec &&
          s[0].result == s[1].result && s[0].widened == s[1].widened &&
          s[2].operation == emulator::Operation::add && s[2].addend == emulator::Source::c &&
-         s[2].other == emulator::Source::step_1 && s[2].result == row.d &&
+         s[2].other == emulator::Source::step_1 && s[2].result == instruction.d &&
          s[2].spec == emulator::scalar_arithmetic();
 }
 
 }  // namespace
 
-std::optional<TunedRow> tuned_row(const MatrixInstruction& row) {
-  const Step& step = row.steps.list[0];
-  const bool composed = is_composed(row);
-  const bool native = row.steps.count == 1 && step.selection == emulator::every_k &&
+std::optional<TunedInstruction> tuned_instruction(const MatrixInstruction& instruction) {
+  const Step& step = instruction.steps.list[0];
+  const bool composed = is_composed(instruction);
+  const bool native = instruction.steps.count == 1 && step.selection == emulator::every_k &&
                       step.addend == emulator::Source::c;
-  if ((!composed && !native) || row.scale.count != 0 || row.sparsity.group_elements != 0 ||
-      row.c != row.d || !is_offset_step(step, row.d))
+  if ((!composed && !native) || instruction.scale.count != 0 ||
+      instruction.sparsity.group_elements != 0 || instruction.c != instruction.d ||
+      !is_offset_step(step, instruction.d))
     return std::nullopt;
-  const Format a = step.widened.value_or(row.a), b = step.widened.value_or(row.b);
-  if (!is_factor(row.a) || !is_factor(row.b) || !is_factor(a) || !is_factor(b)) return std::nullopt;
+  const Format a = step.widened.value_or(instruction.a), b = step.widened.value_or(instruction.b);
+  if (!is_factor(instruction.a) || !is_factor(instruction.b) || !is_factor(a) || !is_factor(b))
+    return std::nullopt;
 
-  TunedRow tuned;
-  tuned.execution_k = row.shape.k;
+  TunedInstruction tuned;
+  tuned.execution_k = instruction.shape.k;
   tuned.composed = composed;
-  const int selected = composed ? row.shape.k / 2 : row.shape.k;
+  const int selected = composed ? instruction.shape.k / 2 : instruction.shape.k;
   tuned.terms = std::min(step.spec.terms, selected);
   const bool known_length =
       tuned.terms == 4 || tuned.terms == 8 || tuned.terms == 16 || tuned.terms == 32;
   if (!known_length || selected % tuned.terms != 0 || (composed && selected != tuned.terms))
     return std::nullopt;
-  tuned.accumulated = row.d == formats::fp16                ? Accumulated::fp16
+  tuned.accumulated = instruction.d == formats::fp16        ? Accumulated::fp16
                       : step.spec.result_fraction_bits != 0 ? Accumulated::e8m13
                                                             : Accumulated::fp32;
   tuned.wide_exponents = !is_narrow(a) || !is_narrow(b);
@@ -83,9 +85,9 @@ std::optional<TunedRow> tuned_row(const MatrixInstruction& row) {
   tuned.kept_fraction_bits = step.spec.kept_fraction_bits;
   tuned.zero_exponent = step.spec.min_exponent;
   tuned.step = step;
-  tuned.a = row.a;
-  tuned.b = row.b;
-  tuned.d = row.d;
+  tuned.a = instruction.a;
+  tuned.b = instruction.b;
+  tuned.d = instruction.d;
   return tuned;
 }
 

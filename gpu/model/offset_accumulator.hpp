@@ -16,9 +16,9 @@
 // product just off the grid:
 //
 //   Claim. Let p = |a*b|/u > 0. Then floor(p(1+eps)) = floor(p), and p(1+eps) is no integer.
-//   Proof. a*b is a product of integers sa*sb < 2^24 (tuned_row admits operands of at most 12 bits)
-//   times a power of two. Let m be the finer of that power of two, in units of u, and 1. p is a
-//   multiple of m, and so is every integer. If m < 1: p*eps = m*sa*sb*eps < m. If m = 1: p <
+//   Proof. a*b is a product of integers sa*sb < 2^24 (tuned_instruction admits operands of at most
+//   12 bits) times a power of two. Let m be the finer of that power of two, in units of u, and 1. p
+//   is a multiple of m, and so is every integer. If m < 1: p*eps = m*sa*sb*eps < m. If m = 1: p <
 //   2^(F+2), as significands are below 2 and E is at least the product's exponent, so p*eps < 1 for
 //   F <= 27. Either way no multiple of m, and so no integer, lies in (p, p + p*eps].
 //
@@ -55,7 +55,7 @@ enum class Accumulated : int {
 };
 
 /// A row whose blocks the offset accumulator can sum.
-struct TunedRow {
+struct TunedInstruction {
   int terms = 0;        ///< products per block (L): 4, 8, 16 or 32
   int execution_k = 0;  ///< products per execution of the instruction
   Accumulated accumulated{};
@@ -68,13 +68,13 @@ struct TunedRow {
 };
 
 /// The row as the tuned kernel takes it; empty when it does not.
-std::optional<TunedRow> tuned_row(const emulator::MatrixInstruction& row);
+std::optional<TunedInstruction> tuned_instruction(const emulator::MatrixInstruction& instruction);
 
 /// The k of product `i` of block `block`. A composed row takes k % 4 in {0, 1} first
 /// (NUMERICS 1.5).
-constexpr std::int64_t source_k(const TunedRow& row, std::int64_t block, int i) {
-  if (!row.composed) return block * row.terms + i;
-  return block / 2 * row.execution_k + i / 2 * 4 + block % 2 * 2 + i % 2;
+constexpr std::int64_t source_k(const TunedInstruction& instruction, std::int64_t block, int i) {
+  if (!instruction.composed) return block * instruction.terms + i;
+  return block / 2 * instruction.execution_k + i / 2 * 4 + block % 2 * 2 + i % 2;
 }
 
 // ---- The largest exponent ----
@@ -196,20 +196,21 @@ struct OffsetRule {
   std::int32_t highest_products = 0;
 };
 
-constexpr OffsetRule offset_rule(const TunedRow& row) {
+constexpr OffsetRule offset_rule(const TunedInstruction& instruction) {
   OffsetRule r;
-  r.addend_shift = static_cast<std::uint32_t>(52 - row.kept_fraction_bits) << exponent_shift;
-  r.zero_exponent = static_cast<std::uint32_t>(row.zero_exponent + 1023) << exponent_shift;
-  r.lowest_exponent = static_cast<std::uint32_t>(formats::min_exponent(row.d) + 1023)
+  r.addend_shift = static_cast<std::uint32_t>(52 - instruction.kept_fraction_bits)
+                   << exponent_shift;
+  r.zero_exponent = static_cast<std::uint32_t>(instruction.zero_exponent + 1023) << exponent_shift;
+  r.lowest_exponent = static_cast<std::uint32_t>(formats::min_exponent(instruction.d) + 1023)
                       << exponent_shift;
-  const int bias = 1023 + 52 - row.kept_fraction_bits;
-  if (row.wide_exponents) r.lowest_offset = (lowest_safe_exponent + bias) << exponent_shift;
+  const int bias = 1023 + 52 - instruction.kept_fraction_bits;
+  if (instruction.wide_exponents) r.lowest_offset = (lowest_safe_exponent + bias) << exponent_shift;
   r.highest_products = (2 * highest_line_exponent + bias + 1) << exponent_shift;
   return r;
 }
 
 /// High word of |c| in which only the exponent counts: FP16's subnormals and zeros are aligned by
-/// exponents of their own. For FP32 results they never decide a bit (see `tuned_row`).
+/// exponents of their own. For FP32 results they never decide a bit (see `tuned_instruction`).
 template <Accumulated kind>
 constexpr std::uint32_t addend_field(const OffsetRule& rule, std::uint32_t c_high) {
   const std::uint32_t magnitude = c_high & 0x7FFFFFFF;
@@ -299,20 +300,22 @@ constexpr Route route_of(const ExponentWindow& w, const OffsetRule& rule, std::u
 /// The model's fused block (emulator::fused_block) over operands read one by one: `a(i)` and `b(i)`
 /// give codes. Returns D's code.
 template <class A, class B>
-constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b,
+constexpr std::uint64_t model_block(const TunedInstruction& instruction, int count, A a, B b,
                                     std::uint64_t addend) {
-  const emulator::AccumulatorSpec& spec = row.step.spec;
-  const emulator::Format a_format = row.step.widened ? *row.step.widened : row.a;
-  const emulator::Format b_format = row.step.widened ? *row.step.widened : row.b;
-  const formats::Value c = formats::decode(row.d, addend);
-  const auto factor_a = [&](int i) { return emulator::decode_input(spec, row.a, a(i)); };
-  const auto factor_b = [&](int i) { return emulator::decode_input(spec, row.b, b(i)); };
+  const emulator::AccumulatorSpec& spec = instruction.step.spec;
+  const emulator::Format a_format =
+      instruction.step.widened ? *instruction.step.widened : instruction.a;
+  const emulator::Format b_format =
+      instruction.step.widened ? *instruction.step.widened : instruction.b;
+  const formats::Value c = formats::decode(instruction.d, addend);
+  const auto factor_a = [&](int i) { return emulator::decode_input(spec, instruction.a, a(i)); };
+  const auto factor_b = [&](int i) { return emulator::decode_input(spec, instruction.b, b(i)); };
   const auto widened = [&](const formats::Value& v, const emulator::Format& f) {
-    return row.step.widened ? formats::decode(f, formats::encode(f, v)) : v;
+    return instruction.step.widened ? formats::decode(f, formats::encode(f, v)) : v;
   };
   emulator::SpecialSum specials;
   specials.include(formats::exactly(c));
-  const emulator::Term addend_term = emulator::addend_term(c, row.d, spec);
+  const emulator::Term addend_term = emulator::addend_term(c, instruction.d, spec);
   int largest = addend_term.exponent;
   for (int i = 0; i < count; ++i) {
     const formats::Value x = widened(factor_a(i), a_format), y = widened(factor_b(i), b_format);
@@ -324,7 +327,7 @@ constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b,
     const int e = emulator::product_term(x, a_format, y, b_format, spec).exponent;
     largest = e > largest ? e : largest;
   }
-  if (specials.any()) return emulator::encode_result(spec, row.d, specials.value());
+  if (specials.any()) return emulator::encode_result(spec, instruction.d, specials.value());
   const int unit = largest - spec.kept_fraction_bits;
   std::int64_t sum = emulator::align(addend_term, unit, spec.alignment);
   for (int i = 0; i < count; ++i) {
@@ -332,7 +335,7 @@ constexpr std::uint64_t model_block(const TunedRow& row, int count, A a, B b,
     sum += emulator::align(emulator::product_term(x, a_format, y, b_format, spec), unit,
                            spec.alignment);
   }
-  return emulator::encode_sum(spec, emulator::AccumulatorFormat(row.d, spec), sum, unit);
+  return emulator::encode_sum(spec, emulator::AccumulatorFormat(instruction.d, spec), sum, unit);
 }
 
 }  // namespace guardbit::gpu

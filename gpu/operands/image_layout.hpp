@@ -20,6 +20,6 @@ struct ImageLayout {
 };
 
 /// formats::Error when a fragment map names an element twice.
-ImageLayout layout_images(const TensorCoreInstruction& row);
+ImageLayout layout_images(const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

@@ -53,49 +53,49 @@ std::vector<std::byte> pack_operand(const std::vector<std::int64_t>& offsets, in
   return packed;
 }
 
-std::vector<std::byte> pack_metadata(const TensorCoreInstruction& row, const ImageLayout& layout,
-                                     const Batch& batch) {
+std::vector<std::byte> pack_metadata(const TensorCoreInstruction& instruction,
+                                     const ImageLayout& layout, const Batch& batch) {
   const auto stride = static_cast<std::size_t>(layout.e_bytes);
   std::vector<std::byte> packed(stride * static_cast<std::size_t>(batch.executions),
                                 std::byte{unused_metadata | unused_metadata << 4U});
-  const SparseGroup group = sparse_group(row);
-  const int groups = row.stored_k() / group.stored;
+  const SparseGroup group = sparse_group(instruction);
+  const int groups = instruction.stored_k() / group.stored;
   for (int t = 0; t < batch.executions; ++t)
-    for (int r = 0; r < row.m; ++r)
+    for (int r = 0; r < instruction.m; ++r)
       for (int g = 0; g < groups; ++g)
         put(packed.data() + static_cast<std::size_t>(t) * stride,
-            layout.e[element_index(row.m, groups, 0, r, g)],
-            metadata_bits(group,
-                          &batch.e[element_index(row.m, row.stored_k(), t, r, g * group.stored)]),
+            layout.e[element_index(instruction.m, groups, 0, r, g)],
+            metadata_bits(group, &batch.e[element_index(instruction.m, instruction.stored_k(), t, r,
+                                                        g * group.stored)]),
             4);
   return packed;
 }
 
 }  // namespace
 
-PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
+PackedOperands pack(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const Batch& batch) {
   const int per_image = layout.executions_per_image;
   PackedOperands packed;
   packed.images = (batch.executions + per_image - 1) / per_image;
-  packed.a = pack_operand(layout.a, layout.a_bytes, layout, packed.images, batch.a, row.a);
-  packed.b = pack_operand(layout.b, layout.b_bytes, layout, packed.images, batch.b, row.b);
-  packed.c = pack_operand(layout.c, layout.c_bytes, layout, packed.images, batch.c, row.c);
-  if (row.sparse) packed.e = pack_metadata(row, layout, batch);
-  if (row.scale.count == 0) return packed;
+  packed.a = pack_operand(layout.a, layout.a_bytes, layout, packed.images, batch.a, instruction.a);
+  packed.b = pack_operand(layout.b, layout.b_bytes, layout, packed.images, batch.b, instruction.b);
+  packed.c = pack_operand(layout.c, layout.c_bytes, layout, packed.images, batch.c, instruction.c);
+  if (instruction.sparse) packed.e = pack_metadata(instruction, layout, batch);
+  if (instruction.scale.count == 0) return packed;
   packed.a_scale = pack_operand(layout.a_scale, layout.a_scale_bytes, layout, packed.images,
-                                batch.a_scale, row.scale.format);
+                                batch.a_scale, instruction.scale.format);
   packed.b_scale = pack_operand(layout.b_scale, layout.b_scale_bytes, layout, packed.images,
-                                batch.b_scale, row.scale.format);
+                                batch.b_scale, instruction.scale.format);
   return packed;
 }
 
-void unpack_results(const TensorCoreInstruction& row, const ImageLayout& layout,
+void unpack_results(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const std::vector<std::byte>& images, Batch& batch) {
   const auto stride = static_cast<std::size_t>(layout.d_bytes);
   for_each_place(layout.d, layout, batch.d.size(),
                  [&](std::size_t i, std::size_t image, std::int64_t bit) {
-                   batch.d[i] = get(images.data() + image * stride, bit, word_bits(row.d));
+                   batch.d[i] = get(images.data() + image * stride, bit, word_bits(instruction.d));
                  });
 }
 

@@ -15,11 +15,11 @@ struct PackedOperands {
   int images = 0;
   std::vector<std::byte> a, b, c, e, a_scale, b_scale;
 };
-PackedOperands pack(const TensorCoreInstruction& row, const ImageLayout& layout,
+PackedOperands pack(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const Batch& batch);
 
 /// Reads batch.d from images that the kernel wrote.
-void unpack_results(const TensorCoreInstruction& row, const ImageLayout& layout,
+void unpack_results(const TensorCoreInstruction& instruction, const ImageLayout& layout,
                     const std::vector<std::byte>& images, Batch& batch);
 
 /// Metadata of lanes that the selector does not name: a valid pattern, so that reading them would

@@ -8,11 +8,11 @@ namespace guardbit::gpu {
 /// negated by imm-scale are negated here, an ignored addend is +0, descending sparse positions are
 /// sorted, and a wider N becomes several executions of the plain N (column block p of execution t
 /// is execution t * blocks + p).
-Batch as_plain_form(const TensorCoreInstruction& row, const TensorCoreInstruction& plain,
+Batch as_plain_form(const TensorCoreInstruction& instruction, const TensorCoreInstruction& plain,
                     const Batch& batch);
 
 /// Outputs of `batch` that differ from those of its plain form.
-int count_differences(const TensorCoreInstruction& row, const TensorCoreInstruction& plain,
+int count_differences(const TensorCoreInstruction& instruction, const TensorCoreInstruction& plain,
                       const Batch& batch, const Batch& of_plain);
 
 }  // namespace guardbit::gpu

@@ -41,11 +41,11 @@ std::string store(const std::string& name, int registers) {
 
 }  // namespace
 
-std::string ptx_kernel(const TensorCoreInstruction& row) {
-  if (row.unit != Unit::mma || word_bits(row.a) == 64)
-    throw formats::Error(std::string(row.name), "is not handed to the driver's compiler",
+std::string ptx_kernel(const TensorCoreInstruction& instruction) {
+  if (instruction.unit != Unit::mma || word_bits(instruction.a) == 64)
+    throw formats::Error(std::string(instruction.name), "is not handed to the driver's compiler",
                          "mma.sync and mma.sp of up to 32 bits");
-  const ImageLayout layout = layout_images(row);
+  const ImageLayout layout = layout_images(instruction);
   const auto registers = [](int image_bytes) { return image_bytes / (32 * 4); };
   const int a = registers(layout.a_bytes), b = registers(layout.b_bytes),
             c = registers(layout.c_bytes), d = registers(layout.d_bytes);
@@ -56,11 +56,11 @@ std::string ptx_kernel(const TensorCoreInstruction& row) {
       "(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 e, .param .u64 d)\n{\n"
       "  .reg .b32 %lane, %block;\n  mov.u32 %lane, %tid.x;\n  mov.u32 %block, %ctaid.x;\n"
       "  mad.lo.u32 %lane, %block, 32, %lane;\n";
-  text += load("a", a) + load("b", b) + load("c", c) + (row.sparse ? load("e", 1) : "");
+  text += load("a", a) + load("b", b) + load("c", c) + (instruction.sparse ? load("e", 1) : "");
   text += address_of("d", d);
-  text += "  " + std::string(row.name) + " " + list_of("%d", d) + ", " + list_of("%a", a) + ", " +
-          list_of("%b", b) + ", " + list_of("%c", c);
-  if (row.sparse) text += ", %e0, " + std::to_string(row.selector);
+  text += "  " + std::string(instruction.name) + " " + list_of("%d", d) + ", " + list_of("%a", a) +
+          ", " + list_of("%b", b) + ", " + list_of("%c", c);
+  if (instruction.sparse) text += ", %e0, " + std::to_string(instruction.selector);
   return text + ";\n" + store("d", d) + "  ret;\n}\n";
 }
 

@@ -17,8 +17,8 @@ SassTable read_sass(const std::string& path) {
   return table;
 }
 
-std::string sass_of(const SassTable& table, const TensorCoreInstruction& row) {
-  const auto found = table.find(std::string(row.wrapper));
+std::string sass_of(const SassTable& table, const TensorCoreInstruction& instruction) {
+  const auto found = table.find(std::string(instruction.wrapper));
   return found == table.end() ? std::string() : found->second;
 }
 

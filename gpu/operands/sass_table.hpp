@@ -15,6 +15,6 @@ using SassTable = std::map<std::string, std::string>;
 SassTable read_sass(const std::string& path);
 
 /// The mnemonics of a row; empty when the table does not say.
-std::string sass_of(const SassTable& table, const TensorCoreInstruction& row);
+std::string sass_of(const SassTable& table, const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

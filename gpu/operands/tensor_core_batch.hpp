@@ -23,17 +23,17 @@ struct Batch {
   std::vector<std::uint64_t> a_scale, b_scale;  ///< [T,M,scales], [T,scales,N], block-scaled only
 
   Batch() = default;
-  Batch(const TensorCoreInstruction& row, int count) : executions(count) {
+  Batch(const TensorCoreInstruction& instruction, int count) : executions(count) {
     const auto size = [&](int rows, int columns) {
       return element_index(rows, columns, count, 0, 0);
     };
-    a.resize(size(row.m, row.stored_k()));
-    b.resize(size(row.k, row.n));
-    c.resize(size(row.m, row.n));
-    d.resize(size(row.m, row.n));
-    if (row.sparse) e.resize(a.size());
-    a_scale.resize(size(row.m, row.scale.count));
-    b_scale.resize(size(row.scale.count, row.n));
+    a.resize(size(instruction.m, instruction.stored_k()));
+    b.resize(size(instruction.k, instruction.n));
+    c.resize(size(instruction.m, instruction.n));
+    d.resize(size(instruction.m, instruction.n));
+    if (instruction.sparse) e.resize(a.size());
+    a_scale.resize(size(instruction.m, instruction.scale.count));
+    b_scale.resize(size(instruction.scale.count, instruction.n));
   }
 };
 

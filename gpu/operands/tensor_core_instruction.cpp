@@ -61,8 +61,8 @@ Table tensor_core_instructions() {
 }
 
 const TensorCoreInstruction* find_plain(Table table, std::string_view name) {
-  for (const TensorCoreInstruction& row : table)
-    if (row.name == name && row.variant.empty()) return &row;
+  for (const TensorCoreInstruction& instruction : table)
+    if (instruction.name == name && instruction.variant.empty()) return &instruction;
   return nullptr;
 }
 
@@ -70,41 +70,45 @@ const TensorCoreInstruction* find_plain(std::string_view name) {
   return find_plain(tensor_core_instructions(), name);
 }
 
-int operand_bits(const TensorCoreInstruction& row, const Format& type) {
-  return row.byte_containers ? std::max(8, word_bits(type)) : word_bits(type);
+int operand_bits(const TensorCoreInstruction& instruction, const Format& type) {
+  return instruction.byte_containers ? std::max(8, word_bits(type)) : word_bits(type);
 }
 
-int padding_below(const TensorCoreInstruction& row, const Format& type) {
-  return row.byte_containers && row.unit == Unit::mma && word_bits(type) == 4 ? 2 : 0;
+int padding_below(const TensorCoreInstruction& instruction, const Format& type) {
+  return instruction.byte_containers && instruction.unit == Unit::mma && word_bits(type) == 4 ? 2
+                                                                                              : 0;
 }
 
-emulator::MatrixInstruction catalogue_row(const TensorCoreInstruction& row) {
-  return emulator::require_instruction(row.arch, row.name, "gpu wrappers");
+emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& instruction) {
+  return emulator::require_instruction(instruction.arch, instruction.name, "gpu wrappers");
 }
 
-void check_against_catalogue(const TensorCoreInstruction& row) {
-  const emulator::MatrixInstruction model = catalogue_row(row);
-  const bool same_scale = model.scale.count == row.scale.count &&
-                          (row.scale.count == 0 || model.scale.format == row.scale.format);
-  const bool same = model.shape == emulator::Shape{row.m, row.n, row.k} && model.a == row.a &&
-                    model.b == row.b && model.c == row.c && model.d == row.d && same_scale &&
-                    emulator::stored_k(model, row.k) == row.stored_k();
+void check_against_catalogue(const TensorCoreInstruction& instruction) {
+  const emulator::MatrixInstruction model = catalogue_instruction(instruction);
+  const bool same_scale =
+      model.scale.count == instruction.scale.count &&
+      (instruction.scale.count == 0 || model.scale.format == instruction.scale.format);
+  const bool same = model.shape == emulator::Shape{instruction.m, instruction.n, instruction.k} &&
+                    model.a == instruction.a && model.b == instruction.b &&
+                    model.c == instruction.c && model.d == instruction.d && same_scale &&
+                    emulator::stored_k(model, instruction.k) == instruction.stored_k();
   if (!same) {
-    throw formats::Error(
-        "gpu wrappers",
-        "'" + std::string(row.name) + "' has another shape or other formats in the catalogue");
+    throw formats::Error("gpu wrappers",
+                         "'" + std::string(instruction.name) +
+                             "' has another shape or other formats in the catalogue");
   }
 }
 
-SparseGroup sparse_group(const TensorCoreInstruction& row) {
-  if (word_bits(row.a) == 32) return {.stored = 1, .positions = 2, .span = 2};
-  if (operand_bits(row, row.a) == 4) return {.stored = 4, .positions = 4, .span = 8};
+SparseGroup sparse_group(const TensorCoreInstruction& instruction) {
+  if (word_bits(instruction.a) == 32) return {.stored = 1, .positions = 2, .span = 2};
+  if (operand_bits(instruction, instruction.a) == 4)
+    return {.stored = 4, .positions = 4, .span = 8};
   return {.stored = 2, .positions = 4, .span = 4};
 }
 
-int dense_column(const TensorCoreInstruction& row, int index, int e) {
-  const SparseGroup group = sparse_group(row);
-  if (operand_bits(row, row.a) == 4) return index / 4 * 8 + e * 2 + index % 2;
+int dense_column(const TensorCoreInstruction& instruction, int index, int e) {
+  const SparseGroup group = sparse_group(instruction);
+  if (operand_bits(instruction, instruction.a) == 4) return index / 4 * 8 + e * 2 + index % 2;
   return index / group.stored * group.span + e;
 }
 

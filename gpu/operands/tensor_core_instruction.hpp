@@ -77,16 +77,16 @@ const TensorCoreInstruction* find_plain(std::span<const TensorCoreInstruction> t
 const TensorCoreInstruction* find_plain(std::string_view name);
 
 /// Bits that an element of an operand takes in registers or shared memory.
-int operand_bits(const TensorCoreInstruction& row, const Format& type);
+int operand_bits(const TensorCoreInstruction& instruction, const Format& type);
 /// Zero bits below the element in them: FP4 of mma stands in the middle of its byte (PTX ISA, mma).
-int padding_below(const TensorCoreInstruction& row, const Format& type);
+int padding_below(const TensorCoreInstruction& instruction, const Format& type);
 
 /// The model's row of the instruction, of its own architecture. formats::Error when there is none.
-emulator::MatrixInstruction catalogue_row(const TensorCoreInstruction& row);
+emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& instruction);
 
 /// formats::Error unless the model's catalogue has the row for its architecture, with the same
 /// shape, formats, scales and sparsity.
-void check_against_catalogue(const TensorCoreInstruction& row);
+void check_against_catalogue(const TensorCoreInstruction& instruction);
 
 /// Values of one group of four in a sparse row: for TF32 one of two, for packed four-bit formats
 /// two pairs of eight.
@@ -95,9 +95,9 @@ struct SparseGroup {
   int positions;  ///< positions a stored value can take
   int span;       ///< columns of the group in the dense matrix
 };
-SparseGroup sparse_group(const TensorCoreInstruction& row);
+SparseGroup sparse_group(const TensorCoreInstruction& instruction);
 
 /// The dense column that stored value `index` with position `e` multiplies.
-int dense_column(const TensorCoreInstruction& row, int index, int e);
+int dense_column(const TensorCoreInstruction& instruction, int index, int e);
 
 }  // namespace guardbit::gpu

@@ -15,8 +15,8 @@ using emulator::MatrixInstruction;
 
 constexpr int rounds = 16;  // of every family of inputs
 
-Batch random_inputs(const TensorCoreInstruction& row, std::uint64_t seed, int times) {
-  return make_inputs(row, static_cast<int>(families(row).size()) * times, seed);
+Batch random_inputs(const TensorCoreInstruction& instruction, std::uint64_t seed, int times) {
+  return make_inputs(instruction, static_cast<int>(families(instruction).size()) * times, seed);
 }
 
 int count_differences(const Batch& x, const Batch& y) {
@@ -43,7 +43,7 @@ void add_fp8_rules(Comparison& comparison, const Batch& answer) {
   hmma.min_exponent = f32 ? -133 : -21;
   hmma.result = f32 ? formats::Rounding::toward_zero : formats::Rounding::nearest_even;
   const auto add = [&](const char* meaning, const Steps& steps) {
-    MatrixInstruction rule = catalogue_row(*comparison.instruction);
+    MatrixInstruction rule = catalogue_instruction(*comparison.instruction);
     rule.steps = steps;
     add_rule(comparison, answer, meaning, rule);
   };
@@ -56,60 +56,60 @@ void add_fp8_rules(Comparison& comparison, const Batch& answer) {
   add("one native block with F = 13, as wgmma", {dot_step(hmma, every_k, Source::c, d)});
 }
 
-Comparison compare_fp8(const TensorCoreInstruction& row, const Executor& execute,
+Comparison compare_fp8(const TensorCoreInstruction& instruction, const Executor& execute,
                        std::uint64_t seed) {
-  Batch answer = random_inputs(row, seed, rounds);
-  execute(row, answer);
-  Comparison comparison{&row, static_cast<int>(answer.d.size()), {}};
+  Batch answer = random_inputs(instruction, seed, rounds);
+  execute(instruction, answer);
+  Comparison comparison{&instruction, static_cast<int>(answer.d.size()), {}};
   add_fp8_rules(comparison, answer);
   return comparison;
 }
 
-Comparison compare_fp8_ahead_of_time(const TensorCoreInstruction& row, const Executors& executors,
-                                     std::uint64_t seed) {
-  return compare_fp8(row, executors.ahead_of_time, seed);
+Comparison compare_fp8_ahead_of_time(const TensorCoreInstruction& instruction,
+                                     const Executors& executors, std::uint64_t seed) {
+  return compare_fp8(instruction, executors.ahead_of_time, seed);
 }
 
-Comparison compare_fp8_just_in_time(const TensorCoreInstruction& row, const Executors& executors,
-                                    std::uint64_t seed) {
-  return compare_fp8(row, executors.just_in_time, seed);
+Comparison compare_fp8_just_in_time(const TensorCoreInstruction& instruction,
+                                    const Executors& executors, std::uint64_t seed) {
+  return compare_fp8(instruction, executors.just_in_time, seed);
 }
 
-Comparison compare_translations(const TensorCoreInstruction& row, const Executors& executors,
-                                std::uint64_t seed) {
-  Batch ahead = random_inputs(row, seed, rounds), just = ahead;
-  executors.ahead_of_time(row, ahead);
-  executors.just_in_time(row, just);
-  return {&row,
+Comparison compare_translations(const TensorCoreInstruction& instruction,
+                                const Executors& executors, std::uint64_t seed) {
+  Batch ahead = random_inputs(instruction, seed, rounds), just = ahead;
+  executors.ahead_of_time(instruction, ahead);
+  executors.just_in_time(instruction, just);
+  return {&instruction,
           static_cast<int>(ahead.d.size()),
           {{"the driver's code gives what the toolkit's gives", count_differences(ahead, just)}}};
 }
 
 /// Operand choices and wider tiles against the plain form of the instruction.
-Comparison compare_with_plain_form(const TensorCoreInstruction& row, const Executors& executors,
-                                   std::uint64_t seed) {
-  Batch answer = random_inputs(row, seed, row.n > 32 ? 1 : 4);
-  executors.ahead_of_time(row, answer);
-  const TensorCoreInstruction& plain = *find_plain(row.plain);
-  Batch of_plain = as_plain_form(row, plain, answer);
+Comparison compare_with_plain_form(const TensorCoreInstruction& instruction,
+                                   const Executors& executors, std::uint64_t seed) {
+  Batch answer = random_inputs(instruction, seed, instruction.n > 32 ? 1 : 4);
+  executors.ahead_of_time(instruction, answer);
+  const TensorCoreInstruction& plain = *find_plain(instruction.plain);
+  Batch of_plain = as_plain_form(instruction, plain, answer);
   executors.ahead_of_time(plain, of_plain);
-  return {
-      &row,
-      static_cast<int>(answer.d.size()),
-      {{"bit for bit what the plain form gives", count_differences(row, plain, answer, of_plain)}}};
+  return {&instruction,
+          static_cast<int>(answer.d.size()),
+          {{"bit for bit what the plain form gives",
+            count_differences(instruction, plain, answer, of_plain)}}};
 }
 
 /// FP8 operands of two formats against the rule of one, and against its neighbours.
-Comparison compare_mixed_fp8(const TensorCoreInstruction& row, const Executors& executors,
+Comparison compare_mixed_fp8(const TensorCoreInstruction& instruction, const Executors& executors,
                              std::uint64_t seed) {
-  Batch answer = random_inputs(row, seed, rounds);
-  executors.ahead_of_time(row, answer);
-  Comparison comparison{&row, static_cast<int>(answer.d.size()), {}};
+  Batch answer = random_inputs(instruction, seed, rounds);
+  executors.ahead_of_time(instruction, answer);
+  Comparison comparison{&instruction, static_cast<int>(answer.d.size()), {}};
   struct Rule {
     int terms, kept;
   };
   for (const auto& [terms, kept] : {Rule{32, 13}, Rule{32, 12}, Rule{32, 14}, Rule{16, 13}}) {
-    MatrixInstruction rule = catalogue_row(row);
+    MatrixInstruction rule = catalogue_instruction(instruction);
     AccumulatorSpec& spec = rule.steps.list[0].spec;
     spec.terms = terms;
     spec.kept_fraction_bits = kept;
@@ -142,11 +142,14 @@ const std::vector<ComparisonQuestion>& comparison_questions() {
       {"Q19",
        "Do operand choices (registers or shared memory, N, imm-scale -1, scale-d = 0, transposes, "
        "selectors, layouts) change anything but what they say?",
-       [](const TensorCoreInstruction& row) { return find_plain(row.plain) != nullptr; },
+       [](const TensorCoreInstruction& instruction) {
+         return find_plain(instruction.plain) != nullptr;
+       },
        compare_with_plain_form},
       {"Q20", "wgmma of e4m3 with e5m2: the same F and L as of one format?",
-       [](const TensorCoreInstruction& row) {
-         return is_plain(row) && row.unit == Unit::wgmma && is_fp8(row.a) && !(row.a == row.b);
+       [](const TensorCoreInstruction& instruction) {
+         return is_plain(instruction) && instruction.unit == Unit::wgmma && is_fp8(instruction.a) &&
+                !(instruction.a == instruction.b);
        },
        compare_mixed_fp8}};
   return list;

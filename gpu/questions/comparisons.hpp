@@ -45,8 +45,8 @@ struct Comparison {
 struct ComparisonQuestion {
   std::string_view id;
   std::string_view text;
-  bool (*concerns)(const TensorCoreInstruction& row);
-  Comparison (*test)(const TensorCoreInstruction& row, const Executors& executors,
+  bool (*concerns)(const TensorCoreInstruction& instruction);
+  Comparison (*test)(const TensorCoreInstruction& instruction, const Executors& executors,
                      std::uint64_t seed);
 };
 

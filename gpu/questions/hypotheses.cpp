@@ -17,8 +17,8 @@ std::uint64_t exact_word(const Format& format, long double value, std::string_vi
 }
 
 /// The metadata of a stored value of a sparse A: positions vary by row and group, and ascend.
-std::uint8_t position_of(const TensorCoreInstruction& row, int i, int stored) {
-  const SparseGroup group = sparse_group(row);
+std::uint8_t position_of(const TensorCoreInstruction& instruction, int i, int stored) {
+  const SparseGroup group = sparse_group(instruction);
   const int index = i + stored / group.stored;
   if (group.positions == 2) return static_cast<std::uint8_t>(index % 2);
   static constexpr std::array<std::array<std::uint8_t, 2>, 6> pairs = {
@@ -106,39 +106,43 @@ int HypothesisTest::placed_k(int k, int placement) const {
 }
 
 Batch batch_of(const HypothesisTest& test) {
-  const TensorCoreInstruction& row = test.instruction;
+  const TensorCoreInstruction& instruction = test.instruction;
   const auto& trials = test.trials();
-  Batch batch(row, static_cast<int>(trials.size()));
+  Batch batch(instruction, static_cast<int>(trials.size()));
   for (int t = 0; t < batch.executions; ++t) {
     const Trial& trial = trials[static_cast<std::size_t>(t)];
     const auto at = [t](int rows, int columns, int i, int j) {
       return element_index(rows, columns, t, i, j);
     };
-    for (int i = 0; row.sparse && i < row.m; ++i)
-      for (int s = 0; s < row.stored_k(); ++s)
-        batch.e[at(row.m, row.stored_k(), i, s)] = position_of(row, i, s);
+    for (int i = 0; instruction.sparse && i < instruction.m; ++i)
+      for (int s = 0; s < instruction.stored_k(); ++s)
+        batch.e[at(instruction.m, instruction.stored_k(), i, s)] = position_of(instruction, i, s);
     for (int r = 0; r < test.placements(); ++r) {
       for (const Term& term : trial.terms) {
         const int stored = test.placed_k(term.k, r);
-        const int k = row.sparse ? dense_column(row, stored, position_of(row, r, stored)) : stored;
-        batch.a[at(row.m, row.stored_k(), r, stored)] = term.a;
-        batch.b[at(row.k, row.n, k, r)] = term.b;
+        const int k = instruction.sparse
+                          ? dense_column(instruction, stored, position_of(instruction, r, stored))
+                          : stored;
+        batch.a[at(instruction.m, instruction.stored_k(), r, stored)] = term.a;
+        batch.b[at(instruction.k, instruction.n, k, r)] = term.b;
       }
     }
-    for (int i = 0; i < row.m; ++i)
-      for (int j = 0; j < row.n; ++j) batch.c[at(row.m, row.n, i, j)] = trial.c;
+    for (int i = 0; i < instruction.m; ++i)
+      for (int j = 0; j < instruction.n; ++j)
+        batch.c[at(instruction.m, instruction.n, i, j)] = trial.c;
   }
   return batch;
 }
 
 Observation observe(const HypothesisTest& test, const Batch& batch) {
-  const TensorCoreInstruction& row = test.instruction;
+  const TensorCoreInstruction& instruction = test.instruction;
   Observation observation;
   for (int t = 0; t < batch.executions; ++t) {
-    const std::uint64_t first = batch.d[element_index(row.m, row.n, t, 0, 0)];
+    const std::uint64_t first = batch.d[element_index(instruction.m, instruction.n, t, 0, 0)];
     observation.words.push_back(first);
     for (int r = 1; r < test.placements(); ++r)
-      observation.same_everywhere &= batch.d[element_index(row.m, row.n, t, r, r)] == first;
+      observation.same_everywhere &=
+          batch.d[element_index(instruction.m, instruction.n, t, r, r)] == first;
   }
   return observation;
 }

@@ -122,7 +122,7 @@ const Hypothesis* supported_hypothesis(const HypothesisTest& test, const Observa
 std::string describe_inputs(const HypothesisTest& test);
 
 /// A trial as words: "c=3f800000 0:3c00*3c00 1..3:…".
-std::string describe_codes(const TensorCoreInstruction& row, const Trial& trial);
+std::string describe_codes(const TensorCoreInstruction& instruction, const Trial& trial);
 
 /// A word in as many hexadecimal digits as its format has.
 std::string hexadecimal(const Format& format, std::uint64_t word);

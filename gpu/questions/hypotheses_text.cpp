@@ -77,14 +77,14 @@ int alternation(const std::vector<Term>& terms, int k) {
 }
 
 /// The parts of a trial by name: "c", "p0", "p4..7", and "other p" for what most places hold.
-std::vector<Part> parts(const TensorCoreInstruction& row, const Trial& trial) {
-  const auto product = [&row](const Term& t) {
-    return value_text(row.a, t.a) + " * " + value_text(row.b, t.b);
+std::vector<Part> parts(const TensorCoreInstruction& instruction, const Trial& trial) {
+  const auto product = [&instruction](const Term& t) {
+    return value_text(instruction.a, t.a) + " * " + value_text(instruction.b, t.b);
   };
-  std::vector<Part> list = {{"c", value_text(row.c, trial.c)}};
+  std::vector<Part> list = {{"c", value_text(instruction.c, trial.c)}};
   Trial rest = trial;
   std::ranges::sort(rest.terms, {}, &Term::k);
-  if (const int run = alternation(rest.terms, row.stored_k()); run != 0) {
+  if (const int run = alternation(rest.terms, instruction.stored_k()); run != 0) {
     const Term &first = rest.terms[0], &second = rest.terms[static_cast<std::size_t>(run)];
     list.emplace_back(
         "p", product(first) + " and " + product(second) + ", in turns of " + std::to_string(run));
@@ -94,7 +94,7 @@ std::vector<Part> parts(const TensorCoreInstruction& row, const Trial& trial) {
   for (const Term& t : rest.terms) {
     const auto count =
         std::ranges::count_if(rest.terms, [&t](const Term& x) { return same_operands(x, t); });
-    if (count < row.stored_k() && 2 * count > row.stored_k()) other = t;
+    if (count < instruction.stored_k() && 2 * count > instruction.stored_k()) other = t;
   }
   if (other) std::erase_if(rest.terms, [&](const Term& t) { return same_operands(t, *other); });
   for_each_run(rest, [&](int first, int last, const Term& t) {
@@ -113,11 +113,11 @@ std::string hexadecimal(const Format& format, std::uint64_t word) {
   return text;
 }
 
-std::string describe_codes(const TensorCoreInstruction& row, const Trial& trial) {
-  std::string text = "c=" + hexadecimal(row.c, trial.c);
+std::string describe_codes(const TensorCoreInstruction& instruction, const Trial& trial) {
+  std::string text = "c=" + hexadecimal(instruction.c, trial.c);
   for_each_run(trial, [&](int first, int last, const Term& t) {
-    text += " " + range_text("", first, last) + ":" + hexadecimal(row.a, t.a) + "*" +
-            hexadecimal(row.b, t.b);
+    text += " " + range_text("", first, last) + ":" + hexadecimal(instruction.a, t.a) + "*" +
+            hexadecimal(instruction.b, t.b);
   });
   return text;
 }

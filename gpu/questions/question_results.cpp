@@ -107,9 +107,10 @@ std::vector<QuestionResult> test_questions(const std::vector<std::string>& ids,
   std::vector<QuestionResult> results;
   const auto for_each_instruction = [&](const auto& question, auto visit) {
     if (results.back().text.empty()) results.back().text = question.text;
-    for (const TensorCoreInstruction& row : tensor_core_instructions())
-      if (question.concerns(row))
-        if (const auto model = emulator::find_instruction(arch, row.name)) visit(row, *model);
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions())
+      if (question.concerns(instruction))
+        if (const auto model = emulator::find_instruction(arch, instruction.name))
+          visit(instruction, *model);
   };
   for (const std::string_view id : question_ids()) {
     if (!ids.empty() && std::ranges::find(ids, id) == ids.end()) continue;
@@ -131,10 +132,11 @@ std::vector<QuestionResult> test_questions(const std::vector<std::string>& ids,
 }
 
 Executors model_executors(std::string_view arch) {
-  const Executor execute = [arch](const TensorCoreInstruction& row, Batch& batch) {
-    const auto model = emulator::find_instruction(arch, row.name);
-    if (!model) throw formats::Error(std::string(arch), "has no '" + std::string(row.name) + "'");
-    run_on_host_model(*model, row, batch);
+  const Executor execute = [arch](const TensorCoreInstruction& instruction, Batch& batch) {
+    const auto model = emulator::find_instruction(arch, instruction.name);
+    if (!model)
+      throw formats::Error(std::string(arch), "has no '" + std::string(instruction.name) + "'");
+    run_on_host_model(*model, instruction, batch);
   };
   return {execute, execute};
 }

@@ -16,9 +16,9 @@ const std::vector<Question>& questions() {
   return all;
 }
 
-HypothesisTest make_test(const Question& question, const TensorCoreInstruction& row,
+HypothesisTest make_test(const Question& question, const TensorCoreInstruction& instruction,
                          const emulator::MatrixInstruction& model) {
-  HypothesisTest test(row, model);
+  HypothesisTest test(instruction, model);
   question.design(test);
   return test;
 }
@@ -55,37 +55,38 @@ std::span<const Undecidable> undecidable() {
 
 bool is_fp8(const Format& f) { return f == formats::e4m3 || f == formats::e5m2; }
 
-bool is_emulated_fp8(const TensorCoreInstruction& row) {
-  return is_plain(row) && row.unit == Unit::mma && is_fp8(row.a);
+bool is_emulated_fp8(const TensorCoreInstruction& instruction) {
+  return is_plain(instruction) && instruction.unit == Unit::mma && is_fp8(instruction.a);
 }
 
-bool is_quad(const TensorCoreInstruction& row) {
-  return is_plain(row) && row.m == 8 && row.k == 4 && row.a == formats::fp16;
+bool is_quad(const TensorCoreInstruction& instruction) {
+  return is_plain(instruction) && instruction.m == 8 && instruction.k == 4 &&
+         instruction.a == formats::fp16;
 }
 
-bool is_fused(const TensorCoreInstruction& row) {
-  return is_plain(row) && !is_integer(row.a) && !is_double(row) && !is_emulated_fp8(row) &&
-         !is_quad(row);
+bool is_fused(const TensorCoreInstruction& instruction) {
+  return is_plain(instruction) && !is_integer(instruction.a) && !is_double(instruction) &&
+         !is_emulated_fp8(instruction) && !is_quad(instruction);
 }
 
-bool is_plain(const TensorCoreInstruction& row) { return row.plain.empty(); }
+bool is_plain(const TensorCoreInstruction& instruction) { return instruction.plain.empty(); }
 
-bool is_fused_to_f32(const TensorCoreInstruction& row) {
-  return is_fused(row) && row.d == formats::fp32;
+bool is_fused_to_f32(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && instruction.d == formats::fp32;
 }
 
-bool is_fused_to_f16(const TensorCoreInstruction& row) {
-  return is_fused(row) && row.d == formats::fp16 && row.c == formats::fp16;
+bool is_fused_to_f16(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && instruction.d == formats::fp16 && instruction.c == formats::fp16;
 }
 
-bool is_narrowed(const TensorCoreInstruction& row) {
-  return is_fused(row) && row.d == formats::fp16 && row.c == formats::fp32;
+bool is_narrowed(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && instruction.d == formats::fp16 && instruction.c == formats::fp32;
 }
 
-bool has_wide_exponents(const TensorCoreInstruction& row) {
-  return row.a == formats::bf16 || row.a == formats::tf32;
+bool has_wide_exponents(const TensorCoreInstruction& instruction) {
+  return instruction.a == formats::bf16 || instruction.a == formats::tf32;
 }
 
-bool is_double(const TensorCoreInstruction& row) { return row.a == formats::fp64; }
+bool is_double(const TensorCoreInstruction& instruction) { return instruction.a == formats::fp64; }
 
 }  // namespace guardbit::gpu

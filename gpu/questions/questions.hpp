@@ -18,7 +18,7 @@ enum class Translation : std::uint8_t { ahead_of_time, just_in_time };
 struct Question {
   std::string_view id;
   std::string_view text;
-  bool (*concerns)(const TensorCoreInstruction& row);
+  bool (*concerns)(const TensorCoreInstruction& instruction);
   void (*design)(HypothesisTest& x);  ///< adds the trials and the hypotheses
   Translation translation = Translation::ahead_of_time;
 };
@@ -27,7 +27,7 @@ struct Question {
 const std::vector<Question>& questions();
 
 /// The test of a question on one instruction that it concerns. `row` and `model` must outlive it.
-HypothesisTest make_test(const Question& question, const TensorCoreInstruction& row,
+HypothesisTest make_test(const Question& question, const TensorCoreInstruction& instruction,
                          const emulator::MatrixInstruction& model);
 
 /// A question that another command of this program answers.
@@ -48,21 +48,21 @@ std::span<const Undecidable> undecidable();
 
 bool is_fp8(const Format& f);
 /// FP8 mma.sync and mma.sp, which ptxas makes of two f16 instructions on sm_90.
-bool is_emulated_fp8(const TensorCoreInstruction& row);
+bool is_emulated_fp8(const TensorCoreInstruction& instruction);
 /// mma.m8n8k4 on f16, which ptxas makes of scalar instructions.
-bool is_quad(const TensorCoreInstruction& row);
+bool is_quad(const TensorCoreInstruction& instruction);
 /// A floating-point instruction that the tensor core executes itself: it aligns the products, adds
 /// them and converts the sum once.
-bool is_fused(const TensorCoreInstruction& row);
-bool is_plain(const TensorCoreInstruction& row);
-bool is_fused_to_f32(const TensorCoreInstruction& row);
+bool is_fused(const TensorCoreInstruction& instruction);
+bool is_plain(const TensorCoreInstruction& instruction);
+bool is_fused_to_f32(const TensorCoreInstruction& instruction);
 /// With C in f16 too.
-bool is_fused_to_f16(const TensorCoreInstruction& row);
+bool is_fused_to_f16(const TensorCoreInstruction& instruction);
 /// WMMA whose C is f32 and whose D is f16.
-bool is_narrowed(const TensorCoreInstruction& row);
+bool is_narrowed(const TensorCoreInstruction& instruction);
 /// Operands with the exponents of f32: bf16 and tf32.
-bool has_wide_exponents(const TensorCoreInstruction& row);
-bool is_double(const TensorCoreInstruction& row);
+bool has_wide_exponents(const TensorCoreInstruction& instruction);
+bool is_double(const TensorCoreInstruction& instruction);
 
 // The questions by topic; questions() joins them.
 std::vector<Question> questions_of_zero_exponent();

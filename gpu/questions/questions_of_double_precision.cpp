@@ -19,9 +19,10 @@ using formats::Rounding;
 constexpr std::uint64_t minus = std::uint64_t{1} << 63, one = 0x3FF0000000000000,
                         infinity = 0x7FF0000000000000, largest = infinity - 1;
 
-Rounding rounding_of(const TensorCoreInstruction& row) {
+Rounding rounding_of(const TensorCoreInstruction& instruction) {
   for (const auto& [qualifier, rounding] : emulator::fp64_roundings)
-    if (!qualifier.empty() && row.name.find(qualifier) != std::string_view::npos) return rounding;
+    if (!qualifier.empty() && instruction.name.find(qualifier) != std::string_view::npos)
+      return rounding;
   return Rounding::nearest_even;
 }
 
@@ -135,7 +136,9 @@ void design_nan_payloads(HypothesisTest& x) {
       x.with_spec([](AccumulatorSpec& spec) { spec.nan = emulator::NanPolicy::all_ones; }));
 }
 
-bool is_plain_double(const TensorCoreInstruction& row) { return is_plain(row) && is_double(row); }
+bool is_plain_double(const TensorCoreInstruction& instruction) {
+  return is_plain(instruction) && is_double(instruction);
+}
 
 }  // namespace
 

@@ -18,8 +18,8 @@ using emulator::Source;
 
 constexpr std::int64_t highest = 0x7FFFFFFF, lowest = -highest - 1;
 
-bool saturates(const TensorCoreInstruction& row) {
-  return row.name.find("satfinite") != std::string_view::npos;
+bool saturates(const TensorCoreInstruction& instruction) {
+  return instruction.name.find("satfinite") != std::string_view::npos;
 }
 
 /// The sign of the product at each k: +1, -1 or 0.
@@ -27,10 +27,10 @@ using Signs = std::vector<int>;
 
 /// Patterns whose signs add up to zero over K but not over parts of it: alternating runs of every
 /// power of two, and one pair at the ends. Empty where both operands are unsigned.
-std::vector<Signs> sign_patterns(const TensorCoreInstruction& row) {
-  const int k = row.stored_k();
+std::vector<Signs> sign_patterns(const TensorCoreInstruction& instruction) {
+  const int k = instruction.stored_k();
   std::vector<Signs> patterns;
-  if (!row.a.has_sign && !row.b.has_sign) return patterns;
+  if (!instruction.a.has_sign && !instruction.b.has_sign) return patterns;
   for (const int first : {1, -1}) {
     for (int run = 1; run < k; run *= 2) {
       Signs signs(static_cast<std::size_t>(k));
@@ -64,24 +64,24 @@ std::uint64_t in_pieces(const Signs& signs, std::int64_t product, std::int64_t c
 }
 
 void design_saturation(HypothesisTest& x) {
-  const TensorCoreInstruction& row = x.instruction;
-  const int k = row.stored_k();
-  const std::int64_t a = top_of(row.a), b = top_of(row.b), product = a * b;
+  const TensorCoreInstruction& instruction = x.instruction;
+  const int k = instruction.stored_k();
+  const std::int64_t a = top_of(instruction.a), b = top_of(instruction.b), product = a * b;
   struct SignedTrial {
     Signs signs;
     std::int64_t c;
   };
   std::vector<SignedTrial> signed_trials;
   for (const std::int64_t c : {highest, lowest})
-    for (const Signs& signs : sign_patterns(row)) signed_trials.push_back({signs, c});
+    for (const Signs& signs : sign_patterns(instruction)) signed_trials.push_back({signs, c});
   signed_trials.push_back({Signs(static_cast<std::size_t>(k), 1), highest});
   signed_trials.push_back({Signs(static_cast<std::size_t>(k), 1), highest - 1});
   for (const auto& [signs, c] : signed_trials) {
     x.trial_value(static_cast<long double>(c));
     for (int i = 0; i < k; ++i) {
       const int sign = signs[static_cast<std::size_t>(i)];
-      const auto signed_a = static_cast<long double>(row.a.has_sign ? sign * a : a),
-                 signed_b = static_cast<long double>(row.a.has_sign ? b : sign * b);
+      const auto signed_a = static_cast<long double>(instruction.a.has_sign ? sign * a : a),
+                 signed_b = static_cast<long double>(instruction.a.has_sign ? b : sign * b);
       if (sign != 0) x.term(i, signed_a, signed_b);
     }
   }
@@ -105,7 +105,7 @@ void design_saturation(HypothesisTest& x) {
   x.add_hypothesis("never: the total wraps", wrapped, x.with_spec([](AccumulatorSpec& spec) {
     spec.integer_overflow = emulator::IntegerOverflow::wrap;
   }));
-  if (sign_patterns(row).empty()) return;  // sums of one sign saturate alike in every order
+  if (sign_patterns(instruction).empty()) return;  // sums of one sign saturate alike in every order
   x.add_hypothesis("after every product", words(k, [](int i) { return i; }),
                    x.with_spec(blocks_of(1)));
   x.add_hypothesis("after each half of K", words(2, [k](int i) { return i / (k / 2); }),
@@ -113,13 +113,13 @@ void design_saturation(HypothesisTest& x) {
   for (int run = 1; run <= 8 && 2 * run < k; run *= 2) {
     const AccumulatorSpec spec = x.assumed.steps.list[0].spec;
     const std::uint32_t residues = (1U << run) - 1;
-    x.add_hypothesis(
-        "in two steps: k % " + std::to_string(2 * run) + " < " + std::to_string(run) +
-            ", then the rest",
-        words(2, [run](int i) { return i / run % 2; }),
-        x.with_steps({emulator::dot_step(spec, Selection{2 * run, residues}, Source::c, row.d),
-                      emulator::dot_step(spec, Selection{2 * run, residues << run}, Source::step_0,
-                                         row.d)}));
+    x.add_hypothesis("in two steps: k % " + std::to_string(2 * run) + " < " + std::to_string(run) +
+                         ", then the rest",
+                     words(2, [run](int i) { return i / run % 2; }),
+                     x.with_steps({emulator::dot_step(spec, Selection{2 * run, residues}, Source::c,
+                                                      instruction.d),
+                                   emulator::dot_step(spec, Selection{2 * run, residues << run},
+                                                      Source::step_0, instruction.d)}));
   }
 }
 
@@ -138,13 +138,13 @@ void design_wrapping(HypothesisTest& x) {
 
 std::vector<Question> questions_of_integers() {
   return {{"Q16", ".satfinite on integers: where does the sum saturate?",
-           [](const TensorCoreInstruction& row) {
-             return is_plain(row) && is_integer(row.a) && saturates(row);
+           [](const TensorCoreInstruction& instruction) {
+             return is_plain(instruction) && is_integer(instruction.a) && saturates(instruction);
            },
            design_saturation},
           {"Q16b", "Integers without .satfinite: what does a sum past 2^31 do?",
-           [](const TensorCoreInstruction& row) {
-             return is_plain(row) && is_integer(row.a) && !saturates(row);
+           [](const TensorCoreInstruction& instruction) {
+             return is_plain(instruction) && is_integer(instruction.a) && !saturates(instruction);
            },
            design_wrapping}};
 }

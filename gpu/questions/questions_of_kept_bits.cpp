@@ -15,17 +15,21 @@ using emulator::AccumulatorSpec;
 using emulator::Source;
 using formats::Rounding;
 
-bool is_fp8_wgmma(const TensorCoreInstruction& row) { return is_fused(row) && is_fp8(row.a); }
-bool is_fp8_wgmma_to_f32(const TensorCoreInstruction& row) {
-  return is_fp8_wgmma(row) && row.d == formats::fp32;
+bool is_fp8_wgmma(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && is_fp8(instruction.a);
 }
-bool is_fp8_wgmma_to_f16(const TensorCoreInstruction& row) {
-  return is_fp8_wgmma(row) && row.d == formats::fp16;
+bool is_fp8_wgmma_to_f32(const TensorCoreInstruction& instruction) {
+  return is_fp8_wgmma(instruction) && instruction.d == formats::fp32;
 }
-bool is_f16_like_to_f32(const TensorCoreInstruction& row) {
-  return is_fused_to_f32(row) && !is_fp8(row.a);
+bool is_fp8_wgmma_to_f16(const TensorCoreInstruction& instruction) {
+  return is_fp8_wgmma(instruction) && instruction.d == formats::fp16;
 }
-bool is_f16_input(const TensorCoreInstruction& row) { return row.a == formats::fp16; }
+bool is_f16_like_to_f32(const TensorCoreInstruction& instruction) {
+  return is_fused_to_f32(instruction) && !is_fp8(instruction.a);
+}
+bool is_f16_input(const TensorCoreInstruction& instruction) {
+  return instruction.a == formats::fp16;
+}
 
 auto kept_bits(int count) {
   return [count](AccumulatorSpec& spec) { spec.kept_fraction_bits = count; };
@@ -185,21 +189,24 @@ std::vector<Question> questions_of_kept_bits() {
           {"Q4b", "FP8 wgmma to f32: how are bits cut, and how many does the result have?",
            is_fp8_wgmma_to_f32, design_carry},
           {"Q4c", "wgmma with scale-d = 0: what does the unit take for C?",
-           [](const TensorCoreInstruction& row) { return row.ignore_c; }, design_ignored_addend},
+           [](const TensorCoreInstruction& instruction) { return instruction.ignore_c; },
+           design_ignored_addend},
           {"Q5", "FP8 wgmma to f16: how many bits below the largest exponent are kept?",
            is_fp8_wgmma_to_f16, design_kept_bits_of_fp8_to_f16},
           {"Q6", "f16 results: is there a stage in f32?",
-           [](const TensorCoreInstruction& row) {
-             return is_f16_input(row) && (is_fused_to_f16(row) || is_narrowed(row) ||
-                                          (is_quad(row) && row.d == formats::fp16));
+           [](const TensorCoreInstruction& instruction) {
+             return is_f16_input(instruction) &&
+                    (is_fused_to_f16(instruction) || is_narrowed(instruction) ||
+                     (is_quad(instruction) && instruction.d == formats::fp16));
            },
            design_stages},
           {"Q8", "Are products normalised before they are aligned?", is_fused_to_f32,
            design_normalisation},
           {"Q9", "How is a product cut to the grid?", is_f16_like_to_f32, design_cut},
           {"Q12", "How many bits below the largest exponent are kept (F)?",
-           [](const TensorCoreInstruction& row) {
-             return is_fused_to_f32(row) || (is_fused_to_f16(row) && is_f16_input(row));
+           [](const TensorCoreInstruction& instruction) {
+             return is_fused_to_f32(instruction) ||
+                    (is_fused_to_f16(instruction) && is_f16_input(instruction));
            },
            design_kept_bits}};
 }

@@ -25,8 +25,9 @@ struct Mask {
   int large, small;  // exponents
 };
 
-Mask mask_of(const TensorCoreInstruction& row) {
-  return is_fp8(row.a) ? is_emulated_fp8(row) ? Mask{14, -16} : Mask{14, -4} : Mask{15, -16};
+Mask mask_of(const TensorCoreInstruction& instruction) {
+  return is_fp8(instruction.a) ? is_emulated_fp8(instruction) ? Mask{14, -16} : Mask{14, -4}
+                               : Mask{15, -16};
 }
 
 void add_mask(HypothesisTest& x, int i, int j) {
@@ -63,13 +64,16 @@ void design_blocks(HypothesisTest& x) {
                    x.with_spec(blocks_of(half / 2)));
 }
 
-bool has_blocks(const TensorCoreInstruction& row) { return is_fused(row) && row.k >= 8; }
+bool has_blocks(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && instruction.k >= 8;
+}
 
 /// Instructions of several blocks in which one product alone overflows the result.
-bool can_overflow_between_blocks(const TensorCoreInstruction& row) {
-  const bool short_blocks = row.unit == Unit::wmma && row.a == formats::tf32;
-  return is_plain(row) && (short_blocks || (is_emulated_fp8(row) && row.d == formats::fp16 &&
-                                            row.a == formats::e5m2 && row.b == formats::e5m2));
+bool can_overflow_between_blocks(const TensorCoreInstruction& instruction) {
+  const bool short_blocks = instruction.unit == Unit::wmma && instruction.a == formats::tf32;
+  return is_plain(instruction) &&
+         (short_blocks || (is_emulated_fp8(instruction) && instruction.d == formats::fp16 &&
+                           instruction.a == formats::e5m2 && instruction.b == formats::e5m2));
 }
 
 void design_overflow_between_blocks(HypothesisTest& x) {
@@ -183,10 +187,14 @@ std::vector<Question> questions_of_order() {
            can_overflow_between_blocks, design_overflow_between_blocks},
 
           {"Q13", "How many products are aligned together, and in which order do blocks follow?",
-           [](const TensorCoreInstruction& row) { return has_blocks(row) && !row.sparse; },
+           [](const TensorCoreInstruction& instruction) {
+             return has_blocks(instruction) && !instruction.sparse;
+           },
            design_blocks},
           {"Q14", "2:4 sparse kinds: how many stored products are aligned together?",
-           [](const TensorCoreInstruction& row) { return has_blocks(row) && row.sparse; },
+           [](const TensorCoreInstruction& instruction) {
+             return has_blocks(instruction) && instruction.sparse;
+           },
            design_blocks},
           {"Q17", "mma.m8n8k4: which scalar instructions stand for it?", is_quad, design_quad},
           {"Q18", "FP8 mma.sync, compiled ahead of time: which f16 instructions stand for it?",

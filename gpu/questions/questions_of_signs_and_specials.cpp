@@ -17,13 +17,13 @@ using emulator::Source;
 
 void keep_sign(AccumulatorSpec& spec) { spec.underflowed_sum = emulator::ZeroSign::of_sum; }
 
-bool is_wide_to_f32(const TensorCoreInstruction& row) {
-  return is_fused_to_f32(row) && has_wide_exponents(row);
+bool is_wide_to_f32(const TensorCoreInstruction& instruction) {
+  return is_fused_to_f32(instruction) && has_wide_exponents(instruction);
 }
 /// e5m2 products reach below the smallest f16; those of e4m3 do not.
-bool is_e5m2_to_f16(const TensorCoreInstruction& row) {
-  return is_plain(row) && row.d == formats::fp16 && row.a == formats::e5m2 &&
-         row.b == formats::e5m2;
+bool is_e5m2_to_f16(const TensorCoreInstruction& instruction) {
+  return is_plain(instruction) && instruction.d == formats::fp16 &&
+         instruction.a == formats::e5m2 && instruction.b == formats::e5m2;
 }
 
 constexpr const char* positive = "+0, whatever the sign of the sum";
@@ -154,24 +154,27 @@ std::uint64_t passed_on(const Format& from, std::uint64_t word, const Format& to
 }
 
 void design_nan_words(HypothesisTest& x) {
-  const TensorCoreInstruction& row = x.instruction;
-  const std::uint64_t one_a = word_of(row.a, 1), one_b = word_of(row.b, 1);
+  const TensorCoreInstruction& instruction = x.instruction;
+  const std::uint64_t one_a = word_of(instruction.a, 1), one_b = word_of(instruction.b, 1);
   std::vector<std::uint64_t> copies;
-  const std::uint64_t all_ones = formats::all_ones_nan_code(row.d),
-                      quiet = formats::quiet_nan_code(row.d);
-  for (const std::uint64_t word : nan_words(row.a))
-    x.trial().codes(0, word, one_b), copies.push_back(passed_on(row.a, word, row.d));
-  for (const std::uint64_t word : nan_words(row.b))
-    x.trial().codes(0, one_a, word), copies.push_back(passed_on(row.b, word, row.d));
-  for (const std::uint64_t word : nan_words(row.c))
-    x.trial(word), copies.push_back(passed_on(row.c, word, row.d));
-  if (has_infinity(row.a) && has_infinity(row.b)) {
-    const std::uint64_t infinity = infinity_word(row.a), minus = infinity | sign_bit(row.a);
+  const std::uint64_t all_ones = formats::all_ones_nan_code(instruction.d),
+                      quiet = formats::quiet_nan_code(instruction.d);
+  for (const std::uint64_t word : nan_words(instruction.a))
+    x.trial().codes(0, word, one_b),
+        copies.push_back(passed_on(instruction.a, word, instruction.d));
+  for (const std::uint64_t word : nan_words(instruction.b))
+    x.trial().codes(0, one_a, word),
+        copies.push_back(passed_on(instruction.b, word, instruction.d));
+  for (const std::uint64_t word : nan_words(instruction.c))
+    x.trial(word), copies.push_back(passed_on(instruction.c, word, instruction.d));
+  if (has_infinity(instruction.a) && has_infinity(instruction.b)) {
+    const std::uint64_t infinity = infinity_word(instruction.a),
+                        minus = infinity | sign_bit(instruction.a);
     x.trial().codes(0, infinity, 0);
-    x.trial().codes(0, 0, infinity_word(row.b));
+    x.trial().codes(0, 0, infinity_word(instruction.b));
     x.trial().codes(0, minus, 0);
     x.trial().codes(0, infinity, one_b).codes(1, minus, one_b);
-    x.trial(infinity_word(row.c) | sign_bit(row.c)).codes(0, infinity, one_b);
+    x.trial(infinity_word(instruction.c) | sign_bit(instruction.c)).codes(0, infinity, one_b);
     copies.insert(copies.end(), 5, quiet);
   }
   x.add_hypothesis("all ones, sign and payload dropped",
@@ -185,24 +188,27 @@ void design_nan_words(HypothesisTest& x) {
 
 std::vector<Question> questions_of_signs_and_specials() {
   return {{"Q2", "Which zero is a negative sum that underflows in the final conversion?",
-           [](const TensorCoreInstruction& row) {
-             const bool f16_sum = row.a == formats::fp16 && row.d == formats::fp16 &&
-                                  (is_fused(row) || is_quad(row));
-             return is_wide_to_f32(row) || f16_sum || is_e5m2_to_f16(row);
+           [](const TensorCoreInstruction& instruction) {
+             const bool f16_sum = instruction.a == formats::fp16 &&
+                                  instruction.d == formats::fp16 &&
+                                  (is_fused(instruction) || is_quad(instruction));
+             return is_wide_to_f32(instruction) || f16_sum || is_e5m2_to_f16(instruction);
            },
            design_underflow},
           {"Q2b", "Which zero is an exactly zero sum?",
-           [](const TensorCoreInstruction& row) {
-             return !is_integer(row.a) && (is_plain(row) || row.ignore_c);
+           [](const TensorCoreInstruction& instruction) {
+             return !is_integer(instruction.a) && (is_plain(instruction) || instruction.ignore_c);
            },
            design_exact_zeros},
           {"Q7", "What overflows, and when?", is_wide_to_f32, design_overflow},
           {"Q10", "tf32 registers: what do the low 13 bits do?",
-           [](const TensorCoreInstruction& row) { return is_plain(row) && row.a == formats::tf32; },
+           [](const TensorCoreInstruction& instruction) {
+             return is_plain(instruction) && instruction.a == formats::tf32;
+           },
            design_ignored_bits},
           {"Q11", "Which NaN comes out?",
-           [](const TensorCoreInstruction& row) {
-             return is_plain(row) && !is_integer(row.a) && !is_double(row);
+           [](const TensorCoreInstruction& instruction) {
+             return is_plain(instruction) && !is_integer(instruction.a) && !is_double(instruction);
            },
            design_nan_words}};
 }

@@ -12,14 +12,16 @@ namespace {
 
 using emulator::AccumulatorSpec;
 
-bool is_f16_sum(const TensorCoreInstruction& row) {
-  return is_fused_to_f16(row) && row.a == formats::fp16;
+bool is_f16_sum(const TensorCoreInstruction& instruction) {
+  return is_fused_to_f16(instruction) && instruction.a == formats::fp16;
 }
-bool is_wide_sum(const TensorCoreInstruction& row) {
-  return is_fused_to_f32(row) && has_wide_exponents(row);
+bool is_wide_sum(const TensorCoreInstruction& instruction) {
+  return is_fused_to_f32(instruction) && has_wide_exponents(instruction);
 }
 /// The wgmma form whose addend does not exist (scale-d = 0).
-bool ignores_c(const TensorCoreInstruction& row) { return row.ignore_c && !is_integer(row.a); }
+bool ignores_c(const TensorCoreInstruction& instruction) {
+  return instruction.ignore_c && !is_integer(instruction.a);
+}
 
 auto zero_exponent(int e0) {
   return [e0](AccumulatorSpec& spec) { spec.min_exponent = e0; };
@@ -108,8 +110,8 @@ void design_subnormal_f16_addend(HypothesisTest& x) {
   x.add_hypothesis("its own exponent, normalised", {3});
 }
 
-bool has_f16_addend(const TensorCoreInstruction& row) {
-  return is_fused(row) && row.a == formats::fp16 && row.c == formats::fp16;
+bool has_f16_addend(const TensorCoreInstruction& instruction) {
+  return is_fused(instruction) && instruction.a == formats::fp16 && instruction.c == formats::fp16;
 }
 
 /// First a normal addend and zero products, then a zero addend and no zero product.
@@ -147,32 +149,37 @@ void design_presence_of_zeros(HypothesisTest& x) {
 }  // namespace
 
 std::vector<Question> questions_of_zero_exponent() {
-  return {
-      {"Q1", "f16 results: which exponent e0 does a zero contribute?",
-       [](const TensorCoreInstruction& row) { return is_f16_sum(row) && row.unit != Unit::wgmma; },
-       design_f16_ties_beside_positive_zero},
-      {"Q1b", "The same for wgmma, with C = 0 in registers and with C ignored",
-       [](const TensorCoreInstruction& row) {
-         return row.unit == Unit::wgmma && row.a == formats::fp16 && row.d == formats::fp16 &&
-                (is_plain(row) || row.ignore_c);
-       },
-       design_f16_ties_beside_positive_zero},
-      {"Q1c", "Does C = -0 contribute the same exponent as C = +0?", is_f16_sum,
-       design_f16_ties_beside_negative_zero},
-      {"Q3", "f32 results of bf16 and tf32: which exponent e0 does a zero contribute?",
-       [](const TensorCoreInstruction& row) {
-         return is_wide_sum(row) || (ignores_c(row) && has_wide_exponents(row));
-       },
-       design_smallest_f32_beside_positive_zero},
-      {"Q3b", "At which exponent does a subnormal f32 addend stand?", is_wide_sum,
-       design_subnormal_f32_addend},
-      {"Q3c", "At which exponent does a subnormal f16 addend stand?", has_f16_addend,
-       design_subnormal_f16_addend},
-      {"Q3d", "f32 results: does C = -0 contribute the same exponent as C = +0?", is_wide_sum,
-       design_smallest_f32_beside_negative_zero},
-      {"Q22", "Is it the zero addend that contributes e0, or are it zero products too?",
-       [](const TensorCoreInstruction& row) { return is_wide_sum(row) || is_f16_sum(row); },
-       design_presence_of_zeros}};
+  return {{"Q1", "f16 results: which exponent e0 does a zero contribute?",
+           [](const TensorCoreInstruction& instruction) {
+             return is_f16_sum(instruction) && instruction.unit != Unit::wgmma;
+           },
+           design_f16_ties_beside_positive_zero},
+          {"Q1b", "The same for wgmma, with C = 0 in registers and with C ignored",
+           [](const TensorCoreInstruction& instruction) {
+             return instruction.unit == Unit::wgmma && instruction.a == formats::fp16 &&
+                    instruction.d == formats::fp16 &&
+                    (is_plain(instruction) || instruction.ignore_c);
+           },
+           design_f16_ties_beside_positive_zero},
+          {"Q1c", "Does C = -0 contribute the same exponent as C = +0?", is_f16_sum,
+           design_f16_ties_beside_negative_zero},
+          {"Q3", "f32 results of bf16 and tf32: which exponent e0 does a zero contribute?",
+           [](const TensorCoreInstruction& instruction) {
+             return is_wide_sum(instruction) ||
+                    (ignores_c(instruction) && has_wide_exponents(instruction));
+           },
+           design_smallest_f32_beside_positive_zero},
+          {"Q3b", "At which exponent does a subnormal f32 addend stand?", is_wide_sum,
+           design_subnormal_f32_addend},
+          {"Q3c", "At which exponent does a subnormal f16 addend stand?", has_f16_addend,
+           design_subnormal_f16_addend},
+          {"Q3d", "f32 results: does C = -0 contribute the same exponent as C = +0?", is_wide_sum,
+           design_smallest_f32_beside_negative_zero},
+          {"Q22", "Is it the zero addend that contributes e0, or are it zero products too?",
+           [](const TensorCoreInstruction& instruction) {
+             return is_wide_sum(instruction) || is_f16_sum(instruction);
+           },
+           design_presence_of_zeros}};
 }
 
 }  // namespace guardbit::gpu

@@ -29,12 +29,12 @@ Range range_of(const Format& f, const std::optional<Format>& widened = {}) {
           f.fraction_bits};
 }
 
-Range range_of_source(Source source, const MatrixInstruction& row,
+Range range_of_source(Source source, const MatrixInstruction& instruction,
                       const std::array<Range, 5>& results) {
   switch (source) {
     case Source::positive_zero:
     case Source::negative_zero: return {0, 0, -1, false, false, 0};
-    case Source::c: return range_of(row.c);
+    case Source::c: return range_of(instruction.c);
     default: return results.at(static_cast<std::size_t>(source));
   }
 }
@@ -86,14 +86,15 @@ struct Products {
   int count = 0;  ///< in one block
 };
 
-EventSet possible_in_dot(const MatrixInstruction& row, const Step& step, const Products& products,
-                         const Range& addend, const Format& addend_format) {
+EventSet possible_in_dot(const MatrixInstruction& instruction, const Step& step,
+                         const Products& products, const Range& addend,
+                         const Format& addend_format) {
   const AccumulatorSpec& spec = step.spec;
   const Range& p = products.range;
   EventSet set = possible_specials(p, addend);
   set.include(Event::nan_from_opposite_infinities, p.infinity && products.count > 1);
   set.include(Event::nan_from_infinity_times_zero,
-              formats::has_infinity(row.a) || formats::has_infinity(row.b));
+              formats::has_infinity(instruction.a) || formats::has_infinity(instruction.b));
   set.include(Event::zero_of_zeros);
   set.include(Event::zero_by_cancellation);
   set.include(Event::sum_cancelled);
@@ -133,27 +134,27 @@ Range rounded_range(const Step& step, int lowest, int top, bool infinity, bool n
           f.fraction_bits};
 }
 
-EventSet possible_integers(const MatrixInstruction& row, const Step& step) {
+EventSet possible_integers(const MatrixInstruction& instruction, const Step& step) {
   EventSet set;
   set.include(Event::integer_above);
   const bool is_negative =
-      step.spec.product == Product::multiply && (row.a.has_sign || row.b.has_sign);
+      step.spec.product == Product::multiply && (instruction.a.has_sign || instruction.b.has_sign);
   set.include(Event::integer_below, is_negative);
   return set;
 }
 
 }  // namespace
 
-EventSet possible_events(const MatrixInstruction& row) {
+EventSet possible_events(const MatrixInstruction& instruction) {
   EventSet all;
   std::array<Range, 5> results{};
   std::size_t index = 0;
-  for (const Step& step : row.steps) {
-    const Range addend = range_of_source(step.addend, row, results);
+  for (const Step& step : instruction.steps) {
+    const Range addend = range_of_source(step.addend, instruction, results);
     Range& result = results.at(index++);
     if (step.operation != Operation::dot) {
       const Range other = step.operation == Operation::add
-                              ? range_of_source(step.other, row, results)
+                              ? range_of_source(step.other, instruction, results)
                               : Range{0, 0, -1, false, false, 0};
       all.include(possible_specials(addend, other));
       all.include(Event::zero_of_zeros);
@@ -170,22 +171,23 @@ EventSet possible_events(const MatrixInstruction& row) {
       continue;
     }
     if (step.spec.summation == Summation::integer) {
-      all.include(possible_integers(row, step));
+      all.include(possible_integers(instruction, step));
       continue;
     }
     const bool known =
         step.spec.summation == Summation::fused || step.spec.summation == Summation::fma_chain;
-    if (!known || row.scale.count != 0) return {};
-    const Range a = range_of(row.a, step.widened), b = range_of(row.b, step.widened);
+    if (!known || instruction.scale.count != 0) return {};
+    const Range a = range_of(instruction.a, step.widened),
+                b = range_of(instruction.b, step.widened);
     Products products;
     products.range = {a.lowest + b.lowest,   a.aligned + b.aligned,
                       a.highest + b.highest, a.infinity || b.infinity,
                       a.nan || b.nan,        a.fraction_bits + b.fraction_bits};
-    const int selected = stored_k(row, row.shape.k) * __builtin_popcount(step.selection.residues) /
-                         step.selection.modulus;
+    const int selected = stored_k(instruction, instruction.shape.k) *
+                         __builtin_popcount(step.selection.residues) / step.selection.modulus;
     products.count = step.spec.terms != 0 ? std::min(step.spec.terms, selected) : selected;
-    const Format addend_format = step.addend == Source::c ? row.c : step.result;
-    all.include(possible_in_dot(row, step, products, addend, addend_format));
+    const Format addend_format = step.addend == Source::c ? instruction.c : step.result;
+    all.include(possible_in_dot(instruction, step, products, addend, addend_format));
     const int top = std::max(products.range.highest + 1 + ceil_log2(selected), addend.highest);
     const int lowest =
         addend.only_zero() ? products.range.lowest : std::min(products.range.lowest, addend.lowest);
@@ -193,7 +195,7 @@ EventSet possible_events(const MatrixInstruction& row) {
                            products.range.nan || addend.nan);
     // Later blocks add to the results of earlier ones.
     if (products.count < selected)
-      all.include(possible_in_dot(row, step, products, result, step.result));
+      all.include(possible_in_dot(instruction, step, products, result, step.result));
   }
   return all;
 }

@@ -295,28 +295,28 @@ constexpr EventSet block_events(const Block& block, std::uint64_t code) {
 
 /// `dot` that also gives the events of its blocks, additions and conversions.
 template <std::size_t Capacity = max_k>
-constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOperands& operands,
-                                     EventSet& set) {
+constexpr std::uint64_t observed_dot(const MatrixInstruction& instruction,
+                                     const DotOperands& operands, EventSet& set) {
   Registers registers{};
   const std::uint64_t result =
-      run_steps<Capacity>(row, operands, [&](std::size_t index, const Block& block) {
+      run_steps<Capacity>(instruction, operands, [&](std::size_t index, const Block& block) {
         const std::uint64_t code = accumulate_block(block);
         set.include(block_events(block, code));
         registers[index] = {code, block.result_format};
         return code;
       });
   std::size_t index = 0;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     const std::size_t at = index++;
     if (step.operation == Operation::dot) continue;
     const auto source = [&](Source from) {
-      return formats::exactly(
-          decode_register(step.spec, read_source(from, row, operands, registers, step.result)));
+      return formats::exactly(decode_register(
+          step.spec, read_source(from, instruction, operands, registers, step.result)));
     };
     const bool adds = step.operation == Operation::add;
     const Unrounded x = source(step.addend);
     const Unrounded y = adds ? source(step.other) : formats::exactly(formats::zero_value(false));
-    const std::uint64_t code = scalar_step(row, step, operands, registers);
+    const std::uint64_t code = scalar_step(instruction, step, operands, registers);
     registers[at] = {code, step.result};
     set.include(addition_events(step.spec, step.result, x, y, code));
   }
@@ -325,6 +325,6 @@ constexpr std::uint64_t observed_dot(const MatrixInstruction& row, const DotOper
 
 /// The events that some input of the instruction shows. Derived from the ranges of its formats and
 /// its steps; NVIDIA's summations only (nothing for others).
-EventSet possible_events(const MatrixInstruction& row);
+EventSet possible_events(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::emulator

@@ -43,53 +43,57 @@ void read_words(std::vector<Word>& words, const formats::TensorFile& file, const
 
 }  // namespace
 
-std::string capture_stem(const TensorCoreInstruction& row) {
-  std::string stem(row.name);
+std::string capture_stem(const TensorCoreInstruction& instruction) {
+  std::string stem(instruction.name);
   for (std::size_t at = 0; (at = stem.find("::")) != std::string::npos;) stem.replace(at, 2, "__");
-  return row.variant.empty() ? stem : stem + "." + std::string(row.variant);
+  return instruction.variant.empty() ? stem : stem + "." + std::string(instruction.variant);
 }
 
-void write_capture(const std::string& path, const TensorCoreInstruction& row, const Batch& batch,
-                   const std::map<std::string, std::string>& metadata) {
+void write_capture(const std::string& path, const TensorCoreInstruction& instruction,
+                   const Batch& batch, const std::map<std::string, std::string>& metadata) {
   std::vector<formats::Tensor> tensors = {
-      make_tensor("a", row.a, batch, row.m, row.stored_k(), batch.a),
-      make_tensor("b", row.b, batch, row.k, row.n, batch.b),
-      make_tensor("c", row.c, batch, row.m, row.n, batch.c),
-      make_tensor("d", row.d, batch, row.m, row.n, batch.d)};
-  if (row.sparse)
-    tensors.push_back(make_tensor("e", formats::uint8, batch, row.m, row.stored_k(), batch.e));
-  if (const int count = row.scale.count; count != 0) {
-    const Format& type = row.scale.format;
-    tensors.push_back(make_tensor("a_scale", type, batch, row.m, count, batch.a_scale));
-    tensors.push_back(make_tensor("b_scale", type, batch, count, row.n, batch.b_scale));
+      make_tensor("a", instruction.a, batch, instruction.m, instruction.stored_k(), batch.a),
+      make_tensor("b", instruction.b, batch, instruction.k, instruction.n, batch.b),
+      make_tensor("c", instruction.c, batch, instruction.m, instruction.n, batch.c),
+      make_tensor("d", instruction.d, batch, instruction.m, instruction.n, batch.d)};
+  if (instruction.sparse)
+    tensors.push_back(
+        make_tensor("e", formats::uint8, batch, instruction.m, instruction.stored_k(), batch.e));
+  if (const int count = instruction.scale.count; count != 0) {
+    const Format& type = instruction.scale.format;
+    tensors.push_back(make_tensor("a_scale", type, batch, instruction.m, count, batch.a_scale));
+    tensors.push_back(make_tensor("b_scale", type, batch, count, instruction.n, batch.b_scale));
   }
   auto all = emulator::capture_metadata(
-      emulator::require_instruction(row.arch, row.name, path), row.arch, emulator::newest_toolkit,
-      {.negate_a = row.negate_a, .negate_b = row.negate_b, .zero_addend = row.ignore_c});
+      emulator::require_instruction(instruction.arch, instruction.name, path), instruction.arch,
+      emulator::newest_toolkit,
+      {.negate_a = instruction.negate_a,
+       .negate_b = instruction.negate_b,
+       .zero_addend = instruction.ignore_c});
   all.insert(metadata.begin(), metadata.end());
-  if (row.a_from_registers) all["a_source"] = "registers";
-  if (row.a_swizzle != 0) all["a_swizzle"] = std::to_string(row.a_swizzle);
-  if (row.b_swizzle != 0) all["b_swizzle"] = std::to_string(row.b_swizzle);
-  if (row.selector != 0) all["selector"] = std::to_string(row.selector);
-  if (row.unordered) all["positions"] = "unordered";
-  if (row.unit == Unit::wgmma && row.a_column_major) all["a_layout"] = "col";
-  if (row.unit == Unit::wgmma && row.b_row_major) all["b_layout"] = "row";
+  if (instruction.a_from_registers) all["a_source"] = "registers";
+  if (instruction.a_swizzle != 0) all["a_swizzle"] = std::to_string(instruction.a_swizzle);
+  if (instruction.b_swizzle != 0) all["b_swizzle"] = std::to_string(instruction.b_swizzle);
+  if (instruction.selector != 0) all["selector"] = std::to_string(instruction.selector);
+  if (instruction.unordered) all["positions"] = "unordered";
+  if (instruction.unit == Unit::wgmma && instruction.a_column_major) all["a_layout"] = "col";
+  if (instruction.unit == Unit::wgmma && instruction.b_row_major) all["b_layout"] = "row";
   formats::write_safetensors(path, all, tensors);
 }
 
-Batch read_capture(const std::string& path, const TensorCoreInstruction& row) {
+Batch read_capture(const std::string& path, const TensorCoreInstruction& instruction) {
   const formats::TensorFile file = formats::read_safetensors(path);
   const formats::Tensor* a = file.find("a");
   if (a == nullptr || a->shape.empty()) throw formats::Error(path, "no tensor a");
-  Batch batch(row, static_cast<int>(a->shape[0]));
-  read_words(batch.a, file, path, "a", row.a);
-  read_words(batch.b, file, path, "b", row.b);
-  read_words(batch.c, file, path, "c", row.c);
-  read_words(batch.d, file, path, "d", row.d);
-  if (row.sparse) read_words(batch.e, file, path, "e", formats::uint8);
-  if (row.scale.count != 0) {
-    read_words(batch.a_scale, file, path, "a_scale", row.scale.format);
-    read_words(batch.b_scale, file, path, "b_scale", row.scale.format);
+  Batch batch(instruction, static_cast<int>(a->shape[0]));
+  read_words(batch.a, file, path, "a", instruction.a);
+  read_words(batch.b, file, path, "b", instruction.b);
+  read_words(batch.c, file, path, "c", instruction.c);
+  read_words(batch.d, file, path, "d", instruction.d);
+  if (instruction.sparse) read_words(batch.e, file, path, "e", formats::uint8);
+  if (instruction.scale.count != 0) {
+    read_words(batch.a_scale, file, path, "a_scale", instruction.scale.format);
+    read_words(batch.b_scale, file, path, "b_scale", instruction.scale.format);
   }
   return batch;
 }

@@ -12,14 +12,14 @@ namespace guardbit::gpu {
 
 /// The file name, without ending, of an instruction and its variant: "wgmma….s8.s8.neg_a". "::"
 /// becomes "__".
-std::string capture_stem(const TensorCoreInstruction& row);
+std::string capture_stem(const TensorCoreInstruction& instruction);
 
 /// Writes one capture file (kind `instruction`). `metadata` is added to the keys that the
 /// instruction gives itself.
-void write_capture(const std::string& path, const TensorCoreInstruction& row, const Batch& batch,
-                   const std::map<std::string, std::string>& metadata);
+void write_capture(const std::string& path, const TensorCoreInstruction& instruction,
+                   const Batch& batch, const std::map<std::string, std::string>& metadata);
 
 /// Reads a capture of this instruction. Throws formats::Error if the tensors do not fit it.
-Batch read_capture(const std::string& path, const TensorCoreInstruction& row);
+Batch read_capture(const std::string& path, const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

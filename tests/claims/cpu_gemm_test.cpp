@@ -26,22 +26,27 @@ using formats::Format;
 TEST_CASE("every pair of codes of every pair of integer types multiplies exactly", "[cpu]") {
   using emulator::Width;
   std::vector<std::pair<Format, Format>> seen;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (!emulator::integer_gemm::accepts(row) || row.sparsity.group_elements != 0) continue;
-    const bool is_xor = row.steps.list[0].spec.product == emulator::Product::bit_xor;
-    const std::pair pair{row.a, is_xor ? formats::fp64 : row.b};  // exclusive or counts as a type
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (!emulator::integer_gemm::accepts(instruction) || instruction.sparsity.group_elements != 0)
+      continue;
+    const bool is_xor = instruction.steps.list[0].spec.product == emulator::Product::bit_xor;
+    const std::pair pair{instruction.a,
+                         is_xor ? formats::fp64 : instruction.b};  // exclusive or counts as a type
     if (std::find(seen.begin(), seen.end(), pair) != seen.end()) continue;
     seen.push_back(pair);
-    const auto m = static_cast<std::int64_t>(formats::code_mask(row.a)) + 1;
-    const auto n = static_cast<std::int64_t>(formats::code_mask(row.b)) + 1;
-    const auto a = matrix(row.a, m, 1, [](auto i, auto) { return static_cast<std::uint64_t>(i); });
-    const auto b = matrix(row.b, 1, n, [](auto, auto j) { return static_cast<std::uint64_t>(j); });
-    const auto c = matrix(row.c, m, n, [](auto, auto) { return std::uint64_t{0}; });
+    const auto m = static_cast<std::int64_t>(formats::code_mask(instruction.a)) + 1;
+    const auto n = static_cast<std::int64_t>(formats::code_mask(instruction.b)) + 1;
+    const auto a =
+        matrix(instruction.a, m, 1, [](auto i, auto) { return static_cast<std::uint64_t>(i); });
+    const auto b =
+        matrix(instruction.b, 1, n, [](auto, auto j) { return static_cast<std::uint64_t>(j); });
+    const auto c = matrix(instruction.c, m, n, [](auto, auto) { return std::uint64_t{0}; });
     for (const Width width : {Width::widest, Width::bits_256}) {
-      if (!emulator::integer_gemm::accepts(row, width)) continue;
+      if (!emulator::integer_gemm::accepts(instruction, width)) continue;
       auto d = c;
-      emulator::integer_gemm::multiply(row, product_of(row, m, n, 1, a, b, c, d), 1, width);
-      const auto results = emulator::codes_of(row.d, std::as_const(d).data());
+      emulator::integer_gemm::multiply(instruction, product_of(instruction, m, n, 1, a, b, c, d), 1,
+                                       width);
+      const auto results = emulator::codes_of(instruction.d, std::as_const(d).data());
       int wrong = 0;
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
@@ -49,12 +54,12 @@ TEST_CASE("every pair of codes of every pair of integer types multiplies exactly
             const std::int64_t count = std::int64_t{1} << formats::bits(f);
             return f.has_sign && code >= count / 2 ? code - count : code;
           };
-          const std::int64_t x = value(row.a, i), y = value(row.b, j);
+          const std::int64_t x = value(instruction.a, i), y = value(instruction.b, j);
           const std::int64_t expected = is_xor ? (x ^ y) : x * y;
           wrong += static_cast<std::int32_t>(results[i * n + j]) != expected ? 1 : 0;
         }
       }
-      INFO(std::string_view(row.name));
+      INFO(std::string_view(instruction.name));
       CHECK(wrong == 0);
     }
   }
@@ -94,17 +99,18 @@ TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by the first e
   };
   for (const char* name : {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
                            "mma.sync.aligned.m8n8k4.row.col.rm.f64.f64.f64.f64"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
-    const auto a = matrix(row.a, side, k, digit);
-    const auto b = matrix(row.b, k, side, [&](auto i, auto j) { return digit(j, i); });
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
+    const auto a = matrix(instruction.a, side, k, digit);
+    const auto b = matrix(instruction.b, k, side, [&](auto i, auto j) { return digit(j, i); });
     for (const std::uint64_t addend : codes) {
-      const auto c = matrix(row.c, side, side, [&](auto, auto) { return addend; });
+      const auto c = matrix(instruction.c, side, side, [&](auto, auto) { return addend; });
       std::vector<std::uint64_t> expected;
       for (const Width width : {Width::widest, Width::bits_256}) {
-        if (!emulator::chain_gemm::accepts(row, width)) continue;
+        if (!emulator::chain_gemm::accepts(instruction, width)) continue;
         auto d = c;
-        emulator::chain_gemm::multiply(row, product_of(row, side, side, k, a, b, c, d), 2, width);
-        const auto results = emulator::codes_of(row.d, std::as_const(d).data());
+        emulator::chain_gemm::multiply(
+            instruction, product_of(instruction, side, side, k, a, b, c, d), 2, width);
+        const auto results = emulator::codes_of(instruction.d, std::as_const(d).data());
         int wrong = 0;
         for (std::int64_t i = 0; i < side; ++i) {
           for (std::int64_t j = 0; j < side; ++j) {
@@ -112,7 +118,7 @@ TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by the first e
             if (expected.size() == at) {
               const std::array x = {digit(i, 0), digit(i, 1), digit(i, 2), std::uint64_t{0}};
               const std::array y = {digit(j, 0), digit(j, 1), digit(j, 2), std::uint64_t{0}};
-              expected.push_back(emulator::dot<4>(row, {x, y, addend}));
+              expected.push_back(emulator::dot<4>(instruction, {x, y, addend}));
             }
             wrong += results[i * side + j] != expected[at] ? 1 : 0;
           }

@@ -18,8 +18,8 @@
 namespace guardbit::tests {
 namespace {
 
-using emulator::fused::fused_row;
-using emulator::fused::FusedRow;
+using emulator::fused::fused_instruction;
+using emulator::fused::FusedInstruction;
 using emulator::fused::LaneType;
 using formats::uint128;
 
@@ -42,9 +42,9 @@ bool harmless_at_all_places(std::uint64_t s, int kept, int nudge) {
 
 template <class Visit>
 void for_each_row(LaneType lane, const Visit& visit) {
-  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-    const std::optional<FusedRow> fused = fused_row(row);
-    if (fused && fused->lane == lane) visit(row, *fused);
+  for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+    const std::optional<FusedInstruction> fused = fused_instruction(instruction);
+    if (fused && fused->lane == lane) visit(instruction, *fused);
   }
 }
 
@@ -175,12 +175,13 @@ TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from a
     return field <= 0 || field >= field_of_infinity || (field & bit) != 0;
   };
   int rows = 0;
-  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
-    CAPTURE(std::string_view(row.name));
+  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
+                                   const FusedInstruction& x) {
+    CAPTURE(std::string_view(instruction.name));
     const int scales = x.scale_k != 0 ? 2 * 127 : 0;
     const int lowest = std::min(x.zero_exponent, -127);
-    const int highest =
-        std::max(127, formats::max_exponent(row.a) + formats::max_exponent(row.b) + 1 + scales);
+    const int highest = std::max(127, formats::max_exponent(instruction.a) +
+                                          formats::max_exponent(instruction.b) + 1 + scales);
     int wrong = 0;
     for (int e = lowest; e <= highest; ++e)
       wrong += has_bit(e) || has_bit(e - x.kept_fraction_bits + 52) ? 1 : 0;
@@ -194,20 +195,22 @@ TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from a
 
 TEST_CASE("lanes hold the sums of every row they serve") {
   int rows = 0;
-  for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
-    const int terms = row.steps.list[0].spec.terms;
-    CAPTURE(std::string_view(row.name));
+  for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& instruction,
+                                   const FusedInstruction& x) {
+    const int terms = instruction.steps.list[0].spec.terms;
+    CAPTURE(std::string_view(instruction.name));
     CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 22);
     // An addend of 2^60 leaves no bit of a product: those are below its unit.
-    const int highest = formats::max_exponent(row.a) + formats::max_exponent(row.b);
+    const int highest = formats::max_exponent(instruction.a) + formats::max_exponent(instruction.b);
     CHECK(highest + 2 <= 60 - x.kept_fraction_bits);
     ++rows;
   });
-  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& row, const FusedRow& x) {
-    const int terms = row.steps.list[0].spec.terms;
-    CAPTURE(std::string_view(row.name));
+  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
+                                   const FusedInstruction& x) {
+    const int terms = instruction.steps.list[0].spec.terms;
+    CAPTURE(std::string_view(instruction.name));
     CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 50);
-    CHECK(formats::precision(row.a) + formats::precision(row.b) <= 24);
+    CHECK(formats::precision(instruction.a) + formats::precision(instruction.b) <= 24);
     ++rows;
   });
   CHECK(rows > 100);

@@ -43,47 +43,48 @@ struct Block {
                              a_scale, b_scale;
   float c = 0;
 
-  std::uint64_t by_model(const MatrixInstruction& row) const {
-    return emulator::dot(row, {a, b, std::bit_cast<std::uint32_t>(c), a_scale, b_scale});
+  std::uint64_t by_model(const MatrixInstruction& instruction) const {
+    return emulator::dot(instruction, {a, b, std::bit_cast<std::uint32_t>(c), a_scale, b_scale});
   }
   /// The FP64 sum, its fraction after FP32's cleared.
-  std::uint64_t by_claim(const MatrixInstruction& row) const {
+  std::uint64_t by_claim(const MatrixInstruction& instruction) const {
     double sum = c;
-    for (std::size_t g = 0; g < 4; ++g) sum += group(row, g);
+    for (std::size_t g = 0; g < 4; ++g) sum += group(instruction, g);
     const auto kept = std::bit_cast<std::uint64_t>(sum) & ~((std::uint64_t{1} << 29) - 1);
     return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(kept)));
   }
-  std::uint64_t by_tile(const MatrixInstruction& row) const {
+  std::uint64_t by_tile(const MatrixInstruction& instruction) const {
     const auto codes = [](const formats::Format& f, const std::vector<std::uint64_t>& list) {
       return matrix(
           f, 1, static_cast<std::int64_t>(list.size()),
           [&](std::int64_t, std::int64_t k) { return list[static_cast<std::size_t>(k)]; });
     };
-    const auto a_codes = codes(row.a, a), b_codes = codes(row.b, b);
-    const auto a_scales = codes(row.scale.format, a_scale),
-               b_scales = codes(row.scale.format, b_scale);
-    const auto c_code = codes(row.c, {std::bit_cast<std::uint32_t>(c)});
+    const auto a_codes = codes(instruction.a, a), b_codes = codes(instruction.b, b);
+    const auto a_scales = codes(instruction.scale.format, a_scale),
+               b_scales = codes(instruction.scale.format, b_scale);
+    const auto c_code = codes(instruction.c, {std::bit_cast<std::uint32_t>(c)});
     auto d = c_code;
-    emulator::MatrixProduct x = product_of(row, 1, 1, 64, a_codes, b_codes, c_code, d);
-    x.a_scale = {emulator::codes_of(row.scale.format, a_scales.data()), 4};
-    x.b_scale = {emulator::codes_of(row.scale.format, b_scales.data()), 1};
-    emulator::group_gemm::multiply(row, x, 1);
-    return emulator::codes_of(row.d, std::as_const(d).data())[0];
+    emulator::MatrixProduct x = product_of(instruction, 1, 1, 64, a_codes, b_codes, c_code, d);
+    x.a_scale = {emulator::codes_of(instruction.scale.format, a_scales.data()), 4};
+    x.b_scale = {emulator::codes_of(instruction.scale.format, b_scales.data()), 1};
+    emulator::group_gemm::multiply(instruction, x, 1);
+    return emulator::codes_of(instruction.d, std::as_const(d).data())[0];
   }
-  double group(const MatrixInstruction& row, std::size_t g) const {
+  double group(const MatrixInstruction& instruction, std::size_t g) const {
     double sum = 0;
     for (std::size_t i = 16 * g; i < 16 * g + 16; ++i)
-      sum += value_of(row.a, a[i]) * value_of(row.b, b[i]);
-    return sum * value_of(row.scale.format, a_scale[g]) * value_of(row.scale.format, b_scale[g]);
+      sum += value_of(instruction.a, a[i]) * value_of(instruction.b, b[i]);
+    return sum * value_of(instruction.scale.format, a_scale[g]) *
+           value_of(instruction.scale.format, b_scale[g]);
   }
 };
 
 /// Scales whose exponents together are that.
-std::pair<std::uint64_t, std::uint64_t> scales(const MatrixInstruction& row, int exponent,
+std::pair<std::uint64_t, std::uint64_t> scales(const MatrixInstruction& instruction, int exponent,
                                                Random& random) {
   const int half = exponent / 2;
-  return {code_with_exponent(row.scale.format, false, half, random.next()),
-          code_with_exponent(row.scale.format, false, exponent - half, random.next())};
+  return {code_with_exponent(instruction.scale.format, false, half, random.next()),
+          code_with_exponent(instruction.scale.format, false, exponent - half, random.next())};
 }
 
 /// Elements with many zeros, so that groups cancel and vanish.
@@ -94,9 +95,9 @@ std::uint64_t element(Random& random) {
 struct Spread {
   int lowest, highest, reach;
 };
-Spread spread_of(const MatrixInstruction& row, Random& random) {
-  const bool is_power = row.scale.format == formats::e8m0;
-  const int reach = 35 - 2 * row.scale.format.fraction_bits - 2;
+Spread spread_of(const MatrixInstruction& instruction, Random& random) {
+  const bool is_power = instruction.scale.format == formats::e8m0;
+  const int reach = 35 - 2 * instruction.scale.format.fraction_bits - 2;
   const int highest = is_power ? random.between(-113, 112) : random.between(-6, 15);
   const int floor = is_power ? highest - reach : std::max(-12, highest - reach);
   return {random.one_in(3) ? floor : random.between(floor, highest), highest, reach};
@@ -113,8 +114,8 @@ float addend(const Spread& s, Random& random) {
   return random.one_in(2) ? -magnitude : magnitude;
 }
 
-Block block_within(const MatrixInstruction& row, Random& random) {
-  const Spread s = spread_of(row, random);
+Block block_within(const MatrixInstruction& instruction, Random& random) {
+  const Spread s = spread_of(instruction, random);
   Block x;
   for (std::size_t i = 0; i < 64; ++i) {
     x.a[i] = element(random);
@@ -124,7 +125,7 @@ Block block_within(const MatrixInstruction& row, Random& random) {
     const int exponent = g == 0   ? s.highest
                          : g == 1 ? s.lowest
                                   : random.between(s.lowest, s.highest);
-    const auto [sa, sb] = scales(row, exponent, random);
+    const auto [sa, sb] = scales(instruction, exponent, random);
     x.a_scale.push_back(sa);
     x.b_scale.push_back(sb);
   }
@@ -161,13 +162,13 @@ TEST_CASE("group tiles: sums times scales are exact, whatever the sum and the si
 
 TEST_CASE("group tiles: within the claims' bounds a block is its FP64 sum, rounded once") {
   Random random(21);
-  for (const MatrixInstruction& row : {nvfp4_row(), mxfp4_row()}) {
+  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
     int wrong = 0;
     for (int i = 0; i < 4000; ++i) {
-      const Block x = block_within(row, random);
-      wrong += x.by_model(row) == x.by_claim(row) ? 0 : 1;
+      const Block x = block_within(instruction, random);
+      wrong += x.by_model(instruction) == x.by_claim(instruction) ? 0 : 1;
     }
-    INFO(std::string_view(row.name));
+    INFO(std::string_view(instruction.name));
     CHECK(wrong == 0);
   }
 }
@@ -176,9 +177,9 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles k
   const MatrixInstruction mxfp4 = mxfp4_row(), nvfp4 = nvfp4_row();
   const bool has_tiles = emulator::group_gemm::accepts(nvfp4);
   if (!has_tiles) WARN("SKIPPED in part: no AVX-512 VNNI here");
-  const auto check = [&](const MatrixInstruction& row, const Block& x, bool is_within) {
-    CHECK((x.by_model(row) == x.by_claim(row)) == is_within);
-    if (has_tiles) CHECK(x.by_tile(row) == x.by_model(row));
+  const auto check = [&](const MatrixInstruction& instruction, const Block& x, bool is_within) {
+    CHECK((x.by_model(instruction) == x.by_claim(instruction)) == is_within);
+    if (has_tiles) CHECK(x.by_tile(instruction) == x.by_model(instruction));
   };
   // E is 0 by a group of scale 1. An addend of 2^-13 + 2^-36 loses its last bit...
   Block x;
@@ -228,14 +229,14 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles k
 TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cpu]") {
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
-  for (const MatrixInstruction& row : {nvfp4_row(), mxfp4_row()}) {
-    if (!emulator::group_gemm::accepts(row)) {
+  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
+    if (!emulator::group_gemm::accepts(instruction)) {
       WARN("SKIPPED: no AVX-512 VNNI here");
       return;
     }
     std::int64_t wrong = 0;
     for (int turn = 0; turn < 24; ++turn) {
-      const Spread s = spread_of(row, random);
+      const Spread s = spread_of(instruction, random);
       // One place of A's scales and one of C may lie past the bounds, by a few steps.
       const auto exponent = [&, is_past = turn % 3 == 0](std::int64_t i, std::int64_t g) {
         const bool here = is_past && i == 2 && g == 5;
@@ -243,33 +244,35 @@ TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cp
                     : random.between(s.lowest / 2, s.highest / 2);
       };
       const auto scale = [&](std::int64_t i, std::int64_t g) {
-        return code_with_exponent(row.scale.format, false, exponent(i, g), random.next());
+        return code_with_exponent(instruction.scale.format, false, exponent(i, g), random.next());
       };
       const auto any = [&](std::int64_t, std::int64_t) { return element(random); };
-      const auto a = matrix(row.a, m, k, any), b = matrix(row.b, k, n, any);
-      const auto a_scale = matrix(row.scale.format, m, k / 16, scale);
-      const auto b_scale = matrix(row.scale.format, k / 16, n, [&](std::int64_t, std::int64_t) {
-        return code_with_exponent(
-            row.scale.format, false,
-            random.between(s.lowest - s.lowest / 2, s.highest - s.highest / 2), random.next());
-      });
-      const auto c = matrix(row.c, m, n, [&](std::int64_t i, std::int64_t j) {
+      const auto a = matrix(instruction.a, m, k, any), b = matrix(instruction.b, k, n, any);
+      const auto a_scale = matrix(instruction.scale.format, m, k / 16, scale);
+      const auto b_scale =
+          matrix(instruction.scale.format, k / 16, n, [&](std::int64_t, std::int64_t) {
+            return code_with_exponent(
+                instruction.scale.format, false,
+                random.between(s.lowest - s.lowest / 2, s.highest - s.highest / 2), random.next());
+          });
+      const auto c = matrix(instruction.c, m, n, [&](std::int64_t i, std::int64_t j) {
         const bool is_past = turn % 4 == 0 && i == 1 && j == 7;
         const float x = addend(s, random);
         return std::bit_cast<std::uint32_t>(is_past ? x * 0x1p-9F : x);
       });
-      auto expected = matrix(row.d, m, n, [](std::int64_t, std::int64_t) { return 0U; });
+      auto expected = matrix(instruction.d, m, n, [](std::int64_t, std::int64_t) { return 0U; });
       auto got = expected;
       for (auto* const d : {&expected, &got}) {
-        emulator::MatrixProduct x = product_of(row, m, n, k, a, b, c, *d);
-        x.a_scale = {emulator::codes_of(row.scale.format, a_scale.data()), k / 16};
-        x.b_scale = {emulator::codes_of(row.scale.format, b_scale.data()), n};
-        emulator::multiply(emulator::require_engine(d == &got ? "avx512" : "reference", row), row,
-                           x, 1);
+        emulator::MatrixProduct x = product_of(instruction, m, n, k, a, b, c, *d);
+        x.a_scale = {emulator::codes_of(instruction.scale.format, a_scale.data()), k / 16};
+        x.b_scale = {emulator::codes_of(instruction.scale.format, b_scale.data()), n};
+        emulator::multiply(
+            emulator::require_engine(d == &got ? "avx512" : "reference", instruction), instruction,
+            x, 1);
       }
       for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
     }
-    INFO(std::string_view(row.name));
+    INFO(std::string_view(instruction.name));
     CHECK(wrong == 0);
   }
 }

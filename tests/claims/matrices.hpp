@@ -21,8 +21,8 @@ std::vector<std::byte> matrix(const formats::Format& f, std::int64_t rows, std::
   return bytes;
 }
 
-inline emulator::MatrixProduct product_of(const emulator::MatrixInstruction& row, std::int64_t m,
-                                          std::int64_t n, std::int64_t k,
+inline emulator::MatrixProduct product_of(const emulator::MatrixInstruction& instruction,
+                                          std::int64_t m, std::int64_t n, std::int64_t k,
                                           const std::vector<std::byte>& a,
                                           const std::vector<std::byte>& b,
                                           const std::vector<std::byte>& c,
@@ -31,10 +31,10 @@ inline emulator::MatrixProduct product_of(const emulator::MatrixInstruction& row
   x.m = m;
   x.n = n;
   x.k = k;
-  x.a = {emulator::codes_of(row.a, a.data()), k};
-  x.b = {emulator::codes_of(row.b, b.data()), n};
-  x.c = {emulator::codes_of(row.c, c.data()), n};
-  x.d = {emulator::codes_of(row.d, d.data()), n};
+  x.a = {emulator::codes_of(instruction.a, a.data()), k};
+  x.b = {emulator::codes_of(instruction.b, b.data()), n};
+  x.c = {emulator::codes_of(instruction.c, c.data()), n};
+  x.d = {emulator::codes_of(instruction.d, d.data()), n};
   return x;
 }
 

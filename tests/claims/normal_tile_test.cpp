@@ -21,23 +21,24 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
-using emulator::fused::FusedRow;
+using emulator::fused::FusedInstruction;
 
 /// Rows with results of FP32's range, one of each arithmetic.
 std::vector<MatrixInstruction> normal_rows() {
-  std::vector<MatrixInstruction> rows;
+  std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (!emulator::avx512::accepts(row) || row.sparsity.group_elements != 0) continue;
-    const std::optional<FusedRow> x = emulator::fused::fused_row(row);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (!emulator::avx512::accepts(instruction) || instruction.sparsity.group_elements != 0)
+      continue;
+    const std::optional<FusedInstruction> x = emulator::fused::fused_instruction(instruction);
     if (!x || x->result == emulator::fused::Result::fp16 || x->scale_k != 0) continue;
-    const std::array<int, 5> key = {x->block_k, x->kept_fraction_bits, row.a.fraction_bits,
-                                    row.a.exponent_bits, static_cast<int>(x->composition)};
+    const std::array<int, 5> key = {x->block_k, x->kept_fraction_bits, instruction.a.fraction_bits,
+                                    instruction.a.exponent_bits, static_cast<int>(x->composition)};
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) continue;
     seen.push_back(key);
-    rows.push_back(row);
+    instructions.push_back(instruction);
   }
-  return rows;
+  return instructions;
 }
 
 /// Zeros and FP32's smallest numbers, of every exponent to a little above the least unit.
@@ -53,54 +54,55 @@ std::uint64_t small_addend(Random& random) {
 }
 
 /// Of products with these exponents, every other one zero.
-std::int64_t mismatches(const MatrixInstruction& row, int a_exponent, int b_exponent,
+std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, int b_exponent,
                         Random& random) {
   constexpr std::int64_t m = 16, n = 64;
-  const std::int64_t k = 2 * row.shape.k;
+  const std::int64_t k = 2 * instruction.shape.k;
   const auto factor = [&](const formats::Format& f, int exponent) {
     return [&random, f, exponent](std::int64_t, std::int64_t) {
       if (random.one_in(2)) return zero_code(f, random.one_in(2));
       return code_with_exponent(f, random.one_in(2), exponent, random.next());
     };
   };
-  const auto a = matrix(row.a, m, k, factor(row.a, a_exponent));
-  const auto b = matrix(row.b, k, n, factor(row.b, b_exponent));
+  const auto a = matrix(instruction.a, m, k, factor(instruction.a, a_exponent));
+  const auto b = matrix(instruction.b, k, n, factor(instruction.b, b_exponent));
   const auto c =
-      matrix(row.c, m, n, [&](std::int64_t, std::int64_t) { return small_addend(random); });
-  auto expected = matrix(row.d, m, n, [](std::int64_t, std::int64_t) { return 0U; });
+      matrix(instruction.c, m, n, [&](std::int64_t, std::int64_t) { return small_addend(random); });
+  auto expected = matrix(instruction.d, m, n, [](std::int64_t, std::int64_t) { return 0U; });
   auto got = expected;
-  emulator::multiply(emulator::require_engine("reference", row), row,
-                     product_of(row, m, n, k, a, b, c, expected), 1);
+  emulator::multiply(emulator::require_engine("reference", instruction), instruction,
+                     product_of(instruction, m, n, k, a, b, c, expected), 1);
   std::int64_t wrong = 0;
   const auto judge = [&](const auto& multiply) {
-    multiply(row, product_of(row, m, n, k, a, b, c, got), 1);
+    multiply(instruction, product_of(instruction, m, n, k, a, b, c, got), 1);
     for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
   };
   judge(emulator::avx512::multiply);
-  if (emulator::half_gemm::accepts(row)) judge(emulator::half_gemm::multiply);
+  if (emulator::half_gemm::accepts(instruction)) judge(emulator::half_gemm::multiply);
   return wrong;
 }
 
 }  // namespace
 
 TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]") {
-  const std::vector<MatrixInstruction> rows = normal_rows();
-  if (rows.empty()) {
+  const std::vector<MatrixInstruction> instructions = normal_rows();
+  if (instructions.empty()) {
     WARN("SKIPPED: no AVX-512 here");
     return;
   }
   Random random(11);
-  for (const MatrixInstruction& row : rows) {
-    const int lowest_a = std::max(-60, lowest_exponent(row.a));
-    const int lowest_b = std::max(-60, lowest_exponent(row.b));
+  for (const MatrixInstruction& instruction : instructions) {
+    const int lowest_a = std::max(-60, lowest_exponent(instruction.a));
+    const int lowest_b = std::max(-60, lowest_exponent(instruction.b));
     for (int sum : {emulator::fused::lowest_product_exponent, -99, -97, -90, -60, -20, 0}) {
       const int a = std::max(lowest_a, sum / 2);
       const int b = std::max(lowest_b, sum - a);
-      INFO(std::string_view(row.name) << " on " << row.arch << ", products of 2^" << a + b);
-      CHECK(mismatches(row, a, b, random) == 0);
+      INFO(std::string_view(instruction.name)
+           << " on " << instruction.arch << ", products of 2^" << a + b);
+      CHECK(mismatches(instruction, a, b, random) == 0);
     }
   }
-  CHECK(rows.size() >= 8);
+  CHECK(instructions.size() >= 8);
 }
 
 }  // namespace guardbit::tests

@@ -72,14 +72,15 @@ struct PackedLine {
 
 float bf16_value(std::uint16_t code) { return std::bit_cast<float>(std::uint32_t{code} << 16); }
 
-PackedLine pack_line(const TunedRow& row, bool is_a, const std::vector<std::uint64_t>& codes) {
-  const formats::Format stored = is_a ? row.a : row.b;
-  const formats::Format aligned = row.step.widened.value_or(stored);
-  const ExponentWindow window = exponent_window(row.terms);
+PackedLine pack_line(const TunedInstruction& instruction, bool is_a,
+                     const std::vector<std::uint64_t>& codes) {
+  const formats::Format stored = is_a ? instruction.a : instruction.b;
+  const formats::Format aligned = instruction.step.widened.value_or(stored);
+  const ExponentWindow window = exponent_window(instruction.terms);
   std::vector<Value> values;
   PackedLine line;
   for (const std::uint64_t code : codes) {
-    values.push_back(emulator::decode_operand(row.step, stored, code));
+    values.push_back(emulator::decode_operand(instruction.step, stored, code));
     const Value& v = values.back();
     line.special = line.special || v.kind > Kind::finite;
     if (v.kind != Kind::finite) continue;
@@ -124,16 +125,17 @@ int negative_products(const PackedLine& a, const PackedLine& b) {
   return count;
 }
 
-std::uint64_t code_of(const TunedRow& row, double c) {
-  return formats::encode(row.d, formats::decode(formats::fp64, std::bit_cast<std::uint64_t>(c)));
+std::uint64_t code_of(const TunedInstruction& instruction, double c) {
+  return formats::encode(instruction.d,
+                         formats::decode(formats::fp64, std::bit_cast<std::uint64_t>(c)));
 }
 
-double addend_of(const TunedRow& row, std::uint64_t code) {
-  const Value v = formats::decode(row.d, code);
+double addend_of(const TunedInstruction& instruction, std::uint64_t code) {
+  const Value v = formats::decode(instruction.d, code);
   if (v.kind == Kind::zero) return 0;
-  if (row.accumulated == Accumulated::e8m13 && v.kind == Kind::finite)
+  if (instruction.accumulated == Accumulated::e8m13 && v.kind == Kind::finite)
     code &= ~std::uint64_t{0x3FF};
-  const Value kept = formats::decode(row.d, code);
+  const Value kept = formats::decode(instruction.d, code);
   return kept.kind == Kind::zero ? 0 : std::bit_cast<double>(formats::encode(formats::fp64, kept));
 }
 
@@ -142,22 +144,23 @@ struct Tally {
 };
 
 template <Accumulated kind>
-double block_of(const TunedRow& row, const std::vector<std::uint64_t>& a_codes,
+double block_of(const TunedInstruction& instruction, const std::vector<std::uint64_t>& a_codes,
                 const std::vector<std::uint64_t>& b_codes, double c, int variant, Tally& tally) {
-  const PackedLine a = pack_line(row, true, a_codes), b = pack_line(row, false, b_codes);
-  const ExponentWindow window = exponent_window(row.terms);
-  const OffsetRule rule = offset_rule(row);
+  const PackedLine a = pack_line(instruction, true, a_codes),
+                   b = pack_line(instruction, false, b_codes);
+  const ExponentWindow window = exponent_window(instruction.terms);
+  const OffsetRule rule = offset_rule(instruction);
   const std::uint32_t quotient = quotient_of(window, sum_of_weights(a, b, variant));
   const std::int32_t lines =
-      (a.exponent + offset_bias(window, row.kept_fraction_bits) + b.exponent) *
+      (a.exponent + offset_bias(window, instruction.kept_fraction_bits) + b.exponent) *
       (1 << exponent_shift);
   const Route route =
       route_of<kind>(window, rule, quotient, lines, (a.nonzero & b.nonzero) != 0, c);
-  const bool lines_are_safe =
-      !row.wide_exponents || (std::min(a.exponent, b.exponent) >= lowest_line_exponent(window) &&
-                              std::max(a.exponent, b.exponent) <= highest_line_exponent);
+  const bool lines_are_safe = !instruction.wide_exponents ||
+                              (std::min(a.exponent, b.exponent) >= lowest_line_exponent(window) &&
+                               std::max(a.exponent, b.exponent) <= highest_line_exponent);
   // What the kernel takes without asking: then the route must be the chain.
-  if ((a.low + b.low < row.terms || (a.high & b.high) != 0) && !a.special && !b.special &&
+  if ((a.low + b.low < instruction.terms || (a.high & b.high) != 0) && !a.special && !b.special &&
       lines_are_safe && (high_of(c) & 0x7FFFFFFF) < first_excluded<kind>)
     REQUIRE(route == Route::chain);
   switch (route) {
@@ -167,8 +170,8 @@ double block_of(const TunedRow& row, const std::vector<std::uint64_t>& a_codes,
       const auto code = [](const auto& codes) {
         return [&codes](int i) { return codes[static_cast<std::size_t>(i)]; };
       };
-      return addend_of(row,
-                       model_block(row, row.terms, code(a_codes), code(b_codes), code_of(row, c)));
+      return addend_of(instruction, model_block(instruction, instruction.terms, code(a_codes),
+                                                code(b_codes), code_of(instruction, c)));
     }
     case Route::chain: break;
   }
@@ -186,51 +189,56 @@ double block_of(const TunedRow& row, const std::vector<std::uint64_t>& a_codes,
   return d;
 }
 
-double block_of(const TunedRow& row, const std::vector<std::uint64_t>& a,
+double block_of(const TunedInstruction& instruction, const std::vector<std::uint64_t>& a,
                 const std::vector<std::uint64_t>& b, double c, int variant, Tally& tally) {
-  switch (row.accumulated) {
-    case Accumulated::fp32: return block_of<Accumulated::fp32>(row, a, b, c, variant, tally);
-    case Accumulated::e8m13: return block_of<Accumulated::e8m13>(row, a, b, c, variant, tally);
-    case Accumulated::fp16: return block_of<Accumulated::fp16>(row, a, b, c, variant, tally);
+  switch (instruction.accumulated) {
+    case Accumulated::fp32:
+      return block_of<Accumulated::fp32>(instruction, a, b, c, variant, tally);
+    case Accumulated::e8m13:
+      return block_of<Accumulated::e8m13>(instruction, a, b, c, variant, tally);
+    case Accumulated::fp16:
+      return block_of<Accumulated::fp16>(instruction, a, b, c, variant, tally);
   }
   return 0;
 }
 
 /// D of one execution.
-std::uint64_t execution_of(const MatrixInstruction& instruction, const TunedRow& row,
+std::uint64_t execution_of(const MatrixInstruction& instruction, const TunedInstruction& tuned,
                            const tests::DotInputs& x, int variant, Tally& tally) {
-  double c = row.composed ? 0 : addend_of(row, x.c);
-  for (std::int64_t block = 0; block < row.execution_k / row.terms; ++block) {
+  double c = tuned.composed ? 0 : addend_of(tuned, x.c);
+  for (std::int64_t block = 0; block < tuned.execution_k / tuned.terms; ++block) {
     std::vector<std::uint64_t> a, b;
-    for (int i = 0; i < row.terms; ++i) {
-      const auto k = static_cast<std::size_t>(source_k(row, block, i));
+    for (int i = 0; i < tuned.terms; ++i) {
+      const auto k = static_cast<std::size_t>(source_k(tuned, block, i));
       a.push_back(x.a[k]);
       b.push_back(x.b[k]);
     }
-    c = block_of(row, a, b, c, variant, tally);
+    c = block_of(tuned, a, b, c, variant, tally);
   }
   const bool nan = std::isnan(c);
-  const std::uint64_t code = nan ? formats::all_ones_nan_code(row.d) : code_of(row, c);
-  if (!row.composed) return code;
-  const auto exactly = [&](std::uint64_t y) { return formats::exactly(formats::decode(row.d, y)); };
-  return emulator::encode_result(instruction.steps.list[2].spec, row.d,
+  const std::uint64_t code = nan ? formats::all_ones_nan_code(tuned.d) : code_of(tuned, c);
+  if (!tuned.composed) return code;
+  const auto exactly = [&](std::uint64_t y) {
+    return formats::exactly(formats::decode(tuned.d, y));
+  };
+  return emulator::encode_result(instruction.steps.list[2].spec, tuned.d,
                                  formats::add(exactly(x.c), exactly(code)));
 }
 
 /// One row of each kind that the tuned kernel tells apart.
-std::vector<MatrixInstruction> distinct_rows() {
-  std::vector<MatrixInstruction> rows;
+std::vector<MatrixInstruction> distinct_instructions() {
+  std::vector<MatrixInstruction> instructions;
   std::set<std::tuple<int, int, int, bool, int, int, std::string>> seen;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const auto t = tuned_row(row);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const auto t = tuned_instruction(instruction);
     if (!t) continue;
-    const std::string types = formats::name_of(row.a) + formats::name_of(row.b);
+    const std::string types = formats::name_of(instruction.a) + formats::name_of(instruction.b);
     if (seen.emplace(t->terms, t->execution_k, static_cast<int>(t->accumulated), t->composed,
                      t->kept_fraction_bits, t->zero_exponent, types)
             .second)
-      rows.push_back(row);
+      instructions.push_back(instruction);
   }
-  return rows;
+  return instructions;
 }
 
 }  // namespace
@@ -314,23 +322,24 @@ TEST_CASE("the quotient of a sum of weights is the largest exponent") {
 }
 
 TEST_CASE("blocks on an offset accumulator give the model's bits, on every row that takes them") {
-  const std::vector<MatrixInstruction> rows = distinct_rows();
-  REQUIRE(rows.size() > 30);
-  for (const MatrixInstruction& row : rows) {
-    const TunedRow tuned = *tuned_row(row);
-    for (const tests::InputFamily family : tests::input_families(row)) {
+  const std::vector<MatrixInstruction> instructions = distinct_instructions();
+  REQUIRE(instructions.size() > 30);
+  for (const MatrixInstruction& instruction : instructions) {
+    const TunedInstruction tuned = *tuned_instruction(instruction);
+    for (const tests::InputFamily family : tests::input_families(instruction)) {
       Tally tally;
       int wrong = 0;
       constexpr std::uint64_t cases = 40;
       for (std::uint64_t i = 0; i < cases; ++i) {
-        const tests::DotInputs x = tests::dot_inputs(row, family, 7, i);
-        const std::uint64_t expected = emulator::dot(row, x.view());
-        const std::uint64_t got = execution_of(row, tuned, x, static_cast<int>(i % 3), tally);
+        const tests::DotInputs x = tests::dot_inputs(instruction, family, 7, i);
+        const std::uint64_t expected = emulator::dot(instruction, x.view());
+        const std::uint64_t got =
+            execution_of(instruction, tuned, x, static_cast<int>(i % 3), tally);
         wrong += got != expected ? 1 : 0;
       }
-      INFO(std::string_view(row.name)
-           << " on " << row.arch << ", " << tests::family_name(family) << ": " << tally.chained
-           << " blocks chained, " << tally.modelled << " by the model");
+      INFO(std::string_view(instruction.name)
+           << " on " << instruction.arch << ", " << tests::family_name(family) << ": "
+           << tally.chained << " blocks chained, " << tally.modelled << " by the model");
       CHECK(wrong == 0);
       if (family == tests::InputFamily::narrow_exponents) CHECK(tally.modelled == 0);
     }

@@ -36,34 +36,35 @@ std::uint64_t code(const Format& f, const Mixture& x, Random& random) {
   return code_between(f, -2, 2, random);
 }
 
-std::int64_t mismatches(const MatrixInstruction& row, const Mixture& of_a, const Mixture& of_b,
-                        const Mixture& of_c, bool d_is_c, Random& random) {
+std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_a,
+                        const Mixture& of_b, const Mixture& of_c, bool d_is_c, Random& random) {
   constexpr std::int64_t m = 11, n = 20;
-  const std::int64_t k = 3 * row.shape.k, stored = emulator::stored_k(row, static_cast<int>(k));
+  const std::int64_t k = 3 * instruction.shape.k,
+                     stored = emulator::stored_k(instruction, static_cast<int>(k));
   const auto draw = [&](const Format& f, const Mixture& x) {
     return [&random, &f, x](std::int64_t, std::int64_t) { return code(f, x, random); };
   };
-  const auto a = matrix(row.a, m, stored, draw(row.a, of_a));
-  const auto b = matrix(row.b, k, n, draw(row.b, of_b));
-  const auto c = matrix(row.c, m, n, draw(row.c, of_c));
-  const int places = emulator::positions(row.sparsity), chunk = row.sparsity.chunk;
+  const auto a = matrix(instruction.a, m, stored, draw(instruction.a, of_a));
+  const auto b = matrix(instruction.b, k, n, draw(instruction.b, of_b));
+  const auto c = matrix(instruction.c, m, n, draw(instruction.c, of_c));
+  const int places = emulator::positions(instruction.sparsity), chunk = instruction.sparsity.chunk;
   std::uint64_t first = 0;
   const auto e = matrix(formats::uint8, m, stored, [&](std::int64_t, std::int64_t s) {
-    const std::int64_t within = s % row.sparsity.stored_per_group / chunk;
-    if (s % row.sparsity.stored_per_group == 0) first = random.below(2);
+    const std::int64_t within = s % instruction.sparsity.stored_per_group / chunk;
+    if (s % instruction.sparsity.stored_per_group == 0) first = random.below(2);
     return first + static_cast<std::uint64_t>(within) * static_cast<std::uint64_t>(places - 1) / 2 %
                        static_cast<std::uint64_t>(places);
   });
   auto expected = c, got = c;
   const emulator::ConstMatrix places_of_a{{e.data(), 1, 0}, stored};
   for (auto* const d : {&expected, &got}) {
-    emulator::MatrixProduct x = product_of(row, m, n, k, a, b, d_is_c ? *d : c, *d);
+    emulator::MatrixProduct x = product_of(instruction, m, n, k, a, b, d_is_c ? *d : c, *d);
     x.a.row_stride = stored;
     x.e = places_of_a;
     if (d == &got) {
-      emulator::avx512::multiply(row, x, 2);
+      emulator::avx512::multiply(instruction, x, 2);
     } else {
-      emulator::multiply(emulator::require_engine("reference", row), row, x, 1);
+      emulator::multiply(emulator::require_engine("reference", instruction), instruction, x, 1);
     }
   }
   const std::size_t bytes = expected.size() / static_cast<std::size_t>(m * n);
@@ -86,19 +87,20 @@ TEST_CASE("sparse products: specials of B meet what A stores, and nothing else",
       few_and_large{150, 10, 3};
   Random random(31);
   for (const char* const name : rows) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
-    if (!emulator::avx512::accepts(row)) {
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
+    if (!emulator::avx512::accepts(instruction)) {
       WARN("SKIPPED: no AVX-512 here");
       return;
     }
     INFO(name);
     for (const bool d_is_c : {false, true}) {
-      CHECK(mismatches(row, none, few, none, d_is_c, random) == 0);
-      CHECK(mismatches(row, few, few, few, d_is_c, random) == 0);
-      CHECK(mismatches(row, many, many, many, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, none, few, none, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, few, few, few, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, many, many, many, d_is_c, random) == 0);
       // Sums that overflow before and after an infinity of B, to either side.
-      CHECK(mismatches(row, large, few_and_large, large, d_is_c, random) == 0);
-      CHECK(mismatches(row, few_and_large, few_and_large, few_and_large, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, large, few_and_large, large, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, few_and_large, few_and_large, few_and_large, d_is_c, random) ==
+            0);
     }
   }
 }

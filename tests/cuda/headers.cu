@@ -17,25 +17,26 @@
 namespace guardbit::tests {
 
 /// One output element per thread: K codes of a and b, an addend, one scale per K / scales elements.
-__global__ void dot_products(emulator::MatrixInstruction row, int products, int scales,
+__global__ void dot_products(emulator::MatrixInstruction instruction, int products, int scales,
                              const std::uint64_t* a, const std::uint64_t* b, const std::uint64_t* c,
                              const std::uint64_t* a_scale, const std::uint64_t* b_scale,
                              std::uint64_t* d) {
   const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
   const auto k = static_cast<std::size_t>(products), s = static_cast<std::size_t>(scales);
-  d[i] = emulator::dot(row, {std::span(a + i * k, k), std::span(b + i * k, k), c[i],
-                             std::span(a_scale + i * s, s), std::span(b_scale + i * s, s)});
+  d[i] = emulator::dot(instruction, {std::span(a + i * k, k), std::span(b + i * k, k), c[i],
+                                     std::span(a_scale + i * s, s), std::span(b_scale + i * s, s)});
 }
 
 /// The same with what happened on the way.
-__global__ void observed_dot_products(emulator::MatrixInstruction row, int products,
+__global__ void observed_dot_products(emulator::MatrixInstruction instruction, int products,
                                       const std::uint64_t* a, const std::uint64_t* b,
                                       const std::uint64_t* c, std::uint64_t* d,
                                       std::uint32_t* events) {
   const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
   const auto k = static_cast<std::size_t>(products);
   emulator::EventSet set;
-  d[i] = emulator::observed_dot(row, {std::span(a + i * k, k), std::span(b + i * k, k), c[i]}, set);
+  d[i] = emulator::observed_dot(instruction,
+                                {std::span(a + i * k, k), std::span(b + i * k, k), c[i]}, set);
   events[i] = set.bits;
 }
 

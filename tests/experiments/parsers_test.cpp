@@ -24,7 +24,7 @@ const std::map<std::string, Parser> parsers = {
     {"format_name", [](const auto& text) { formats::require_format(text, "here"); }},
     {"value", [](const auto& text) { formats::parse_value(text, "here"); }},
     {"plan", [](const auto& text) { emulator::parse_plan(text, "here"); }},
-    {"row_spec", [](const auto& text) { emulator::parse_row_spec(text, "here"); }},
+    {"spec", [](const auto& text) { emulator::parse_instruction(text, "here"); }},
     {"quirks", [](const auto& text) { experiments::parse_quirks(text, "here"); }},
     {"architecture", [](const auto& text) { emulator::require_page(text, "here"); }},
     {"toolkit", [](const auto& text) { emulator::require_toolkit(text, "here"); }},

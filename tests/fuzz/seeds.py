@@ -92,7 +92,7 @@ plans = set(re.findall(r"[`']((?:sm_\d+|simt|cpu)\S*/[^`'\n]+ d=[a-z0-9]+)[`']",
 add("plan", *sorted(plans)[:40],
     "simt/fma.fp32 input=rz:3x3:slices split=3x8:round_robin d=fp32",
     "simt/fma.fp32 stream_k=4x8x8x8 alpha=0.5 beta=2 add=rounded d=fp16")
-add("row_spec",
+add("spec",
     "# a unit\nname u\narch chip\nshape m0n0k16\nformats fp16 fp16 fp32 fp32\n"
     "step dot addend=c into=fp32 terms=8 kept_fraction_bits=24 min_exponent=-132\n",
     "name v\narch x\nfamily mma.sync\nshape m16n8k64\nformats e2m1 e2m1 fp32 fp32\n"

@@ -8,7 +8,9 @@ namespace guardbit::tests {
 
 namespace {
 
-int products_of(const MatrixInstruction& row) { return emulator::stored_k(row, row.shape.k); }
+int products_of(const MatrixInstruction& instruction) {
+  return emulator::stored_k(instruction, instruction.shape.k);
+}
 
 }  // namespace
 
@@ -20,16 +22,16 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
 const std::vector<SharedArithmetic>& arithmetics() {
   static const std::vector<SharedArithmetic> all = [] {
     std::vector<SharedArithmetic> found;
-    for (const MatrixInstruction& row : emulator::catalogue()) {
+    for (const MatrixInstruction& instruction : emulator::catalogue()) {
       auto shared = std::find_if(found.begin(), found.end(), [&](const SharedArithmetic& x) {
-        return same_arithmetic(x.row, row);
+        return same_arithmetic(x.instruction, instruction);
       });
       if (shared == found.end()) shared = found.insert(found.end(), SharedArithmetic{});
-      shared->rows.push_back(&row);
-      if (products_of(row) <= shared->row.shape.k) continue;
-      shared->row = row;
-      shared->row.shape.k = products_of(row);
-      shared->row.sparsity = {};
+      shared->rows.push_back(&instruction);
+      if (products_of(instruction) <= shared->instruction.shape.k) continue;
+      shared->instruction = instruction;
+      shared->instruction.shape.k = products_of(instruction);
+      shared->instruction.sparsity = {};
     }
     return found;
   }();
@@ -39,36 +41,39 @@ const std::vector<SharedArithmetic>& arithmetics() {
 const std::vector<SharedSparsity>& sparsities() {
   static const std::vector<SharedSparsity> all = [] {
     std::vector<SharedSparsity> found;
-    for (const MatrixInstruction& row : emulator::catalogue()) {
-      if (row.sparsity == emulator::Sparsity{} || row.scale.count != 0) continue;
+    for (const MatrixInstruction& instruction : emulator::catalogue()) {
+      if (instruction.sparsity == emulator::Sparsity{} || instruction.scale.count != 0) continue;
       auto shared = std::find_if(found.begin(), found.end(), [&](const SharedSparsity& x) {
-        return x.row.sparsity == row.sparsity;
+        return x.instruction.sparsity == instruction.sparsity;
       });
-      if (shared == found.end()) shared = found.insert(found.end(), SharedSparsity{row, {}});
-      shared->rows.push_back(&row);
-      const bool measured = shared->row.evidence.basis == emulator::Basis::measured;
-      if (!measured && row.evidence.basis == emulator::Basis::measured) shared->row = row;
+      if (shared == found.end())
+        shared = found.insert(found.end(), SharedSparsity{instruction, {}});
+      shared->rows.push_back(&instruction);
+      const bool measured = shared->instruction.evidence.basis == emulator::Basis::measured;
+      if (!measured && instruction.evidence.basis == emulator::Basis::measured)
+        shared->instruction = instruction;
     }
     return found;
   }();
   return all;
 }
 
-std::string types_of(const MatrixInstruction& row) {
+std::string types_of(const MatrixInstruction& instruction) {
   using formats::name_of;
-  std::string text =
-      name_of(row.a) + " x " + name_of(row.b) + " + " + name_of(row.c) + " -> " + name_of(row.d);
-  if (row.scale.count != 0) {
-    text += ", " + std::to_string(row.scale.count) + " " + name_of(row.scale.format);
+  std::string text = name_of(instruction.a) + " x " + name_of(instruction.b) + " + " +
+                     name_of(instruction.c) + " -> " + name_of(instruction.d);
+  if (instruction.scale.count != 0) {
+    text +=
+        ", " + std::to_string(instruction.scale.count) + " " + name_of(instruction.scale.format);
   }
   return text;
 }
 
 std::string machines_of(const std::vector<const MatrixInstruction*>& rows) {
   std::vector<std::pair<std::string, std::vector<std::string>>> machines;
-  for (const MatrixInstruction* row : rows) {
-    const std::string arch(row->arch);
-    const std::string family(emulator::family_name(row->family));
+  for (const MatrixInstruction* instruction : rows) {
+    const std::string arch(instruction->arch);
+    const std::string family(emulator::family_name(instruction->family));
     auto at = std::find_if(machines.begin(), machines.end(),
                            [&](const auto& machine) { return machine.first == arch; });
     if (at == machines.end()) at = machines.insert(at, {arch, {}});
@@ -84,8 +89,8 @@ std::string machines_of(const std::vector<const MatrixInstruction*>& rows) {
   return text;
 }
 
-int toolkit_of(const MatrixInstruction& row) {
-  return row.toolkit.until != 0 ? row.toolkit.until - 1 : emulator::newest_toolkit;
+int toolkit_of(const MatrixInstruction& instruction) {
+  return instruction.toolkit.until != 0 ? instruction.toolkit.until - 1 : emulator::newest_toolkit;
 }
 
 }  // namespace guardbit::tests

@@ -13,7 +13,7 @@ using emulator::MatrixInstruction;
 /// group and becomes an arithmetic of its own.
 struct SharedArithmetic {
   /// A row with the largest number of products, made dense: `shape.k` counts its stored products.
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   std::vector<const MatrixInstruction*> rows;
 };
 
@@ -24,18 +24,19 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y);
 
 /// A kind of 2:4 sparsity, which decides what meets what before any arithmetic.
 struct SharedSparsity {
-  MatrixInstruction row;  ///< sparse, as the catalogue has it; a measured one where there is one
+  MatrixInstruction
+      instruction;  ///< sparse, as the catalogue has it; a measured one where there is one
   std::vector<const MatrixInstruction*> rows;
 };
 const std::vector<SharedSparsity>& sparsities();
 
 /// "e4m3 x e5m2 + fp32 -> fp32", with the scales where there are any.
-std::string types_of(const MatrixInstruction& row);
+std::string types_of(const MatrixInstruction& instruction);
 
 /// The machines and families of the rows: "sm_90 wgmma, wgmma.sp; sm_100 tcgen05".
 std::string machines_of(const std::vector<const MatrixInstruction*>& rows);
 
 /// A toolkit that compiles the row this way.
-int toolkit_of(const MatrixInstruction& row);
+int toolkit_of(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::tests

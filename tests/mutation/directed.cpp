@@ -21,25 +21,25 @@ struct Target {
   int lowest_product = 0, highest_product = 0;
 };
 
-Target target_of(const MatrixInstruction& row) {
-  const emulator::Step& step = *row.steps.begin();
+Target target_of(const MatrixInstruction& instruction) {
+  const emulator::Step& step = *instruction.steps.begin();
   const emulator::AccumulatorSpec& spec = step.spec;
   Target t;
   t.result_bits =
       spec.result_fraction_bits != 0 ? spec.result_fraction_bits : step.result.fraction_bits;
-  t.final_bits = row.d.fraction_bits;
+  t.final_bits = instruction.d.fraction_bits;
   t.kept = spec.kept_fraction_bits != 0 ? spec.kept_fraction_bits : t.result_bits + 1;
   t.tails = {t.kept, t.result_bits};
   if (spec.summation == emulator::Summation::two_stage) {
     t.tails = {t.kept, spec.sum_kept_fraction_bits, spec.total_kept_fraction_bits};
   }
-  t.block = spec.terms != 0 ? spec.terms : row.shape.k;
+  t.block = spec.terms != 0 ? spec.terms : instruction.shape.k;
   t.zero_exponent = spec.min_exponent;
-  t.lowest_product = lowest_exponent(row.a) + lowest_exponent(row.b);
-  t.highest_product = formats::max_exponent(row.a) + formats::max_exponent(row.b);
-  if (row.scale.count != 0) {
-    t.lowest_product += 2 * formats::min_exponent(row.scale.format);
-    t.highest_product += 2 * formats::max_exponent(row.scale.format);
+  t.lowest_product = lowest_exponent(instruction.a) + lowest_exponent(instruction.b);
+  t.highest_product = formats::max_exponent(instruction.a) + formats::max_exponent(instruction.b);
+  if (instruction.scale.count != 0) {
+    t.lowest_product += 2 * formats::min_exponent(instruction.scale.format);
+    t.highest_product += 2 * formats::max_exponent(instruction.scale.format);
   }
   return t;
 }
@@ -47,13 +47,15 @@ Target target_of(const MatrixInstruction& row) {
 /// Operands under construction: all zero but the terms placed.
 class Draft {
  public:
-  Draft(const MatrixInstruction& row, std::uint64_t seed) : row_(row), random(seed) {
-    const auto k = static_cast<std::size_t>(row.shape.k);
-    const auto scales = static_cast<std::size_t>(row.scale.count);
+  Draft(const MatrixInstruction& instruction, std::uint64_t seed)
+      : instruction_(instruction), random(seed) {
+    const auto k = static_cast<std::size_t>(instruction.shape.k);
+    const auto scales = static_cast<std::size_t>(instruction.scale.count);
     x.a.assign(k, 0);
     x.b.assign(k, 0);
     taken_.assign(k, false);
-    const std::uint64_t one = scales == 0 ? 0 : code_with_exponent(row.scale.format, false, 0, 0);
+    const std::uint64_t one =
+        scales == 0 ? 0 : code_with_exponent(instruction.scale.format, false, 0, 0);
     x.a_scale.assign(scales, one);
     x.b_scale.assign(scales, one);
     scaled_.assign(scales, false);
@@ -72,14 +74,14 @@ class Draft {
   int free_place(int block) {
     for (int attempt = 0; attempt < 64; ++attempt) {
       int k = place(block);
-      if (row_.scale.count > 1 && last_ >= 0 && random.one_in(2)) {
+      if (instruction_.scale.count > 1 && last_ >= 0 && random.one_in(2)) {
         k = last_ / 16 * 16 + random.between(0, 15);
       }
       if (taken_[static_cast<std::size_t>(k)]) continue;
       last_ = k;
       return k;
     }
-    return random.between(0, row_.shape.k - 1);
+    return random.between(0, instruction_.shape.k - 1);
   }
 
   /// A product of about 2^exponent at k.
@@ -87,49 +89,51 @@ class Draft {
                std::uint64_t b_fraction) {
     const auto at = static_cast<std::size_t>(k);
     taken_[at] = true;
-    if (row_.scale.count != 0) exponent -= scale_for(k, exponent);
-    const int a_low = lowest_exponent(row_.a), a_high = formats::max_exponent(row_.a);
-    const int b_low = lowest_exponent(row_.b), b_high = formats::max_exponent(row_.b);
+    if (instruction_.scale.count != 0) exponent -= scale_for(k, exponent);
+    const int a_low = lowest_exponent(instruction_.a),
+              a_high = formats::max_exponent(instruction_.a);
+    const int b_low = lowest_exponent(instruction_.b),
+              b_high = formats::max_exponent(instruction_.b);
     const int low = std::clamp(exponent - b_high, a_low, a_high);
     const int high = std::clamp(exponent - b_low, a_low, a_high);
     // The extremes make one factor subnormal.
     const int ea = random.one_in(3) ? (random.one_in(2) ? low : high)
                                     : random.between(std::min(low, high), std::max(low, high));
     const bool minus_b = random.one_in(2);
-    x.a[at] = code_with_exponent(row_.a, negative != minus_b, ea, a_fraction);
-    x.b[at] =
-        code_with_exponent(row_.b, minus_b, std::clamp(exponent - ea, b_low, b_high), b_fraction);
+    x.a[at] = code_with_exponent(instruction_.a, negative != minus_b, ea, a_fraction);
+    x.b[at] = code_with_exponent(instruction_.b, minus_b, std::clamp(exponent - ea, b_low, b_high),
+                                 b_fraction);
   }
 
   /// The product at k once more, negated.
   void cancel(int from, int to) {
     const auto source = static_cast<std::size_t>(from), at = static_cast<std::size_t>(to);
     taken_[at] = true;
-    if (row_.scale.count != 0) {
+    if (instruction_.scale.count != 0) {
       const std::size_t s = slot(from), t = slot(to);
       x.a_scale[t] = x.a_scale[s];
       x.b_scale[t] = x.b_scale[s];
       scaled_[t] = true;
     }
-    x.a[at] = x.a[source] ^ formats::sign_mask(row_.a);
+    x.a[at] = x.a[source] ^ formats::sign_mask(instruction_.a);
     x.b[at] = x.b[source];
   }
 
   void addend(bool negative, int exponent, std::uint64_t fraction) {
-    x.c =
-        code_with_exponent(row_.c, negative, std::max(exponent, lowest_exponent(row_.c)), fraction);
+    x.c = code_with_exponent(instruction_.c, negative,
+                             std::max(exponent, lowest_exponent(instruction_.c)), fraction);
   }
 
-  void zero_addend() { x.c = random.one_in(2) ? formats::sign_mask(row_.c) : 0; }
+  void zero_addend() { x.c = random.one_in(2) ? formats::sign_mask(instruction_.c) : 0; }
 
   /// Products of -0 wherever no term stands, and -0 to add.
   void make_zeros_negative() {
     for (std::size_t k = 0; k < x.a.size(); ++k) {
       if (taken_[k]) continue;
-      x.a[k] = formats::sign_mask(row_.a);
-      x.b[k] = code_with_exponent(row_.b, false, 0, 0);
+      x.a[k] = formats::sign_mask(instruction_.a);
+      x.b[k] = code_with_exponent(instruction_.b, false, 0, 0);
     }
-    x.c = formats::sign_mask(row_.c);
+    x.c = formats::sign_mask(instruction_.c);
   }
 
   /// Zeros of either sign wherever no term stands.
@@ -137,8 +141,8 @@ class Draft {
     for (std::size_t k = 0; k < x.a.size(); ++k) {
       if (taken_[k]) continue;
       const bool zero_in_a = random.one_in(2);
-      const Format& zero = zero_in_a ? row_.a : row_.b;
-      const Format& other = zero_in_a ? row_.b : row_.a;
+      const Format& zero = zero_in_a ? instruction_.a : instruction_.b;
+      const Format& other = zero_in_a ? instruction_.b : instruction_.a;
       const bool signed_zero = formats::has_negative_zero(zero) && random.one_in(2);
       (zero_in_a ? x.a : x.b)[k] = signed_zero ? formats::sign_mask(zero) : 0;
       (zero_in_a ? x.b : x.a)[k] = code_with_exponent(other, random.one_in(2), 0, fraction());
@@ -147,12 +151,12 @@ class Draft {
 
  private:
   std::size_t slot(int k) const {
-    return static_cast<std::size_t>(k * row_.scale.count / row_.shape.k);
+    return static_cast<std::size_t>(k * instruction_.scale.count / instruction_.shape.k);
   }
 
   /// Next to a block's border every other time.
   int place(int block) {
-    const int k = row_.shape.k;
+    const int k = instruction_.shape.k;
     if (random.one_in(2)) return random.between(0, k - 1);
     const int border = block * random.between(0, std::max(1, k / std::max(1, block)));
     return std::clamp(border - random.between(0, 1), 0, k - 1);
@@ -160,7 +164,7 @@ class Draft {
 
   /// The exponent of the scales at k; the first term of a slot sets them so that it is reached.
   int scale_for(int k, int exponent) {
-    const Format& f = row_.scale.format;
+    const Format& f = instruction_.scale.format;
     const std::size_t s = slot(k);
     if (!scaled_[s]) {
       scaled_[s] = true;
@@ -175,7 +179,7 @@ class Draft {
     return exponent_of(x.a_scale[s]) + exponent_of(x.b_scale[s]);
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   std::vector<bool> taken_, scaled_;
   int last_ = -1;  ///< where the last term stands
 
@@ -187,12 +191,12 @@ class Draft {
 /// Places the terms of one probe.
 class Prober {
  public:
-  Prober(const MatrixInstruction& row, std::uint64_t seed)
-      : row_(row), t_(target_of(row)), draft_(row, seed) {}
+  Prober(const MatrixInstruction& instruction, std::uint64_t seed)
+      : instruction_(instruction), t_(target_of(instruction)), draft_(instruction, seed) {}
 
   DotInputs make(Probe kind) {
-    const int highest = formats::max_exponent(row_.d);
-    const int lowest = lowest_exponent(row_.d);
+    const int highest = formats::max_exponent(instruction_.d);
+    const int lowest = lowest_exponent(instruction_.d);
     switch (kind) {
       case Probe::ladder:
         large_and_small(large_exponent(t_.kept), t_.kept, -3, 3, draft_.random.below(3) != 0);
@@ -216,7 +220,8 @@ class Prober {
         if (draft_.random.one_in(3))
           draft_.zero_addend();
         else
-          addend_between(lowest, draft_.random.one_in(2) ? lowest + row_.d.fraction_bits : highest);
+          addend_between(lowest,
+                         draft_.random.one_in(2) ? lowest + instruction_.d.fraction_bits : highest);
         break;
       case Probe::few_terms: {
         const int high = large_exponent(t_.kept);
@@ -252,7 +257,7 @@ class Prober {
       return draft_.random.between(t_.lowest_product, t_.highest_product);
     }
     const int small = draft_.random.between(t_.lowest_product, t_.highest_product);
-    const int highest = std::max(formats::max_exponent(row_.c), t_.highest_product);
+    const int highest = std::max(formats::max_exponent(instruction_.c), t_.highest_product);
     return std::clamp(small + below + draft_.random.between(-2, 2), t_.lowest_product, highest);
   }
 
@@ -276,7 +281,7 @@ class Prober {
     const bool negative = sign();
     const bool product_reaches = large <= t_.highest_product;
     const bool large_addend =
-        large <= formats::max_exponent(row_.c) && (!product_reaches || sign());
+        large <= formats::max_exponent(instruction_.c) && (!product_reaches || sign());
     if (large_addend) {
       const std::uint64_t fraction = draft_.fraction();
       draft_.addend(negative, large, fraction);
@@ -332,8 +337,8 @@ class Prober {
   }
 
   void place_either(bool negative, int exponent, std::uint64_t fraction) {
-    const bool holds =
-        exponent <= formats::max_exponent(row_.c) && exponent >= lowest_exponent(row_.c);
+    const bool holds = exponent <= formats::max_exponent(instruction_.c) &&
+                       exponent >= lowest_exponent(instruction_.c);
     if (holds && draft_.x.c == 0 && (sign() || exponent > t_.highest_product)) {
       draft_.addend(negative, exponent, fraction);
     } else {
@@ -351,9 +356,9 @@ class Prober {
 
   void underflow() {
     const bool negative = sign();
-    place_either(negative, formats::min_exponent(row_.d), 0);
+    place_either(negative, formats::min_exponent(instruction_.d), 0);
     for (int count = draft_.random.between(1, 2); count > 0; --count)
-      term(!negative, lowest_exponent(row_.d) - draft_.random.between(0, 3));
+      term(!negative, lowest_exponent(instruction_.d) - draft_.random.between(0, 3));
   }
 
   void carry(int large) {
@@ -365,12 +370,12 @@ class Prober {
     terms(draft_.random.between(0, 3), large - below - 1, large - below + 2);
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const Target t_;
   Draft draft_;
 };
 
-DotInputs integers(const MatrixInstruction& row, std::uint64_t seed) {
+DotInputs integers(const MatrixInstruction& instruction, std::uint64_t seed) {
   Random random(seed);
   const auto extreme = [&random](const Format& f) {
     const std::array<std::uint64_t, 5> codes = {0, 1, formats::code_mask(f), formats::sign_mask(f),
@@ -378,10 +383,10 @@ DotInputs integers(const MatrixInstruction& row, std::uint64_t seed) {
     return codes[random.below(codes.size())];
   };
   DotInputs x;
-  const std::array<std::uint64_t, 2> favourites = {extreme(row.a), extreme(row.b)};
-  for (int k = 0; k < row.shape.k; ++k) {
-    x.a.push_back(random.one_in(3) ? extreme(row.a) : favourites[0]);
-    x.b.push_back(random.one_in(3) ? extreme(row.b) : favourites[1]);
+  const std::array<std::uint64_t, 2> favourites = {extreme(instruction.a), extreme(instruction.b)};
+  for (int k = 0; k < instruction.shape.k; ++k) {
+    x.a.push_back(random.one_in(3) ? extreme(instruction.a) : favourites[0]);
+    x.b.push_back(random.one_in(3) ? extreme(instruction.b) : favourites[1]);
   }
   const std::uint64_t aside = random.below(random.one_in(2) ? 4 : 1 << 20);
   x.c = (random.one_in(2) ? 0x7FFFFFFF - aside : 0x80000000 + aside) & 0xFFFFFFFF;
@@ -390,13 +395,13 @@ DotInputs integers(const MatrixInstruction& row, std::uint64_t seed) {
 
 }  // namespace
 
-TestVector probe(const MatrixInstruction& row, Probe kind, std::uint64_t seed) {
+TestVector probe(const MatrixInstruction& instruction, Probe kind, std::uint64_t seed) {
   TestVector v;
   v.purpose = probe_names.at(static_cast<std::size_t>(kind));
   if (kind == Probe::limits)
-    v.x = integers(row, seed);
+    v.x = integers(instruction, seed);
   else
-    v.x = Prober(row, seed).make(kind);
+    v.x = Prober(instruction, seed).make(kind);
   return v;
 }
 

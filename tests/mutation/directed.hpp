@@ -30,6 +30,6 @@ inline constexpr std::array<std::string_view, 12> probe_names = {
 
 /// A seeded probe of a row; `limits` is for integers, all others for floating operands. `d` is not
 /// filled in.
-TestVector probe(const MatrixInstruction& row, Probe kind, std::uint64_t seed);
+TestVector probe(const MatrixInstruction& instruction, Probe kind, std::uint64_t seed);
 
 }  // namespace guardbit::tests

@@ -25,7 +25,7 @@ constexpr std::uint64_t seed = 1;
 /// An arithmetic of the H200, with the instruction of the most products that has it.
 struct Subject {
   const TensorCoreInstruction* instruction = nullptr;
-  MatrixInstruction row;  ///< dense, K counts the stored products
+  MatrixInstruction arithmetic;  ///< dense, K counts the stored products
 };
 
 std::vector<Subject> subjects() {
@@ -34,13 +34,15 @@ std::vector<Subject> subjects() {
     if (!instruction.variant.empty()) continue;
     Subject subject{&instruction, guardbit::emulator::require_instruction(
                                       instruction.arch, instruction.name, "gpu families")};
-    subject.row.shape.k = instruction.stored_k();
-    subject.row.sparsity = {};
-    const auto same = [&](const Subject& x) { return same_arithmetic(x.row, subject.row); };
+    subject.arithmetic.shape.k = instruction.stored_k();
+    subject.arithmetic.sparsity = {};
+    const auto same = [&](const Subject& x) {
+      return same_arithmetic(x.arithmetic, subject.arithmetic);
+    };
     const auto at = std::find_if(found.begin(), found.end(), same);
     if (at == found.end())
       found.push_back(subject);
-    else if (at->row.shape.k < subject.row.shape.k)
+    else if (at->arithmetic.shape.k < subject.arithmetic.shape.k)
       *at = subject;
   }
   return found;
@@ -56,7 +58,7 @@ TestVector vector_of(const Subject& subject, const InputShape& x, guardbit::gpu:
     v.x.b.push_back(guardbit::gpu::b_word(x, family, seed, t, k, j) >> x.b.ignored);
   }
   v.x.c = guardbit::gpu::c_word(x, family, seed, t, i, j);
-  v.d = computed(subject.row, v).value();
+  v.d = computed(subject.arithmetic, v).value();
   return v;
 }
 
@@ -71,7 +73,7 @@ TestVector sparse_vector_of(const Subject& subject, const InputShape& x,
   for (int k = 0; k < x.k; ++k)
     v.x.b.push_back(guardbit::gpu::b_word(x, family, seed, t, k, j) >> x.b.ignored);
   v.x.c = guardbit::gpu::c_word(x, family, seed, t, i, j);
-  v.d = computed(subject.row, v).value();
+  v.d = computed(subject.arithmetic, v).value();
   return v;
 }
 
@@ -105,9 +107,9 @@ std::size_t check_subjects(std::size_t every) {
   for (std::size_t at = 0; at < all.size(); at += every) chosen.push_back(all[at]);
   std::vector<std::vector<Mutant>> left(chosen.size());
   guardbit::formats::parallel_for(chosen.size(), 1, 0, [&](std::size_t at, std::size_t) {
-    std::vector<Mutant> mutants = mutants_of(chosen[at].row);
+    std::vector<Mutant> mutants = mutants_of(chosen[at].arithmetic);
     std::erase_if(mutants, [&](const Mutant& m) {
-      return static_cast<bool>(unobservable(chosen[at].row, m));
+      return static_cast<bool>(unobservable(chosen[at].arithmetic, m));
     });
     left[at] = unnoticed(chosen[at], std::move(mutants), vector_of);
   });
@@ -122,7 +124,9 @@ std::vector<Subject> sparse_subjects() {
     if (!instruction.variant.empty() || !instruction.sparse) continue;
     const Subject subject{&instruction, guardbit::emulator::require_instruction(
                                             instruction.arch, instruction.name, "gpu families")};
-    const auto same = [&](const Subject& x) { return x.row.sparsity == subject.row.sparsity; };
+    const auto same = [&](const Subject& x) {
+      return x.arithmetic.sparsity == subject.arithmetic.sparsity;
+    };
     if (std::none_of(found.begin(), found.end(), same)) found.push_back(subject);
   }
   return found;
@@ -142,6 +146,6 @@ TEST_CASE("the input families of the GPU notice every observable change of the m
 TEST_CASE("the input families of the GPU notice every change of a sparsity") {
   const std::vector<Subject> all = sparse_subjects();
   for (const Subject& subject : all)
-    report(subject, unnoticed(subject, sparsity_mutants_of(subject.row), sparse_vector_of));
+    report(subject, unnoticed(subject, sparsity_mutants_of(subject.arithmetic), sparse_vector_of));
   CHECK(all.size() == 3);
 }

@@ -36,15 +36,15 @@ std::string name(const std::optional<Format>& f) { return f ? formats::name_of(*
 /// Writes down the mutants of one row.
 class Collector {
  public:
-  explicit Collector(const MatrixInstruction& row) : row_(row) {}
+  explicit Collector(const MatrixInstruction& instruction) : instruction_(instruction) {}
 
   /// A mutant of the row as `change` leaves it.
   template <class Change>
   void add(Place place, int step, std::string field, std::string from, std::string to,
            Change change) {
-    Mutant mutant{row_,         place, step, prefix(step) + std::move(field), std::move(from),
-                  std::move(to)};
-    change(mutant.row);
+    Mutant mutant{instruction_,    place,        step, prefix(step) + std::move(field),
+                  std::move(from), std::move(to)};
+    change(mutant.instruction);
     list_.push_back(std::move(mutant));
   }
 
@@ -52,11 +52,11 @@ class Collector {
   void add_to_step(Place place, int index, std::string field, std::string from, std::string to,
                    Change change) {
     add(place, index, std::move(field), std::move(from), std::move(to),
-        [&](MatrixInstruction& row) { change(step(row, index)); });
+        [&](MatrixInstruction& instruction) { change(step(instruction, index)); });
   }
 
-  static Step& step(MatrixInstruction& row, int index) {
-    return row.steps.list.at(static_cast<std::size_t>(index));
+  static Step& step(MatrixInstruction& instruction, int index) {
+    return instruction.steps.list.at(static_cast<std::size_t>(index));
   }
 
   std::vector<Mutant> take() { return std::move(list_); }
@@ -64,16 +64,17 @@ class Collector {
  private:
   /// Only what belongs to a step of several names it.
   std::string prefix(int step) const {
-    return step < 0 || row_.steps.count < 2 ? "" : "step " + std::to_string(step) + " ";
+    return step < 0 || instruction_.steps.count < 2 ? "" : "step " + std::to_string(step) + " ";
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   std::vector<Mutant> list_;
 };
 
-void add_spec(Collector& collector, const MatrixInstruction& row, int index, const Step& step) {
+void add_spec(Collector& collector, const MatrixInstruction& instruction, int index,
+              const Step& step) {
   for (const SpecField& field : spec_fields()) {
-    if (!field.read(row, step)) continue;
+    if (!field.read(instruction, step)) continue;
     const long value = field.get(step.spec);
     for (const long other : field.neighbours(value, step)) {
       collector.add_to_step(Place::spec, index, std::string(field.name), field.text(value),
@@ -130,9 +131,10 @@ void add_selection(Collector& collector, int index, const Step& step) {
 }
 
 /// Widening to FP32 where there is none, and none or FP32 where the row widens to FP16.
-void add_widening(Collector& collector, const MatrixInstruction& row, int index, const Step& step) {
-  const bool narrow = row.a.encoding == formats::Encoding::floating &&
-                      formats::bits(row.a) < formats::bits(formats::fp32);
+void add_widening(Collector& collector, const MatrixInstruction& instruction, int index,
+                  const Step& step) {
+  const bool narrow = instruction.a.encoding == formats::Encoding::floating &&
+                      formats::bits(instruction.a) < formats::bits(formats::fp32);
   // Groups are summed on the grid of the operands' own format, in 64 bits.
   if (!narrow || step.spec.exact_group > 1) return;
   for (const std::optional<Format>& other : {std::optional<Format>{}, {formats::fp32}}) {
@@ -142,7 +144,7 @@ void add_widening(Collector& collector, const MatrixInstruction& row, int index,
   }
 }
 
-void add_structure(Collector& collector, const MatrixInstruction& row, int index,
+void add_structure(Collector& collector, const MatrixInstruction& instruction, int index,
                    const Step& step) {
   for (const Operation other : {Operation::dot, Operation::add, Operation::convert}) {
     if (other == step.operation) continue;
@@ -152,7 +154,7 @@ void add_structure(Collector& collector, const MatrixInstruction& row, int index
   add_sources(collector, index, step);
   if (step.operation == Operation::dot) {
     add_selection(collector, index, step);
-    add_widening(collector, row, index, step);
+    add_widening(collector, instruction, index, step);
   }
   const int fraction_bits = step.result.fraction_bits;
   for (const int other : {fraction_bits - 1, fraction_bits + 1}) {
@@ -163,14 +165,14 @@ void add_structure(Collector& collector, const MatrixInstruction& row, int index
   }
 }
 
-void add_order(Collector& collector, const MatrixInstruction& row) {
-  const int count = row.steps.count;
+void add_order(Collector& collector, const MatrixInstruction& instruction) {
+  const int count = instruction.steps.count;
   if (count < 2) return;
   collector.add(Place::last_step, -1, "last step", "done", "left out",
                 [](MatrixInstruction& r) { --r.steps.count; });
   for (int i = 0; i < count; ++i) {
     for (int j = i + 1; j < count; ++j) {
-      MatrixInstruction swapped = row;
+      MatrixInstruction swapped = instruction;
       Step& first = Collector::step(swapped, i);
       Step& second = Collector::step(swapped, j);
       if (first.operation != Operation::dot || second.operation != Operation::dot) continue;
@@ -194,17 +196,17 @@ std::vector<Format> neighbours(const Format& f) {
   return list;
 }
 
-void add_formats(Collector& collector, const MatrixInstruction& row) {
+void add_formats(Collector& collector, const MatrixInstruction& instruction) {
   const auto operand = [&](const char* field, Format MatrixInstruction::*member) {
-    for (const Format& other : neighbours(row.*member)) {
-      collector.add(Place::operand_format, -1, field, formats::name_of(row.*member),
+    for (const Format& other : neighbours(instruction.*member)) {
+      collector.add(Place::operand_format, -1, field, formats::name_of(instruction.*member),
                     formats::name_of(other), [&](MatrixInstruction& r) { r.*member = other; });
     }
   };
   operand("a", &MatrixInstruction::a);
   operand("b", &MatrixInstruction::b);
   operand("c", &MatrixInstruction::c);
-  const auto& [format, count] = row.scale;
+  const auto& [format, count] = instruction.scale;
   if (count == 0) return;
   for (const int other : {format.bias - 1, format.bias + 1}) {
     collector.add(Place::scale_format, -1, "scale format's bias", std::to_string(format.bias),
@@ -219,23 +221,23 @@ void add_formats(Collector& collector, const MatrixInstruction& row) {
 
 }  // namespace
 
-std::vector<Mutant> mutants_of(const MatrixInstruction& row) {
-  Collector collector(row);
+std::vector<Mutant> mutants_of(const MatrixInstruction& instruction) {
+  Collector collector(instruction);
   int index = 0;
-  for (const Step& step : row.steps) {
-    add_spec(collector, row, index, step);
-    add_structure(collector, row, index, step);
+  for (const Step& step : instruction.steps) {
+    add_spec(collector, instruction, index, step);
+    add_structure(collector, instruction, index, step);
     ++index;
   }
-  add_order(collector, row);
-  add_formats(collector, row);
+  add_order(collector, instruction);
+  add_formats(collector, instruction);
   return collector.take();
 }
 
-std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& row) {
-  Collector collector(row);
+std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& instruction) {
+  Collector collector(instruction);
   const auto vary = [&](const char* field, int emulator::Sparsity::*member) {
-    const int value = row.sparsity.*member;
+    const int value = instruction.sparsity.*member;
     for (const int other : {value - 1, value + 1, 2 * value}) {
       if (other < 1 || (other == 2 * value && other == value + 1)) continue;
       collector.add(Place::sparsity, -1, field, std::to_string(value), std::to_string(other),

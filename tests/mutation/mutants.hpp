@@ -31,7 +31,7 @@ enum class Place {
 
 /// A row with one field changed by one step.
 struct Mutant {
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   Place place = Place::spec;
   int step = 0;
   std::string field;  ///< "kept_fraction_bits", "step 1 addend"
@@ -45,9 +45,9 @@ const std::vector<SpecField>& spec_fields();
 
 /// Every change by one step of every field that the row's steps read, of the steps' structure, of
 /// the operands' formats and of the scales.
-std::vector<Mutant> mutants_of(const MatrixInstruction& row);
+std::vector<Mutant> mutants_of(const MatrixInstruction& instruction);
 
 /// The changes of a row's sparsity.
-std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& row);
+std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::tests

@@ -46,11 +46,11 @@ std::string text_of(const std::vector<RowVectors>& vectors) {
 std::vector<RowVectors> searched_vectors() {
   std::vector<RowVectors> vectors(arithmetics().size());
   guardbit::formats::parallel_for(vectors.size(), 1, 0, [&](std::size_t begin, std::size_t) {
-    const MatrixInstruction& row = arithmetics()[begin].row;
-    vectors[begin] = {row, search_vectors(row, search_limit)};
+    const MatrixInstruction& instruction = arithmetics()[begin].instruction;
+    vectors[begin] = {instruction, search_vectors(instruction, search_limit)};
   });
   for (const SharedSparsity& shared : sparsities()) {
-    vectors.push_back({shared.row, search_sparsity_vectors(shared.row)});
+    vectors.push_back({shared.instruction, search_sparsity_vectors(shared.instruction)});
   }
   return vectors;
 }
@@ -71,23 +71,23 @@ const std::vector<Survey>& surveys() {
 
 using guardbit::tests::text_of;
 
-std::string text_of(const MatrixInstruction& row, const Mutant& mutant) {
-  return text_of(row) + "\n" + mutant.field + ": " + mutant.from + " -> " + mutant.to;
+std::string text_of(const MatrixInstruction& instruction, const Mutant& mutant) {
+  return text_of(instruction) + "\n" + mutant.field + ": " + mutant.from + " -> " + mutant.to;
 }
 
 /// Mutants that candidates [0, count) notice, with the operands; for each mutant the first.
-std::vector<std::string> noticed_by_search(const MatrixInstruction& row,
+std::vector<std::string> noticed_by_search(const MatrixInstruction& instruction,
                                            std::vector<Mutant> mutants, std::uint64_t count) {
   std::vector<std::string> noticed;
-  const bool any_nan = judge_of(row).nan_is_any_nan;
+  const bool any_nan = judge_of(instruction).nan_is_any_nan;
   for (std::uint64_t i = 0; i < count && !mutants.empty(); ++i) {
-    TestVector v = candidate(row, i);
-    const auto answer = computed(row, v);
+    TestVector v = candidate(instruction, i);
+    const auto answer = computed(instruction, v);
     if (!answer) continue;
     v.d = *answer;
     std::erase_if(mutants, [&](const Mutant& mutant) {
       const bool seen = notices(v, mutant, any_nan);
-      if (seen) noticed.push_back(text_of(row, mutant) + "\n" + text_of(v.x));
+      if (seen) noticed.push_back(text_of(instruction, mutant) + "\n" + text_of(v.x));
       return seen;
     });
   }
@@ -99,8 +99,8 @@ template <class Mutants>
 void expect_unnoticed(std::uint64_t count, std::string_view claim, Mutants mutants) {
   std::vector<std::vector<std::string>> noticed(arithmetics().size());
   guardbit::formats::parallel_for(noticed.size(), 1, 0, [&](std::size_t begin, std::size_t) {
-    const MatrixInstruction& row = arithmetics()[begin].row;
-    noticed[begin] = noticed_by_search(row, mutants(row), count);
+    const MatrixInstruction& instruction = arithmetics()[begin].instruction;
+    noticed[begin] = noticed_by_search(instruction, mutants(instruction), count);
   });
   for (const auto& list : noticed) {
     for (const std::string& text : list) FAIL_CHECK(claim << ", but noticed: " << text);
@@ -108,25 +108,25 @@ void expect_unnoticed(std::uint64_t count, std::string_view claim, Mutants mutan
   CHECK(noticed.size() > 100);
 }
 
-std::vector<Mutant> unobservable_mutants_of(const MatrixInstruction& row) {
-  std::vector<Mutant> list = mutants_of(row);
-  std::erase_if(list, [&](const Mutant& mutant) { return !unobservable(row, mutant); });
+std::vector<Mutant> unobservable_mutants_of(const MatrixInstruction& instruction) {
+  std::vector<Mutant> list = mutants_of(instruction);
+  std::erase_if(list, [&](const Mutant& mutant) { return !unobservable(instruction, mutant); });
   return list;
 }
 
 /// Changes of fields that the table says no step of the row reads.
-std::vector<Mutant> unread_mutants_of(const MatrixInstruction& row) {
+std::vector<Mutant> unread_mutants_of(const MatrixInstruction& instruction) {
   std::vector<Mutant> list;
-  for (int i = 0; i < row.steps.count; ++i) {
+  for (int i = 0; i < instruction.steps.count; ++i) {
     for (const SpecField& field : spec_fields()) {
-      const guardbit::emulator::Step& step = row.steps.list.at(static_cast<std::size_t>(i));
+      const guardbit::emulator::Step& step = instruction.steps.list.at(static_cast<std::size_t>(i));
       // Groups exist only with scales: a row without them cannot have any.
-      if (field.read(row, step) || field.name == "exact_group") continue;
+      if (field.read(instruction, step) || field.name == "exact_group") continue;
       const long value = field.get(step.spec);
       for (const long other : field.neighbours(value, step)) {
-        Mutant mutant{
-            row, Place::spec, i, std::string(field.name), field.text(value), field.text(other)};
-        field.set(mutant.row.steps.list.at(static_cast<std::size_t>(i)).spec, other);
+        Mutant mutant{instruction,       Place::spec,      i, std::string(field.name),
+                      field.text(value), field.text(other)};
+        field.set(mutant.instruction.steps.list.at(static_cast<std::size_t>(i)).spec, other);
         list.push_back(std::move(mutant));
       }
     }
@@ -139,13 +139,13 @@ std::vector<Mutant> unread_mutants_of(const MatrixInstruction& row) {
 TEST_CASE("the committed vectors are what the oracle says, and the model agrees") {
   std::size_t count = 0;
   for (const RowVectors& rows : committed_vectors()) {
-    const Judge oracle = judge_of(rows.row);
+    const Judge oracle = judge_of(rows.instruction);
     for (const TestVector& v : rows.list) {
-      INFO(text_of(rows.row) << "\n" << text_of(v.x));
-      CHECK(oracle.answer(gathered(rows.row, v)) == v.d);
-      const auto answer = computed(rows.row, v);
+      INFO(text_of(rows.instruction) << "\n" << text_of(v.x));
+      CHECK(oracle.answer(gathered(rows.instruction, v)) == v.d);
+      const auto answer = computed(rows.instruction, v);
       REQUIRE(answer);
-      CHECK(agree(rows.row, oracle, *answer, v.d));
+      CHECK(agree(rows.instruction, oracle, *answer, v.d));
       ++count;
     }
   }
@@ -155,10 +155,10 @@ TEST_CASE("the committed vectors are what the oracle says, and the model agrees"
 
 TEST_CASE("the rows of an arithmetic are judged alike") {
   for (const SharedArithmetic& shared : arithmetics()) {
-    const std::string rule = judge_of(shared.row).rule;
-    for (const MatrixInstruction* row : shared.rows) {
-      INFO(text_of(*row));
-      CHECK(judge_of(*row).rule == rule);
+    const std::string rule = judge_of(shared.instruction).rule;
+    for (const MatrixInstruction* instruction : shared.rows) {
+      INFO(text_of(*instruction));
+      CHECK(judge_of(*instruction).rule == rule);
     }
   }
 }
@@ -167,12 +167,12 @@ TEST_CASE("every change of a field is noticed or provably unobservable") {
   for (const Survey& survey : surveys()) {
     for (const Finding& f : survey.findings) {
       if (!f.noticed() && !f.unobservable) {
-        FAIL_CHECK(text_of(survey.row, f.mutant) << "\nis noticed by no committed vector");
+        FAIL_CHECK(text_of(survey.instruction, f.mutant) << "\nis noticed by no committed vector");
       }
       const bool contradicted =
           f.by_vector || (f.by_recording && !f.unobservable.recording_may_tell);
       if (f.unobservable && contradicted) {
-        FAIL_CHECK(text_of(survey.row, f.mutant)
+        FAIL_CHECK(text_of(survey.instruction, f.mutant)
                    << "\nis noticed, although " << f.unobservable.reason);
       }
     }

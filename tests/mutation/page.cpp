@@ -27,12 +27,12 @@ std::string readers(const SpecField& field) {
   std::string text;
   for (const Summation s : {Summation::fused, Summation::exact, Summation::fma_chain,
                             Summation::pairwise, Summation::two_stage, Summation::integer}) {
-    MatrixInstruction row;
+    MatrixInstruction instruction;
     emulator::Step step;
     step.spec.summation = s;
-    const bool plain = field.read(row, step);
-    row.scale.count = 1;
-    const bool scaled = field.read(row, step);
+    const bool plain = field.read(instruction, step);
+    instruction.scale.count = 1;
+    const bool scaled = field.read(instruction, step);
     text += plain ? " yes |" : scaled ? " with scales |" : " |";
   }
   emulator::Step addition;
@@ -113,18 +113,18 @@ struct Section {
 };
 
 /// The fields that a row's steps read and that are not the defaults.
-std::string parameters_of(const MatrixInstruction& row) {
+std::string parameters_of(const MatrixInstruction& instruction) {
   std::string text;
   int index = 0;
-  for (const emulator::Step& step : row.steps) {
-    if (row.steps.count > 1)
+  for (const emulator::Step& step : instruction.steps) {
+    if (instruction.steps.count > 1)
       text += (index == 0 ? "step " : "; step ") + std::to_string(index) + " ";
     ++index;
     bool first = true;
     for (const SpecField& field : spec_fields()) {
       const long value = field.get(step.spec);
       const bool named = field.name == "summation" || value != field.get({});
-      if (!field.read(row, step) || !named) continue;
+      if (!field.read(instruction, step) || !named) continue;
       text += (first ? "" : ", ") +
               (field.name == "summation" ? "" : std::string(field.name) + " ") + field.text(value);
       first = false;
@@ -136,13 +136,14 @@ std::string parameters_of(const MatrixInstruction& row) {
 std::vector<Section> sections_of(const std::vector<Survey>& surveys) {
   std::vector<Section> sections;
   for (const Survey& survey : surveys) {
-    const bool sparse = survey.row.sparsity.group_elements != 0;
-    const emulator::Sparsity& s = survey.row.sparsity;
+    const bool sparse = survey.instruction.sparsity.group_elements != 0;
+    const emulator::Sparsity& s = survey.instruction.sparsity;
     const std::string parameters = sparse ? "2:4 sparsity: " + std::to_string(s.stored_per_group) +
                                                 " of " + std::to_string(s.group_elements) +
                                                 " stored, in chunks of " + std::to_string(s.chunk)
-                                          : parameters_of(survey.row);
-    Section section{parameters, machines_of(survey.rows), body_of(survey), {types_of(survey.row)}};
+                                          : parameters_of(survey.instruction);
+    Section section{
+        parameters, machines_of(survey.rows), body_of(survey), {types_of(survey.instruction)}};
     const auto same = std::find_if(sections.begin(), sections.end(), [&](const Section& x) {
       return x.parameters == section.parameters && x.machines == section.machines &&
              x.body == section.body;

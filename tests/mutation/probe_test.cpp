@@ -23,18 +23,18 @@ bool is_nan(const formats::Format& f, std::uint64_t code) {
 }
 
 /// Vectors that notice every observable change of the row by one step: what each field must pass.
-std::string contradicted_by_vectors(const MatrixInstruction& row, const ProbeReport& report,
+std::string contradicted_by_vectors(const MatrixInstruction& instruction, const ProbeReport& report,
                                     std::size_t& used) {
   static const std::vector<RowVectors> all = read_vectors(vectors_file());
   for (const RowVectors& vectors : all) {
-    if (!same_arithmetic(vectors.row, row)) continue;
-    MatrixInstruction probed = vectors.row;
+    if (!same_arithmetic(vectors.instruction, instruction)) continue;
+    MatrixInstruction probed = vectors.instruction;
     probed.steps = report.instruction.steps;
     for (const TestVector& v : vectors.list) {
       ++used;
       const auto d = computed(probed, v);
       if (!d) return v.purpose + ": not computable";
-      if (*d != v.d && !(is_nan(row.d, *d) && is_nan(row.d, v.d))) return v.purpose;
+      if (*d != v.d && !(is_nan(instruction.d, *d) && is_nan(instruction.d, v.d))) return v.purpose;
     }
   }
   return {};
@@ -42,15 +42,16 @@ std::string contradicted_by_vectors(const MatrixInstruction& row, const ProbeRep
 
 /// Fields of a step that differ from the row's, though the row's value was excluded or no proof
 /// says that it cannot be seen.
-std::vector<std::string> wrong_fields(const MatrixInstruction& row, const ProbeReport& report) {
+std::vector<std::string> wrong_fields(const MatrixInstruction& instruction,
+                                      const ProbeReport& report) {
   std::vector<std::string> wrong;
-  if (report.instruction.steps.count != row.steps.count)
+  if (report.instruction.steps.count != instruction.steps.count)
     return wrong;  // judged by what it computes
-  for (int i = 0; i < row.steps.count; ++i) {
-    const Step& step = row.steps.list[static_cast<std::size_t>(i)];
+  for (int i = 0; i < instruction.steps.count; ++i) {
+    const Step& step = instruction.steps.list[static_cast<std::size_t>(i)];
     const Step& probed = report.instruction.steps.list[static_cast<std::size_t>(i)];
     for (const SpecField& field : spec_fields()) {
-      if (!field.read(row, step)) continue;
+      if (!field.read(instruction, step)) continue;
       const long value = field.get(probed.spec);
       if (value == field.get(step.spec)) continue;
       // The values that no answer told apart, as the report gives them.
@@ -59,13 +60,13 @@ std::vector<std::string> wrong_fields(const MatrixInstruction& row, const ProbeR
           report.findings.begin(), report.findings.end(), [&](const emulator::Finding& f) {
             return f.field == prefix + std::string(field.name) && !f.others.empty();
           });
-      Mutant mutant{row, Place::spec, i, std::string(field.name), {}, {}};
-      if (row.steps.count > 1)
+      Mutant mutant{instruction, Place::spec, i, std::string(field.name), {}, {}};
+      if (instruction.steps.count > 1)
         mutant.field = "step " + std::to_string(i) + " " + std::string(field.name);
       mutant.from = field.text(field.get(step.spec));
       mutant.to = field.text(value);
-      field.set(mutant.row.steps.list[static_cast<std::size_t>(i)].spec, value);
-      if (!admitted && !unobservable(row, mutant))
+      field.set(mutant.instruction.steps.list[static_cast<std::size_t>(i)].spec, value);
+      if (!admitted && !unobservable(instruction, mutant))
         wrong.push_back(mutant.field + ": " + mutant.from + ", probed " + mutant.to);
     }
   }
@@ -77,13 +78,13 @@ std::vector<std::string> wrong_fields(const MatrixInstruction& row, const ProbeR
 void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomplete) {
   std::vector<const MatrixInstruction*> rows;
   for (std::size_t i = first; i < arithmetics().size(); i += step)
-    rows.push_back(&arithmetics()[i].row);
+    rows.push_back(&arithmetics()[i].instruction);
   std::vector<std::string> complaints(rows.size());
   std::vector<std::size_t> used(rows.size());
   formats::parallel_for(rows.size(), 1, 0, [&](std::size_t i, std::size_t) {
-    const MatrixInstruction& row = *rows[i];
+    const MatrixInstruction& instruction = *rows[i];
     const ProbeReport report =
-        emulator::probe(emulator::black_box(emulator::engines().back(), row, 1));
+        emulator::probe(emulator::black_box(emulator::engines().back(), instruction, 1));
     if (!report.explained) {
       complaints[i] = std::to_string(report.mismatches) + " answers are not explained";
       return;
@@ -91,12 +92,13 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
     const auto named = std::any_of(
         report.catalogue.begin(), report.catalogue.end(), [&](const emulator::CatalogueMatch& m) {
           return std::any_of(m.instructions.begin(), m.instructions.end(),
-                             [&](const auto* x) { return same_arithmetic(*x, row); });
+                             [&](const auto* x) { return same_arithmetic(*x, instruction); });
         });
     if (!named) complaints[i] += "the catalogue's row is not named; ";
-    const std::string vector = contradicted_by_vectors(row, report, used[i]);
+    const std::string vector = contradicted_by_vectors(instruction, report, used[i]);
     if (!vector.empty()) complaints[i] += "a committed vector differs: " + vector + "; ";
-    for (const std::string& field : wrong_fields(row, report)) complaints[i] += field + "; ";
+    for (const std::string& field : wrong_fields(instruction, report))
+      complaints[i] += field + "; ";
   });
   std::size_t vectors = 0, wrong = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {

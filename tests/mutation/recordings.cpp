@@ -19,7 +19,7 @@ struct Place {
 
 TestVector dense_vector(const emulator::Capture& capture, const Place& at, std::uint64_t d) {
   const emulator::GatheredOperands operands =
-      emulator::gather(capture.row, capture.operands.batch, at.execution, at.m, at.n);
+      emulator::gather(capture.instruction, capture.operands.batch, at.execution, at.m, at.n);
   const auto list = [](const auto& codes, std::size_t size) {
     return std::vector<std::uint64_t>(codes.begin(),
                                       codes.begin() + static_cast<std::ptrdiff_t>(size));
@@ -44,14 +44,14 @@ TestVector sparse_vector(const emulator::Capture& capture, const Place& at, Test
   }
   for (int k = 0; k < shape.k; ++k) {
     const std::uint64_t code = batch.b[(at.execution * shape.k + k) * shape.n + at.n];
-    v.x.b.push_back(emulator::negated(capture.row.b, code, batch.modifiers.negate_b));
+    v.x.b.push_back(emulator::negated(capture.instruction.b, code, batch.modifiers.negate_b));
   }
   return v;
 }
 
 }  // namespace
 
-std::vector<RecordedRow> read_recordings(std::int64_t outputs) {
+std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
   const auto folder = std::filesystem::path(tests::in_source("tests/golden"));
   std::vector<std::string> files;
   if (std::filesystem::exists(folder)) {
@@ -63,21 +63,21 @@ std::vector<RecordedRow> read_recordings(std::int64_t outputs) {
     }
   }
   std::sort(files.begin(), files.end());
-  std::vector<RecordedRow> rows;
+  std::vector<RecordedInstruction> rows;
   for (const std::string& file : files) {
     const emulator::Capture capture = emulator::read_capture(file);
     const emulator::Shape& shape = capture.operands.batch.shape;
     const std::int64_t total = capture.operands.outputs();
-    RecordedRow recorded{capture.row, {}, {}};
+    RecordedInstruction recorded{capture.instruction, {}, {}};
     for (std::int64_t i = 0; i < std::min(total, outputs); ++i) {
       const std::int64_t at = i * total / std::min(total, outputs);
       const Place place{at / (shape.m * shape.n), static_cast<int>(at / shape.n % shape.m),
                         static_cast<int>(at % shape.n)};
       TestVector v = dense_vector(capture, place, capture.operands.recorded[at]);
-      MatrixInstruction dense = capture.row;
+      MatrixInstruction dense = capture.instruction;
       dense.sparsity = {};
       if (computed(dense, v) != v.d) continue;
-      if (capture.row.sparsity.group_elements != 0) {
+      if (capture.instruction.sparsity.group_elements != 0) {
         recorded.sparse.push_back(sparse_vector(capture, place, v));
       }
       recorded.dense.push_back(std::move(v));

@@ -22,36 +22,41 @@ std::string purpose_of(InputFamily family) {
   return text;
 }
 
-TestVector random_vector(const MatrixInstruction& row, InputFamily family, std::uint64_t index) {
+TestVector random_vector(const MatrixInstruction& instruction, InputFamily family,
+                         std::uint64_t index) {
   TestVector v;
   v.purpose = purpose_of(family);
-  v.x = dot_inputs(row, family, 1, index);
+  v.x = dot_inputs(instruction, family, 1, index);
   return v;
 }
 
-TestVector sparse_vector(const MatrixInstruction& row, InputFamily family, std::uint64_t seed) {
-  const BatchInputs inputs = batch_inputs(row, family, seed, {1, 1, row.shape.k}, 1);
-  const emulator::MatrixBatch batch = inputs.batch(row, nullptr);
+TestVector sparse_vector(const MatrixInstruction& instruction, InputFamily family,
+                         std::uint64_t seed) {
+  const BatchInputs inputs =
+      batch_inputs(instruction, family, seed, {1, 1, instruction.shape.k}, 1);
+  const emulator::MatrixBatch batch = inputs.batch(instruction, nullptr);
   const auto list = [](const emulator::ConstCodes& codes, int count) {
     std::vector<std::uint64_t> copy;
     for (int i = 0; i < count; ++i) copy.push_back(codes[i]);
     return copy;
   };
-  const int stored = emulator::stored_k(row, row.shape.k);
+  const int stored = emulator::stored_k(instruction, instruction.shape.k);
   TestVector v;
   v.purpose = "positions";
   v.x.a = list(batch.a, stored);
-  v.x.b = list(batch.b, row.shape.k);
+  v.x.b = list(batch.b, instruction.shape.k);
   v.x.c = batch.c[0];
   v.e = list(batch.e, stored);
   return v;
 }
 
 /// The oracle's answer, which must be the model's.
-void judge(const MatrixInstruction& row, const Judge& oracle, TestVector& v) {
-  v.d = oracle.answer(gathered(row, v));
-  if (const auto answer = computed(row, v); !answer || !agree(row, oracle, *answer, v.d)) {
-    throw std::runtime_error(text_of(row) + ": model and oracle disagree on\n" + text_of(v.x));
+void judge(const MatrixInstruction& instruction, const Judge& oracle, TestVector& v) {
+  v.d = oracle.answer(gathered(instruction, v));
+  if (const auto answer = computed(instruction, v);
+      !answer || !agree(instruction, oracle, *answer, v.d)) {
+    throw std::runtime_error(text_of(instruction) + ": model and oracle disagree on\n" +
+                             text_of(v.x));
   }
 }
 
@@ -77,9 +82,10 @@ std::vector<std::size_t> greedy_cover(const std::vector<std::vector<bool>>& noti
   }
 }
 
-std::vector<Mutant> observable_mutants(const MatrixInstruction& row) {
-  std::vector<Mutant> list = mutants_of(row);
-  std::erase_if(list, [&](const Mutant& m) { return static_cast<bool>(unobservable(row, m)); });
+std::vector<Mutant> observable_mutants(const MatrixInstruction& instruction) {
+  std::vector<Mutant> list = mutants_of(instruction);
+  std::erase_if(list,
+                [&](const Mutant& m) { return static_cast<bool>(unobservable(instruction, m)); });
   return list;
 }
 
@@ -96,15 +102,18 @@ std::size_t cost_of(const DotInputs& x) {
 /// the cover has a choice.
 class Collection {
  public:
-  Collection(const MatrixInstruction& row, std::vector<Mutant> mutants, bool any_nan)
-      : row_(row), mutants_(std::move(mutants)), any_nan_(any_nan), noticed_(mutants_.size()) {}
+  Collection(const MatrixInstruction& instruction, std::vector<Mutant> mutants, bool any_nan)
+      : instruction_(instruction),
+        mutants_(std::move(mutants)),
+        any_nan_(any_nan),
+        noticed_(mutants_.size()) {}
 
   bool complete() const {
     return std::all_of(noticed_.begin(), noticed_.end(), [](bool x) { return x; });
   }
 
   void offer(TestVector v, bool keep_anyway) {
-    const auto answer = computed(row_, v);
+    const auto answer = computed(instruction_, v);
     if (!answer) return;
     v.d = *answer;
     std::vector<bool> notices_which(mutants_.size(), false);
@@ -143,7 +152,7 @@ class Collection {
   }
 
  private:
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   std::vector<Mutant> mutants_;
   bool any_nan_;
   std::vector<bool> noticed_;
@@ -153,23 +162,25 @@ class Collection {
 };
 
 /// Does the row flush as x86 does? Its last bits take probes of their own.
-bool flushes(const MatrixInstruction& row) {
-  return std::any_of(row.steps.begin(), row.steps.end(), [](const emulator::Step& step) {
-    return step.spec.output == emulator::Subnormals::daz_ftz;
-  });
+bool flushes(const MatrixInstruction& instruction) {
+  return std::any_of(
+      instruction.steps.begin(), instruction.steps.end(),
+      [](const emulator::Step& step) { return step.spec.output == emulator::Subnormals::daz_ftz; });
 }
 
 /// Behaviour that is not a field: one vector each.
-std::vector<TestVector> samples(const MatrixInstruction& row) {
+std::vector<TestVector> samples(const MatrixInstruction& instruction) {
   std::vector<TestVector> list;
-  for (const InputFamily family : input_families(row)) {
+  for (const InputFamily family : input_families(instruction)) {
     switch (family) {
       case InputFamily::cancellation:
       case InputFamily::near_overflow:
       case InputFamily::specials:
       case InputFamily::opposite_infinities:
       case InputFamily::exact_zeros:
-      case InputFamily::integer_extremes: list.push_back(random_vector(row, family, 1000)); break;
+      case InputFamily::integer_extremes:
+        list.push_back(random_vector(instruction, family, 1000));
+        break;
       default: break;
     }
   }
@@ -178,67 +189,70 @@ std::vector<TestVector> samples(const MatrixInstruction& row) {
 
 }  // namespace
 
-DotInputs gathered(const MatrixInstruction& row, const TestVector& v) {
+DotInputs gathered(const MatrixInstruction& instruction, const TestVector& v) {
   if (v.e.empty()) return v.x;
   DotInputs x = v.x;
   x.b.clear();
   for (std::size_t s = 0; s < x.a.size(); ++s) {
     const auto e = static_cast<std::size_t>(v.e[s]);
-    const std::size_t k = row.a == formats::tf32      ? 2 * s + e
-                          : formats::bits(row.a) == 4 ? s / 4 * 8 + 2 * e + s % 2
-                                                      : s / 2 * 4 + e;
+    const std::size_t k = instruction.a == formats::tf32      ? 2 * s + e
+                          : formats::bits(instruction.a) == 4 ? s / 4 * 8 + 2 * e + s % 2
+                                                              : s / 2 * 4 + e;
     x.b.push_back(v.x.b.at(k));
   }
   return x;
 }
 
 bool notices(const TestVector& v, const Mutant& mutant, bool nan_is_any_nan) {
-  const auto answer = computed(mutant.row, v);
+  const auto answer = computed(mutant.instruction, v);
   if (!answer || *answer == v.d) return false;
-  return !(nan_is_any_nan && is_nan(mutant.row.d, *answer) && is_nan(mutant.row.d, v.d));
+  return !(nan_is_any_nan && is_nan(mutant.instruction.d, *answer) &&
+           is_nan(mutant.instruction.d, v.d));
 }
 
-TestVector candidate(const MatrixInstruction& row, std::uint64_t index) {
-  const std::vector<InputFamily> families = input_families(row);
+TestVector candidate(const MatrixInstruction& instruction, std::uint64_t index) {
+  const std::vector<InputFamily> families = input_families(instruction);
   // Two probes for each random input.
-  if (index % 3 == 2) return random_vector(row, families[index / 3 % families.size()], index);
+  if (index % 3 == 2)
+    return random_vector(instruction, families[index / 3 % families.size()], index);
   const std::uint64_t seed = 1'000'003 * index + 17;
-  if (formats::is_integer(row.a)) return probe(row, Probe::limits, seed);
-  const auto kinds = static_cast<std::uint64_t>(flushes(row) ? Probe::limits : Probe::underflow);
-  return probe(row, static_cast<Probe>((index - index / 3) % kinds), seed);
+  if (formats::is_integer(instruction.a)) return probe(instruction, Probe::limits, seed);
+  const auto kinds =
+      static_cast<std::uint64_t>(flushes(instruction) ? Probe::limits : Probe::underflow);
+  return probe(instruction, static_cast<Probe>((index - index / 3) % kinds), seed);
 }
 
-std::vector<TestVector> search_vectors(const MatrixInstruction& row, std::uint64_t limit) {
+std::vector<TestVector> search_vectors(const MatrixInstruction& instruction, std::uint64_t limit) {
   constexpr std::uint64_t kept_whole = 96;
-  const Judge oracle = judge_of(row);
-  Collection collection(row, observable_mutants(row), oracle.nan_is_any_nan);
+  const Judge oracle = judge_of(instruction);
+  Collection collection(instruction, observable_mutants(instruction), oracle.nan_is_any_nan);
   std::uint64_t index = 0;
-  for (; index < kept_whole; ++index) collection.offer(candidate(row, index), true);
+  for (; index < kept_whole; ++index) collection.offer(candidate(instruction, index), true);
   for (; index < limit && !collection.complete(); ++index) {
-    collection.offer(candidate(row, index), false);
+    collection.offer(candidate(instruction, index), false);
   }
   if (!collection.complete()) {
-    throw std::runtime_error(text_of(row) + ": nothing notices" + collection.unnoticed());
+    throw std::runtime_error(text_of(instruction) + ": nothing notices" + collection.unnoticed());
   }
   std::vector<TestVector> chosen = collection.cover();
-  for (TestVector& v : samples(row)) chosen.push_back(std::move(v));
-  for (TestVector& v : chosen) judge(row, oracle, v);
+  for (TestVector& v : samples(instruction)) chosen.push_back(std::move(v));
+  for (TestVector& v : chosen) judge(instruction, oracle, v);
   return chosen;
 }
 
-std::vector<TestVector> search_sparsity_vectors(const MatrixInstruction& row) {
+std::vector<TestVector> search_sparsity_vectors(const MatrixInstruction& instruction) {
   const auto family =
-      formats::is_integer(row.a) ? InputFamily::raw_bits : InputFamily::narrow_exponents;
-  Collection collection(row, sparsity_mutants_of(row), false);
+      formats::is_integer(instruction.a) ? InputFamily::raw_bits : InputFamily::narrow_exponents;
+  Collection collection(instruction, sparsity_mutants_of(instruction), false);
   for (std::uint64_t seed = 1; seed < 200; ++seed) {
-    TestVector v = sparse_vector(row, family, seed);
+    TestVector v = sparse_vector(instruction, family, seed);
     collection.offer(std::move(v), true);
   }
   if (!collection.complete()) {
-    throw std::runtime_error(text_of(row) + ": nothing notices" + collection.unnoticed());
+    throw std::runtime_error(text_of(instruction) + ": nothing notices" + collection.unnoticed());
   }
   std::vector<TestVector> chosen = collection.cover();
-  for (TestVector& v : chosen) judge(row, judge_of(row), v);
+  for (TestVector& v : chosen) judge(instruction, judge_of(instruction), v);
   return chosen;
 }
 

@@ -13,13 +13,14 @@ void append(std::vector<const TestVector*>& all, const std::vector<TestVector>& 
 }
 
 /// The committed vectors of a row, by the row that their header names.
-std::vector<const TestVector*> vectors_of(const MatrixInstruction& row,
+std::vector<const TestVector*> vectors_of(const MatrixInstruction& instruction,
                                           const std::vector<RowVectors>& vectors) {
   std::vector<const TestVector*> found;
   for (const RowVectors& x : vectors) {
-    const bool same = x.row.arch == row.arch && x.row.sparsity == row.sparsity &&
-                      std::string_view(x.row.name) == std::string_view(row.name) &&
-                      toolkit_of(x.row) == toolkit_of(row);
+    const bool same = x.instruction.arch == instruction.arch &&
+                      x.instruction.sparsity == instruction.sparsity &&
+                      std::string_view(x.instruction.name) == std::string_view(instruction.name) &&
+                      toolkit_of(x.instruction) == toolkit_of(instruction);
     if (same) append(found, x.list);
   }
   return found;
@@ -31,17 +32,17 @@ bool any_notices(const std::vector<const TestVector*>& list, const Mutant& mutan
                      [&](const TestVector* v) { return notices(*v, mutant, nan_is_any_nan); });
 }
 
-std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstruction& row,
+std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstruction& instruction,
                                  const std::vector<const TestVector*>& vectors,
                                  const std::vector<const TestVector*>& recorded) {
-  const bool any_nan = judge_of(row).nan_is_any_nan;
+  const bool any_nan = judge_of(instruction).nan_is_any_nan;
   // A proof is tried on fewer of the recorded outputs than a search, which ends where it succeeds.
   std::vector<const TestVector*> sampled;
   for (std::size_t i = 0; i < recorded.size(); i += 8) sampled.push_back(recorded[i]);
   std::vector<Finding> findings;
   for (Mutant& mutant : mutants) {
     Finding finding;
-    if (mutant.place != Place::sparsity) finding.unobservable = unobservable(row, mutant);
+    if (mutant.place != Place::sparsity) finding.unobservable = unobservable(instruction, mutant);
     finding.by_vector = any_notices(vectors, mutant, any_nan);
     const bool proven = finding.unobservable && !finding.unobservable.recording_may_tell;
     finding.by_recording = any_notices(proven ? sampled : recorded, mutant, false);
@@ -54,27 +55,28 @@ std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstru
 }  // namespace
 
 std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors,
-                                     const std::vector<RecordedRow>& recordings) {
+                                     const std::vector<RecordedInstruction>& recordings) {
   std::vector<Survey> surveys;
   for (const SharedArithmetic& shared : arithmetics()) {
-    surveys.push_back({shared.row, shared.rows, false, {}});
+    surveys.push_back({shared.instruction, shared.rows, false, {}});
   }
   for (const SharedSparsity& shared : sparsities()) {
-    surveys.push_back({shared.row, shared.rows, false, {}});
+    surveys.push_back({shared.instruction, shared.rows, false, {}});
   }
   formats::parallel_for(surveys.size(), 1, 0, [&](std::size_t begin, std::size_t) {
     Survey& survey = surveys[begin];
-    const MatrixInstruction& row = survey.row;
-    const bool sparse = row.sparsity.group_elements != 0;
+    const MatrixInstruction& instruction = survey.instruction;
+    const bool sparse = instruction.sparsity.group_elements != 0;
     std::vector<const TestVector*> recorded;
-    for (const RecordedRow& x : recordings) {
-      if (!same_arithmetic(x.row, row)) continue;
+    for (const RecordedInstruction& x : recordings) {
+      if (!same_arithmetic(x.instruction, instruction)) continue;
       if (!sparse) append(recorded, x.dense);
-      if (sparse && x.row.sparsity == row.sparsity) append(recorded, x.sparse);
+      if (sparse && x.instruction.sparsity == instruction.sparsity) append(recorded, x.sparse);
     }
     survey.has_recordings = !recorded.empty();
-    survey.findings = findings_of(sparse ? sparsity_mutants_of(row) : mutants_of(row), row,
-                                  vectors_of(row, vectors), recorded);
+    survey.findings =
+        findings_of(sparse ? sparsity_mutants_of(instruction) : mutants_of(instruction),
+                    instruction, vectors_of(instruction, vectors), recorded);
   });
   return surveys;
 }

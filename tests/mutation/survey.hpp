@@ -21,7 +21,7 @@ struct Finding {
 
 /// All mutants of one arithmetic, or of one kind of sparsity.
 struct Survey {
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   std::vector<const MatrixInstruction*> rows;
   bool has_recordings = false;
   std::vector<Finding> findings;
@@ -29,7 +29,7 @@ struct Survey {
 
 /// Tries the committed vectors and the recordings on every mutant of the catalogue.
 std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors,
-                                     const std::vector<RecordedRow>& recordings);
+                                     const std::vector<RecordedInstruction>& recordings);
 
 /// docs/OBSERVABILITY.md
 std::string observability_page(const std::vector<Survey>& surveys);

@@ -4,7 +4,7 @@
 
 #include "formats/format_catalogue.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
-#include "tests/mutation/row_numbers.hpp"
+#include "tests/mutation/instruction_numbers.hpp"
 
 namespace guardbit::tests {
 
@@ -23,14 +23,14 @@ bool keeps_payload(const AccumulatorSpec& spec) {
 }
 bool to_nearest(Rounding r) { return r == Rounding::nearest_even || r == Rounding::nearest_away; }
 
-int selected_products(const MatrixInstruction& row, const Step& step) {
+int selected_products(const MatrixInstruction& instruction, const Step& step) {
   int count = 0;
-  for (int k = 0; k < row.shape.k; ++k) count += step.selection.contains(k) ? 1 : 0;
+  for (int k = 0; k < instruction.shape.k; ++k) count += step.selection.contains(k) ? 1 : 0;
   return count;
 }
 
-bool same_selection(const MatrixInstruction& row, const Step& x, const Step& y) {
-  for (int k = 0; k < row.shape.k; ++k) {
+bool same_selection(const MatrixInstruction& instruction, const Step& x, const Step& y) {
+  for (int k = 0; k < instruction.shape.k; ++k) {
     if (x.selection.contains(k) != y.selection.contains(k)) return false;
   }
   return true;
@@ -40,14 +40,14 @@ bool same_selection(const MatrixInstruction& row, const Step& x, const Step& y) 
 
 /// One mutated step, before and after.
 struct Case {
-  const MatrixInstruction& row;
+  const MatrixInstruction& instruction;
   const Mutant& mutant;
   const Step& before;
   const Step& after;
   std::string_view field;  ///< of the spec
 
-  bool is_last() const { return mutant.step == row.steps.count - 1; }
-  std::size_t last() const { return static_cast<std::size_t>(row.steps.count) - 1; }
+  bool is_last() const { return mutant.step == instruction.steps.count - 1; }
+  std::size_t last() const { return static_cast<std::size_t>(instruction.steps.count) - 1; }
   bool dot() const { return before.operation == Operation::dot; }
   bool summation_is(Summation s) const { return dot() && before.spec.summation == s; }
   bool aligns() const {
@@ -66,10 +66,10 @@ std::string about_rounding(const Case& x) {
     return "without random bits stochastic rounding truncates";
   }
   const bool fits = x.before.operation == Operation::convert &&
-                    sum_unit(x.row, x.mutant.step) >= unit_of(x.before.result) &&
-                    x.after.result.fraction_bits >= x.row.c.fraction_bits &&
+                    sum_unit(x.instruction, x.mutant.step) >= unit_of(x.before.result) &&
+                    x.after.result.fraction_bits >= x.instruction.c.fraction_bits &&
                     x.before.addend == Source::c &&
-                    x.after.spec.result_fraction_bits != x.row.c.fraction_bits - 1;
+                    x.after.spec.result_fraction_bits != x.instruction.c.fraction_bits - 1;
   if (fits && (x.field == "result" || x.field == "result_fraction_bits" ||
                x.mutant.place == Place::result_format)) {
     return "the conversion is exact: its result holds every C";
@@ -78,11 +78,12 @@ std::string about_rounding(const Case& x) {
 }
 
 std::string about_kept_bits(const Case& x) {
-  if (!x.summation_is(Summation::fused) || x.row.scale.count != 0) return "";
+  if (!x.summation_is(Summation::fused) || x.instruction.scale.count != 0) return "";
   const bool exact_sum = x.field == "summation" && x.after.spec.summation == Summation::exact;
   if (x.field != "kept_fraction_bits" && x.field != "alignment" && !exact_sum) return "";
   const int kept = std::min(x.before.spec.kept_fraction_bits, x.after.spec.kept_fraction_bits);
-  return never_cuts(x.row, x.mutant.step, kept) ? "no bit of any term lies below the grid" : "";
+  return never_cuts(x.instruction, x.mutant.step, kept) ? "no bit of any term lies below the grid"
+                                                        : "";
 }
 
 std::string about_zero_exponent(const Case& x) {
@@ -90,7 +91,7 @@ std::string about_zero_exponent(const Case& x) {
   const int zero = std::max(x.before.spec.min_exponent, x.after.spec.min_exponent);
   const int kept = x.summation_is(Summation::fused) ? x.before.spec.kept_fraction_bits
                                                     : x.before.spec.sum_kept_fraction_bits;
-  return zero - kept <= product_unit(x.row)
+  return zero - kept <= product_unit(x.instruction)
              ? "no product has a bit below the grid of a zero (NUMERICS 1.3)"
              : "";
 }
@@ -100,7 +101,7 @@ std::string about_two_stages(const Case& x) {
   const AccumulatorSpec &before = x.before.spec, &after = x.after.spec;
   if (x.field == "product_overflow_exponent") {
     const auto reached = [&](int threshold) {
-      return threshold != 0 && highest_product(x.row) + 1 >= threshold;
+      return threshold != 0 && highest_product(x.instruction) + 1 >= threshold;
     };
     if (!reached(before.product_overflow_exponent) && !reached(after.product_overflow_exponent)) {
       return "no product is as large as that";
@@ -108,7 +109,8 @@ std::string about_two_stages(const Case& x) {
   }
   if (x.field == "zero_product_exponent") {
     const int zero = std::max(before.zero_product_exponent, after.zero_product_exponent);
-    const int lowest = formats::min_exponent(x.row.a) + formats::min_exponent(x.row.b);
+    const int lowest =
+        formats::min_exponent(x.instruction.a) + formats::min_exponent(x.instruction.b);
     if (zero < std::min(lowest, before.min_exponent)) return "every other exponent is larger";
   }
   if (x.field == "sum_kept_fraction_bits" && after.sum_kept_fraction_bits == 33 &&
@@ -116,7 +118,7 @@ std::string about_two_stages(const Case& x) {
     // A bit of the product sum 33 below C's exponent belongs to products 9 below it, which cannot
     // cancel C past the next binade; there the last floor cuts 32 below. C must be normal: for a
     // smaller one no product has such a bit.
-    if (formats::min_exponent(x.row.c) - 33 < product_unit(x.row) - 1) {
+    if (formats::min_exponent(x.instruction.c) - 33 < product_unit(x.instruction) - 1) {
       return "the floor of the total cuts all that the floor of the product sum would";
     }
   }
@@ -125,7 +127,7 @@ std::string about_two_stages(const Case& x) {
 
 std::string about_terms(const Case& x) {
   if (x.field != "terms") return "";
-  const int count = selected_products(x.row, x.before);
+  const int count = selected_products(x.instruction, x.before);
   const auto whole = [count](int terms) { return terms == 0 || terms >= count; };
   if (whole(x.before.spec.terms) && whole(x.after.spec.terms)) {
     return "the instruction has no more products than one block";
@@ -135,7 +137,7 @@ std::string about_terms(const Case& x) {
   if (x.before.spec.integer_overflow == emulator::IntegerOverflow::wrap) {
     return "addition modulo 2^32 is associative";
   }
-  return !x.row.a.has_sign && !x.row.b.has_sign
+  return !x.instruction.a.has_sign && !x.instruction.b.has_sign
              ? "a sum of nonnegative products that has saturated stays saturated"
              : "";
 }
@@ -143,13 +145,13 @@ std::string about_terms(const Case& x) {
 Unobservable about_nan(const Case& x) {
   if (x.field != "nan") return {};
   const AccumulatorSpec& spec = x.before.spec;
-  if (!x.is_last() && !keeps_payload(x.row.steps.list.at(x.last()).spec)) {
+  if (!x.is_last() && !keeps_payload(x.instruction.steps.list.at(x.last()).spec)) {
     return {"a later step makes its own NaN"};
   }
   if (!x.dot() && keeps_payload(spec) && keeps_payload(x.after.spec)) {
     return {"an addition's NaN is the first operand's under both"};
   }
-  if (judge_of(x.row).nan_is_any_nan) {
+  if (judge_of(x.instruction).nan_is_any_nan) {
     if (spec.nan == emulator::NanPolicy::operand_bca) {
       return {"no source but a recording gives sign and payload of this NaN", true};
     }
@@ -157,7 +159,7 @@ Unobservable about_nan(const Case& x) {
   }
   const int from = static_cast<int>(x.before.addend);
   if (x.before.operation == Operation::convert && from >= 0 &&
-      step_of(x.row, from).spec.nan == emulator::NanPolicy::all_ones) {
+      step_of(x.instruction, from).spec.nan == emulator::NanPolicy::all_ones) {
     return {"the NaN that is converted is all ones already"};
   }
   if (!is_chain(spec.summation) && spec.result_fraction_bits == 0) {
@@ -168,13 +170,13 @@ Unobservable about_nan(const Case& x) {
 }
 
 std::string about_zero_signs(const Case& x) {
-  const int sum = sum_unit(x.row, x.mutant.step);
+  const int sum = sum_unit(x.instruction, x.mutant.step);
   const Format kept = kept_format(x.before);
   if (x.field == "underflowed_sum" && sum >= unit_of(kept)) {
     return "every sum is a multiple of the smallest result: nothing underflows";
   }
   if (x.field == "underflowed_sum" && !x.is_last()) {
-    const Step& next = step_of(x.row, x.mutant.step + 1);
+    const Step& next = step_of(x.instruction, x.mutant.step + 1);
     if (static_cast<int>(next.addend) == x.mutant.step && next.operation == Operation::dot &&
         !is_chain(next.spec.summation)) {
       return "an aligned sum loses the sign of a zero addend";
@@ -183,11 +185,12 @@ std::string about_zero_signs(const Case& x) {
   if (x.field == "output") {
     if (sum >= formats::min_exponent(kept)) return "no result is subnormal";
     if (x.before.spec.input != emulator::Subnormals::keep && x.dot() &&
-        product_unit(x.row) - x.row.c.fraction_bits - 2 > formats::min_exponent(kept)) {
+        product_unit(x.instruction) - x.instruction.c.fraction_bits - 2 >
+            formats::min_exponent(kept)) {
       return "a subnormal C is flushed before, and no product is small enough to leave one";
     }
     const bool last = x.is_last();
-    const Step* const next = last ? nullptr : &step_of(x.row, x.mutant.step + 1);
+    const Step* const next = last ? nullptr : &step_of(x.instruction, x.mutant.step + 1);
     const bool keeps_sign = is_chain(x.before.spec.summation) ||
                             x.before.spec.underflowed_sum == emulator::ZeroSign::of_sum;
     if (next != nullptr && keeps_sign && next->operation == Operation::convert &&
@@ -198,11 +201,11 @@ std::string about_zero_signs(const Case& x) {
   const bool zeros =
       static_cast<int>(x.before.addend) < -1 && static_cast<int>(x.after.addend) < -1;
   if (x.mutant.place == Place::addend && zeros && x.before.addend == Source::positive_zero) {
-    for (const Step& step : x.row.steps) {
+    for (const Step& step : x.instruction.steps) {
       const bool first = static_cast<int>(step.addend) == x.mutant.step;
       const bool second = static_cast<int>(step.other) == x.mutant.step;
       if (step.operation == Operation::add && first != second &&
-          zero_is_positive(x.row, first ? step.other : step.addend)) {
+          zero_is_positive(x.instruction, first ? step.other : step.addend)) {
         return "the other summand is never -0, so the sign of this zero is lost";
       }
     }
@@ -217,7 +220,8 @@ std::string about_subnormal_operands(const Case& x) {
   if (x.field != "input" || x.dot()) return "";
   const bool addition = x.before.operation == Operation::add;
   const auto sources = [&](auto predicate) {
-    return predicate(x.row, x.before.addend) || (addition && predicate(x.row, x.before.other));
+    return predicate(x.instruction, x.before.addend) ||
+           (addition && predicate(x.instruction, x.before.other));
   };
   if (!sources(gives_subnormals)) return "no operand of the step is subnormal";
   using emulator::Subnormals;
@@ -226,7 +230,7 @@ std::string about_subnormal_operands(const Case& x) {
   if (addition && only_sign && sources(zero_is_positive)) {
     return "the other operand is never -0, so the sign of this zero is lost";
   }
-  const Format from = source_format(x.row, x.before.addend, x.before.result);
+  const Format from = source_format(x.instruction, x.before.addend, x.before.result);
   if (!addition && x.after.spec.input == Subnormals::daz_ftz &&
       unit_of(x.before.result) - 1 > formats::min_exponent(from)) {
     return "the conversion rounds subnormal numbers to zeros of their sign";
@@ -241,26 +245,27 @@ std::string about_flushed_results(const Case& x) {
   const bool only_rounded_up =
       x.before.spec.output != Subnormals::keep && x.after.spec.output != Subnormals::keep;
   if (only_rounded_up) {
-    if (!x.dot() && sum_unit(x.row, x.mutant.step) >= unit_of(kept)) {
+    if (!x.dot() && sum_unit(x.instruction, x.mutant.step) >= unit_of(kept)) {
       return "below the smallest normal number every sum is exact";
     }
     // Sums of flushed numbers are exact there, and a product has too few bits to be rounded up.
     if (x.summation_is(Summation::pairwise) &&
-        formats::precision(x.row.a) + formats::precision(x.row.b) <= kept.fraction_bits) {
+        formats::precision(x.instruction.a) + formats::precision(x.instruction.b) <=
+            kept.fraction_bits) {
       return "below the smallest normal number every product and sum is exact";
     }
   }
   if (!x.is_last()) {
-    const Step& next = step_of(x.row, x.mutant.step + 1);
+    const Step& next = step_of(x.instruction, x.mutant.step + 1);
     const bool reads = static_cast<int>(next.other) == x.mutant.step;
     if (next.operation == Operation::add && reads && next.spec.input == Subnormals::daz_ftz &&
-        sum_unit(x.row, x.mutant.step) >= unit_of(kept)) {
+        sum_unit(x.instruction, x.mutant.step) >= unit_of(kept)) {
       return "the next step takes subnormal operands as zeros";
     }
   }
   if (x.before.operation == Operation::add && x.before.spec.input != Subnormals::keep &&
       x.before.addend == Source::c &&
-      source_unit(x.row, x.before.other) - x.row.c.fraction_bits - 2 >
+      source_unit(x.instruction, x.before.other) - x.instruction.c.fraction_bits - 2 >
           formats::min_exponent(kept)) {
     return "C is normal or zero, and no sum of products is small enough to leave a subnormal";
   }
@@ -276,31 +281,32 @@ std::string about_operation(const Case& x) {
   if (x.mutant.place == Place::operation && x.before.operation == Operation::convert &&
       x.after.operation == Operation::add) {
     const int from = static_cast<int>(x.before.addend);
-    if (from >= 0 && !is_chain(step_of(x.row, from).spec.summation)) {
+    if (from >= 0 && !is_chain(step_of(x.instruction, from).spec.summation)) {
       return "an accumulation gives no -0, whose sign adding +0 would lose";
     }
-    if (!x.is_last() && !is_chain(step_of(x.row, x.mutant.step + 1).spec.summation)) {
+    if (!x.is_last() && !is_chain(step_of(x.instruction, x.mutant.step + 1).spec.summation)) {
       return "an aligned sum loses the sign of a zero addend";
     }
   }
-  const bool exact_products =
-      x.row.a.fraction_bits + x.row.b.fraction_bits + 2 <= x.before.result.fraction_bits + 1;
+  const bool exact_products = x.instruction.a.fraction_bits + x.instruction.b.fraction_bits + 2 <=
+                              x.before.result.fraction_bits + 1;
   if (x.field == "summation" && x.dot() && is_chain(x.before.spec.summation) &&
       is_chain(x.after.spec.summation) && exact_products &&
-      source_unit(x.row, x.before.addend) == never && selected_products(x.row, x.before) <= 2) {
+      source_unit(x.instruction, x.before.addend) == never &&
+      selected_products(x.instruction, x.before) <= 2) {
     return "the sum of two exact products is rounded once either way";
   }
   if (x.field == "summation" && !x.dot()) {
     if (is_chain(x.before.spec.summation) && is_chain(x.after.spec.summation)) {
       return "additions and conversions are the same in every chain";
     }
-    if (sum_unit(x.row, x.mutant.step) >= unit_of(kept_format(x.before)) &&
+    if (sum_unit(x.instruction, x.mutant.step) >= unit_of(kept_format(x.before)) &&
         to_nearest(x.before.spec.result) && !keeps_payload(x.before.spec)) {
       return "an addition that cannot underflow is the same in every unit";
     }
   }
   if ((x.mutant.place == Place::residues || x.mutant.place == Place::modulus) &&
-      same_selection(x.row, x.before, x.after)) {
+      same_selection(x.instruction, x.before, x.after)) {
     return "the same products are selected";
   }
   return "";
@@ -322,17 +328,18 @@ AffectedFactors affected_factors(const Format& stored, const Format& before, con
 std::string about_widening(const Case& x) {
   if (x.mutant.place != Place::widened) return "";
   if (!x.aligns()) return "widening keeps the values, and nothing is aligned";
-  const Format& a0 = x.before.widened ? *x.before.widened : x.row.a;
-  const Format& b0 = x.before.widened ? *x.before.widened : x.row.b;
-  const Format& a1 = x.after.widened ? *x.after.widened : x.row.a;
-  const Format& b1 = x.after.widened ? *x.after.widened : x.row.b;
-  const AffectedFactors a = affected_factors(x.row.a, a0, a1);
-  const AffectedFactors b = affected_factors(x.row.b, b0, b1);
+  const Format& a0 = x.before.widened ? *x.before.widened : x.instruction.a;
+  const Format& b0 = x.before.widened ? *x.before.widened : x.instruction.b;
+  const Format& a1 = x.after.widened ? *x.after.widened : x.instruction.a;
+  const Format& b1 = x.after.widened ? *x.after.widened : x.instruction.b;
+  const AffectedFactors a = affected_factors(x.instruction.a, a0, a1);
+  const AffectedFactors b = affected_factors(x.instruction.b, b0, b1);
   if (!a.any && !b.any) return "both formats give every operand the same exponent";
-  const int highest = std::max(a.any ? a.highest + formats::max_exponent(x.row.b) : -never,
-                               b.any ? b.highest + formats::max_exponent(x.row.a) : -never);
-  const int terms = std::min(product_unit(x.row), source_unit(x.row, x.before.addend));
-  if (x.summation_is(Summation::fused) && x.row.scale.count == 0 &&
+  const int highest = std::max(a.any ? a.highest + formats::max_exponent(x.instruction.b) : -never,
+                               b.any ? b.highest + formats::max_exponent(x.instruction.a) : -never);
+  const int terms =
+      std::min(product_unit(x.instruction), source_unit(x.instruction, x.before.addend));
+  if (x.summation_is(Summation::fused) && x.instruction.scale.count == 0 &&
       highest - x.before.spec.kept_fraction_bits <= terms) {
     return "a product with a subnormal factor never sets a grid that cuts";
   }
@@ -343,16 +350,17 @@ std::string about_integers(const Case& x) {
   if (!x.summation_is(Summation::integer)) return "";
   const bool saturates = x.before.spec.integer_overflow == emulator::IntegerOverflow::saturate;
   if (x.field == "summation" && saturates) {
-    const int product_bits = formats::bits(x.row.a) + formats::bits(x.row.b);
-    const auto largest = std::int64_t{selected_products(x.row, x.before)} << product_bits;
+    const int product_bits = formats::bits(x.instruction.a) + formats::bits(x.instruction.b);
+    const auto largest = std::int64_t{selected_products(x.instruction, x.before)} << product_bits;
     if (x.after.spec.summation == Summation::pairwise && largest <= INT32_MAX) {
       return "32 bits hold every sum of products: only the last addition saturates";
     }
-    if (x.after.spec.summation == Summation::fma_chain && !x.row.a.has_sign && !x.row.b.has_sign) {
+    if (x.after.spec.summation == Summation::fma_chain && !x.instruction.a.has_sign &&
+        !x.instruction.b.has_sign) {
       return "a sum of nonnegative products that has saturated stays saturated";
     }
   }
-  if (x.field == "product" && x.row.a == formats::b1 &&
+  if (x.field == "product" && x.instruction.a == formats::b1 &&
       x.before.spec.product == emulator::Product::bit_and &&
       x.after.spec.product == emulator::Product::multiply) {
     return "on single bits a product is an AND";
@@ -360,22 +368,22 @@ std::string about_integers(const Case& x) {
   return "";
 }
 
-std::string about_formats(const MatrixInstruction& row, const Mutant& mutant) {
+std::string about_formats(const MatrixInstruction& instruction, const Mutant& mutant) {
   if (mutant.place == Place::swapped_selections) {
-    const Step& last = step_of(row, row.steps.count - 1);
+    const Step& last = step_of(instruction, instruction.steps.count - 1);
     const Step& sum = last.operation == Operation::add && static_cast<int>(last.addend) < 0
-                          ? step_of(row, static_cast<int>(last.other))
+                          ? step_of(instruction, static_cast<int>(last.other))
                           : last;
     const bool parallel = sum.operation == Operation::add && sum.addend == Source::step_0 &&
                           sum.other == Source::step_1 && !keeps_payload(sum.spec);
     return parallel ? "the two accumulations are added, and addition is commutative" : "";
   }
-  if (mutant.place != Place::operand_format || !formats::is_integer(row.a)) return "";
-  const AccumulatorSpec& spec = row.steps.begin()->spec;
+  if (mutant.place != Place::operand_format || !formats::is_integer(instruction.a)) return "";
+  const AccumulatorSpec& spec = instruction.steps.begin()->spec;
   if (mutant.field == "c" && spec.integer_overflow == emulator::IntegerOverflow::wrap) {
     return "modulo 2^32 the sign bit of C weighs the same";
   }
-  if (row.a == formats::b1 && spec.product == emulator::Product::bit_and) {
+  if (instruction.a == formats::b1 && spec.product == emulator::Product::bit_and) {
     return "the AND of a bit with all ones is the bit";
   }
   return "";
@@ -383,11 +391,12 @@ std::string about_formats(const MatrixInstruction& row, const Mutant& mutant) {
 
 }  // namespace
 
-Unobservable unobservable(const MatrixInstruction& row, const Mutant& mutant) {
-  if (mutant.step < 0) return {about_formats(row, mutant)};
+Unobservable unobservable(const MatrixInstruction& instruction, const Mutant& mutant) {
+  if (mutant.step < 0) return {about_formats(instruction, mutant)};
   const std::string_view name = mutant.field;
   const std::size_t space = name.rfind(' ');
-  const Case x{row, mutant, step_of(row, mutant.step), step_of(mutant.row, mutant.step),
+  const Case x{instruction, mutant, step_of(instruction, mutant.step),
+               step_of(mutant.instruction, mutant.step),
                mutant.place != Place::spec       ? std::string_view{}
                : space == std::string_view::npos ? name
                                                  : name.substr(space + 1)};

@@ -16,6 +16,6 @@ struct Unobservable {
 
 /// The proofs: NUMERICS 1.3 and its relatives. A mutant that they do not cover must be noticed by a
 /// committed vector, one that they cover must survive every search.
-Unobservable unobservable(const MatrixInstruction& row, const Mutant& mutant);
+Unobservable unobservable(const MatrixInstruction& instruction, const Mutant& mutant);
 
 }  // namespace guardbit::tests

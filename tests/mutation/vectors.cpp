@@ -33,11 +33,11 @@ struct ProductRange {
   int lowest_unit = 0, highest_bit = 0;
 };
 
-ProductRange product_range(const MatrixInstruction& row, const DotInputs& x) {
+ProductRange product_range(const MatrixInstruction& instruction, const DotInputs& x) {
   ProductRange range;
   for (std::size_t i = 0; i < x.a.size() && i < x.b.size(); ++i) {
-    const formats::Unrounded product =
-        formats::multiply(formats::decode(row.a, x.a[i]), formats::decode(row.b, x.b[i]));
+    const formats::Unrounded product = formats::multiply(formats::decode(instruction.a, x.a[i]),
+                                                         formats::decode(instruction.b, x.b[i]));
     if (product.kind != formats::Kind::finite) continue;
     range.lowest_unit = std::min(range.lowest_unit, product.exponent);
     range.highest_bit =
@@ -47,32 +47,34 @@ ProductRange product_range(const MatrixInstruction& row, const DotInputs& x) {
 }
 
 /// Products of significands that 64 bits hold with room for their sum; only FP64's can be larger.
-bool small_significands(const MatrixInstruction& row, const DotInputs& x) {
+bool small_significands(const MatrixInstruction& instruction, const DotInputs& x) {
   for (std::size_t i = 0; i < x.a.size() && i < x.b.size(); ++i) {
-    const formats::uint128 product = formats::uint128{formats::decode(row.a, x.a[i]).significand} *
-                                     formats::decode(row.b, x.b[i]).significand;
+    const formats::uint128 product =
+        formats::uint128{formats::decode(instruction.a, x.a[i]).significand} *
+        formats::decode(instruction.b, x.b[i]).significand;
     if (formats::leading_bit(product) > 52) return false;
   }
   return true;
 }
 
 /// The exact sum has 640 bits from 2^-320 on, the sum of a group and of integers 64 bits.
-bool within_widths(const MatrixInstruction& row, const DotInputs& x) {
-  for (const emulator::Step& step : row.steps) {
+bool within_widths(const MatrixInstruction& instruction, const DotInputs& x) {
+  for (const emulator::Step& step : instruction.steps) {
     if (step.operation != emulator::Operation::dot) continue;
     if (step.spec.summation == emulator::Summation::exact) {
-      const ProductRange range = product_range(row, x);
-      const formats::Value c = formats::decode(row.c, x.c);
+      const ProductRange range = product_range(instruction, x);
+      const formats::Value c = formats::decode(instruction.c, x.c);
       if (range.lowest_unit < -320 || range.highest_bit > 300) return false;
       if (c.kind == formats::Kind::finite && (c.exponent < -320 || c.exponent > 200)) return false;
     }
-    if (step.spec.summation == emulator::Summation::integer && !small_significands(row, x)) {
+    if (step.spec.summation == emulator::Summation::integer &&
+        !small_significands(instruction, x)) {
       return false;
     }
     if (step.spec.exact_group > 1) {
-      const int unit = formats::min_exponent(row.a) - row.a.fraction_bits +
-                       formats::min_exponent(row.b) - row.b.fraction_bits;
-      if (product_range(row, x).highest_bit - unit > 48) return false;
+      const int unit = formats::min_exponent(instruction.a) - instruction.a.fraction_bits +
+                       formats::min_exponent(instruction.b) - instruction.b.fraction_bits;
+      if (product_range(instruction, x).highest_bit - unit > 48) return false;
     }
   }
   return true;
@@ -80,10 +82,10 @@ bool within_widths(const MatrixInstruction& row, const DotInputs& x) {
 
 }  // namespace
 
-std::optional<std::uint64_t> computed(const MatrixInstruction& row, const TestVector& v) {
-  if (!within_widths(row, v.x)) return {};
+std::optional<std::uint64_t> computed(const MatrixInstruction& instruction, const TestVector& v) {
+  if (!within_widths(instruction, v.x)) return {};
   const auto room = static_cast<std::size_t>(emulator::max_k);
-  const auto scales = static_cast<std::size_t>(row.scale.count);
+  const auto scales = static_cast<std::size_t>(instruction.scale.count);
   const Codes a = padded(v.x.a, room), b = padded(v.x.b, 2 * room), e = padded(v.e, room);
   const Codes a_scale = padded(v.x.a_scale, scales);
   const Codes b_scale = padded(v.x.b_scale, scales);
@@ -97,7 +99,8 @@ std::optional<std::uint64_t> computed(const MatrixInstruction& row, const TestVe
   batch.e = view_of(e);
   batch.a_scale = view_of(a_scale);
   batch.b_scale = view_of(b_scale);
-  MatrixInstruction as_long = row;  // a vector has the products it lists and no zeros after them
+  MatrixInstruction as_long =
+      instruction;  // a vector has the products it lists and no zeros after them
   as_long.shape.k = batch.shape.k;
   return emulator::dot(as_long, emulator::gather(as_long, batch, 0, 0, 0).view());
 }
@@ -135,28 +138,30 @@ Codes codes_from(const std::string& text, int width, std::size_t size) {
   return codes;
 }
 
-std::string header_of(const MatrixInstruction& row) {
-  return std::string(row.arch) + " " + std::to_string(toolkit_of(row)) + " " +
-         std::to_string(row.shape.k) + " " + std::string(std::string_view(row.name));
+std::string header_of(const MatrixInstruction& instruction) {
+  return std::string(instruction.arch) + " " + std::to_string(toolkit_of(instruction)) + " " +
+         std::to_string(instruction.shape.k) + " " +
+         std::string(std::string_view(instruction.name));
 }
 
-MatrixInstruction row_from(const std::string& line) {
+MatrixInstruction instruction_from(const std::string& line) {
   std::istringstream words(line);
   std::string arch, name;
   int toolkit = 0, products = 0;
   words >> arch >> toolkit >> products >> name;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != arch || std::string_view(row.name) != name || !row.toolkit.includes(toolkit)) {
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != arch || std::string_view(instruction.name) != name ||
+        !instruction.toolkit.includes(toolkit)) {
       continue;
     }
-    MatrixInstruction found = row;
+    MatrixInstruction found = instruction;
     found.shape.k = products;
     return found;
   }
   throw std::runtime_error("not a row of the catalogue");
 }
 
-TestVector vector_from(const std::string& line, MatrixInstruction& row) {
+TestVector vector_from(const std::string& line, MatrixInstruction& instruction) {
   TestVector v;
   std::istringstream words(line);
   std::map<std::string, std::string> values;
@@ -167,14 +172,15 @@ TestVector vector_from(const std::string& line, MatrixInstruction& row) {
     values[word.substr(0, equals)] = word.substr(equals + 1);
   }
   const bool sparse = values.count("e") != 0;
-  if (!sparse) row.sparsity = {};
-  const auto k = static_cast<std::size_t>(row.shape.k);
-  const auto stored = static_cast<std::size_t>(emulator::stored_k(row, row.shape.k));
-  const auto scales = static_cast<std::size_t>(row.scale.count);
-  v.x.a = codes_from(values.at("a"), digits(row.a), stored);
-  v.x.b = codes_from(values.at("b"), digits(row.b), k);
-  v.x.c = codes_from(values.at("c"), digits(row.c), 1).front();
-  v.d = codes_from(values.at("d"), digits(row.d), 1).front();
+  if (!sparse) instruction.sparsity = {};
+  const auto k = static_cast<std::size_t>(instruction.shape.k);
+  const auto stored =
+      static_cast<std::size_t>(emulator::stored_k(instruction, instruction.shape.k));
+  const auto scales = static_cast<std::size_t>(instruction.scale.count);
+  v.x.a = codes_from(values.at("a"), digits(instruction.a), stored);
+  v.x.b = codes_from(values.at("b"), digits(instruction.b), k);
+  v.x.c = codes_from(values.at("c"), digits(instruction.c), 1).front();
+  v.d = codes_from(values.at("d"), digits(instruction.d), 1).front();
   v.x.a_scale = codes_from(values["sa"], 2, scales);
   v.x.b_scale = codes_from(values["sb"], 2, scales);
   if (sparse) v.e = codes_from(values["e"], 1, stored);
@@ -193,9 +199,9 @@ std::vector<RowVectors> read_vectors(const std::filesystem::path& file) {
     if (line.empty() || line.front() == '#') continue;
     try {
       if (line.front() != ' ') {
-        rows.push_back({row_from(line), {}});
+        rows.push_back({instruction_from(line), {}});
       } else {
-        rows.back().list.push_back(vector_from(line, rows.back().row));
+        rows.back().list.push_back(vector_from(line, rows.back().instruction));
       }
     } catch (const std::exception& error) {
       throw std::runtime_error(file.string() + ":" + std::to_string(number) + ": " + error.what());

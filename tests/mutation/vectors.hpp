@@ -24,11 +24,11 @@ struct TestVector {
 /// What the model makes of a vector's operands under a (possibly mutated) row; nothing where the
 /// row's fixed widths do not hold them, which only mutants run into. What a mutant reads beyond the
 /// vector's operands is zero.
-std::optional<std::uint64_t> computed(const MatrixInstruction& row, const TestVector& v);
+std::optional<std::uint64_t> computed(const MatrixInstruction& instruction, const TestVector& v);
 
 /// The vectors of one row of the catalogue.
 struct RowVectors {
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   std::vector<TestVector> list;
 };
 

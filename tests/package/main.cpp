@@ -15,8 +15,8 @@
 int main() {
   using namespace guardbit;
   const char* const name = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3";
-  const auto row = emulator::find_instruction("sm_90", name);
-  if (!row) {
+  const auto instruction = emulator::find_instruction("sm_90", name);
+  if (!instruction) {
     std::fprintf(stderr, "no %s\n", name);
     return 1;
   }
@@ -27,7 +27,7 @@ int main() {
   std::array<std::uint64_t, 32> a{}, b{};
   a[0] = b[0] = code(1.0, formats::e4m3);
   const auto sum_with = [&](double addend) {
-    const std::uint64_t d = emulator::dot(*row, {a, b, code(addend, formats::fp32)});
+    const std::uint64_t d = emulator::dot(*instruction, {a, b, code(addend, formats::fp32)});
     const float sum = std::bit_cast<float>(static_cast<std::uint32_t>(d));
     std::printf("1 * 1 + %a = %a\n", addend, static_cast<double>(sum));
     return static_cast<double>(sum);

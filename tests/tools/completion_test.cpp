@@ -69,8 +69,8 @@ TEST_CASE("completion: architectures and instructions") {
   for (const emulator::Arch& arch : emulator::architectures())
     CHECK(has(archs, std::string(arch.name)));
   const Words run = completions(folder, "guardbit run ");
-  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-    const std::string name{std::string_view(row.name)};
+  for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+    const std::string name{std::string_view(instruction.name)};
     INFO(name);
     CHECK(has(run, name));
   }

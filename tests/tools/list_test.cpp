@@ -34,8 +34,8 @@ TEST_CASE("the list holds every row, in JSON and by name") {
     CHECK(first.contains(key));
   }
   const std::string names = run_command({"list", "--names"}).out;
-  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-    CHECK(holds(names, std::string(std::string_view(row.name)) + "\n"));
+  for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+    CHECK(holds(names, std::string(std::string_view(instruction.name)) + "\n"));
   }
 }
 
@@ -62,9 +62,9 @@ TEST_CASE("the page for a terminal fits 100 columns and the tables name their so
     CHECK(holds(page.out, std::string(arch.name)));
     CHECK(holds(tables.out, std::string(arch.name)));
   }
-  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-    INFO(row.evidence.source);
-    CHECK(holds(tables.out, std::string(row.evidence.source)));
+  for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+    INFO(instruction.evidence.source);
+    CHECK(holds(tables.out, std::string(instruction.evidence.source)));
   }
   for (const emulator::AccumulatorField& field : emulator::accumulator_fields())
     CHECK(holds(tables.out, "| " + std::string(field.name) + " |"));

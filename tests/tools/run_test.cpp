@@ -128,10 +128,10 @@ TEST_CASE("modifiers act on the result") {
 }
 
 TEST_CASE("this CPU's own unit answers by name, and its captures say so", "[cpu]") {
-  const auto row = emulator::require_instruction("x86", "VFMADD231PS", "test");
+  const auto instruction = emulator::require_instruction("x86", "VFMADD231PS", "test");
   const auto engine = std::find_if(emulator::engines().begin(), emulator::engines().end(),
                                    [](const auto& e) { return e.name == "cpu"; });
-  if (!engine->accepts(row)) {
+  if (!engine->accepts(instruction)) {
     std::cout << "SKIPPED: VFMADD231PS is not a unit of this CPU\n";
     return;
   }

@@ -50,8 +50,8 @@ constexpr std::array all_cases = {
 
 std::span<const Case> cases() { return all_cases; }
 
-bool is_double_precision(const emulator::MatrixInstruction& row) {
-  return row.a == formats::fp64 || row.b == formats::fp64;
+bool is_double_precision(const emulator::MatrixInstruction& instruction) {
+  return instruction.a == formats::fp64 || instruction.b == formats::fp64;
 }
 
 }  // namespace guardbit::tools

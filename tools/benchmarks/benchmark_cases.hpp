@@ -18,6 +18,6 @@ struct Case {
 std::span<const Case> cases();
 
 /// Eigen multiplies in FP64 beside rows of FP64, else in FP32.
-bool is_double_precision(const emulator::MatrixInstruction& row);
+bool is_double_precision(const emulator::MatrixInstruction& instruction);
 
 }  // namespace guardbit::tools

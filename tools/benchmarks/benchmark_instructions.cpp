@@ -9,7 +9,7 @@ namespace guardbit::tools {
 
 using emulator::Engine;
 
-std::vector<Row> chosen_rows(const BenchOptions& options) {
+std::vector<Row> chosen_instructions(const BenchOptions& options) {
   if (!options.instruction.empty()) {
     return {{{"row", options.arch, options.instruction},
              emulator::require_instruction(options.arch, options.instruction, "bench")}};

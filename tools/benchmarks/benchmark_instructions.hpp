@@ -14,11 +14,11 @@ namespace guardbit::tools {
 /// An instruction that is measured under a name.
 struct Row {
   Case of;
-  emulator::MatrixInstruction row;
+  emulator::MatrixInstruction instruction;
 };
 
 /// Every case's, or the one that the options name. formats::Error where that is not there.
-std::vector<Row> chosen_rows(const BenchOptions& options);
+std::vector<Row> chosen_instructions(const BenchOptions& options);
 
 bool is_asked_for(const BenchOptions& options, const emulator::Engine& engine);
 

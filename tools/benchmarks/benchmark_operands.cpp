@@ -100,15 +100,16 @@ std::vector<std::byte> random_matrix(const Format& f, const Format& d, const Dat
 
 /// Odd k repeat the even ones before them, of A with the other sign; every tenth of those differs
 /// in its last bit. Formats without a sign stay as they are.
-void make_cancelling(const emulator::MatrixInstruction& row, const emulator::MatrixProduct& x,
-                     std::byte* a_bytes, std::byte* b_bytes) {
-  if (formats::is_integer(row.a) || formats::sign_mask(row.a) == 0) return;
-  const emulator::Codes a = emulator::codes_of(row.a, a_bytes);
-  const emulator::Codes b = emulator::codes_of(row.b, b_bytes);
+void make_cancelling(const emulator::MatrixInstruction& instruction,
+                     const emulator::MatrixProduct& x, std::byte* a_bytes, std::byte* b_bytes) {
+  if (formats::is_integer(instruction.a) || formats::sign_mask(instruction.a) == 0) return;
+  const emulator::Codes a = emulator::codes_of(instruction.a, a_bytes);
+  const emulator::Codes b = emulator::codes_of(instruction.b, b_bytes);
   const std::int64_t stored = x.a.row_stride;
-  const int shift = formats::container_shift(row.a), b_shift = formats::container_shift(row.b);
+  const int shift = formats::container_shift(instruction.a),
+            b_shift = formats::container_shift(instruction.b);
   for (std::int64_t at = 1; at < x.m * stored; at += 2) {
-    std::uint64_t code = x.a.codes[at - 1] ^ formats::sign_mask(row.a);
+    std::uint64_t code = x.a.codes[at - 1] ^ formats::sign_mask(instruction.a);
     if (at % 10 == 1) code ^= 1;
     a.set(at, code << shift);
   }
@@ -145,61 +146,66 @@ const std::vector<DataFamily>& data_families() {
   return families;
 }
 
-ProductOperands::ProductOperands(const emulator::MatrixInstruction& row, const DataFamily& data,
-                                 std::int64_t m, std::int64_t n, std::int64_t k) {
-  const std::int64_t stored = emulator::stored_k(row, static_cast<int>(k));
+ProductOperands::ProductOperands(const emulator::MatrixInstruction& instruction,
+                                 const DataFamily& data, std::int64_t m, std::int64_t n,
+                                 std::int64_t k) {
+  const std::int64_t stored = emulator::stored_k(instruction, static_cast<int>(k));
   const DataFamily normal, of_scales = family_of_scales(data);
   DataFamily of_b = data;
   of_b.subnormals = 0;
-  a_ = random_matrix(row.a, row.d, data, m * stored, 1);
-  b_ = random_matrix(row.b, row.d, of_b, k * n, 2);
-  c_ = random_matrix(row.c, row.d, normal, m * n, 3);
-  d_.resize(static_cast<std::size_t>(m * n * formats::container_bits(row.d) / 8));
+  a_ = random_matrix(instruction.a, instruction.d, data, m * stored, 1);
+  b_ = random_matrix(instruction.b, instruction.d, of_b, k * n, 2);
+  c_ = random_matrix(instruction.c, instruction.d, normal, m * n, 3);
+  d_.resize(static_cast<std::size_t>(m * n * formats::container_bits(instruction.d) / 8));
   product_.m = m;
   product_.n = n;
   product_.k = k;
-  product_.a = {view(row.a, a_), stored};
-  product_.b = {view(row.b, b_), n};
-  product_.c = {view(row.c, c_), n};
-  product_.d = {emulator::codes_of(row.d, d_.data()), n};
-  if (data.cancelling) make_cancelling(row, product_, a_.data(), b_.data());
-  if (row.sparsity.group_elements != 0) {
-    e_ = positions(row.sparsity, m * stored);
+  product_.a = {view(instruction.a, a_), stored};
+  product_.b = {view(instruction.b, b_), n};
+  product_.c = {view(instruction.c, c_), n};
+  product_.d = {emulator::codes_of(instruction.d, d_.data()), n};
+  if (data.cancelling) make_cancelling(instruction, product_, a_.data(), b_.data());
+  if (instruction.sparsity.group_elements != 0) {
+    e_ = positions(instruction.sparsity, m * stored);
     product_.e = {{e_.data(), 1, 0}, stored};
   }
-  if (row.scale.count != 0) {
-    const std::int64_t scales = emulator::scales_along(row, k);
-    a_scale_ = random_matrix(row.scale.format, row.d, of_scales, m * scales, 4);
-    b_scale_ = random_matrix(row.scale.format, row.d, of_scales, n * scales, 5);
-    product_.a_scale = {view(row.scale.format, a_scale_), scales};
-    product_.b_scale = {view(row.scale.format, b_scale_), n};
+  if (instruction.scale.count != 0) {
+    const std::int64_t scales = emulator::scales_along(instruction, k);
+    a_scale_ = random_matrix(instruction.scale.format, instruction.d, of_scales, m * scales, 4);
+    b_scale_ = random_matrix(instruction.scale.format, instruction.d, of_scales, n * scales, 5);
+    product_.a_scale = {view(instruction.scale.format, a_scale_), scales};
+    product_.b_scale = {view(instruction.scale.format, b_scale_), n};
   }
 }
 
-BatchOperands::BatchOperands(const emulator::MatrixInstruction& row, std::int64_t executions) {
+BatchOperands::BatchOperands(const emulator::MatrixInstruction& instruction,
+                             std::int64_t executions) {
   const DataFamily normal;
-  emulator::Shape s = row.shape;
+  emulator::Shape s = instruction.shape;
   if (s.m == 0) s.m = 64;  // left open by the name: what the instruction may have
   if (s.n == 0) s.n = 8;
-  const std::int64_t stored = emulator::stored_k(row, s.k);
-  a_ = random_matrix(row.a, row.d, normal, executions * s.m * stored, 1);
-  b_ = random_matrix(row.b, row.d, normal, executions * s.k * s.n, 2);
-  c_ = random_matrix(row.c, row.d, normal, executions * s.m * s.n, 3);
-  d_.resize(static_cast<std::size_t>(executions * s.m * s.n * formats::container_bits(row.d) / 8));
+  const std::int64_t stored = emulator::stored_k(instruction, s.k);
+  a_ = random_matrix(instruction.a, instruction.d, normal, executions * s.m * stored, 1);
+  b_ = random_matrix(instruction.b, instruction.d, normal, executions * s.k * s.n, 2);
+  c_ = random_matrix(instruction.c, instruction.d, normal, executions * s.m * s.n, 3);
+  d_.resize(static_cast<std::size_t>(executions * s.m * s.n *
+                                     formats::container_bits(instruction.d) / 8));
   batch_.count = executions;
   batch_.shape = s;
-  batch_.a = view(row.a, a_);
-  batch_.b = view(row.b, b_);
-  batch_.c = view(row.c, c_);
-  batch_.d = emulator::codes_of(row.d, d_.data());
-  if (row.sparsity.group_elements != 0) {
-    e_ = positions(row.sparsity, executions * s.m * stored);
+  batch_.a = view(instruction.a, a_);
+  batch_.b = view(instruction.b, b_);
+  batch_.c = view(instruction.c, c_);
+  batch_.d = emulator::codes_of(instruction.d, d_.data());
+  if (instruction.sparsity.group_elements != 0) {
+    e_ = positions(instruction.sparsity, executions * s.m * stored);
     batch_.e = {e_.data(), 1, 0};
   }
-  if (row.scale.count != 0) {
-    const Format& f = row.scale.format;
-    a_scale_ = random_matrix(f, row.d, normal, executions * s.m * row.scale.count, 4);
-    b_scale_ = random_matrix(f, row.d, normal, executions * s.n * row.scale.count, 5);
+  if (instruction.scale.count != 0) {
+    const Format& f = instruction.scale.format;
+    a_scale_ =
+        random_matrix(f, instruction.d, normal, executions * s.m * instruction.scale.count, 4);
+    b_scale_ =
+        random_matrix(f, instruction.d, normal, executions * s.n * instruction.scale.count, 5);
     batch_.a_scale = view(f, a_scale_);
     batch_.b_scale = view(f, b_scale_);
   }

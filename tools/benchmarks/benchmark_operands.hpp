@@ -31,8 +31,8 @@ const std::vector<DataFamily>& data_families();
 /// A product by an instruction with operands in memory of its own: A, B and C row by row.
 class ProductOperands {
  public:
-  ProductOperands(const emulator::MatrixInstruction& row, const DataFamily& data, std::int64_t m,
-                  std::int64_t n, std::int64_t k);
+  ProductOperands(const emulator::MatrixInstruction& instruction, const DataFamily& data,
+                  std::int64_t m, std::int64_t n, std::int64_t k);
   ProductOperands(const ProductOperands&) = delete;
   ProductOperands& operator=(const ProductOperands&) = delete;
 
@@ -46,7 +46,7 @@ class ProductOperands {
 /// Executions of an instruction as a capture holds them, normal data.
 class BatchOperands {
  public:
-  BatchOperands(const emulator::MatrixInstruction& row, std::int64_t executions);
+  BatchOperands(const emulator::MatrixInstruction& instruction, std::int64_t executions);
   BatchOperands(const BatchOperands&) = delete;
   BatchOperands& operator=(const BatchOperands&) = delete;
 

@@ -85,8 +85,8 @@ Planned eigen_product(const std::string& group, const ProductYardstick& eigen, b
 /// Operands that the benchmarks of a group share, made when the first one needs them.
 class SharedOperands {
  public:
-  SharedOperands(const MatrixInstruction& row, DataFamily data, const Size& size)
-      : row_(row), data_(std::move(data)), size_(size) {}
+  SharedOperands(const MatrixInstruction& instruction, DataFamily data, const Size& size)
+      : row_(instruction), data_(std::move(data)), size_(size) {}
 
   const emulator::MatrixProduct& product() {
     if (!operands_) operands_.emplace(row_, data_, size_.m, size_.n, size_.k);
@@ -104,7 +104,7 @@ class SharedOperands {
 /// Rows and columns of the product that an engine may compute within `seconds`: the whole of it, or
 /// a square part as large as a small part's time allows, since the time of the slow engines grows
 /// with the number of outputs.
-emulator::MatrixProduct affordable_part(const Engine& engine, const MatrixInstruction& row,
+emulator::MatrixProduct affordable_part(const Engine& engine, const MatrixInstruction& instruction,
                                         const emulator::MatrixProduct& whole, int threads,
                                         double seconds) {
   const double outputs = static_cast<double>(whole.m) * static_cast<double>(whole.n);
@@ -115,7 +115,7 @@ emulator::MatrixProduct affordable_part(const Engine& engine, const MatrixInstru
     double least = 1e9;
     for (int repeat = 0; repeat < (side == 8 ? 3 : 1); ++repeat) {  // the first ones are cold
       const auto start = std::chrono::steady_clock::now();
-      emulator::multiply(engine, row, part, threads);
+      emulator::multiply(engine, instruction, part, threads);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
       least = std::min(least, taken.count());
     }
@@ -132,16 +132,16 @@ emulator::MatrixProduct affordable_part(const Engine& engine, const MatrixInstru
 Planned emulated_product(const std::string& name, const Engine& engine,
                          const std::shared_ptr<SharedOperands>& operands, const Size& size,
                          int threads, double seconds) {
-  const MatrixInstruction& row = operands->row();
+  const MatrixInstruction& instruction = operands->row();
   Planned planned;
   Result& r = planned.result;
   r.kind = "gemm";
   r.name = name;
-  r.arch = row.arch;
-  r.instruction = std::string_view(row.name);
+  r.arch = instruction.arch;
+  r.instruction = std::string_view(instruction.name);
   r.engine = engine.name;
   r.threads = threads;
-  r.unit = formats::is_integer(row.a) ? "Gop/s" : "GFLOP/s";
+  r.unit = formats::is_integer(instruction.a) ? "Gop/s" : "GFLOP/s";
   r.m = size.m;
   r.n = size.n;
   r.k = size.k;
@@ -182,8 +182,8 @@ double longest_product(const BenchOptions& options, const Engine& engine) {
 }
 
 /// The first model that accepts the instruction: the engine that a user gets.
-const Engine& preferred(const MatrixInstruction& row) {
-  return emulator::require_engine("auto", row);
+const Engine& preferred(const MatrixInstruction& instruction) {
+  return emulator::require_engine("auto", instruction);
 }
 
 /// Eigen for an engine's instruction set and, beside engines that are not held to AVX2, as a user
@@ -195,11 +195,11 @@ std::vector<const ProductYardstick*> yardsticks_beside(const Engine& engine) {
 }
 
 /// Sets the yardsticks and, for the case's goals, the engine they are set for.
-void judge(Planned& planned, const Case& of, const MatrixInstruction& row, const Engine& engine,
-           const std::string& group) {
+void judge(Planned& planned, const Case& of, const MatrixInstruction& instruction,
+           const Engine& engine, const std::string& group) {
   const std::vector<const ProductYardstick*> eigen = yardsticks_beside(engine);
   const auto name = [&](const ProductYardstick* x) {
-    return group + "/" + eigen_name(*x, is_double_precision(row));
+    return group + "/" + eigen_name(*x, is_double_precision(instruction));
   };
   planned.yardstick = name(eigen.front());
   if (eigen.size() > 1) planned.native_yardstick = name(eigen.back());
@@ -208,7 +208,7 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& row, const
   if (engine.name == "avx2") {
     planned.result.goal = of.avx2_goal;
     planned.result.moonshot = of.avx2_moonshot;
-  } else if (engine.name == preferred(row).name) {
+  } else if (engine.name == preferred(instruction).name) {
     planned.result.goal = of.goal;
     planned.result.moonshot = of.moonshot;
   }
@@ -220,20 +220,20 @@ Group product_group(const BenchOptions& options, const Row& of, const Size& size
   Group group;
   std::vector<const ProductYardstick*> yardsticks;
   for (const DataFamily& data : families(options, size)) {
-    const auto operands = std::make_shared<SharedOperands>(of.row, data, size);
+    const auto operands = std::make_shared<SharedOperands>(of.instruction, data, size);
     for (const Engine& engine : emulator::engines()) {
-      if (!engine.accepts(of.row) || !is_asked_for(options, engine)) continue;
+      if (!engine.accepts(of.instruction) || !is_asked_for(options, engine)) continue;
       if (is_slow(engine) && options.engines.empty() && data.name != "normal") continue;
       for (const int threads : thread_counts(options, engine, data.name)) {
         Planned planned = emulated_product(
             name + "/" + data.name + "/" + std::string(engine.name) + "/" + std::to_string(threads),
             engine, operands, size, threads, longest_product(options, engine));
         planned.result.data = data.name;
-        judge(planned, of.of, of.row, engine, name);
+        judge(planned, of.of, of.instruction, engine, name);
         for (const ProductYardstick* const eigen : yardsticks_beside(engine)) {
           if (std::find(yardsticks.begin(), yardsticks.end(), eigen) != yardsticks.end()) continue;
           yardsticks.push_back(eigen);
-          group.push_back(eigen_product(name, *eigen, is_double_precision(of.row), size));
+          group.push_back(eigen_product(name, *eigen, is_double_precision(of.instruction), size));
         }
         group.push_back(std::move(planned));
       }
@@ -293,15 +293,15 @@ Group curve_group(const BenchOptions& options, const Row& of, const Point& point
   const std::string name =
       "curve/" + std::string(of.of.name) + "/" + point.axis + "/" + number_text(point.x);
   const Engine& engine = options.engines.empty()
-                             ? preferred(of.row)
-                             : emulator::require_engine(options.engines.front(), of.row);
-  const auto operands = std::make_shared<SharedOperands>(of.row, point.data, point.size);
+                             ? preferred(of.instruction)
+                             : emulator::require_engine(options.engines.front(), of.instruction);
+  const auto operands = std::make_shared<SharedOperands>(of.instruction, point.data, point.size);
   Planned planned = emulated_product(name, engine, operands, point.size, point.threads,
                                      longest_product(options, engine));
-  judge(planned, of.of, of.row, engine, name);
+  judge(planned, of.of, of.instruction, engine, name);
   Group group;
   for (const ProductYardstick* const eigen : yardsticks_beside(engine))
-    group.push_back(eigen_product(name, *eigen, is_double_precision(of.row), point.size));
+    group.push_back(eigen_product(name, *eigen, is_double_precision(of.instruction), point.size));
   group.push_back(std::move(planned));
   for (Planned& part : group) {
     part.result.kind = "curve";
@@ -312,10 +312,10 @@ Group curve_group(const BenchOptions& options, const Row& of, const Point& point
   return group;
 }
 
-bool has_axis(const MatrixInstruction& row, const std::string& axis) {
-  if (axis == "specials") return formats::has_nan(row.a);
-  if (axis == "binades") return !formats::is_integer(row.a);
-  if (axis == "scales") return row.scale.count != 0;
+bool has_axis(const MatrixInstruction& instruction, const std::string& axis) {
+  if (axis == "specials") return formats::has_nan(instruction.a);
+  if (axis == "binades") return !formats::is_integer(instruction.a);
+  if (axis == "scales") return instruction.scale.count != 0;
   return true;
 }
 
@@ -324,16 +324,16 @@ bool has_axis(const MatrixInstruction& row, const std::string& axis) {
 void plan_products(const BenchOptions& options, std::vector<Group>& groups) {
   std::vector<int> sizes = options.sizes;
   if (sizes.empty()) sizes = options.full ? std::vector{512, 1024, 2048} : std::vector{512};
-  for (const Row& of : chosen_rows(options)) {
+  for (const Row& of : chosen_instructions(options)) {
     for (const int size : sizes) {
-      emulator::require_product(of.row, size, "--size");
+      emulator::require_product(of.instruction, size, "--size");
       groups.push_back(product_group(options, of, {size, size, size}));
     }
   }
 }
 
 void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
-  for (const Row& of : chosen_rows(options)) {
+  for (const Row& of : chosen_instructions(options)) {
     const bool by_default = of.of.name == "hopper_f16" || of.of.name == "hopper_fp8" ||
                             of.of.name == "ampere_f16" || of.of.name == "nvfp4" ||
                             of.of.name == "int8" || of.of.name == "fp64" || of.of.name == "row";
@@ -342,8 +342,8 @@ void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
         [&](const std::string& word) { return word.find(of.of.name) != std::string::npos; });
     if (!by_default && !options.full && !named) continue;
     for (const Point& point : curve_points(options.full)) {
-      if (!has_axis(of.row, point.axis)) continue;
-      emulator::require_product(of.row, point.size.k, "--curves");
+      if (!has_axis(of.instruction, point.axis)) continue;
+      emulator::require_product(of.instruction, point.size.k, "--curves");
       groups.push_back(curve_group(options, of, point));
     }
   }

@@ -17,23 +17,23 @@ namespace guardbit::tools {
 using emulator::Engine;
 
 void plan_replays(const BenchOptions& options, std::vector<Group>& groups) {
-  for (const Row& of : chosen_rows(options)) {
+  for (const Row& of : chosen_instructions(options)) {
     Group group;
     for (const Engine& engine : emulator::engines()) {
-      if (!engine.accepts(of.row) || !is_asked_for(options, engine)) continue;
+      if (!engine.accepts(of.instruction) || !is_asked_for(options, engine)) continue;
       for (const int threads : thread_counts(options, engine, "normal")) {
         Planned planned;
         Result& r = planned.result;
         r.kind = "replay";
         r.subject = of.of.name;
-        r.arch = of.row.arch;
-        r.instruction = std::string_view(of.row.name);
+        r.arch = of.instruction.arch;
+        r.instruction = std::string_view(of.instruction.name);
         r.engine = engine.name;
         r.threads = threads;
         r.unit = "M outputs/s";
         r.name = "replay/" + r.subject + "/" + r.engine + "/" + std::to_string(threads);
         const std::int64_t executions = engine.name == "reference" ? 64 : 2048;
-        planned.prepare = [&engine, row = of.row, threads,
+        planned.prepare = [&engine, row = of.instruction, threads,
                            executions](Result& result) -> std::function<void()> {
           const auto operands = std::make_shared<BatchOperands>(row, executions);
           const emulator::Shape& s = operands->batch().shape;

@@ -21,20 +21,22 @@ std::string kind_of(std::string_view name) {
 }
 
 /// The format of D, and of C where it is another.
-std::string d_text(const MatrixInstruction& row) {
-  const std::string d = formats::name_of(row.d);
-  return row.c == row.d ? d : d + " with C in " + formats::name_of(row.c);
+std::string d_text(const MatrixInstruction& instruction) {
+  const std::string d = formats::name_of(instruction.d);
+  return instruction.c == instruction.d ? d : d + " with C in " + formats::name_of(instruction.c);
 }
 
 /// Everything but shape and operand formats; integers of one width stay together.
-std::string key_of(const MatrixInstruction& row) {
+std::string key_of(const MatrixInstruction& instruction) {
   std::string key;
   for (const std::string& part :
-       {std::string(emulator::family_name(row.family)), kind_of(row.name), d_text(row),
-        arithmetic_summary(row), scale_text(row), sparsity_text(row.sparsity),
-        toolkit_text(row.toolkit),
-        formats::is_integer(row.a) ? std::to_string(formats::bits(row.a)) : std::string(),
-        std::string(emulator::basis_name(row.evidence.basis)), std::string(row.evidence.source)}) {
+       {std::string(emulator::family_name(instruction.family)), kind_of(instruction.name),
+        d_text(instruction), arithmetic_summary(instruction), scale_text(instruction),
+        sparsity_text(instruction.sparsity), toolkit_text(instruction.toolkit),
+        formats::is_integer(instruction.a) ? std::to_string(formats::bits(instruction.a))
+                                           : std::string(),
+        std::string(emulator::basis_name(instruction.evidence.basis)),
+        std::string(instruction.evidence.source)}) {
     key += part + '\n';
   }
   return key;
@@ -59,25 +61,32 @@ bool are_variants(const CatalogueEntry& x, const CatalogueEntry& y) {
 }
 
 /// The shapes of one arithmetic with the operand formats of each.
-std::vector<std::pair<std::string, CatalogueEntry>> entries_by_shape(const CatalogueRows& rows) {
+std::vector<std::pair<std::string, CatalogueEntry>> entries_by_shape(
+    const CatalogueInstructions& rows) {
   std::vector<std::pair<std::string, CatalogueEntry>> entries;
-  for (const MatrixInstruction* row : rows) {
-    const std::string key = key_of(*row);
-    const std::string shape = shape_name(row->shape);
+  for (const MatrixInstruction* instruction : rows) {
+    const std::string key = key_of(*instruction);
+    const std::string shape = shape_name(instruction->shape);
     auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) {
       return e.first == key && e.second.shapes.front() == shape;
     });
     if (found == entries.end()) {
-      entries.push_back({key, {row, kind_of(row->name), arithmetic_summary(*row), {shape}, {}}});
+      entries.push_back({key,
+                         {instruction,
+                          kind_of(instruction->name),
+                          arithmetic_summary(*instruction),
+                          {shape},
+                          {}}});
       found = entries.end() - 1;
     }
-    add_once(found->second.pairs, std::pair{formats::name_of(row->a), formats::name_of(row->b)});
+    add_once(found->second.pairs,
+             std::pair{formats::name_of(instruction->a), formats::name_of(instruction->b)});
   }
   return entries;
 }
 
 /// Do the machines offer the same instructions, computed alike, on the same evidence?
-bool equal_rows(const CatalogueRows& x, const CatalogueRows& y) {
+bool equal_instructions(const CatalogueInstructions& x, const CatalogueInstructions& y) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto* p, const auto* q) {
     return std::string_view(p->name) == std::string_view(q->name) && key_of(*p) == key_of(*q);
   });
@@ -85,15 +94,15 @@ bool equal_rows(const CatalogueRows& x, const CatalogueRows& y) {
 
 }  // namespace
 
-std::vector<CataloguePage> pages_of(const CatalogueRows& rows) {
+std::vector<CataloguePage> pages_of(const CatalogueInstructions& rows) {
   std::vector<CataloguePage> pages;
   for (const Arch& arch : emulator::architectures()) {
-    CatalogueRows own;
+    CatalogueInstructions own;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(own),
                  [&](const auto* row) { return row->arch == arch.name; });
     if (own.empty()) continue;
     const auto same = std::find_if(pages.begin(), pages.end(), [&](const CataloguePage& page) {
-      return equal_rows(page.rows, own);
+      return equal_instructions(page.rows, own);
     });
     if (same == pages.end()) {
       pages.push_back({{&arch}, std::move(own)});
@@ -104,7 +113,7 @@ std::vector<CataloguePage> pages_of(const CatalogueRows& rows) {
   return pages;
 }
 
-std::vector<CatalogueEntry> entries_of(const CatalogueRows& rows) {
+std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& rows) {
   std::vector<std::pair<std::string, CatalogueEntry>> joined_shapes;
   for (auto& [key, entry] : entries_by_shape(rows)) {
     const auto same = std::find_if(joined_shapes.begin(), joined_shapes.end(),
@@ -180,10 +189,10 @@ std::string shapes_text(const CatalogueEntry& entry) {
 }
 
 std::string arithmetic_text(const CatalogueEntry& entry) {
-  const MatrixInstruction& row = *entry.first;
+  const MatrixInstruction& instruction = *entry.first;
   std::string text = entry.arithmetic;
-  for (const std::string& part :
-       {sparsity_text(row.sparsity), scale_text(row), toolkit_text(row.toolkit)}) {
+  for (const std::string& part : {sparsity_text(instruction.sparsity), scale_text(instruction),
+                                  toolkit_text(instruction.toolkit)}) {
     if (!part.empty()) text += "; " + part;
   }
   return text;

@@ -12,7 +12,7 @@
 // alike share an entry.
 namespace guardbit::tools {
 
-using CatalogueRows = std::vector<const emulator::MatrixInstruction*>;
+using CatalogueInstructions = std::vector<const emulator::MatrixInstruction*>;
 
 /// Rows of one machine and one arithmetic, with all their shapes and operand formats.
 struct CatalogueEntry {
@@ -26,13 +26,13 @@ struct CatalogueEntry {
 /// Machines that have the same rows, and these rows as the first of them has them.
 struct CataloguePage {
   std::vector<const emulator::Arch*> machines;
-  CatalogueRows rows;
+  CatalogueInstructions rows;
 };
 
-std::vector<CataloguePage> pages_of(const CatalogueRows& rows);
+std::vector<CataloguePage> pages_of(const CatalogueInstructions& rows);
 
 /// The entries of a page by family, else in the catalogue's order.
-std::vector<CatalogueEntry> entries_of(const CatalogueRows& rows);
+std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& rows);
 
 /// Do the two rows compute alike, on the same evidence, whatever their shapes and operand formats?
 bool compute_alike(const emulator::MatrixInstruction& x, const emulator::MatrixInstruction& y);

@@ -201,14 +201,15 @@ std::vector<std::string> result_description(const AccumulatorSpec& spec, const F
 
 }  // namespace
 
-std::string arithmetic_summary(const MatrixInstruction& row) {
-  if (row.steps.count == 1) return dot_summary(row.steps.list[0].spec, row.steps.list[0].result);
+std::string arithmetic_summary(const MatrixInstruction& instruction) {
+  if (instruction.steps.count == 1)
+    return dot_summary(instruction.steps.list[0].spec, instruction.steps.list[0].result);
   std::string formulas;
   std::string text;
   int index = 0;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     ++index;
-    const bool last = index == row.steps.count;
+    const bool last = index == instruction.steps.count;
     formulas +=
         (formulas.empty() ? "" : "; ") + step_formula(step, last ? "D" : "s" + number(index));
     if (step.operation == Operation::dot && text.empty())
@@ -219,18 +220,18 @@ std::string arithmetic_summary(const MatrixInstruction& row) {
   return formulas + "; each dot: " + text;
 }
 
-std::vector<std::string> arithmetic_description(const MatrixInstruction& row) {
+std::vector<std::string> arithmetic_description(const MatrixInstruction& instruction) {
   std::vector<std::string> lines;
-  const Step& dot = *std::find_if(row.steps.begin(), row.steps.end(), [](const Step& step) {
-    return step.operation == Operation::dot;
-  });
-  if (row.steps.count > 1) {
+  const Step& dot =
+      *std::find_if(instruction.steps.begin(), instruction.steps.end(),
+                    [](const Step& step) { return step.operation == Operation::dot; });
+  if (instruction.steps.count > 1) {
     std::string formulas;
     int index = 0;
-    for (const Step& step : row.steps) {
+    for (const Step& step : instruction.steps) {
       ++index;
       formulas += (index == 1 ? " " : "; ") +
-                  step_formula(step, index == row.steps.count ? "D" : "s" + number(index));
+                  step_formula(step, index == instruction.steps.count ? "D" : "s" + number(index));
       if (step.operation != Operation::dot)
         formulas +=
             " (" + emulator::conversion_text(step.spec, step.result) + flushes(step.spec) + ")";
@@ -274,29 +275,30 @@ std::string sparsity_text(const emulator::Sparsity& sparsity) {
   return number(stored) + " of every " + number(places) + " " + noun + " of A";
 }
 
-std::string scale_text(const MatrixInstruction& row) {
-  if (row.scale.count == 0) return "";
-  return formats::name_of(row.scale.format) + ", one per " + number(row.shape.k / row.scale.count) +
-         " of K";
+std::string scale_text(const MatrixInstruction& instruction) {
+  if (instruction.scale.count == 0) return "";
+  return formats::name_of(instruction.scale.format) + ", one per " +
+         number(instruction.shape.k / instruction.scale.count) + " of K";
 }
 
-nlohmann::ordered_json row_json(const MatrixInstruction& row) {
+nlohmann::ordered_json row_json(const MatrixInstruction& instruction) {
   nlohmann::ordered_json j = {
-      {"name", std::string_view(row.name)},
-      {"arch", row.arch},
-      {"family", emulator::family_name(row.family)},
-      {"shape", {{"m", row.shape.m}, {"n", row.shape.n}, {"k", row.shape.k}}},
-      {"a", formats::name_of(row.a)},
-      {"b", formats::name_of(row.b)},
-      {"c", formats::name_of(row.c)},
-      {"d", formats::name_of(row.d)},
-      {"arithmetic", arithmetic_summary(row)},
-      {"description", arithmetic_description(row)},
-      {"sparsity", sparsity_text(row.sparsity)},
-      {"scales", scale_text(row)},
-      {"toolkit", toolkit_text(row.toolkit)},
-      {"basis", emulator::basis_name(row.evidence.basis)},
-      {"source", row.evidence.source}};
+      {"name", std::string_view(instruction.name)},
+      {"arch", instruction.arch},
+      {"family", emulator::family_name(instruction.family)},
+      {"shape",
+       {{"m", instruction.shape.m}, {"n", instruction.shape.n}, {"k", instruction.shape.k}}},
+      {"a", formats::name_of(instruction.a)},
+      {"b", formats::name_of(instruction.b)},
+      {"c", formats::name_of(instruction.c)},
+      {"d", formats::name_of(instruction.d)},
+      {"arithmetic", arithmetic_summary(instruction)},
+      {"description", arithmetic_description(instruction)},
+      {"sparsity", sparsity_text(instruction.sparsity)},
+      {"scales", scale_text(instruction)},
+      {"toolkit", toolkit_text(instruction.toolkit)},
+      {"basis", emulator::basis_name(instruction.evidence.basis)},
+      {"source", instruction.evidence.source}};
   return j;
 }
 

@@ -11,10 +11,10 @@ namespace guardbit::tools {
 
 /// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for rows
 /// that compute alike.
-std::string arithmetic_summary(const emulator::MatrixInstruction& row);
+std::string arithmetic_summary(const emulator::MatrixInstruction& instruction);
 
 /// The arithmetic in sentences.
-std::vector<std::string> arithmetic_description(const emulator::MatrixInstruction& row);
+std::vector<std::string> arithmetic_description(const emulator::MatrixInstruction& instruction);
 
 /// "m16n8k16"; M or N stand where the instruction leaves them open.
 std::string shape_name(const emulator::Shape& shape);
@@ -26,8 +26,8 @@ std::string toolkit_text(const emulator::Toolkit& toolkit);
 std::string sparsity_text(const emulator::Sparsity& sparsity);
 
 /// "e8m0, one per 32 of K"; empty for rows without scales.
-std::string scale_text(const emulator::MatrixInstruction& row);
+std::string scale_text(const emulator::MatrixInstruction& instruction);
 
-nlohmann::ordered_json row_json(const emulator::MatrixInstruction& row);
+nlohmann::ordered_json row_json(const emulator::MatrixInstruction& instruction);
 
 }  // namespace guardbit::tools

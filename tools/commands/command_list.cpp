@@ -35,28 +35,31 @@ struct ListOptions {
 
 void check_family(const std::string& name) {
   std::set<std::string_view> families;
-  for (const MatrixInstruction& row : emulator::catalogue())
-    families.insert(emulator::family_name(row.family));
+  for (const MatrixInstruction& instruction : emulator::catalogue())
+    families.insert(emulator::family_name(instruction.family));
   if (name.empty() || families.contains(name)) return;
   throw formats::Error("--family", "unknown family '" + name + "'",
                        joined(families, ", ", [](std::string_view f) { return f; }));
 }
 
 /// The rows that the filters leave.
-CatalogueRows select(const ListOptions& options) {
+CatalogueInstructions select(const ListOptions& options) {
   check_family(options.family);
   const std::string_view page =
       options.arch.empty() ? std::string_view{} : emulator::require_page(options.arch, "--arch");
   std::optional<formats::Format> type;
   if (!options.type.empty()) type = formats::require_format(options.type, "--type");
-  CatalogueRows rows;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (!page.empty() && row.arch != page) continue;
-    if (!options.family.empty() && emulator::family_name(row.family) != options.family) continue;
-    if (!options.basis.empty() && emulator::basis_name(row.evidence.basis) != options.basis)
+  CatalogueInstructions rows;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (!page.empty() && instruction.arch != page) continue;
+    if (!options.family.empty() && emulator::family_name(instruction.family) != options.family)
       continue;
-    if (type && row.a != *type && row.b != *type && row.c != *type && row.d != *type) continue;
-    rows.push_back(&row);
+    if (!options.basis.empty() && emulator::basis_name(instruction.evidence.basis) != options.basis)
+      continue;
+    if (type && instruction.a != *type && instruction.b != *type && instruction.c != *type &&
+        instruction.d != *type)
+      continue;
+    rows.push_back(&instruction);
   }
   return rows;
 }
@@ -86,7 +89,7 @@ void print_page(const CataloguePage& page) {
 }
 
 /// Machines with the number of their instructions by evidence.
-void print_machines(const CatalogueRows& rows, bool markdown) {
+void print_machines(const CatalogueInstructions& rows, bool markdown) {
   Table table("llrrrr");
   table.add({"machine", "", "instructions", "measured", "documented", "inferred"});
   for (const Arch& arch : emulator::architectures()) {
@@ -96,8 +99,8 @@ void print_machines(const CatalogueRows& rows, bool markdown) {
       continue;
     }
     std::map<emulator::Basis, std::size_t> counts;
-    for (const MatrixInstruction* row : rows) {
-      if (row->arch == arch.name) ++counts[row->evidence.basis];
+    for (const MatrixInstruction* instruction : rows) {
+      if (instruction->arch == arch.name) ++counts[instruction->evidence.basis];
     }
     std::vector<std::string> cells = {std::string(arch.name), std::string(arch.title), ""};
     std::size_t total = 0;
@@ -143,68 +146,71 @@ void print_fields_markdown() {
   table.print_markdown(std::cout);
 }
 
-void print_row(const MatrixInstruction& row, const std::string& machines) {
+void print_row(const MatrixInstruction& instruction, const std::string& machines) {
   const auto fact = [](const std::string& label, const std::string& text) {
     if (!text.empty())
       std::cout << "  " << label << std::string(12 - label.size(), ' ') << text << '\n';
   };
-  std::cout << paint(row.name, Colour::bold) << '\n';
+  std::cout << paint(instruction.name, Colour::bold) << '\n';
   fact("machines", machines);
-  fact("family", std::string(emulator::family_name(row.family)));
-  fact("shape", shape_name(row.shape));
-  fact("A, B", formats::name_of(row.a) + ", " + formats::name_of(row.b));
-  fact("C, D", formats::name_of(row.c) + ", " + formats::name_of(row.d));
-  fact("sparsity", sparsity_text(row.sparsity));
-  fact("scales", scale_text(row));
-  fact("toolkit", toolkit_text(row.toolkit));
-  fact("basis", std::string(emulator::basis_name(row.evidence.basis)));
-  print_wrapped("source      " + std::string(row.evidence.source), 2);
-  print_wrapped(arithmetic_summary(row), 2, Colour::dim);
+  fact("family", std::string(emulator::family_name(instruction.family)));
+  fact("shape", shape_name(instruction.shape));
+  fact("A, B", formats::name_of(instruction.a) + ", " + formats::name_of(instruction.b));
+  fact("C, D", formats::name_of(instruction.c) + ", " + formats::name_of(instruction.d));
+  fact("sparsity", sparsity_text(instruction.sparsity));
+  fact("scales", scale_text(instruction));
+  fact("toolkit", toolkit_text(instruction.toolkit));
+  fact("basis", std::string(emulator::basis_name(instruction.evidence.basis)));
+  print_wrapped("source      " + std::string(instruction.evidence.source), 2);
+  print_wrapped(arithmetic_summary(instruction), 2, Colour::dim);
   std::cout << '\n';
-  for (const std::string& line : arithmetic_description(row)) print_wrapped(line, 2);
+  for (const std::string& line : arithmetic_description(instruction)) print_wrapped(line, 2);
   std::cout << '\n';
 }
 
-/// CatalogueRows that a name means, whatever the machine and toolkit.
-CatalogueRows find_rows(const ListOptions& options, const CatalogueRows& rows) {
+/// CatalogueInstructions that a name means, whatever the machine and toolkit.
+CatalogueInstructions find_rows(const ListOptions& options, const CatalogueInstructions& rows) {
   const emulator::ParsedName parsed = emulator::parse_name(options.name);
-  CatalogueRows found;
-  for (const MatrixInstruction* row : rows) {
-    if (emulator::parse_name(row->name).key == parsed.key &&
-        emulator::accepts_geometry(*row, parsed))
-      found.push_back(row);
+  CatalogueInstructions found;
+  for (const MatrixInstruction* instruction : rows) {
+    if (emulator::parse_name(instruction->name).key == parsed.key &&
+        emulator::accepts_geometry(*instruction, parsed))
+      found.push_back(instruction);
   }
   if (!found.empty()) return found;
   std::vector<std::string_view> names;
-  for (const MatrixInstruction* row : rows) add_once(names, std::string_view(row->name));
+  for (const MatrixInstruction* instruction : rows)
+    add_once(names, std::string_view(instruction->name));
   throw formats::Error("list", formats::unknown_name("instruction", options.name, names));
 }
 
 /// One description for all machines that compute alike.
-void print_rows(const CatalogueRows& rows) {
+void print_rows(const CatalogueInstructions& rows) {
   std::vector<std::pair<const MatrixInstruction*, std::string>> groups;
-  for (const MatrixInstruction* row : rows) {
-    const auto same = std::find_if(groups.begin(), groups.end(),
-                                   [&](const auto& g) { return compute_alike(*g.first, *row); });
+  for (const MatrixInstruction* instruction : rows) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& g) {
+      return compute_alike(*g.first, *instruction);
+    });
     if (same == groups.end()) {
-      groups.emplace_back(row, row->arch);
+      groups.emplace_back(instruction, instruction->arch);
     } else {
-      same->second += ", " + std::string(row->arch);
+      same->second += ", " + std::string(instruction->arch);
     }
   }
   for (const auto& [row, machines] : groups) print_row(*row, machines);
 }
 
 void list(const ListOptions& options) {
-  CatalogueRows rows = select(options);
+  CatalogueInstructions rows = select(options);
   if (!options.name.empty()) rows = find_rows(options, rows);
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const MatrixInstruction* row : rows) all.push_back(row_json(*row));
+    for (const MatrixInstruction* instruction : rows) all.push_back(row_json(*instruction));
     std::cout << nlohmann::ordered_json{{"instructions", all}}.dump(2) << '\n';
   } else if (options.names) {
     std::vector<std::string_view> names;
-    for (const MatrixInstruction* row : rows) add_once(names, std::string_view(row->name));
+    for (const MatrixInstruction* instruction : rows)
+      add_once(names, std::string_view(instruction->name));
     for (const std::string_view name : names) std::cout << name << '\n';
   } else if (options.machines) {
     print_machines(rows, options.markdown);

@@ -105,8 +105,8 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
   ordered_json matches = ordered_json::array();
   for (const emulator::CatalogueMatch& match : report.catalogue) {
     ordered_json rows = ordered_json::array();
-    for (const MatrixInstruction* row : match.instructions)
-      rows.push_back({{"arch", row->arch}, {"name", std::string_view(row->name)}});
+    for (const MatrixInstruction* instruction : match.instructions)
+      rows.push_back({{"arch", instruction->arch}, {"name", std::string_view(instruction->name)}});
     matches.push_back(
         {{"arithmetic", arithmetic_summary(*match.instructions.front())}, {"rows", rows}});
   }
@@ -143,13 +143,13 @@ void print_catalogue(const ProbeReport& report) {
   for (const emulator::CatalogueMatch& match : report.catalogue) {
     std::cout << "  " << arithmetic_summary(*match.instructions.front()) << '\n';
     std::vector<std::string> archs;
-    for (const MatrixInstruction* row : match.instructions) {
-      const std::string arch(row->arch);
+    for (const MatrixInstruction* instruction : match.instructions) {
+      const std::string arch(instruction->arch);
       if (std::find(archs.begin(), archs.end(), arch) != archs.end()) continue;
       archs.push_back(arch);
       const auto count = std::count_if(match.instructions.begin(), match.instructions.end(),
                                        [&](const auto* x) { return x->arch == arch; });
-      std::cout << "    " << arch << "  " << std::string_view(row->name);
+      std::cout << "    " << arch << "  " << std::string_view(instruction->name);
       if (count > 1) std::cout << " and " << count - 1 << " more";
       std::cout << '\n';
     }
@@ -210,12 +210,12 @@ void write_text(const std::string& path, const std::string& text) {
 
 /// The text of the instruction that was found, for any M and N.
 std::string spec_of(const ProbeReport& report) {
-  MatrixInstruction row = report.instruction;
-  row.shape.m = row.shape.n = 0;
-  for (int i = 0; report.nans_alike && i < row.steps.count; ++i)
-    row.steps.list[static_cast<std::size_t>(i)].spec.nan = emulator::NanPolicy::unspecified;
+  MatrixInstruction instruction = report.instruction;
+  instruction.shape.m = instruction.shape.n = 0;
+  for (int i = 0; report.nans_alike && i < instruction.steps.count; ++i)
+    instruction.steps.list[static_cast<std::size_t>(i)].spec.nan = emulator::NanPolicy::unspecified;
   return "# Found by guardbit probe; all " + std::to_string(report.answers.size()) +
-         " answers are its own. Run it with --spec.\n" + emulator::row_spec(row);
+         " answers are its own. Run it with --spec.\n" + emulator::instruction_text(instruction);
 }
 
 void run(ProbeOptions options) {
@@ -227,17 +227,18 @@ void run(ProbeOptions options) {
                              : "needs --instruction NAME --arch A, --spec FILE, or --exec COMMAND");
   }
   const Interruption interruption;
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   BlackBox box;
   std::string unit;
   if (by_name) {
     if (options.arch.empty()) throw Error("probe", "--instruction needs --arch");
-    row = emulator::require_instruction(options.arch, options.instruction, "probe",
-                                        emulator::require_toolkit(options.toolkit, "--toolkit"));
-    const emulator::Engine& engine = emulator::require_engine(options.engine, row);
-    box = emulator::black_box(engine, row);
-    unit = std::string(std::string_view(row.name)) + " of " + std::string(row.arch) + ", engine " +
-           std::string(engine.name);
+    instruction =
+        emulator::require_instruction(options.arch, options.instruction, "probe",
+                                      emulator::require_toolkit(options.toolkit, "--toolkit"));
+    const emulator::Engine& engine = emulator::require_engine(options.engine, instruction);
+    box = emulator::black_box(engine, instruction);
+    unit = std::string(std::string_view(instruction.name)) + " of " +
+           std::string(instruction.arch) + ", engine " + std::string(engine.name);
     auto answer = box.answer;
     box.answer = [answer, &interruption](std::span<const emulator::Question> list) {
       interruption.check();

@@ -57,11 +57,11 @@ struct RunOptions {
 };
 
 /// The format that the instruction gives the operand.
-Format format_of(const MatrixInstruction& row, const std::string& tensor) {
-  if (tensor == "a") return row.a;
-  if (tensor == "b") return row.b;
-  if (tensor == "c") return row.c;
-  return tensor == "e" ? formats::uint8 : row.scale.format;
+Format format_of(const MatrixInstruction& instruction, const std::string& tensor) {
+  if (tensor == "a") return instruction.a;
+  if (tensor == "b") return instruction.b;
+  if (tensor == "c") return instruction.c;
+  return tensor == "e" ? formats::uint8 : instruction.scale.format;
 }
 
 const Source& source_of(const RunOptions& options, const std::string& tensor) {
@@ -70,7 +70,7 @@ const Source& source_of(const RunOptions& options, const std::string& tensor) {
 }
 
 /// C or D of zeros, in the shape that A and B imply.
-Tensor zeros(const std::string& name, const Format& format, const MatrixInstruction& row,
+Tensor zeros(const std::string& name, const Format& format, const MatrixInstruction& instruction,
              const std::vector<Tensor>& operands) {
   const auto shape_of = [&](const std::string& operand) -> const std::vector<std::int64_t>& {
     return std::find_if(operands.begin(), operands.end(),
@@ -81,8 +81,9 @@ Tensor zeros(const std::string& name, const Format& format, const MatrixInstruct
   const std::vector<std::int64_t>& b = shape_of("b");
   if (a.size() != 3 || b.size() != 3)
     throw Error("run", "A and B need shapes [T, M, K] and [T, K, N], or [M, K] and [K, N]");
-  const std::vector<std::int64_t> shape = {a[0], row.shape.m != 0 ? row.shape.m : a[1],
-                                           row.shape.n != 0 ? row.shape.n : b[2]};
+  const std::vector<std::int64_t> shape = {a[0],
+                                           instruction.shape.m != 0 ? instruction.shape.m : a[1],
+                                           instruction.shape.n != 0 ? instruction.shape.n : b[2]};
   const auto count = formats::checked_element_count(shape);
   if (!count) throw Error("run", "the result has too many elements");
   const auto width = static_cast<std::size_t>(formats::container_bits(format)) / 8;
@@ -123,7 +124,7 @@ void print(const Summary& summary) {
             << " s: " << formats::printable(options.output) << '\n';
 }
 
-void write_result(const RunOptions& options, const MatrixInstruction& row,
+void write_result(const RunOptions& options, const MatrixInstruction& instruction,
                   const emulator::Engine& engine, std::vector<Tensor> tensors,
                   bool two_dimensional) {
   if (options.as_capture) {
@@ -131,7 +132,7 @@ void write_result(const RunOptions& options, const MatrixInstruction& row,
       throw Error(formats::printable(options.output), "a capture is a .safetensors file");
     }
     std::map<std::string, std::string> metadata = emulator::capture_metadata(
-        row, options.arch, emulator::require_toolkit(options.toolkit, "--toolkit"),
+        instruction, options.arch, emulator::require_toolkit(options.toolkit, "--toolkit"),
         options.modifiers);
     metadata["device"] = engine.device == nullptr ? "guardbit model" : engine.device();
     for (Tensor& tensor : tensors) tensor = stored_for_capture(std::move(tensor));
@@ -146,14 +147,15 @@ void run(RunOptions options) {
   load_specs(options.specs, options.arch, options.instruction);
   if (options.instruction.empty() || options.arch.empty())
     throw Error("run", "needs INSTRUCTION and --arch, or --spec");
-  const MatrixInstruction row =
+  const MatrixInstruction instruction =
       emulator::require_instruction(options.arch, options.instruction, "run",
                                     emulator::require_toolkit(options.toolkit, "--toolkit"));
-  const emulator::Engine& engine = emulator::require_engine(options.engine, row);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, instruction);
   options.modifiers.zero_addend = options.scale_d == 0;
-  if ((options.modifiers.negate_a || options.modifiers.negate_b) && formats::is_integer(row.a)) {
+  if ((options.modifiers.negate_a || options.modifiers.negate_b) &&
+      formats::is_integer(instruction.a)) {
     throw Error("run", "--negate-a and --negate-b are for floating operands, not " +
-                           formats::name_of(row.a));
+                           formats::name_of(instruction.a));
   }
   std::vector<Tensor> operands;
   std::string where;
@@ -161,31 +163,32 @@ void run(RunOptions options) {
   for (const Source& source : options.sources) {
     if (source.place.empty()) continue;
     where += (where.empty() ? "" : " ") + source.option + " " + formats::printable(source.place);
-    operands.push_back(
-        read_operand(source.option, source.tensor, source.place, format_of(row, source.tensor)));
+    operands.push_back(read_operand(source.option, source.tensor, source.place,
+                                    format_of(instruction, source.tensor)));
     if (operands.back().shape.size() == 2) {
       operands.back().shape.insert(operands.back().shape.begin(), 1);
     } else {
       two_dimensional = false;
     }
   }
-  if (source_of(options, "c").place.empty()) operands.push_back(zeros("c", row.c, row, operands));
-  Tensor d = zeros("d", row.d, row, operands);
+  if (source_of(options, "c").place.empty())
+    operands.push_back(zeros("c", instruction.c, instruction, operands));
+  Tensor d = zeros("d", instruction.d, instruction, operands);
   emulator::BoundBatch bound =
-      emulator::bind_operands(row, operands, emulator::ElementType::same_bits, where);
+      emulator::bind_operands(instruction, operands, emulator::ElementType::same_bits, where);
   std::vector<std::byte> results(d.bytes.size());
-  bound.batch.d = emulator::codes_of(row.d, results.data());
+  bound.batch.d = emulator::codes_of(instruction.d, results.data());
   bound.batch.modifiers = options.modifiers;
 
   const auto start = std::chrono::steady_clock::now();
-  if (bound.outputs() != 0) emulator::run_batch(engine, row, bound.batch, options.threads);
+  if (bound.outputs() != 0) emulator::run_batch(engine, instruction, bound.batch, options.threads);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   std::vector<Tensor> tensors = bound.tensors;
-  tensors.push_back(
-      formats::owning_tensor("d", row.d, formats::Packing::container, d.shape, std::move(results)));
-  write_result(options, row, engine, std::move(tensors), two_dimensional);
+  tensors.push_back(formats::owning_tensor("d", instruction.d, formats::Packing::container, d.shape,
+                                           std::move(results)));
+  write_result(options, instruction, engine, std::move(tensors), two_dimensional);
   print({options, engine, bound.batch.count, bound.outputs(), seconds});
 }
 

@@ -57,7 +57,7 @@ struct Results {
 bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
              const Interruption& interruption, Results& results) {
   emulator::MatrixBatch batch = capture.operands.batch;
-  const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
+  const auto width = static_cast<std::size_t>(formats::container_bits(capture.instruction.d) / 8);
   results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
   batch.d = {results.bytes.data(), static_cast<int>(width)};
   results.codes = {results.bytes.data(), static_cast<int>(width), 0};
@@ -67,8 +67,8 @@ bool execute(const emulator::Engine& engine, const emulator::Capture& capture, i
   for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
     if (interruption.asked_for()) return false;
     const std::int64_t count = std::min(executions, batch.count - begin);
-    emulator::run_batch(engine, capture.row, emulator::part_of(capture.row, batch, begin, count),
-                        threads);
+    emulator::run_batch(engine, capture.instruction,
+                        emulator::part_of(capture.instruction, batch, begin, count), threads);
   }
   return true;
 }
@@ -85,23 +85,24 @@ void check_range(const std::string& path, const char* what, std::int64_t value,
 /// Executes and reports the one element that was asked for.
 void verify_element(const VerifyOptions& options, const std::string& path, VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
-  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
   const emulator::MatrixBatch& all = capture.operands.batch;
   check_range(path, "execution", options.execution, all.count);
   check_range(path, "row", options.row, all.shape.m);
   check_range(path, "column", options.column, all.shape.n);
-  emulator::MatrixBatch batch = emulator::part_of(capture.row, all, options.execution, 1);
-  const auto width = static_cast<std::size_t>(formats::container_bits(capture.row.d) / 8);
+  emulator::MatrixBatch batch = emulator::part_of(capture.instruction, all, options.execution, 1);
+  const auto width = static_cast<std::size_t>(formats::container_bits(capture.instruction.d) / 8);
   std::vector<std::byte> results(static_cast<std::size_t>(batch.shape.m) *
                                  static_cast<std::size_t>(batch.shape.n) * width);
   batch.d = {results.data(), static_cast<int>(width)};
-  emulator::run_batch(engine, capture.row, batch, 1);
+  emulator::run_batch(engine, capture.instruction, batch, 1);
   const emulator::ConstCodes codes{results.data(), static_cast<int>(width), 0};
   const std::uint64_t got = codes[std::int64_t{options.row} * batch.shape.n + options.column];
   report.elements.push_back(report_element(
       capture, {options.execution, options.row, options.column}, got, options.engine));
-  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
-                          std::string(engine.name), 1, report.elements.back().equal ? 0 : 1});
+  report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
+                          capture.arch, std::string(engine.name), 1,
+                          report.elements.back().equal ? 0 : 1});
 }
 
 void say(const std::string& text) {
@@ -141,22 +142,22 @@ bool verify_plan(const VerifyOptions& options, const std::string& path,
 bool verify_file(const VerifyOptions& options, const std::string& path,
                  const Interruption& interruption, VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
-  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.row);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
   Results results;
   if (!execute(engine, capture, options.threads, interruption, results)) return false;
   const std::size_t wanted =
       options.most_reports - std::min(options.most_reports, report.elements.size());
   const emulator::MatrixBatch& batch = capture.operands.batch;
-  const emulator::Comparison comparison =
-      emulator::compare(capture.row, batch, capture.operands.recorded, results.codes, wanted);
+  const emulator::Comparison comparison = emulator::compare(
+      capture.instruction, batch, capture.operands.recorded, results.codes, wanted);
   for (const emulator::Element& element : comparison.first) {
     const std::int64_t place =
         (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
     report.elements.push_back(
         report_element(capture, element, results.codes[place], options.engine));
   }
-  report.files.push_back({path, std::string(std::string_view(capture.row.name)), capture.arch,
-                          std::string(engine.name), capture.operands.outputs(),
+  report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
+                          capture.arch, std::string(engine.name), capture.operands.outputs(),
                           comparison.mismatches});
   return true;
 }

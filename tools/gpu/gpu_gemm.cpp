@@ -82,20 +82,20 @@ std::size_t bytes_of(const Format& f, std::int64_t elements) {
 
 /// The operands and the result in device memory.
 struct Matrices {
-  MatrixInstruction row;
+  MatrixInstruction instruction;
   int m, n, k;
   DeviceBuffer a, b, c, d;
   bool has_c = false;
 
-  Matrices(const MatrixInstruction& instruction, const emulator::Shape& shape)
-      : row(instruction),
+  Matrices(const MatrixInstruction& made, const emulator::Shape& shape)
+      : instruction(made),
         m(shape.m),
         n(shape.n),
         k(shape.k),
-        a(bytes_of(row.a, std::int64_t{m} * k), where),
-        b(bytes_of(row.b, std::int64_t{n} * k), where),
-        c(bytes_of(row.c, std::int64_t{m} * n), where),
-        d(bytes_of(row.d, std::int64_t{m} * n), where) {}
+        a(bytes_of(made.a, std::int64_t{m} * k), where),
+        b(bytes_of(made.b, std::int64_t{n} * k), where),
+        c(bytes_of(made.c, std::int64_t{m} * n), where),
+        d(bytes_of(made.d, std::int64_t{m} * n), where) {}
 
   gpu::DeviceMatrices view() const {
     return {a.as<std::byte>(),
@@ -108,11 +108,11 @@ struct Matrices {
   }
 };
 
-Matrices random_matrices(const Options& options, const MatrixInstruction& row) {
+Matrices random_matrices(const Options& options, const MatrixInstruction& instruction) {
   const auto& s = options.random;
   if (s.size() != 3 || *std::min_element(s.begin(), s.end()) < 1)
     throw Error("--random", "needs three positive sizes", "M,N,K");
-  Matrices x(row, {s[0], s[1], s[2]});
+  Matrices x(instruction, {s[0], s[1], s[2]});
   const auto name = std::find(family_names.begin(), family_names.end(), options.family);
   const auto family = static_cast<gpu::OperandFamily>(name - family_names.begin());
   const auto fill = [&](const Format& f, const DeviceBuffer& to, std::uint64_t stream,
@@ -120,18 +120,18 @@ Matrices random_matrices(const Options& options, const MatrixInstruction& row) {
     gpu::generate_operand(f, family, options.seed * 4 + stream, to.as<std::byte>(),
                           static_cast<std::size_t>(count));
   };
-  fill(row.a, x.a, 0, std::int64_t{x.m} * x.k);
-  fill(row.b, x.b, 1, std::int64_t{x.n} * x.k);
+  fill(instruction.a, x.a, 0, std::int64_t{x.m} * x.k);
+  fill(instruction.b, x.b, 1, std::int64_t{x.n} * x.k);
   return x;
 }
 
-Matrices matrices_of_files(const Options& options, const MatrixInstruction& row) {
+Matrices matrices_of_files(const Options& options, const MatrixInstruction& instruction) {
   if (options.a.empty() || options.b.empty())
     throw Error(where, "needs A and B, or --random M,N,K");
-  std::vector<Tensor> tensors = {read_matrix(options.a, "a", row.a),
-                                 read_matrix(options.b, "b", row.b)};
-  if (!options.c.empty()) tensors.push_back(read_matrix(options.c, "c", row.c));
-  MatrixInstruction any_size = row;
+  std::vector<Tensor> tensors = {read_matrix(options.a, "a", instruction.a),
+                                 read_matrix(options.b, "b", instruction.b)};
+  if (!options.c.empty()) tensors.push_back(read_matrix(options.c, "c", instruction.c));
+  MatrixInstruction any_size = instruction;
   for (const Tensor& tensor : tensors)
     if (*std::max_element(tensor.shape.begin(), tensor.shape.end()) > INT32_MAX)
       throw Error(where, "too large a dimension");
@@ -140,8 +140,8 @@ Matrices matrices_of_files(const Options& options, const MatrixInstruction& row)
   const auto bound =
       emulator::bind_operands(any_size, tensors, emulator::ElementType::same_bits, where);
   if (bound.outputs() == 0) throw Error(where, "D has no elements");
-  emulator::require_product(row, any_size.shape.k, where);
-  Matrices x(row, any_size.shape);
+  emulator::require_product(instruction, any_size.shape.k, where);
+  Matrices x(instruction, any_size.shape);
   x.a.write(bound.tensors[0].bytes);
   x.b.write(bound.tensors[1].bytes);
   x.has_c = bound.tensors.size() > 2;
@@ -167,12 +167,12 @@ void read_part(const DeviceBuffer& from, const Format& f, std::int64_t width, st
 /// Computes `tiles` tiles of D again on the CPU: those at the corners first, then anywhere.
 Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
   const int m = std::min(16, x.m), n = std::min(16, x.n);
-  const MatrixInstruction& row = x.row;
-  const emulator::Engine& engine = emulator::require_engine("auto", row);
+  const MatrixInstruction& instruction = x.instruction;
+  const emulator::Engine& engine = emulator::require_engine("auto", instruction);
   const std::int64_t outputs = std::int64_t{m} * n;
-  std::vector<std::byte> a(bytes_of(row.a, std::int64_t{m} * x.k)),
-      b(bytes_of(row.b, std::int64_t{x.k} * n)), c(bytes_of(row.c, outputs)),
-      d(bytes_of(row.d, outputs)), expected(d.size());
+  std::vector<std::byte> a(bytes_of(instruction.a, std::int64_t{m} * x.k)),
+      b(bytes_of(instruction.b, std::int64_t{x.k} * n)), c(bytes_of(instruction.c, outputs)),
+      d(bytes_of(instruction.d, outputs)), expected(d.size());
   const auto codes = [](const Format& f, const std::vector<std::byte>& bytes) {
     return emulator::codes_of(f, bytes.data());
   };
@@ -180,10 +180,10 @@ Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
   product.m = m;
   product.n = n;
   product.k = x.k;
-  product.a = {codes(row.a, a), x.k};
-  product.b = {codes(row.b, b), n};
-  product.c = {codes(row.c, c), n};
-  product.d = {emulator::codes_of(row.d, expected.data()), n};
+  product.a = {codes(instruction.a, a), x.k};
+  product.b = {codes(instruction.b, b), n};
+  product.c = {codes(instruction.c, c), n};
+  product.d = {emulator::codes_of(instruction.d, expected.data()), n};
   Checked checked{tiles, tiles * outputs, 0};
   for (int t = 0; t < tiles; ++t) {
     const auto draw = [&](unsigned stream, int room) {
@@ -192,12 +192,13 @@ Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
       return static_cast<int>(bits % static_cast<std::uint64_t>(room + 1));
     };
     const int i = draw(0, x.m - m), j = draw(1, x.n - n);
-    read_part(x.a, row.a, x.k, i, m, 0, x.k, a.data());
-    read_part(x.b, row.b, x.n, 0, x.k, j, n, b.data());
-    if (x.has_c) read_part(x.c, row.c, x.n, i, m, j, n, c.data());
-    read_part(x.d, row.d, x.n, i, m, j, n, d.data());
-    emulator::multiply(engine, row, product);
-    const emulator::ConstCodes got = codes(row.d, d), right = codes(row.d, expected);
+    read_part(x.a, instruction.a, x.k, i, m, 0, x.k, a.data());
+    read_part(x.b, instruction.b, x.n, 0, x.k, j, n, b.data());
+    if (x.has_c) read_part(x.c, instruction.c, x.n, i, m, j, n, c.data());
+    read_part(x.d, instruction.d, x.n, i, m, j, n, d.data());
+    emulator::multiply(engine, instruction, product);
+    const emulator::ConstCodes got = codes(instruction.d, d),
+                               right = codes(instruction.d, expected);
     for (std::int64_t at = 0; at < outputs; ++at)
       checked.mismatches += got[at] != right[at] ? 1 : 0;
   }
@@ -211,10 +212,11 @@ struct Timing {
 };
 
 Timing multiply(const Options& options, const Matrices& x) {
-  const auto tuned = gpu::tuned_row(x.row);
+  const auto tuned = gpu::tuned_instruction(x.instruction);
   const bool takes = tuned && gpu::tuned_takes(*tuned, x.k);
   if (options.kernel == "tuned" && !takes)
-    throw Error("--kernel tuned", "does not take " + std::string(std::string_view(x.row.name)),
+    throw Error("--kernel tuned",
+                "does not take " + std::string(std::string_view(x.instruction.name)),
                 "auto, model");
   Timing best;
   gpu::DeviceTimer timer;
@@ -222,7 +224,7 @@ Timing multiply(const Options& options, const Matrices& x) {
     best.kernel = "model";
     for (int i = 0; i < options.repeat; ++i) {
       timer.start();
-      gpu::multiply_by_model(x.row, x.view());
+      gpu::multiply_by_model(x.instruction, x.view());
       const double seconds = timer.stop();
       if (i == 0 || seconds < best.seconds) best.seconds = seconds;
     }
@@ -246,16 +248,16 @@ Timing multiply(const Options& options, const Matrices& x) {
 }
 
 nlohmann::ordered_json compare_with_cublas(const Matrices& x) {
-  if (const std::string refusal = gpu::cublas_refusal(x.row, x.has_c); !refusal.empty())
+  if (const std::string refusal = gpu::cublas_refusal(x.instruction, x.has_c); !refusal.empty())
     return {{"skipped", refusal}};
-  const DeviceBuffer d(bytes_of(x.row.d, std::int64_t{x.m} * x.n), where);
+  const DeviceBuffer d(bytes_of(x.instruction.d, std::int64_t{x.m} * x.n), where);
   gpu::DeviceMatrices view = x.view();
   view.d = d.as<std::byte>();
-  const auto run = gpu::run_cublas(x.row, view);
+  const auto run = gpu::run_cublas(x.instruction, view);
   if (!run) return {{"skipped", "no libcublas.so.13 or libcublas.so.12 was found"}};
   const auto outputs = static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n);
   const std::uint64_t unequal =
-      gpu::count_differences(x.row.d, x.d.as<std::byte>(), view.d, outputs);
+      gpu::count_differences(x.instruction.d, x.d.as<std::byte>(), view.d, outputs);
   return {{"library", run->library},
           {"seconds", run->seconds},
           {"tflops", 2.0 * x.m * x.n * x.k / run->seconds * 1e-12},
@@ -296,16 +298,16 @@ std::string text_of(const nlohmann::ordered_json& j) {
 }
 
 int run(const Options& options) {
-  const MatrixInstruction row = instruction_of(options);
-  if (!options.random.empty()) emulator::require_product(row, options.random.back(), where);
+  const MatrixInstruction instruction = instruction_of(options);
+  if (!options.random.empty()) emulator::require_product(instruction, options.random.back(), where);
   const gpu::Device device = gpu::require_device();
-  const Matrices x =
-      options.random.empty() ? matrices_of_files(options, row) : random_matrices(options, row);
+  const Matrices x = options.random.empty() ? matrices_of_files(options, instruction)
+                                            : random_matrices(options, instruction);
   const Timing timing = multiply(options, x);
   const double flops = 2.0 * x.m * x.n * x.k;
 
   nlohmann::ordered_json j = {{"arch", options.arch},
-                              {"instruction", std::string(std::string_view(row.name))},
+                              {"instruction", std::string(std::string_view(instruction.name))},
                               {"m", x.m},
                               {"n", x.n},
                               {"k", x.k},
@@ -322,8 +324,8 @@ int run(const Options& options) {
       {"tiles", checked.tiles}, {"outputs", checked.outputs}, {"mismatches", checked.mismatches}};
   if (options.compare == "cublas") j["cublas"] = compare_with_cublas(x);
   if (!options.output.empty()) {
-    const Tensor d =
-        formats::owning_tensor("d", row.d, formats::Packing::container, {x.m, x.n}, x.d.read());
+    const Tensor d = formats::owning_tensor("d", instruction.d, formats::Packing::container,
+                                            {x.m, x.n}, x.d.read());
     formats::write_tensors(options.output, {}, std::vector<Tensor>{d});
   }
   std::cout << (options.json ? j.dump(2) + "\n" : text_of(j));

@@ -18,8 +18,8 @@ struct Options {
   bool json = false;
 };
 
-std::string variant_of(const gpu::TensorCoreInstruction& row) {
-  return row.variant.empty() ? "-" : std::string(row.variant);
+std::string variant_of(const gpu::TensorCoreInstruction& instruction) {
+  return instruction.variant.empty() ? "-" : std::string(instruction.variant);
 }
 
 void print_json(const gpu::Device& device) {
@@ -31,8 +31,8 @@ void print_json(const gpu::Device& device) {
   out["compiled_for"] = gpu::compiled_architecture();
   out["runs"] = gpu::runs_compiled_code(device);
   out["instructions"] = nlohmann::ordered_json::array();
-  for (const gpu::TensorCoreInstruction& row : gpu::tensor_core_instructions())
-    out["instructions"].push_back({{"name", row.name}, {"variant", row.variant}});
+  for (const gpu::TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
+    out["instructions"].push_back({{"name", instruction.name}, {"variant", instruction.variant}});
   std::cout << out.dump(2) << '\n';
 }
 
@@ -47,8 +47,8 @@ void print_text(const gpu::Device& device) {
                                                 : "; this device runs none of them:\n");
   Table table("ll");
   table.add({"instruction", "variant"});
-  for (const gpu::TensorCoreInstruction& row : gpu::tensor_core_instructions())
-    table.add({std::string(row.name), variant_of(row)});
+  for (const gpu::TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
+    table.add({std::string(instruction.name), variant_of(instruction)});
   table.print(std::cout);
 }
 

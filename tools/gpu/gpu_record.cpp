@@ -44,25 +44,25 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
 }
 
 /// Executions of one-family inputs: each family once to eight times, less where a tile is large.
-int execution_count(const TensorCoreInstruction& row) {
-  const auto count = static_cast<int>(families(row).size());
-  if (row.n > 8 && row.m == 64) return count;
-  const bool variant = !row.variant.empty();
-  if (!is_integer(row.a)) return count * (row.m == 64 && variant ? 1 : 2);
-  return count * (row.m == 64 ? (variant ? 2 : 4) : 8);
+int execution_count(const TensorCoreInstruction& instruction) {
+  const auto count = static_cast<int>(families(instruction).size());
+  if (instruction.n > 8 && instruction.m == 64) return count;
+  const bool variant = !instruction.variant.empty();
+  if (!is_integer(instruction.a)) return count * (instruction.m == 64 && variant ? 1 : 2);
+  return count * (instruction.m == 64 ? (variant ? 2 : 4) : 8);
 }
 
 /// Executions of mixed rows: as many as give every family a row, but two where an output row is
 /// long.
-int mixed_execution_count(const TensorCoreInstruction& row) {
-  const auto count = static_cast<int>(mixed_families(row).size());
-  const int enough = (count + row.m - 1) / row.m;
-  return row.n > 16 ? std::min(enough, 2) : enough;
+int mixed_execution_count(const TensorCoreInstruction& instruction) {
+  const auto count = static_cast<int>(mixed_families(instruction).size());
+  const int enough = (count + instruction.m - 1) / instruction.m;
+  return instruction.n > 16 ? std::min(enough, 2) : enough;
 }
 
-std::string capture_path(const Options& options, const TensorCoreInstruction& row) {
+std::string capture_path(const Options& options, const TensorCoreInstruction& instruction) {
   if (!options.output.empty()) return options.output;
-  return options.folder + "/" + capture_stem(row) + ".safetensors";
+  return options.folder + "/" + capture_stem(instruction) + ".safetensors";
 }
 
 class Recorder {
@@ -74,27 +74,32 @@ class Recorder {
     if (!device.driver.empty()) metadata_["driver"] = device.driver;
   }
 
-  void record(const TensorCoreInstruction& row) {
-    Batch batch = options_.mixed ? make_mixed_rows(row, mixed_execution_count(row), options_.seed)
-                                 : make_inputs(row, execution_count(row), options_.seed);
-    run_on_tensor_core(row, batch);
-    for (const std::string& breach : check_recording(row, batch, options_.seed)) report(breach);
-    if (row.n > widest_written && options_.output.empty()) return;
+  void record(const TensorCoreInstruction& instruction) {
+    Batch batch =
+        options_.mixed
+            ? make_mixed_rows(instruction, mixed_execution_count(instruction), options_.seed)
+            : make_inputs(instruction, execution_count(instruction), options_.seed);
+    run_on_tensor_core(instruction, batch);
+    for (const std::string& breach : check_recording(instruction, batch, options_.seed))
+      report(breach);
+    if (instruction.n > widest_written && options_.output.empty()) return;
     auto metadata = metadata_;
-    if (const std::string sass = sass_of(sass_, row); !sass.empty()) metadata["sass"] = sass;
-    const auto names = families(row);
-    metadata["families"] =
-        options_.mixed ? std::string(mixed_kind(row)) : join({names.begin(), names.end()}, ",");
-    write_capture(capture_path(options_, row), row, batch, metadata);
+    if (const std::string sass = sass_of(sass_, instruction); !sass.empty())
+      metadata["sass"] = sass;
+    const auto names = families(instruction);
+    metadata["families"] = options_.mixed ? std::string(mixed_kind(instruction))
+                                          : join({names.begin(), names.end()}, ",");
+    write_capture(capture_path(options_, instruction), instruction, batch, metadata);
   }
 
   void replay(const std::string& path) {
     const std::string stem = std::filesystem::path(path).stem().string();
-    for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-      if (stem != capture_stem(row) && stem != capture_stem(row) + ".tiny") continue;
-      Batch batch = read_capture(path, row);
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+      if (stem != capture_stem(instruction) && stem != capture_stem(instruction) + ".tiny")
+        continue;
+      Batch batch = read_capture(path, instruction);
       const std::vector<std::uint64_t> recorded = batch.d;
-      run_on_tensor_core(row, batch);
+      run_on_tensor_core(instruction, batch);
       int differ = 0;
       for (std::size_t i = 0; i < recorded.size(); ++i) differ += recorded[i] != batch.d[i];
       if (differ != 0)
@@ -122,9 +127,11 @@ class Recorder {
 /// The one instruction of that name, or of that name and variant as its capture is named.
 TensorCoreInstruction require_row(const std::string& name) {
   std::vector<std::string_view> names;
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (capture_stem(row) == name || (row.name == name && row.variant.empty())) return row;
-    names.push_back(row.name);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+    if (capture_stem(instruction) == name ||
+        (instruction.name == name && instruction.variant.empty()))
+      return instruction;
+    names.push_back(instruction.name);
   }
   throw formats::Error("gpu record", formats::unknown_name("instruction", name, names),
                        "see 'guardbit gpu list'");
@@ -144,11 +151,11 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
   if (!std::filesystem::is_directory(options.folder))
     throw formats::Error(options.folder, "is not a folder");
   std::vector<TensorCoreInstruction> rows;
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (capture_stem(row).find(options.only) == std::string::npos) continue;
-    if (row.size_sweep && options.only.empty()) continue;
-    if (options.refresh && !std::filesystem::exists(capture_path(options, row))) continue;
-    rows.push_back(row);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+    if (capture_stem(instruction).find(options.only) == std::string::npos) continue;
+    if (instruction.size_sweep && options.only.empty()) continue;
+    if (options.refresh && !std::filesystem::exists(capture_path(options, instruction))) continue;
+    rows.push_back(instruction);
   }
   if (rows.empty()) throw formats::Error(options.folder, "no instruction is left to record");
   return rows;
@@ -156,9 +163,9 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
 
 int run(const Options& options) {
   const auto rows = choose(options);
-  for (const TensorCoreInstruction& row : rows) check_against_catalogue(row);
+  for (const TensorCoreInstruction& instruction : rows) check_against_catalogue(instruction);
   Recorder recorder(options, require_device());
-  for (const TensorCoreInstruction& row : rows) recorder.record(row);
+  for (const TensorCoreInstruction& instruction : rows) recorder.record(instruction);
   for (const std::string& path : options.replays) recorder.replay(path);
   std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
             << " captures, " << recorder.breaches() << " breaches\n";

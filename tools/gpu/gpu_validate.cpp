@@ -14,7 +14,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
 #include "gpu/cuda/device/device.hpp"
-#include "gpu/cuda/validation/row_validation.hpp"
+#include "gpu/cuda/validation/instruction_validation.hpp"
 #include "gpu/operands/sass_table.hpp"
 #include "gpu/validation/device_capture.hpp"
 #include "tools/console/interruption.hpp"
@@ -26,7 +26,7 @@ namespace guardbit::tools {
 
 namespace {
 
-using gpu::RowReport;
+using gpu::InstructionReport;
 using gpu::TensorCoreInstruction;
 using Json = nlohmann::ordered_json;
 
@@ -54,9 +54,9 @@ std::uint64_t count_of(const std::string& text, const char* option) {
   return static_cast<std::uint64_t>(value);
 }
 
-bool wanted_operands(const Options& options, const TensorCoreInstruction& row) {
+bool wanted_operands(const Options& options, const TensorCoreInstruction& instruction) {
   if (options.operands == "any") return true;
-  return is_integer(row.a) == (options.operands == "integer");
+  return is_integer(instruction.a) == (options.operands == "integer");
 }
 
 /// The plain form of that very name or the variant that its capture is named after, or else all
@@ -65,12 +65,13 @@ void choose(const Options& options, const std::string& word,
             std::set<const TensorCoreInstruction*>& chosen) {
   std::set<const TensorCoreInstruction*> exact, holding;
   std::vector<std::string_view> names;
-  for (const TensorCoreInstruction& row : gpu::tensor_core_instructions()) {
-    if (!wanted_operands(options, row)) continue;
-    names.push_back(row.name);
-    const bool plain = row.name == word && row.variant.empty();
-    if (plain || gpu::capture_stem(row) == word) exact.insert(&row);
-    if (gpu::capture_stem(row).find(word) != std::string::npos) holding.insert(&row);
+  for (const TensorCoreInstruction& instruction : gpu::tensor_core_instructions()) {
+    if (!wanted_operands(options, instruction)) continue;
+    names.push_back(instruction.name);
+    const bool plain = instruction.name == word && instruction.variant.empty();
+    if (plain || gpu::capture_stem(instruction) == word) exact.insert(&instruction);
+    if (gpu::capture_stem(instruction).find(word) != std::string::npos)
+      holding.insert(&instruction);
   }
   if (exact.empty() && holding.empty())
     throw formats::Error("gpu validate", formats::unknown_name("instruction", word, names),
@@ -85,12 +86,14 @@ std::vector<const TensorCoreInstruction*> choose(const Options& options) {
                                                      : "needs instructions or --all");
   for (const std::string& word : options.names) choose(options, word, chosen);
   std::vector<const TensorCoreInstruction*> rows;
-  for (const TensorCoreInstruction& row : gpu::tensor_core_instructions())
-    if (options.all ? wanted_operands(options, row) : chosen.contains(&row)) rows.push_back(&row);
+  for (const TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
+    if (options.all ? wanted_operands(options, instruction) : chosen.contains(&instruction))
+      rows.push_back(&instruction);
   return rows;
 }
 
-Json json_of(const TensorCoreInstruction& row, const RowReport& report, const std::string& sass) {
+Json json_of(const TensorCoreInstruction& instruction, const InstructionReport& report,
+             const std::string& sass) {
   Json families = Json::array();
   for (const gpu::FamilyReport& family : report.families) {
     Json coverage = Json::object();
@@ -103,8 +106,8 @@ Json json_of(const TensorCoreInstruction& row, const RowReport& report, const st
                         {"observed", family.coverage.outputs},
                         {"coverage", coverage}});
   }
-  return {{"name", row.name},
-          {"variant", row.variant},
+  return {{"name", instruction.name},
+          {"variant", instruction.variant},
           {"sass", sass},
           {"outputs", report.outputs},
           {"mismatches", report.mismatches},
@@ -161,33 +164,34 @@ class Campaign {
 
  private:
   /// Variants of a form and other sizes share its arithmetic: they get a smaller run.
-  gpu::ValidationPlan plan_of(const TensorCoreInstruction& row) const {
+  gpu::ValidationPlan plan_of(const TensorCoreInstruction& instruction) const {
     gpu::ValidationPlan plan = plan_;
-    const std::uint64_t share = row.size_sweep ? 100 : row.variant.empty() ? 1 : 10;
+    const std::uint64_t share = instruction.size_sweep ? 100 : instruction.variant.empty() ? 1 : 10;
     plan.outputs = plan_.outputs / share;
     plan.reference_outputs = plan_.reference_outputs / share;
     return plan;
   }
 
-  void validate(const TensorCoreInstruction& row, const Interruption& interruption) {
-    if (!gpu::Staging::accepts(row)) {
-      skipped_.push_back(gpu::capture_stem(row));
+  void validate(const TensorCoreInstruction& instruction, const Interruption& interruption) {
+    if (!gpu::Staging::accepts(instruction)) {
+      skipped_.push_back(gpu::capture_stem(instruction));
       return;
     }
-    const emulator::MatrixInstruction model = gpu::catalogue_row(row);
-    const RowReport report = gpu::validate_row(
-        row, model, plan_of(row), [&](std::uint64_t) { return !interruption.asked_for(); });
+    const emulator::MatrixInstruction model = gpu::catalogue_instruction(instruction);
+    const InstructionReport report =
+        gpu::validate_instruction(instruction, model, plan_of(instruction),
+                                  [&](std::uint64_t) { return !interruption.asked_for(); });
     interrupted_ = report.interrupted;
     outputs_ += report.outputs;
     mismatches_ += report.mismatches + report.reference_mismatches;
     total_ += report.seconds;
-    json_rows_.push_back(json_of(row, report, gpu::sass_of(sass_, row)));
-    if (!options_.json && (rows_.size() <= 8 || report.mismatches != 0)) print(row, report);
-    if (report.mismatch) save(row, model, *report.mismatch);
+    json_rows_.push_back(json_of(instruction, report, gpu::sass_of(sass_, instruction)));
+    if (!options_.json && (rows_.size() <= 8 || report.mismatches != 0)) print(instruction, report);
+    if (report.mismatch) save(instruction, model, *report.mismatch);
   }
 
-  static void print(const TensorCoreInstruction& row, const RowReport& report) {
-    std::cout << gpu::capture_stem(row) << ": " << report.outputs << " outputs, "
+  static void print(const TensorCoreInstruction& instruction, const InstructionReport& report) {
+    std::cout << gpu::capture_stem(instruction) << ": " << report.outputs << " outputs, "
               << report.mismatches << " mismatches; by the reference " << report.reference_outputs
               << ", " << report.reference_mismatches << '\n';
     for (const gpu::FamilyReport& family : report.families)
@@ -198,11 +202,11 @@ class Campaign {
       std::cout << "  no family showed: " << event << '\n';
   }
 
-  void save(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+  void save(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model,
             const gpu::Batch& batch) const {
     const std::string path =
-        options_.captures + "/" + gpu::capture_stem(row) + ".mismatch.safetensors";
-    gpu::write_capture(path, row, gpu::reduce_mismatch(row, model, batch),
+        options_.captures + "/" + gpu::capture_stem(instruction) + ".mismatch.safetensors";
+    gpu::write_capture(path, instruction, gpu::reduce_mismatch(instruction, model, batch),
                        {{"device", device_.name},
                         {"driver", device_.driver},
                         {"cuda", device_.toolkit},

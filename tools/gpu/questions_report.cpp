@@ -14,9 +14,9 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t page_width = 100, longest = 400;
 
-std::string full_name(const gpu::TensorCoreInstruction& row) {
-  std::string name(row.name);
-  return row.variant.empty() ? name : name + " " + std::string(row.variant);
+std::string full_name(const gpu::TensorCoreInstruction& instruction) {
+  std::string name(instruction.name);
+  return instruction.variant.empty() ? name : name + " " + std::string(instruction.variant);
 }
 
 /// "00000001 00000000 x3": repeated words once.
@@ -95,8 +95,8 @@ ordered_json json_of(const gpu::TestResult& result) {
                       {"as_model", result.as_model}};
   for (const gpu::Tested& tested : result.tested) {
     ordered_json part = {{"probes", tested.trials}};
-    for (const gpu::TensorCoreInstruction* row : tested.instructions)
-      part["instructions"].push_back(full_name(*row));
+    for (const gpu::TensorCoreInstruction* instruction : tested.instructions)
+      part["instructions"].push_back(full_name(*instruction));
     out["asked"].push_back(part);
   }
   return out;

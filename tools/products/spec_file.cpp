@@ -22,8 +22,8 @@ std::vector<emulator::MatrixInstruction> load_specs(const std::vector<std::strin
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file.is_open() || file.bad())
       throw formats::Error(formats::printable(path), "cannot read");
-    rows.push_back(emulator::parse_row_spec(text, formats::printable(path)));
-    emulator::add_row(rows.back());
+    rows.push_back(emulator::parse_instruction(text, formats::printable(path)));
+    emulator::add_instruction(rows.back());
   }
   return rows;
 }

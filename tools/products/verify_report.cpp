@@ -156,10 +156,10 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
   report.element = element;
   report.expected = capture.operands.recorded[place];
   report.got = got;
-  report.equal = emulator::same_result(capture.row, report.expected, got);
-  report.distance = emulator::code_distance(capture.row.d, report.expected, got);
+  report.equal = emulator::same_result(capture.instruction, report.expected, got);
+  report.distance = emulator::code_distance(capture.instruction.d, report.expected, got);
   report.explanation =
-      emulator::explain(capture.row, batch, element.execution, element.row, element.column);
+      emulator::explain(capture.instruction, batch, element.execution, element.row, element.column);
   report.command = command_for(capture, element, engine);
   return report;
 }

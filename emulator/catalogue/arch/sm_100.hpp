@@ -105,11 +105,11 @@ inline Rows rows() {
 /// B300: the same instructions, on weaker evidence.
 inline Rows sm_103_rows() {
   Rows all = rows();
-  for (MatrixInstruction& row : all) {
-    row.arch = "sm_103";
-    const bool from_b200 =
-        row.evidence.source == b200.source || row.evidence.source == tensor_memory.source;
-    if (from_b200) row.evidence = {Basis::inferred, "as on sm_100 (B200); no recording"};
+  for (MatrixInstruction& instruction : all) {
+    instruction.arch = "sm_103";
+    const bool from_b200 = instruction.evidence.source == b200.source ||
+                           instruction.evidence.source == tensor_memory.source;
+    if (from_b200) instruction.evidence = {Basis::inferred, "as on sm_100 (B200); no recording"};
   }
   return all;
 }

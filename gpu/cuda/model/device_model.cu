@@ -120,11 +120,11 @@ __device__ std::uint64_t integer_total(const AccumulatorSpec& spec, const Line<S
 }
 
 template <bool Sparse>
-__device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step,
+__device__ std::uint64_t dot_step(const MatrixInstruction& instruction, const Step& step,
                                   const Line<Sparse>& line, int begin, int end,
                                   const Register& addend) {
   const AccumulatorSpec& spec = step.spec;
-  const Format a = operand_format(step, row.a), b = operand_format(step, row.b);
+  const Format a = operand_format(step, instruction.a), b = operand_format(step, instruction.b);
   switch (spec.summation) {
     case Summation::integer: return integer_total(spec, line, begin, end, addend.code);
     case Summation::fma_chain:
@@ -135,23 +135,25 @@ __device__ std::uint64_t dot_step(const MatrixInstruction& row, const Step& step
 }
 
 template <bool Sparse>
-__device__ std::uint64_t run_row(const ModelRow& model, const Line<Sparse>& line, std::uint64_t c) {
-  const MatrixInstruction& row = model.row;
+__device__ std::uint64_t run_instruction(const ModelInstruction& model, const Line<Sparse>& line,
+                                         std::uint64_t c) {
+  const MatrixInstruction& instruction = model.instruction;
   const DotOperands operands{{}, {}, c};
   Registers registers{};
-  for (int index = 0; index < row.steps.count; ++index) {
-    const Step& step = row.steps.list[static_cast<std::size_t>(index)];
+  for (int index = 0; index < instruction.steps.count; ++index) {
+    const Step& step = instruction.steps.list[static_cast<std::size_t>(index)];
     Register& result = registers[static_cast<std::size_t>(index)];
     result.format = step.result;
     if (step.operation == Operation::dot) {
-      const Register addend = read_source(step.addend, row, operands, registers, step.result);
+      const Register addend =
+          read_source(step.addend, instruction, operands, registers, step.result);
       const int begin = model.begin[index];
-      result.code = dot_step(row, step, line, begin, begin + model.count[index], addend);
+      result.code = dot_step(instruction, step, line, begin, begin + model.count[index], addend);
     } else {
-      result.code = scalar_step(row, step, operands, registers);
+      result.code = scalar_step(instruction, step, operands, registers);
     }
   }
-  return registers[static_cast<std::size_t>(row.steps.count - 1)].code;
+  return registers[static_cast<std::size_t>(instruction.steps.count - 1)].code;
 }
 
 /// Sixty-four columns or fewer of one execution, decoded.
@@ -170,8 +172,8 @@ struct Tile {
 /// The factor at position `at` of a line whose element k is `element(k)`: one element, or 32 single
 /// bits.
 template <class Element>
-__device__ Factor factor_at(const ModelRow& model, const Step& step, const Format& f, bool negate,
-                            int at, Element element) {
+__device__ Factor factor_at(const ModelInstruction& model, const Step& step, const Format& f,
+                            bool negate, int at, Element element) {
   if (!model.packed_bits)
     return make_factor(step, f, operand_code(f, element(model.order[at]), negate));
   std::uint32_t bits = 0;
@@ -180,34 +182,35 @@ __device__ Factor factor_at(const ModelRow& model, const Step& step, const Forma
 }
 
 template <bool Sparse>
-__device__ void decode_tile(const ModelRow& model, const DeviceOperands& operands, std::int64_t t,
-                            const Tile<Sparse>& tile) {
-  const MatrixInstruction& row = model.row;
-  const int stored = stored_k(row, row.shape.k);
-  const Step& step = row.steps.list[static_cast<std::size_t>(model.first_dot)];
+__device__ void decode_tile(const ModelInstruction& model, const DeviceOperands& operands,
+                            std::int64_t t, const Tile<Sparse>& tile) {
+  const MatrixInstruction& instruction = model.instruction;
+  const int stored = stored_k(instruction, instruction.shape.k);
+  const Step& step = instruction.steps.list[static_cast<std::size_t>(model.first_dot)];
   const int me = static_cast<int>(threadIdx.x);
-  for (int x = me; x < row.shape.m * model.ordered; x += threads_per_tile) {
+  for (int x = me; x < instruction.shape.m * model.ordered; x += threads_per_tile) {
     const int i = x / model.ordered, at = x % model.ordered;
-    const std::size_t line = (static_cast<std::size_t>(t) * row.shape.m + i) * stored;
+    const std::size_t line = (static_cast<std::size_t>(t) * instruction.shape.m + i) * stored;
     tile.a[i * tile.a_stride + at] =
-        factor_at(model, step, row.a, model.modifiers.negate_a, at,
+        factor_at(model, step, instruction.a, model.modifiers.negate_a, at,
                   [&](int s) { return load_element(operands.a, line + s); });
     if constexpr (Sparse)
       tile.k_of[i * tile.a_stride + at] = static_cast<std::uint16_t>(
-          dense_k_of(row, operands, line + model.order[at], model.order[at]));
+          dense_k_of(instruction, operands, line + model.order[at], model.order[at]));
   }
   for (int x = me; x < tile.rows * tile.columns; x += threads_per_tile) {
     const int at = x / tile.columns;
-    const std::size_t column = static_cast<std::size_t>(t) * row.shape.k * row.shape.n +
-                               tile.first_column + x % tile.columns;
+    const std::size_t column =
+        static_cast<std::size_t>(t) * instruction.shape.k * instruction.shape.n +
+        tile.first_column + x % tile.columns;
     const auto element = [&](int k) {
-      return load_element(operands.b, column + static_cast<std::size_t>(k) * row.shape.n);
+      return load_element(operands.b, column + static_cast<std::size_t>(k) * instruction.shape.n);
     };
     if constexpr (Sparse) {
-      tile.b[x] =
-          make_factor(step, row.b, operand_code(row.b, element(at), model.modifiers.negate_b));
+      tile.b[x] = make_factor(step, instruction.b,
+                              operand_code(instruction.b, element(at), model.modifiers.negate_b));
     } else {
-      tile.b[x] = factor_at(model, step, row.b, model.modifiers.negate_b, at, element);
+      tile.b[x] = factor_at(model, step, instruction.b, model.modifiers.negate_b, at, element);
     }
   }
 }
@@ -215,10 +218,10 @@ __device__ void decode_tile(const ModelRow& model, const DeviceOperands& operand
 /// One block per execution and 64 columns.
 template <bool Sparse>
 __global__ void __launch_bounds__(threads_per_tile)
-    model_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
+    model_kernel(const __grid_constant__ ModelInstruction model, DeviceOperands operands,
                  DeviceResults results, DeviceTally* tally, DeviceElements d) {
   extern __shared__ __align__(16) unsigned char shared[];
-  const Shape& shape = model.row.shape;
+  const Shape& shape = model.instruction.shape;
   const std::int64_t t = blockIdx.x;
   Tile<Sparse> tile{};
   tile.first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
@@ -237,42 +240,42 @@ __global__ void __launch_bounds__(threads_per_tile)
     const int place = i * shape.n + tile.first_column + j;
     const std::size_t index = static_cast<std::size_t>(t) * shape.m * shape.n + place;
     const std::uint64_t c = model.modifiers.zero_addend ? 0 : load_element(operands.c, index);
-    const std::uint64_t code = run_row(model, tile.line(i, j), c);
+    const std::uint64_t code = run_instruction(model, tile.line(i, j), c);
     if (d.data != nullptr) store_element(d, index, code);
     if (results.images != nullptr)
-      verdicts.add(
-          load_result(results, formats::bits(model.row.d), t, place, shape.m * shape.n) != code,
-          index);
+      verdicts.add(load_result(results, formats::bits(model.instruction.d), t, place,
+                               shape.m * shape.n) != code,
+                   index);
   }
   if (tally != nullptr) verdicts.report(tally);
 }
 
-bool step_accepted(const MatrixInstruction& row, const Step& step) {
+bool step_accepted(const MatrixInstruction& instruction, const Step& step) {
   const AccumulatorSpec& spec = step.spec;
-  const Format& a = operand_format(step, row.a);
-  const Format& b = operand_format(step, row.b);
+  const Format& a = operand_format(step, instruction.a);
+  const Format& b = operand_format(step, instruction.b);
   if (step.operation != Operation::dot) return true;
   switch (spec.summation) {
     case Summation::integer:
-      return row.steps.count == 1 && row.d == formats::int32 && spec.terms == 0 &&
-             formats::bits(row.a) <= 8 && formats::bits(row.b) <= 8;
+      return instruction.steps.count == 1 && instruction.d == formats::int32 && spec.terms == 0 &&
+             formats::bits(instruction.a) <= 8 && formats::bits(instruction.b) <= 8;
     case Summation::fma_chain:
       if (step.result == formats::fp64)
-        return row.a == formats::fp64 && row.b == formats::fp64 &&
+        return instruction.a == formats::fp64 && instruction.b == formats::fp64 &&
                spec.nan == NanPolicy::operand_bca && spec.output == Subnormals::keep;
       return step.result == formats::fp32 && formats::bits(a) <= 16 && formats::bits(b) <= 16 &&
              spec.result == Rounding::nearest_even && spec.nan == NanPolicy::all_ones &&
              spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
-             (step.addend != Source::c || row.c == formats::fp32);
+             (step.addend != Source::c || instruction.c == formats::fp32);
     default: return false;
   }
 }
 
 /// Is every dot step of the row a chain or an integer sum that the kernel below takes?
-bool chain_accepts(const MatrixInstruction& row) {
+bool chain_accepts(const MatrixInstruction& instruction) {
   const Step* first_dot = nullptr;
-  for (const Step& step : row.steps) {
-    if (!step_accepted(row, step)) return false;
+  for (const Step& step : instruction.steps) {
+    if (!step_accepted(instruction, step)) return false;
     if (step.operation != Operation::dot) continue;
     if (first_dot != nullptr && first_dot->widened != step.widened) return false;
     if (first_dot == nullptr) first_dot = &step;
@@ -282,19 +285,20 @@ bool chain_accepts(const MatrixInstruction& row) {
 
 }  // namespace
 
-bool model_accepts(const MatrixInstruction& row) {
-  return fused_accepts(row) || chain_accepts(row);
+bool model_accepts(const MatrixInstruction& instruction) {
+  return fused_accepts(instruction) || chain_accepts(instruction);
 }
 
-ModelRow model_row(const MatrixInstruction& row, const Modifiers& modifiers) {
-  ModelRow model;
-  model.row = row;
+ModelInstruction model_instruction(const MatrixInstruction& instruction,
+                                   const Modifiers& modifiers) {
+  ModelInstruction model;
+  model.instruction = instruction;
   model.modifiers = modifiers;
-  const int stored = stored_k(row, row.shape.k);
-  model.packed_bits = row.a == formats::b1;
+  const int stored = stored_k(instruction, instruction.shape.k);
+  model.packed_bits = instruction.a == formats::b1;
   int index = 0;
   bool has_dot = false;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     model.begin[index] = model.ordered;
     if (step.operation == Operation::dot) {
       if (!has_dot) model.first_dot = index;
@@ -309,22 +313,22 @@ ModelRow model_row(const MatrixInstruction& row, const Modifiers& modifiers) {
   return model;
 }
 
-void run_model(const ModelRow& row, const DeviceOperands& operands, const DeviceResults& results,
-               DeviceTally* tally, const DeviceElements& d) {
-  if (fused_accepts(row.row)) {
-    run_fused_model(fused_row(row), operands, results, tally, d);
+void run_model(const ModelInstruction& model, const DeviceOperands& operands,
+               const DeviceResults& results, DeviceTally* tally, const DeviceElements& d) {
+  if (fused_accepts(model.instruction)) {
+    run_fused_model(fused_instruction(model), operands, results, tally, d);
     return;
   }
-  const Shape& shape = row.row.shape;
+  const Shape& shape = model.instruction.shape;
   const int columns = std::min(columns_per_tile, shape.n);
-  const int a_stride = row.ordered | 1;
-  const bool sparse = row.row.sparsity.group_elements != 0;
-  const int rows = sparse ? shape.k : row.ordered;
+  const int a_stride = model.ordered | 1;
+  const bool sparse = model.instruction.sparsity.group_elements != 0;
+  const int rows = sparse ? shape.k : model.ordered;
   const int shared_bytes =
       static_cast<int>(sizeof(Factor)) * (shape.m * a_stride + rows * columns) +
       (sparse ? static_cast<int>(sizeof(std::uint16_t)) * shape.m * a_stride : 0);
-  launch(row, sparse ? model_kernel<true> : model_kernel<false>, tile_grid(shape, operands),
-         shared_bytes, row, operands, results, tally, d);
+  launch(model, sparse ? model_kernel<true> : model_kernel<false>, tile_grid(shape, operands),
+         shared_bytes, model, operands, results, tally, d);
 }
 
 }  // namespace guardbit::gpu

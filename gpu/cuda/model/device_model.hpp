@@ -15,8 +15,8 @@ namespace guardbit::gpu {
 inline constexpr int columns_per_tile = 64;
 
 /// How a model kernel takes a row: which stored elements belong to which dot step, in order.
-struct ModelRow {
-  emulator::MatrixInstruction row{};
+struct ModelInstruction {
+  emulator::MatrixInstruction instruction{};
   emulator::Modifiers modifiers{};
   int begin[5] = {}, count[5] = {};          ///< positions of each step's products
   std::uint8_t order[emulator::max_k] = {};  ///< the stored element at each position
@@ -26,21 +26,22 @@ struct ModelRow {
 };
 
 /// Does the model kernel take the row? (The reference takes every row.)
-bool model_accepts(const emulator::MatrixInstruction& row);
+bool model_accepts(const emulator::MatrixInstruction& instruction);
 
-ModelRow model_row(const emulator::MatrixInstruction& row, const emulator::Modifiers& modifiers);
+ModelInstruction model_instruction(const emulator::MatrixInstruction& instruction,
+                                   const emulator::Modifiers& modifiers);
 
 /// Computes every output by the model kernel. Where `results` has images, compares and adds to
 /// `tally`; where `d` has data, stores the codes [T,M,N]. formats::Error for what CUDA refuses.
-void run_model(const ModelRow& row, const DeviceOperands& operands, const DeviceResults& results,
-               DeviceTally* tally, const DeviceElements& d = {});
+void run_model(const ModelInstruction& model, const DeviceOperands& operands,
+               const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {});
 
 /// A yardstick: dot products of the same shapes by plain FP32 fused multiply-adds, whose operands
 /// are merely read as numbers. Results are thrown away.
-void run_plain_fma(const ModelRow& row, const DeviceOperands& operands);
+void run_plain_fma(const ModelInstruction& model, const DeviceOperands& operands);
 
 /// The same as run_model by the reference; `coverage`, where given, counts events.
-void run_reference(const ModelRow& row, const DeviceOperands& operands,
+void run_reference(const ModelInstruction& model, const DeviceOperands& operands,
                    const DeviceResults& results, DeviceTally* tally, const DeviceElements& d = {},
                    DeviceCoverage* coverage = nullptr);
 

@@ -36,12 +36,14 @@ __global__ void __launch_bounds__(threads_per_tile)
 
 }  // namespace
 
-void run_plain_fma(const ModelRow& row, const DeviceOperands& operands) {
-  const Shape& shape = row.row.shape;
-  const int stored = stored_k(row.row, shape.k), columns = std::min(columns_per_tile, shape.n);
+void run_plain_fma(const ModelInstruction& model, const DeviceOperands& operands) {
+  const Shape& shape = model.instruction.shape;
+  const int stored = stored_k(model.instruction, shape.k),
+            columns = std::min(columns_per_tile, shape.n);
   const int shared_bytes =
       static_cast<int>(sizeof(float)) * (shape.m * (stored | 1) + stored * columns);
-  launch(row, plain_fma_kernel, tile_grid(shape, operands), shared_bytes, shape, stored, operands);
+  launch(model, plain_fma_kernel, tile_grid(shape, operands), shared_bytes, shape, stored,
+         operands);
 }
 
 }  // namespace guardbit::gpu

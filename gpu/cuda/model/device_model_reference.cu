@@ -11,11 +11,12 @@ constexpr int most_scales = 4;
 /// emulator::dot itself, one thread per output, with what happened on the way.
 template <std::size_t Capacity>
 __global__ void __launch_bounds__(threads_per_tile)
-    reference_kernel(const __grid_constant__ ModelRow model, DeviceOperands operands,
+    reference_kernel(const __grid_constant__ ModelInstruction model, DeviceOperands operands,
                      DeviceResults results, DeviceTally* tally, DeviceElements d,
                      DeviceCoverage* coverage) {
-  const MatrixInstruction& row = model.row;
-  const int m = row.shape.m, n = row.shape.n, k = row.shape.k, stored = stored_k(row, k);
+  const MatrixInstruction& instruction = model.instruction;
+  const int m = instruction.shape.m, n = instruction.shape.n, k = instruction.shape.k,
+            stored = stored_k(instruction, k);
   const std::int64_t total = operands.executions * m * n;
   const std::int64_t index = std::int64_t{blockIdx.x} * threads_per_tile + threadIdx.x;
   const bool counted = index < total;
@@ -27,13 +28,15 @@ __global__ void __launch_bounds__(threads_per_tile)
     std::uint64_t a[Capacity], b[Capacity];
     for (int s = 0; s < stored; ++s) {
       const std::size_t a_index = (static_cast<std::size_t>(t) * m + i) * stored + s;
-      const int at = dense_k_of(row, operands, a_index, s);
+      const int at = dense_k_of(instruction, operands, a_index, s);
       const std::size_t b_index = (static_cast<std::size_t>(t) * k + at) * n + j;
-      a[s] = operand_code(row.a, load_element(operands.a, a_index), model.modifiers.negate_a);
-      b[s] = operand_code(row.b, load_element(operands.b, b_index), model.modifiers.negate_b);
+      a[s] =
+          operand_code(instruction.a, load_element(operands.a, a_index), model.modifiers.negate_a);
+      b[s] =
+          operand_code(instruction.b, load_element(operands.b, b_index), model.modifiers.negate_b);
     }
     std::uint64_t a_scale[most_scales], b_scale[most_scales];
-    const int scales = row.scale.count;
+    const int scales = instruction.scale.count;
     for (int s = 0; s < scales; ++s) {
       a_scale[s] =
           load_element(operands.a_scale, (static_cast<std::size_t>(t) * m + i) * scales + s);
@@ -45,10 +48,11 @@ __global__ void __launch_bounds__(threads_per_tile)
     const std::uint64_t c =
         model.modifiers.zero_addend ? 0 : load_element(operands.c, static_cast<std::size_t>(index));
     const std::uint64_t code = observed_dot<Capacity>(
-        row, {{a, count}, {b, count}, c, {a_scale, scale_count}, {b_scale, scale_count}}, events);
+        instruction, {{a, count}, {b, count}, c, {a_scale, scale_count}, {b_scale, scale_count}},
+        events);
     if (d.data != nullptr) store_element(d, static_cast<std::size_t>(index), code);
     if (results.images != nullptr)
-      verdicts.add(load_result(results, formats::bits(row.d), t, place, m * n) != code,
+      verdicts.add(load_result(results, formats::bits(instruction.d), t, place, m * n) != code,
                    static_cast<unsigned long long>(index));
   }
   if (tally != nullptr) verdicts.report(tally);
@@ -57,14 +61,14 @@ __global__ void __launch_bounds__(threads_per_tile)
 
 }  // namespace
 
-void run_reference(const ModelRow& row, const DeviceOperands& operands,
+void run_reference(const ModelInstruction& model, const DeviceOperands& operands,
                    const DeviceResults& results, DeviceTally* tally, const DeviceElements& d,
                    DeviceCoverage* coverage) {
-  const Shape& shape = row.row.shape;
+  const Shape& shape = model.instruction.shape;
   const std::int64_t total = operands.executions * shape.m * shape.n;
   const dim3 grid(static_cast<unsigned>((total + threads_per_tile - 1) / threads_per_tile));
-  const bool is_short = stored_k(row.row, shape.k) <= 64;
-  launch(row, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, row, operands,
+  const bool is_short = stored_k(model.instruction, shape.k) <= 64;
+  launch(model, is_short ? reference_kernel<64> : reference_kernel<max_k>, grid, 0, model, operands,
          results, tally, d, coverage);
 }
 

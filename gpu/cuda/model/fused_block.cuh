@@ -74,31 +74,34 @@ struct FusedTile {
 };
 
 template <bool Sparse>
-__device__ inline void decode_tile(const FusedRow& row, const DeviceOperands& operands,
-                                   const FusedTile& tile, const std::uint8_t* order,
-                                   const Divisor& by_columns) {
-  const Shape& shape = row.model.row.shape;
-  const int ordered = row.model.ordered, me = static_cast<int>(threadIdx.x);
+__device__ inline void decode_tile(const FusedInstruction& instruction,
+                                   const DeviceOperands& operands, const FusedTile& tile,
+                                   const std::uint8_t* order, const Divisor& by_columns) {
+  const Shape& shape = instruction.model.instruction.shape;
+  const int ordered = instruction.model.ordered, me = static_cast<int>(threadIdx.x);
   for (int x = me; x < tile.a_lines * ordered; x += threads_per_tile) {
-    const int line = row.by_positions.quotient(x), at = x - line * ordered;
+    const int line = instruction.by_positions.quotient(x), at = x - line * ordered;
     const int s = order[at];
     const std::size_t index =
-        (static_cast<std::size_t>(tile.first_execution) * shape.m + line) * row.stored + s;
-    const Factor f = factor_of(row.a, static_cast<std::uint32_t>(load_element(operands.a, index)));
+        (static_cast<std::size_t>(tile.first_execution) * shape.m + line) * instruction.stored + s;
+    const Factor f =
+        factor_of(instruction.a, static_cast<std::uint32_t>(load_element(operands.a, index)));
     words()[tile.a_significands + line * tile.a_stride + at] = f.significand;
     words()[tile.a_exponents + line * tile.a_stride + at] = f.exponent;
     if constexpr (Sparse)
       reinterpret_cast<std::uint16_t*>(words())[tile.k_of + line * tile.a_stride + at] =
-          static_cast<std::uint16_t>(dense_k_of(row.model.row, operands, index, s));
+          static_cast<std::uint16_t>(dense_k_of(instruction.model.instruction, operands, index, s));
   }
   for (int x = me; x < tile.executions * tile.b_rows * tile.columns; x += threads_per_tile) {
     const int b_line = by_columns.quotient(x), column = x - b_line * tile.columns;
-    const int execution = row.by_b_rows.quotient(b_line), at = b_line - execution * tile.b_rows;
+    const int execution = instruction.by_b_rows.quotient(b_line),
+              at = b_line - execution * tile.b_rows;
     const int k = Sparse ? at : order[at];
     const std::size_t index =
         (static_cast<std::size_t>(tile.first_execution + execution) * shape.k + k) * shape.n +
         tile.first_column + column;
-    const Factor f = factor_of(row.b, static_cast<std::uint32_t>(load_element(operands.b, index)));
+    const Factor f =
+        factor_of(instruction.b, static_cast<std::uint32_t>(load_element(operands.b, index)));
     words()[x] = f.significand;
     words()[tile.b_exponents + x] = f.exponent;
   }
@@ -218,12 +221,12 @@ __device__ inline FusedAddend take_apart(const FusedAccumulator& f, std::uint32_
 /// A block with an infinity or a NaN among its factors or as its addend. It takes copies, so that
 /// the callers' patches stay in registers.
 template <bool Sparse>
-__device__ __noinline__ inline std::uint32_t special_block(const FusedRow& row, int step,
-                                                           Patch<Sparse> patch, int r, int c,
-                                                           int first, int last,
+__device__ __noinline__ inline std::uint32_t special_block(const FusedInstruction& instruction,
+                                                           int step, Patch<Sparse> patch, int r,
+                                                           int c, int first, int last,
                                                            std::uint32_t addend, bool is_first) {
   const FusedAccumulator& format =
-      is_first ? row.steps[step].addend_format : row.steps[step].result;
+      is_first ? instruction.steps[step].addend_format : instruction.steps[step].result;
   SpecialSum specials;
   const std::uint32_t magnitude = addend & format.magnitude;
   if (magnitude >= format.infinity)
@@ -239,25 +242,25 @@ __device__ __noinline__ inline std::uint32_t special_block(const FusedRow& row, 
     const bool is_nan = x == 0 || y == 0;
     specials.include({is_nan ? Kind::nan : Kind::infinity, (x < 0) != (y < 0), 0, 0, false});
   }
-  const Step& s = row.model.row.steps.list[static_cast<std::size_t>(step)];
+  const Step& s = instruction.model.instruction.steps.list[static_cast<std::size_t>(step)];
   return static_cast<std::uint32_t>(encode_result(s.spec, s.result, specials.value()));
 }
 
-__device__ __noinline__ inline std::uint32_t encode_by_model(const FusedRow& row, int step,
-                                                             std::int64_t sum, int unit) {
-  const Step& s = row.model.row.steps.list[static_cast<std::size_t>(step)];
+__device__ __noinline__ inline std::uint32_t encode_by_model(const FusedInstruction& instruction,
+                                                             int step, std::int64_t sum, int unit) {
+  const Step& s = instruction.model.instruction.steps.list[static_cast<std::size_t>(step)];
   return static_cast<std::uint32_t>(encode_result(s.spec, s.result, fixed_point(sum, unit)));
 }
 
 /// The sum's code: here where it is zero or clearly normal, as emulator::encode_normal_sum.
-__device__ inline std::uint32_t encoded(const FusedRow& row, const FusedStep& step, int index,
-                                        std::int64_t sum, int unit) {
+__device__ inline std::uint32_t encoded(const FusedInstruction& instruction, const FusedStep& step,
+                                        int index, std::int64_t sum, int unit) {
   if (sum == 0) return 0;
   const FusedAccumulator& f = step.result;
   const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
   const int top = 63 - __clzll(static_cast<long long>(magnitude));
   const int biased = unit + top + f.bias;
-  if (biased <= 0 || biased >= f.last_biased) return encode_by_model(row, index, sum, unit);
+  if (biased <= 0 || biased >= f.last_biased) return encode_by_model(instruction, index, sum, unit);
   // The leading bit at 31: what the kept bits leave out is below them.
   const std::uint64_t aligned = magnitude << (63 - top);
   const int below = 63 - f.result_fraction_bits;
@@ -274,9 +277,9 @@ __device__ inline std::uint32_t encoded(const FusedRow& row, const FusedStep& st
 
 /// A dot step: its blocks in order, each one's result the next one's addend.
 template <bool Sparse>
-__device__ inline void run_blocks(const FusedRow& row, int index, const Patch<Sparse>& patch,
-                                  Codes32& codes) {
-  const FusedStep& step = row.steps[index];
+__device__ inline void run_blocks(const FusedInstruction& instruction, int index,
+                                  const Patch<Sparse>& patch, Codes32& codes) {
+  const FusedStep& step = instruction.steps[index];
   const int kept = step.kept_fraction_bits;
   for (int first = step.begin; first < step.end; first += step.terms) {
     const int last = min(first + step.terms, step.end);
@@ -300,8 +303,8 @@ __device__ inline void run_blocks(const FusedRow& row, int index, const Patch<Sp
 #pragma unroll
       for (int c = 0; c < columns_each; ++c) {
         if (special[r][c]) {
-          codes[r][c] =
-              special_block(row, index, patch, r, c, first, last, codes[r][c], first == step.begin);
+          codes[r][c] = special_block(instruction, index, patch, r, c, first, last, codes[r][c],
+                                      first == step.begin);
           continue;
         }
         const FusedAddend& addend = addends[r][c];
@@ -311,7 +314,7 @@ __device__ inline void run_blocks(const FusedRow& row, int index, const Patch<Sp
             down >= 0 ? addend.magnitude >> min(31, down) : addend.magnitude << -down;
         const std::int64_t term = std::int64_t{magnitude};
         codes[r][c] =
-            encoded(row, step, index, sums[r][c] + (addend.negative ? -term : term), unit);
+            encoded(instruction, step, index, sums[r][c] + (addend.negative ? -term : term), unit);
       }
   }
 }

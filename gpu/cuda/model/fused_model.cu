@@ -38,23 +38,25 @@ __device__ std::uint32_t source_code(std::int8_t source, std::uint32_t c,
   return results[source];
 }
 
-__device__ __noinline__ std::uint32_t scalar_by_model(const FusedRow& row, int index,
-                                                      std::uint32_t c,
+__device__ __noinline__ std::uint32_t scalar_by_model(const FusedInstruction& instruction,
+                                                      int index, std::uint32_t c,
                                                       const std::uint32_t (&results)[5]) {
   Registers registers{};
   for (int i = 0; i < index; ++i)
     registers[static_cast<std::size_t>(i)] = {
-        results[i], row.model.row.steps.list[static_cast<std::size_t>(i)].result};
+        results[i], instruction.model.instruction.steps.list[static_cast<std::size_t>(i)].result};
   const DotOperands operands{{}, {}, c};
   return static_cast<std::uint32_t>(
-      scalar_step(row.model.row, row.model.row.steps.list[static_cast<std::size_t>(index)],
+      scalar_step(instruction.model.instruction,
+                  instruction.model.instruction.steps.list[static_cast<std::size_t>(index)],
                   operands, registers));
 }
 
-__device__ std::uint32_t run_scalar(const FusedRow& row, int index, std::uint32_t c,
+__device__ std::uint32_t run_scalar(const FusedInstruction& instruction, int index, std::uint32_t c,
                                     const std::uint32_t (&results)[5]) {
-  const FusedStep& step = row.steps[index];
-  const Format& result = row.model.row.steps.list[static_cast<std::size_t>(index)].result;
+  const FusedStep& step = instruction.steps[index];
+  const Format& result =
+      instruction.model.instruction.steps.list[static_cast<std::size_t>(index)].result;
   const auto code = [&](std::int8_t source) { return source_code(source, c, results, result); };
   const auto fp32 = [&](std::int8_t source) {
     return __int_as_float(static_cast<int>(code(source)));
@@ -67,48 +69,51 @@ __device__ std::uint32_t run_scalar(const FusedRow& row, int index, std::uint32_
       return fp16_code(__fadd_rn(fp16_value(code(step.addend)), fp16_value(code(step.other))));
     case FusedStep::Kind::narrow_to_fp16: return fp16_code(fp32(step.addend));
     case FusedStep::Kind::widen_to_fp32: return canonical(fp16_value(code(step.addend)));
-    default: return scalar_by_model(row, index, c, results);
+    default: return scalar_by_model(instruction, index, c, results);
   }
 }
 
 template <bool Sparse>
-__device__ void run_steps(const FusedRow& row, const Patch<Sparse>& patch, Codes32& codes) {
-  if (row.count == 1) {
-    run_blocks(row, 0, patch, codes);
+__device__ void run_steps(const FusedInstruction& instruction, const Patch<Sparse>& patch,
+                          Codes32& codes) {
+  if (instruction.count == 1) {
+    run_blocks(instruction, 0, patch, codes);
     return;
   }
   std::uint32_t results[rows_each][columns_each][5];
-  for (int index = 0; index < row.count; ++index) {
-    if (row.steps[index].kind != FusedStep::Kind::dot) {
+  for (int index = 0; index < instruction.count; ++index) {
+    if (instruction.steps[index].kind != FusedStep::Kind::dot) {
       for (int r = 0; r < rows_each; ++r)
         for (int c = 0; c < columns_each; ++c)
-          results[r][c][index] = run_scalar(row, index, codes[r][c], results[r][c]);
+          results[r][c][index] = run_scalar(instruction, index, codes[r][c], results[r][c]);
       continue;
     }
     Codes32 sums;
-    const Format& format = row.model.row.steps.list[static_cast<std::size_t>(index)].result;
+    const Format& format =
+        instruction.model.instruction.steps.list[static_cast<std::size_t>(index)].result;
 #pragma unroll
     for (int r = 0; r < rows_each; ++r)
 #pragma unroll
       for (int c = 0; c < columns_each; ++c)
-        sums[r][c] = source_code(row.steps[index].addend, codes[r][c], results[r][c], format);
-    run_blocks(row, index, patch, sums);
+        sums[r][c] =
+            source_code(instruction.steps[index].addend, codes[r][c], results[r][c], format);
+    run_blocks(instruction, index, patch, sums);
 #pragma unroll
     for (int r = 0; r < rows_each; ++r)
 #pragma unroll
       for (int c = 0; c < columns_each; ++c) results[r][c][index] = sums[r][c];
   }
   for (int r = 0; r < rows_each; ++r)
-    for (int c = 0; c < columns_each; ++c) codes[r][c] = results[r][c][row.count - 1];
+    for (int c = 0; c < columns_each; ++c) codes[r][c] = results[r][c][instruction.count - 1];
 }
 
 // ---- The kernel ----
 
 template <bool Sparse>
 __global__ void __launch_bounds__(threads_per_tile, 8)
-    fused_kernel(const __grid_constant__ FusedRow row, DeviceOperands operands,
+    fused_kernel(const __grid_constant__ FusedInstruction instruction, DeviceOperands operands,
                  DeviceResults results, DeviceTally* tally, DeviceElements d, int executions_each) {
-  const Shape& shape = row.model.row.shape;
+  const Shape& shape = instruction.model.instruction.shape;
   FusedTile tile;
   tile.first_execution = std::int64_t{blockIdx.x} * executions_each;
   tile.executions = static_cast<int>(
@@ -116,8 +121,8 @@ __global__ void __launch_bounds__(threads_per_tile, 8)
   tile.first_column = static_cast<int>(blockIdx.y) * columns_per_tile;
   tile.columns = min(columns_per_tile, shape.n - tile.first_column);
   tile.a_lines = tile.executions * shape.m;
-  tile.a_stride = row.model.ordered | 1;
-  tile.b_rows = Sparse ? shape.k : row.model.ordered;
+  tile.a_stride = instruction.model.ordered | 1;
+  tile.b_rows = Sparse ? shape.k : instruction.model.ordered;
   const int b_size = tile.executions * tile.b_rows * tile.columns;
   tile.b_exponents = b_size;
   tile.a_significands = 2 * b_size;
@@ -125,21 +130,22 @@ __global__ void __launch_bounds__(threads_per_tile, 8)
   tile.k_of = 2 * (tile.a_exponents + tile.a_lines * tile.a_stride);
   // A table that lanes read at different places: constant memory would serve them in turn.
   __shared__ std::uint8_t order[max_k];
-  for (int i = static_cast<int>(threadIdx.x); i < row.model.ordered; i += threads_per_tile)
-    order[i] = row.model.order[i];
+  for (int i = static_cast<int>(threadIdx.x); i < instruction.model.ordered; i += threads_per_tile)
+    order[i] = instruction.model.order[i];
   __syncthreads();
-  const bool is_whole = tile.columns == row.columns;
-  const Divisor by_columns = is_whole ? row.by_columns : divisor(tile.columns);
-  decode_tile<Sparse>(row, operands, tile, order, by_columns);
+  const bool is_whole = tile.columns == instruction.columns;
+  const Divisor by_columns = is_whole ? instruction.by_columns : divisor(tile.columns);
+  decode_tile<Sparse>(instruction, operands, tile, order, by_columns);
   __syncthreads();
   const int across = tile.columns / columns_each, down = shape.m / rows_each;
-  const Divisor by_across = is_whole ? row.by_across : divisor(across);
-  const int result_bits = formats::bits(row.model.row.d);
+  const Divisor by_across = is_whole ? instruction.by_across : divisor(across);
+  const int result_bits = formats::bits(instruction.model.instruction.d);
   Verdicts verdicts;
   for (int x = static_cast<int>(threadIdx.x); x < tile.executions * down * across;
        x += threads_per_tile) {
     const int pair = by_across.quotient(x), j = (x - pair * across) * columns_each;
-    const int execution = row.by_down.quotient(pair), i = (pair - execution * down) * rows_each;
+    const int execution = instruction.by_down.quotient(pair),
+              i = (pair - execution * down) * rows_each;
     const int line = execution * shape.m + i;
     const Patch<Sparse> patch{tile,
                               {line * tile.a_stride, (line + 1) * tile.a_stride},
@@ -153,10 +159,10 @@ __global__ void __launch_bounds__(threads_per_tile, 8)
 #pragma unroll
       for (int c = 0; c < columns_each; ++c)
         codes[r][c] =
-            row.model.modifiers.zero_addend
+            instruction.model.modifiers.zero_addend
                 ? 0
                 : static_cast<std::uint32_t>(load_element(operands.c, index + r * shape.n + c));
-    run_steps(row, patch, codes);
+    run_steps(instruction, patch, codes);
 #pragma unroll
     for (int r = 0; r < rows_each; ++r)
 #pragma unroll
@@ -180,19 +186,19 @@ int executions_per_tile(const Shape& shape) {
 
 }  // namespace
 
-void run_fused_model(const FusedRow& row, const DeviceOperands& operands,
+void run_fused_model(const FusedInstruction& instruction, const DeviceOperands& operands,
                      const DeviceResults& results, DeviceTally* tally, const DeviceElements& d) {
-  const Shape& shape = row.model.row.shape;
-  const bool sparse = row.model.row.sparsity.group_elements != 0;
-  const int columns = row.columns, each = executions_per_tile(shape);
-  const int a_size = each * shape.m * (row.model.ordered | 1);
-  const int b_size = each * (sparse ? shape.k : row.model.ordered) * columns;
+  const Shape& shape = instruction.model.instruction.shape;
+  const bool sparse = instruction.model.instruction.sparsity.group_elements != 0;
+  const int columns = instruction.columns, each = executions_per_tile(shape);
+  const int a_size = each * shape.m * (instruction.model.ordered | 1);
+  const int b_size = each * (sparse ? shape.k : instruction.model.ordered) * columns;
   const auto shared_bytes = static_cast<int>(2 * sizeof(int)) * (a_size + b_size) +
                             (sparse ? static_cast<int>(sizeof(std::uint16_t)) * a_size : 0);
   const dim3 grid(static_cast<unsigned>((operands.executions + each - 1) / each),
                   static_cast<unsigned>((shape.n + columns - 1) / columns));
-  launch(row.model, sparse ? fused_kernel<true> : fused_kernel<false>, grid, shared_bytes, row,
-         operands, results, tally, d, each);
+  launch(instruction.model, sparse ? fused_kernel<true> : fused_kernel<false>, grid, shared_bytes,
+         instruction, operands, results, tally, d, each);
 }
 
 }  // namespace guardbit::gpu

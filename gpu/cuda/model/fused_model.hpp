@@ -63,8 +63,8 @@ constexpr Divisor divisor(int by) {
 /// A thread computes so many rows by columns.
 inline constexpr int rows_each = 2, columns_each = 2;
 
-struct FusedRow {
-  ModelRow model;
+struct FusedInstruction {
+  ModelInstruction model;
   int stored = 0;   ///< elements of a row of A
   int columns = 0;  ///< of a whole tile
   Divisor by_positions, by_b_rows, by_columns, by_across, by_down;
@@ -73,12 +73,12 @@ struct FusedRow {
   int count = 0;
 };
 
-bool fused_accepts(const emulator::MatrixInstruction& row);
+bool fused_accepts(const emulator::MatrixInstruction& instruction);
 
-FusedRow fused_row(const ModelRow& model);
+FusedInstruction fused_instruction(const ModelInstruction& model);
 
 /// As run_model, for a row that `fused_accepts`.
-void run_fused_model(const FusedRow& row, const DeviceOperands& operands,
+void run_fused_model(const FusedInstruction& instruction, const DeviceOperands& operands,
                      const DeviceResults& results, DeviceTally* tally, const DeviceElements& d);
 
 }  // namespace guardbit::gpu

@@ -28,22 +28,22 @@ bool accumulator_accepted(const Format& f, const AccumulatorSpec& spec) {
 /// Terms below 2^(F + 2) whose sum stays below 2^31. Products of significands stay clearly below 4.
 int terms_per_word(int kept_fraction_bits) { return 1 << (29 - kept_fraction_bits); }
 
-bool dot_accepted(const MatrixInstruction& row, const Step& step, int kept_fraction_bits) {
+bool dot_accepted(const MatrixInstruction& instruction, const Step& step, int kept_fraction_bits) {
   const AccumulatorSpec& spec = step.spec;
-  const Format& a = operand_format(step, row.a);
-  const Format& b = operand_format(step, row.b);
+  const Format& a = operand_format(step, instruction.a);
+  const Format& b = operand_format(step, instruction.b);
   const int fraction_bits = a.fraction_bits + b.fraction_bits;
   return spec.summation == Summation::fused && spec.exact_group == 1 &&
          spec.alignment == Rounding::toward_zero && spec.kept_fraction_bits == kept_fraction_bits &&
          spec.kept_fraction_bits >= fraction_bits && spec.kept_fraction_bits <= 26 &&
          (spec.result == Rounding::toward_zero || spec.result == Rounding::nearest_even) &&
          spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
-         operand_accepted(row.a, a) && operand_accepted(row.b, b) &&
+         operand_accepted(instruction.a, a) && operand_accepted(instruction.b, b) &&
          accumulator_accepted(step.result, spec);
 }
 
-const Step* first_dot_of(const MatrixInstruction& row) {
-  return std::find_if(row.steps.begin(), row.steps.end(),
+const Step* first_dot_of(const MatrixInstruction& instruction) {
+  return std::find_if(instruction.steps.begin(), instruction.steps.end(),
                       [](const Step& step) { return step.operation == Operation::dot; });
 }
 
@@ -76,10 +76,10 @@ FusedAccumulator fused_accumulator(const Format& f, const AccumulatorSpec& spec)
           x.last_biased};
 }
 
-FusedStep::Kind scalar_kind(const MatrixInstruction& row, const Step& step) {
+FusedStep::Kind scalar_kind(const MatrixInstruction& instruction, const Step& step) {
   using enum FusedStep::Kind;
   const AccumulatorSpec& spec = step.spec;
-  const Format from = source_format(row, step.addend, step.result);
+  const Format from = source_format(instruction, step.addend, step.result);
   const bool plain = spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
                      spec.nan == NanPolicy::all_ones && spec.result_fraction_bits == 0 &&
                      spec.summation != Summation::fma_chain &&
@@ -92,7 +92,7 @@ FusedStep::Kind scalar_kind(const MatrixInstruction& row, const Step& step) {
       return narrow_to_fp16;
     return by_model;
   }
-  const Format other = source_format(row, step.other, step.result);
+  const Format other = source_format(instruction, step.other, step.result);
   if (nearest && from == step.result && other == step.result) {
     if (step.result == formats::fp32) return add_fp32;
     if (step.result == formats::fp16) return add_fp16;
@@ -102,36 +102,39 @@ FusedStep::Kind scalar_kind(const MatrixInstruction& row, const Step& step) {
 
 }  // namespace
 
-bool fused_accepts(const MatrixInstruction& row) {
-  const Step* const first = first_dot_of(row);
-  const bool plain = row.scale.count == 0 && first != row.steps.end() &&
-                     formats::bits(row.c) <= 32 && formats::bits(row.d) <= 32;
-  return plain && std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
+bool fused_accepts(const MatrixInstruction& instruction) {
+  const Step* const first = first_dot_of(instruction);
+  const bool plain = instruction.scale.count == 0 && first != instruction.steps.end() &&
+                     formats::bits(instruction.c) <= 32 && formats::bits(instruction.d) <= 32;
+  return plain &&
+         std::all_of(instruction.steps.begin(), instruction.steps.end(), [&](const Step& step) {
            if (step.operation != Operation::dot) return formats::bits(step.result) <= 32;
            return step.widened == first->widened &&
-                  accumulator_accepted(source_format(row, step.addend, step.result), step.spec) &&
-                  dot_accepted(row, step, first->spec.kept_fraction_bits);
+                  accumulator_accepted(source_format(instruction, step.addend, step.result),
+                                       step.spec) &&
+                  dot_accepted(instruction, step, first->spec.kept_fraction_bits);
          });
 }
 
-FusedRow fused_row(const ModelRow& model) {
-  const MatrixInstruction& row = model.row;
-  const Step& first = *first_dot_of(row);
-  FusedRow fused;
+FusedInstruction fused_instruction(const ModelInstruction& model) {
+  const MatrixInstruction& instruction = model.instruction;
+  const Step& first = *first_dot_of(instruction);
+  FusedInstruction fused;
   fused.model = model;
-  const int fraction_bits =
-      operand_format(first, row.a).fraction_bits + operand_format(first, row.b).fraction_bits;
-  fused.a = factor_format(first, row.a, model.modifiers.negate_a,
+  const int fraction_bits = operand_format(first, instruction.a).fraction_bits +
+                            operand_format(first, instruction.b).fraction_bits;
+  fused.a = factor_format(first, instruction.a, model.modifiers.negate_a,
                           first.spec.kept_fraction_bits - fraction_bits);
-  fused.b = factor_format(first, row.b, model.modifiers.negate_b, 0);
-  fused.stored = stored_k(row, row.shape.k);
-  fused.columns = std::min(columns_per_tile, row.shape.n);
+  fused.b = factor_format(first, instruction.b, model.modifiers.negate_b, 0);
+  fused.stored = stored_k(instruction, instruction.shape.k);
+  fused.columns = std::min(columns_per_tile, instruction.shape.n);
   fused.by_positions = divisor(model.ordered);
-  fused.by_b_rows = divisor(row.sparsity.group_elements != 0 ? row.shape.k : model.ordered);
+  fused.by_b_rows =
+      divisor(instruction.sparsity.group_elements != 0 ? instruction.shape.k : model.ordered);
   fused.by_columns = divisor(fused.columns);
   fused.by_across = divisor(fused.columns / columns_each);
-  fused.by_down = divisor(row.shape.m / rows_each);
-  for (const Step& step : row.steps) {
+  fused.by_down = divisor(instruction.shape.m / rows_each);
+  for (const Step& step : instruction.steps) {
     FusedStep& x = fused.steps[fused.count];
     x.addend = static_cast<std::int8_t>(step.addend);
     x.other = static_cast<std::int8_t>(step.other);
@@ -143,10 +146,11 @@ FusedRow fused_row(const ModelRow& model) {
       x.kept_fraction_bits = step.spec.kept_fraction_bits;
       x.terms_per_word = terms_per_word(x.kept_fraction_bits);
       x.zero_exponent = step.spec.min_exponent;
-      x.addend_format = fused_accumulator(source_format(row, step.addend, step.result), step.spec);
+      x.addend_format =
+          fused_accumulator(source_format(instruction, step.addend, step.result), step.spec);
       x.result = fused_accumulator(step.result, step.spec);
     } else {
-      x.kind = scalar_kind(row, step);
+      x.kind = scalar_kind(instruction, step);
     }
     ++fused.count;
   }

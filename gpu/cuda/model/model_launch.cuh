@@ -17,10 +17,10 @@ using namespace emulator;
 inline constexpr int threads_per_tile = 128;
 
 /// The k that stored element s of a row of A meets; `a_index` is its place among all of A.
-__device__ inline int dense_k_of(const MatrixInstruction& row, const DeviceOperands& operands,
-                                 std::size_t a_index, int s) {
-  if (row.sparsity.group_elements == 0) return s;
-  return dense_k(row.sparsity, s, static_cast<int>(load_element(operands.e, a_index)));
+__device__ inline int dense_k_of(const MatrixInstruction& instruction,
+                                 const DeviceOperands& operands, std::size_t a_index, int s) {
+  if (instruction.sparsity.group_elements == 0) return s;
+  return dense_k(instruction.sparsity, s, static_cast<int>(load_element(operands.e, a_index)));
 }
 
 __device__ inline std::uint64_t operand_code(const Format& f, std::uint64_t word, bool negate) {
@@ -36,9 +36,9 @@ inline dim3 tile_grid(const Shape& shape, const DeviceOperands& operands) {
 /// Launches with a shared memory that may pass 48 KiB, which has to be asked for; errors name the
 /// row.
 template <class... Parameters, class... Arguments>
-void launch(const ModelRow& row, void (*kernel)(Parameters...), dim3 grid, int shared_bytes,
-            const Arguments&... arguments) {
-  const std::string_view name = row.row.name;
+void launch(const ModelInstruction& model, void (*kernel)(Parameters...), dim3 grid,
+            int shared_bytes, const Arguments&... arguments) {
+  const std::string_view name = model.instruction.name;
   if (shared_bytes > 48 * 1024)
     check_cuda(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),

@@ -55,15 +55,15 @@ std::optional<cudaDataType> data_type(const formats::Format& f) {
 
 }  // namespace
 
-std::string cublas_refusal(const emulator::MatrixInstruction& row, bool has_addend) {
+std::string cublas_refusal(const emulator::MatrixInstruction& instruction, bool has_addend) {
   if (has_addend) return "cublasGemmEx is compared without C, which its epilogue adds";
-  if (row.a != row.b || !data_type(row.a) || !data_type(row.d))
-    return "cublasGemmEx does not multiply " + formats::name_of(row.a) + " by " +
-           formats::name_of(row.b) + " into " + formats::name_of(row.d);
+  if (instruction.a != instruction.b || !data_type(instruction.a) || !data_type(instruction.d))
+    return "cublasGemmEx does not multiply " + formats::name_of(instruction.a) + " by " +
+           formats::name_of(instruction.b) + " into " + formats::name_of(instruction.d);
   return {};
 }
 
-std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& row,
+std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& instruction,
                                     const DeviceMatrices& x) {
   // Never unloaded: a library with a CUDA context of its own does not survive that.
   static const Library library;
@@ -71,18 +71,19 @@ std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& row,
   const auto gemm = library.find<GemmEx>("cublasGemmEx");
   Handle handle = nullptr;
   check_status(library.find<Create>("cublasCreate_v2")(&handle), "cublasCreate");
-  const bool half = row.d == formats::fp16;
-  const int compute = half                     ? compute_16f
-                      : row.a == formats::tf32 ? compute_32f_fast_tf32
-                                               : compute_32f;
+  const bool half = instruction.d == formats::fp16;
+  const int compute = half                             ? compute_16f
+                      : instruction.a == formats::tf32 ? compute_32f_fast_tf32
+                                                       : compute_32f;
   const float one = 1, zero = 0;
   constexpr std::uint16_t half_one = 0x3C00, half_zero = 0;
   // Row-major A * B is column-major B * A.
   const auto multiply = [&] {
     return gemm(handle, no_transpose, no_transpose, x.n, x.m, x.k,
-                half ? static_cast<const void*>(&half_one) : &one, x.b, *data_type(row.b), x.n, x.a,
-                *data_type(row.a), x.k, half ? static_cast<const void*>(&half_zero) : &zero, x.d,
-                *data_type(row.d), x.n, compute, default_algorithm);
+                half ? static_cast<const void*>(&half_one) : &one, x.b, *data_type(instruction.b),
+                x.n, x.a, *data_type(instruction.a), x.k,
+                half ? static_cast<const void*>(&half_zero) : &zero, x.d, *data_type(instruction.d),
+                x.n, compute, default_algorithm);
   };
   check_status(multiply(), "cublasGemmEx");
   DeviceTimer timer;

@@ -14,11 +14,11 @@ struct CublasRun {
 };
 
 /// Why cublasGemmEx cannot multiply a row's types into its results; empty when it can.
-std::string cublas_refusal(const emulator::MatrixInstruction& row, bool has_addend);
+std::string cublas_refusal(const emulator::MatrixInstruction& instruction, bool has_addend);
 
 /// D = A * B by cublasGemmEx with its own choice of algorithm, timed once after a warm-up. Empty
 /// when no libcublas is installed; formats::Error when it fails.
-std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& row,
+std::optional<CublasRun> run_cublas(const emulator::MatrixInstruction& instruction,
                                     const DeviceMatrices& matrices);
 
 }  // namespace guardbit::gpu

@@ -16,28 +16,28 @@ constexpr const char* where = "gemm";
 
 int divided_up(std::int64_t x, int by) { return static_cast<int>((x + by - 1) / by); }
 
-PackArguments pack_arguments(const TunedRow& row, const PackedShape& shape, const std::byte* codes,
-                             int lines, int k, int tile_lines) {
+PackArguments pack_arguments(const TunedInstruction& instruction, const PackedShape& shape,
+                             const std::byte* codes, int lines, int k, int tile_lines) {
   PackArguments p{};
   p.codes = codes;
   p.lines = lines;
   p.k = k;
   p.tiles = divided_up(lines, tile_lines);
-  p.stages = divided_up(block_count(row, k), shape.blocks);
-  p.format = shape.is_a ? row.a : row.b;
+  p.stages = divided_up(block_count(instruction, k), shape.blocks);
+  p.format = shape.is_a ? instruction.a : instruction.b;
   p.shape = shape;
-  p.row = row;
+  p.instruction = instruction;
   return p;
 }
 
-PackArguments pack_a(const TunedRow& row, const TunedKernel& kernel, const std::byte* codes, int m,
-                     int k) {
-  return pack_arguments(row, kernel.a, codes, m, k, kernel.rows);
+PackArguments pack_a(const TunedInstruction& instruction, const TunedKernel& kernel,
+                     const std::byte* codes, int m, int k) {
+  return pack_arguments(instruction, kernel.a, codes, m, k, kernel.rows);
 }
 
-PackArguments pack_b(const TunedRow& row, const TunedKernel& kernel, const std::byte* codes, int n,
-                     int k) {
-  return pack_arguments(row, kernel.b, codes, n, k, kernel.columns);
+PackArguments pack_b(const TunedInstruction& instruction, const TunedKernel& kernel,
+                     const std::byte* codes, int n, int k) {
+  return pack_arguments(instruction, kernel.b, codes, n, k, kernel.columns);
 }
 
 std::size_t low_bytes(const PackArguments& p) {
@@ -65,40 +65,42 @@ void copy_rows(const Format& f, std::byte* to, std::int64_t to_stride, const std
 
 }  // namespace
 
-std::int64_t block_count(const TunedRow& row, int k) {
-  const std::int64_t executions = (std::int64_t{k} + row.execution_k - 1) / row.execution_k;
-  return executions * (row.execution_k / row.terms);
+std::int64_t block_count(const TunedInstruction& instruction, int k) {
+  const std::int64_t executions =
+      (std::int64_t{k} + instruction.execution_k - 1) / instruction.execution_k;
+  return executions * (instruction.execution_k / instruction.terms);
 }
 
-bool tuned_takes(const TunedRow& row, int k) {
+bool tuned_takes(const TunedInstruction& instruction, int k) {
   int shared_bytes = 0;
   check_cuda(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
              where);
-  return k > 0 && (!row.wide_exponents || block_count(row, k) <= most_blocks) &&
-         tuned_kernel(row).shared_bytes <= shared_bytes;
+  return k > 0 && (!instruction.wide_exponents || block_count(instruction, k) <= most_blocks) &&
+         tuned_kernel(instruction).shared_bytes <= shared_bytes;
 }
 
-TunedKernel tuned_kernel(const TunedRow& row) {
+TunedKernel tuned_kernel(const TunedInstruction& instruction) {
   std::optional<TunedKernel> kernel;
-  if (row.composed) {
-    kernel = composed_kernel(row);
+  if (instruction.composed) {
+    kernel = composed_kernel(instruction);
   } else {
-    switch (row.accumulated) {
-      case Accumulated::fp32: kernel = fp32_kernel(row); break;
-      case Accumulated::e8m13: kernel = e8m13_kernel(row); break;
-      case Accumulated::fp16: kernel = fp16_kernel(row); break;
+    switch (instruction.accumulated) {
+      case Accumulated::fp32: kernel = fp32_kernel(instruction); break;
+      case Accumulated::e8m13: kernel = e8m13_kernel(instruction); break;
+      case Accumulated::fp16: kernel = fp16_kernel(instruction); break;
     }
   }
   if (!kernel) throw formats::Error(where, "the tuned kernel has no instance for this row");
   return *kernel;
 }
 
-TunedMultiplication::TunedMultiplication(const TunedRow& row, const DeviceMatrices& x)
-    : kernel_(tuned_kernel(row)),
-      a_packed_(packed_bytes(pack_a(row, kernel_, x.a, x.m, x.k)), where),
-      b_packed_(packed_bytes(pack_b(row, kernel_, x.b, x.n, x.k)), where),
-      a_low_(low_bytes(pack_a(row, kernel_, x.a, x.m, x.k)), where),
-      b_low_(low_bytes(pack_b(row, kernel_, x.b, x.n, x.k)), where) {
+TunedMultiplication::TunedMultiplication(const TunedInstruction& instruction,
+                                         const DeviceMatrices& x)
+    : kernel_(tuned_kernel(instruction)),
+      a_packed_(packed_bytes(pack_a(instruction, kernel_, x.a, x.m, x.k)), where),
+      b_packed_(packed_bytes(pack_b(instruction, kernel_, x.b, x.n, x.k)), where),
+      a_low_(low_bytes(pack_a(instruction, kernel_, x.a, x.m, x.k)), where),
+      b_low_(low_bytes(pack_b(instruction, kernel_, x.b, x.n, x.k)), where) {
   MultiplyArguments& p = arguments_;
   p.a_packed = a_packed_.as<std::byte>();
   p.b_packed = b_packed_.as<std::byte>();
@@ -113,18 +115,18 @@ TunedMultiplication::TunedMultiplication(const TunedRow& row, const DeviceMatric
   p.k = x.k;
   p.tiles_m = divided_up(x.m, kernel_.rows);
   p.tiles_n = divided_up(x.n, kernel_.columns);
-  p.stages = divided_up(block_count(row, x.k), kernel_.a.blocks);
-  p.rule = offset_rule(row);
-  p.row = row;
+  p.stages = divided_up(block_count(instruction, x.k), kernel_.a.blocks);
+  p.rule = offset_rule(instruction);
+  p.instruction = instruction;
 }
 
 void TunedMultiplication::pack() const {
   const MultiplyArguments& p = arguments_;
-  PackArguments a = pack_a(p.row, kernel_, p.a, p.m, p.k);
+  PackArguments a = pack_a(p.instruction, kernel_, p.a, p.m, p.k);
   a.packed = a_packed_.as<std::byte>();
   a.low = a_low_.as<unsigned>();
   guardbit::gpu::pack(a);
-  PackArguments b = pack_b(p.row, kernel_, p.b, p.n, p.k);
+  PackArguments b = pack_b(p.instruction, kernel_, p.b, p.n, p.k);
   b.packed = b_packed_.as<std::byte>();
   b.low = b_low_.as<unsigned>();
   guardbit::gpu::pack(b);
@@ -133,36 +135,37 @@ void TunedMultiplication::pack() const {
 void TunedMultiplication::multiply() const { kernel_.launch(arguments_); }
 
 // Each step of the chain is one execution of a row as large as the matrices, or a slab of them.
-void multiply_by_model(const emulator::MatrixInstruction& row, const DeviceMatrices& x) {
+void multiply_by_model(const emulator::MatrixInstruction& instruction, const DeviceMatrices& x) {
   constexpr std::int64_t outputs_per_slab = std::int64_t{1} << 22;
-  const int length = row.shape.k;
+  const int length = instruction.shape.k;
   const int slab = static_cast<int>(std::clamp<std::int64_t>(outputs_per_slab / x.n, 1, x.m));
-  const DeviceBuffer a_slice(bytes_of(row.a, std::int64_t{slab} * length), where);
-  const DeviceBuffer b_slice(bytes_of(row.b, std::int64_t{length} * x.n), where);
+  const DeviceBuffer a_slice(bytes_of(instruction.a, std::int64_t{slab} * length), where);
+  const DeviceBuffer b_slice(bytes_of(instruction.b, std::int64_t{length} * x.n), where);
   for (int begin = 0; begin < x.k; begin += length) {
     const int present = std::min(length, x.k - begin);
-    const std::byte* b = x.b + bytes_of(row.b, std::int64_t{begin} * x.n);
+    const std::byte* b = x.b + bytes_of(instruction.b, std::int64_t{begin} * x.n);
     if (present < length) {
       b_slice.clear();
       a_slice.clear();
-      copy_rows(row.b, b_slice.as<std::byte>(), x.n, b, x.n, present, x.n);
+      copy_rows(instruction.b, b_slice.as<std::byte>(), x.n, b, x.n, present, x.n);
       b = b_slice.as<std::byte>();
     }
     for (int first = 0; first < x.m; first += slab) {
       const int rows = std::min(slab, x.m - first);
-      copy_rows(row.a, a_slice.as<std::byte>(), length,
-                x.a + bytes_of(row.a, std::int64_t{first} * x.k + begin), x.k, rows, present);
+      copy_rows(instruction.a, a_slice.as<std::byte>(), length,
+                x.a + bytes_of(instruction.a, std::int64_t{first} * x.k + begin), x.k, rows,
+                present);
       emulator::Modifiers modifiers;
       modifiers.zero_addend = begin == 0 && x.c == nullptr;
-      ModelRow model = model_row(row, modifiers);
-      model.row.shape = {rows, x.n, length};
+      ModelInstruction model = model_instruction(instruction, modifiers);
+      model.instruction.shape = {rows, x.n, length};
       DeviceOperands operands;
       operands.executions = 1;
-      operands.a = elements_from(row.a, a_slice.as<std::byte>(), 0);
-      operands.b = elements_from(row.b, b, 0);
+      operands.a = elements_from(instruction.a, a_slice.as<std::byte>(), 0);
+      operands.b = elements_from(instruction.b, b, 0);
       const std::int64_t output = std::int64_t{first} * x.n;
-      const DeviceElements d = elements_from(row.d, x.d, output);
-      operands.c = begin == 0 && x.c != nullptr ? elements_from(row.c, x.c, output) : d;
+      const DeviceElements d = elements_from(instruction.d, x.d, output);
+      operands.c = begin == 0 && x.c != nullptr ? elements_from(instruction.c, x.c, output) : d;
       run_reference(model, operands, {}, nullptr, d);
     }
   }

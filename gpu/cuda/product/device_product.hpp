@@ -21,16 +21,16 @@ struct DeviceMatrices {
 };
 
 /// Blocks that every output chains.
-std::int64_t block_count(const TunedRow& row, int k);
+std::int64_t block_count(const TunedInstruction& instruction, int k);
 
-/// Can the tuned kernel multiply over this k, on this device? (See tuned_row for which rows it
-/// takes.)
-bool tuned_takes(const TunedRow& row, int k);
+/// Can the tuned kernel multiply over this k, on this device? (See tuned_instruction for which rows
+/// it takes.)
+bool tuned_takes(const TunedInstruction& instruction, int k);
 
 /// The tuned kernel with the device memory that it needs beside the matrices.
 class TunedMultiplication {
  public:
-  TunedMultiplication(const TunedRow& row, const DeviceMatrices& matrices);
+  TunedMultiplication(const TunedInstruction& instruction, const DeviceMatrices& matrices);
 
   /// Both start device work and throw formats::Error when CUDA refuses; `multiply` uses what `pack`
   /// left.
@@ -44,7 +44,8 @@ class TunedMultiplication {
 };
 
 /// Any dense row without block scales, one output per thread, by emulator::dot.
-void multiply_by_model(const emulator::MatrixInstruction& row, const DeviceMatrices& matrices);
+void multiply_by_model(const emulator::MatrixInstruction& instruction,
+                       const DeviceMatrices& matrices);
 
 /// What device-made operands look like.
 enum class OperandFamily : int {

@@ -21,22 +21,23 @@ template <Accumulated kind>
 __device__ __noinline__ double block_by_model(const MultiplyArguments& p, double c, int row,
                                               int column, int block) {
   const auto a = [&](int i) -> std::uint64_t {
-    const std::int64_t k = source_k(p.row, block, i);
+    const std::int64_t k = source_k(p.instruction, block, i);
     return row < p.m && k < p.k
-               ? load_code(p.a, p.row.a,
+               ? load_code(p.a, p.instruction.a,
                            static_cast<std::size_t>(row) * static_cast<std::size_t>(p.k) +
                                static_cast<std::size_t>(k))
                : 0;
   };
   const auto b = [&](int i) -> std::uint64_t {
-    const std::int64_t k = source_k(p.row, block, i);
+    const std::int64_t k = source_k(p.instruction, block, i);
     return column < p.n && k < p.k
-               ? load_code(p.b, p.row.b,
+               ? load_code(p.b, p.instruction.b,
                            static_cast<std::size_t>(k) * static_cast<std::size_t>(p.n) +
                                static_cast<std::size_t>(column))
                : 0;
   };
-  const std::uint64_t code = model_block(p.row, p.row.terms, a, b, code_of_result<kind>(c));
+  const std::uint64_t code =
+      model_block(p.instruction, p.instruction.terms, a, b, code_of_result<kind>(c));
   return addend_of_code<kind>(code);
 }
 
@@ -237,7 +238,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
         double x = 0;
         if (p.c != nullptr && row < p.m && column < p.n)
           x = addend_of_code<Shape::kind>(
-              load_code(p.c, p.row.d, static_cast<std::size_t>(row) * p.n + column));
+              load_code(p.c, p.instruction.d, static_cast<std::size_t>(row) * p.n + column));
         if constexpr (Shape::composed) {
           total[i][j][e] = static_cast<float>(x);  // exact: c is an FP32 or an FP16
           x = 0;

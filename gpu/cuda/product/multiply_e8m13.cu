@@ -2,8 +2,8 @@
 
 namespace guardbit::gpu {
 
-std::optional<TunedKernel> e8m13_kernel(const TunedRow& row) {
-  return kernel_for<Accumulated::e8m13, false, 16, 32>(row.terms);
+std::optional<TunedKernel> e8m13_kernel(const TunedInstruction& instruction) {
+  return kernel_for<Accumulated::e8m13, false, 16, 32>(instruction.terms);
 }
 
 }  // namespace guardbit::gpu

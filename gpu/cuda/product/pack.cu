@@ -49,11 +49,12 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
   const int line = lane % lines, part = lane / lines, parts = 32 / lines;
   const int per_lane = terms / parts;
   const int global_line = panel * lines + line;
-  const formats::Format aligned = p.row.step.widened ? *p.row.step.widened : p.format;
+  const formats::Format aligned =
+      p.instruction.step.widened ? *p.instruction.step.widened : p.format;
   const auto value_of = [&](int i) {
-    const std::int64_t k = source_k(p.row, block, i);
+    const std::int64_t k = source_k(p.instruction, block, i);
     if (global_line >= p.lines || k >= p.k) return formats::zero_value(false);
-    return emulator::decode_operand(p.row.step, p.format, code_at(p, global_line, k));
+    return emulator::decode_operand(p.instruction.step, p.format, code_at(p, global_line, k));
   };
   int largest = no_exponent;
   bool special = false;
@@ -99,7 +100,7 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
     high |= __shfl_xor_sync(~0U, high, step);
     special |= __shfl_xor_sync(~0U, special ? 1 : 0, step) != 0;
   }
-  const bool unsafe = p.row.wide_exponents && largest != no_exponent &&
+  const bool unsafe = p.instruction.wide_exponents && largest != no_exponent &&
                       (largest < lowest_line_exponent(window) || largest > highest_line_exponent);
   unsigned low = static_cast<unsigned>(terms - __popc(high));
   if (special || unsafe) {
@@ -113,7 +114,7 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
   low = __reduce_max_sync(~0U, low);
 
   if (part == 0) {
-    const int bias = shape.is_a ? offset_bias(window, p.row.kept_fraction_bits) : 0;
+    const int bias = shape.is_a ? offset_bias(window, p.instruction.kept_fraction_bits) : 0;
     // A row g of A goes with row g + 8.
     const int at = shape.is_a ? line % 8 * 2 + line / 8 : line;
     words[shape.exponents_offset() / 4 + at] =

@@ -16,7 +16,7 @@ struct PackArguments {
   int tiles, stages;
   formats::Format format;  ///< of the codes
   PackedShape shape;
-  TunedRow row;
+  TunedInstruction instruction;
 };
 
 std::size_t packed_bytes(const PackArguments& p);

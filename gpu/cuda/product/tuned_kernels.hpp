@@ -16,7 +16,7 @@ struct MultiplyArguments {
   int m, n, k;
   int tiles_m, tiles_n, stages;
   OffsetRule rule;
-  TunedRow row;
+  TunedInstruction instruction;
 };
 
 /// One instance of the kernel of multiply.cuh.
@@ -28,10 +28,10 @@ struct TunedKernel {
 };
 
 /// The instance for a row. Each file of instances has those of one kind of result.
-TunedKernel tuned_kernel(const TunedRow& row);
-std::optional<TunedKernel> fp32_kernel(const TunedRow& row);
-std::optional<TunedKernel> e8m13_kernel(const TunedRow& row);
-std::optional<TunedKernel> fp16_kernel(const TunedRow& row);
-std::optional<TunedKernel> composed_kernel(const TunedRow& row);
+TunedKernel tuned_kernel(const TunedInstruction& instruction);
+std::optional<TunedKernel> fp32_kernel(const TunedInstruction& instruction);
+std::optional<TunedKernel> e8m13_kernel(const TunedInstruction& instruction);
+std::optional<TunedKernel> fp16_kernel(const TunedInstruction& instruction);
+std::optional<TunedKernel> composed_kernel(const TunedInstruction& instruction);
 
 }  // namespace guardbit::gpu

@@ -120,26 +120,27 @@ void Staging::generate(InputFamily family, std::uint64_t seed, std::int64_t firs
     const GenerateJob job{shape_,  family,        seed, first, executions_ * rows * columns,
                           columns, rows * columns};
     kernel<<<blocks_for(job.count), threads>>>(job, out);
-    check_cuda(cudaGetLastError(), row_.name);
+    check_cuda(cudaGetLastError(), instruction_.name);
   };
   const DeviceOperands all = operands();
-  const int stored = row_.stored_k();
-  launch(generate_kernel<Operand::a>, row_.m, stored, all.a);
-  launch(generate_kernel<Operand::b>, row_.k, row_.n, all.b);
-  launch(generate_kernel<Operand::c>, row_.m, row_.n, all.c);
-  if (row_.sparse) launch(generate_kernel<Operand::positions>, row_.m, stored, all.e);
-  if (const int scales = row_.scale.count; scales != 0) {
-    launch(generate_kernel<Operand::a_scale>, row_.m, scales, all.a_scale);
-    launch(generate_kernel<Operand::b_scale>, scales, row_.n, all.b_scale);
+  const int stored = instruction_.stored_k();
+  launch(generate_kernel<Operand::a>, instruction_.m, stored, all.a);
+  launch(generate_kernel<Operand::b>, instruction_.k, instruction_.n, all.b);
+  launch(generate_kernel<Operand::c>, instruction_.m, instruction_.n, all.c);
+  if (instruction_.sparse)
+    launch(generate_kernel<Operand::positions>, instruction_.m, stored, all.e);
+  if (const int scales = instruction_.scale.count; scales != 0) {
+    launch(generate_kernel<Operand::a_scale>, instruction_.m, scales, all.a_scale);
+    launch(generate_kernel<Operand::b_scale>, scales, instruction_.n, all.b_scale);
   }
 }
 
 Staging::StagedOperand Staging::staged(WordTable words, int container, int bytes,
                                        std::size_t elements) const {
-  DeviceBuffer table(bytes_of(words.elements), row_.name);
+  DeviceBuffer table(bytes_of(words.elements), instruction_.name);
   const auto images = static_cast<std::size_t>(images_);
-  return {DeviceBuffer(images * elements * static_cast<std::size_t>(container), row_.name),
-          DeviceBuffer(images * static_cast<std::size_t>(bytes), row_.name),
+  return {DeviceBuffer(images * elements * static_cast<std::size_t>(container), instruction_.name),
+          DeviceBuffer(images * static_cast<std::size_t>(bytes), instruction_.name),
           std::move(table),
           std::move(words),
           container,
@@ -149,41 +150,47 @@ Staging::StagedOperand Staging::staged(WordTable words, int container, int bytes
 Staging::StagedOperand Staging::make_operand(const Format& type,
                                              const std::vector<std::int64_t>& offsets,
                                              int bytes) const {
-  return staged(invert(offsets, bytes, operand_bits(row_, type), padding_below(row_, type)),
-                container_bytes(type), bytes, offsets.size());
+  return staged(
+      invert(offsets, bytes, operand_bits(instruction_, type), padding_below(instruction_, type)),
+      container_bytes(type), bytes, offsets.size());
 }
 
 Staging::StagedOperand Staging::make_scales(const std::vector<std::int64_t>& offsets,
                                             int bytes) const {
-  if (row_.scale.count == 0) return staged(WordTable{}, 1, 0, 0);
+  if (instruction_.scale.count == 0) return staged(WordTable{}, 1, 0, 0);
   return staged(invert(offsets, bytes, 8), 1, bytes, offsets.size());
 }
 
-bool Staging::accepts(const TensorCoreInstruction& row) {
-  const ImageLayout layout = layout_images(row);
-  return lies_in_words(layout.a, operand_bits(row, row.a), padding_below(row, row.a)) &&
-         lies_in_words(layout.b, operand_bits(row, row.b), padding_below(row, row.b));
+bool Staging::accepts(const TensorCoreInstruction& instruction) {
+  const ImageLayout layout = layout_images(instruction);
+  return lies_in_words(layout.a, operand_bits(instruction, instruction.a),
+                       padding_below(instruction, instruction.a)) &&
+         lies_in_words(layout.b, operand_bits(instruction, instruction.b),
+                       padding_below(instruction, instruction.b));
 }
 
-Staging::Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+Staging::Staging(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model,
                  std::int64_t executions)
-    : row_(row),
-      shape_(input_shape(row, model)),
+    : instruction_(instruction),
+      shape_(input_shape(instruction, model)),
       executions_(executions),
-      layout_(layout_images(row)),
+      layout_(layout_images(instruction)),
       images_((executions + layout_.executions_per_image - 1) / layout_.executions_per_image),
-      a_(make_operand(row.a, layout_.a, layout_.a_bytes)),
-      b_(make_operand(row.b, layout_.b, layout_.b_bytes)),
-      c_(make_operand(row.c, layout_.c, layout_.c_bytes)),
+      a_(make_operand(instruction.a, layout_.a, layout_.a_bytes)),
+      b_(make_operand(instruction.b, layout_.b, layout_.b_bytes)),
+      c_(make_operand(instruction.c, layout_.c, layout_.c_bytes)),
       a_scale_(make_scales(layout_.a_scale, layout_.a_scale_bytes)),
       b_scale_(make_scales(layout_.b_scale, layout_.b_scale_bytes)),
-      positions_(row.sparse ? static_cast<std::size_t>(executions * row.m * row.stored_k()) : 0,
-                 row.name),
-      metadata_(row.sparse ? static_cast<std::size_t>(images_ * layout_.e_bytes) : 0, row.name),
-      metadata_words_(row.sparse ? invert(layout_.e, layout_.e_bytes, 4) : WordTable{}),
-      metadata_table_(bytes_of(metadata_words_.elements), row.name),
-      results_(static_cast<std::size_t>(images_ * layout_.d_bytes), row.name),
-      result_offsets_(bytes_of(layout_.d), row.name) {}
+      positions_(instruction.sparse
+                     ? static_cast<std::size_t>(executions * instruction.m * instruction.stored_k())
+                     : 0,
+                 instruction.name),
+      metadata_(instruction.sparse ? static_cast<std::size_t>(images_ * layout_.e_bytes) : 0,
+                instruction.name),
+      metadata_words_(instruction.sparse ? invert(layout_.e, layout_.e_bytes, 4) : WordTable{}),
+      metadata_table_(bytes_of(metadata_words_.elements), instruction.name),
+      results_(static_cast<std::size_t>(images_ * layout_.d_bytes), instruction.name),
+      result_offsets_(bytes_of(layout_.d), instruction.name) {}
 
 void Staging::write(const Batch& batch) {
   const auto copy = [](const std::vector<std::uint64_t>& words, const StagedOperand& operand) {
@@ -196,8 +203,8 @@ void Staging::write(const Batch& batch) {
   copy(batch.a, a_);
   copy(batch.b, b_);
   copy(batch.c, c_);
-  if (row_.sparse) positions_.write(bytes_of(batch.e));
-  if (row_.scale.count == 0) return;
+  if (instruction_.sparse) positions_.write(bytes_of(batch.e));
+  if (instruction_.scale.count == 0) return;
   copy(batch.a_scale, a_scale_);
   copy(batch.b_scale, b_scale_);
 }
@@ -213,19 +220,19 @@ void Staging::pack(const StagedOperand& operand) const {
                     operand.words.element_bits,
                     operand.words.padding};
   pack_kernel<<<blocks_for(job.count), threads>>>(job);
-  check_cuda(cudaGetLastError(), row_.name);
+  check_cuda(cudaGetLastError(), instruction_.name);
 }
 
 void Staging::pack() {
   pack(a_);
   pack(b_);
   pack(c_);
-  if (row_.scale.count != 0) {
+  if (instruction_.scale.count != 0) {
     pack(a_scale_);
     pack(b_scale_);
   }
-  if (!row_.sparse) return;
-  const SparseGroup group = sparse_group(row_);
+  if (!instruction_.sparse) return;
+  const SparseGroup group = sparse_group(instruction_);
   const MetadataJob job{positions_.as<const std::uint8_t>(),
                         metadata_.as<std::uint32_t>(),
                         metadata_table_.as<const std::int32_t>(),
@@ -234,23 +241,24 @@ void Staging::pack() {
                         static_cast<int>(layout_.e.size()),
                         group};
   pack_metadata_kernel<<<blocks_for(job.count), threads>>>(job);
-  check_cuda(cudaGetLastError(), row_.name);
+  check_cuda(cudaGetLastError(), instruction_.name);
 }
 
 void Staging::execute() {
-  kernel_of(row_)({.a = a_.images.as(),
-                   .b = b_.images.as(),
-                   .c = c_.images.as(),
-                   .e = row_.sparse ? metadata_.as() : nullptr,
-                   .a_scale = row_.scale.count != 0 ? a_scale_.images.as() : nullptr,
-                   .b_scale = row_.scale.count != 0 ? b_scale_.images.as() : nullptr,
-                   .d = results_.as(),
-                   .images = static_cast<int>(images_),
-                   .a_bytes = layout_.a_bytes,
-                   .b_bytes = layout_.b_bytes,
-                   .c_bytes = layout_.c_bytes,
-                   .d_bytes = layout_.d_bytes});
-  check_cuda(cudaGetLastError(), row_.name);
+  kernel_of(instruction_)(
+      {.a = a_.images.as(),
+       .b = b_.images.as(),
+       .c = c_.images.as(),
+       .e = instruction_.sparse ? metadata_.as() : nullptr,
+       .a_scale = instruction_.scale.count != 0 ? a_scale_.images.as() : nullptr,
+       .b_scale = instruction_.scale.count != 0 ? b_scale_.images.as() : nullptr,
+       .d = results_.as(),
+       .images = static_cast<int>(images_),
+       .a_bytes = layout_.a_bytes,
+       .b_bytes = layout_.b_bytes,
+       .c_bytes = layout_.c_bytes,
+       .d_bytes = layout_.d_bytes});
+  check_cuda(cudaGetLastError(), instruction_.name);
 }
 
 DeviceOperands Staging::operands() const {
@@ -267,41 +275,41 @@ DeviceResults Staging::results() const {
 }
 
 Batch Staging::read(std::int64_t execution) const {
-  Batch batch(row_, 1);
+  Batch batch(instruction_, 1);
   const auto copy = [&](std::vector<std::uint64_t>& words, const StagedOperand& operand) {
     const auto width = static_cast<std::size_t>(operand.container_bytes);
     std::vector<std::byte> bytes(words.size() * width);
     const std::size_t begin = static_cast<std::size_t>(execution) * bytes.size();
     check_cuda(cudaMemcpy(bytes.data(), operand.elements.as<const std::byte>() + begin,
                           bytes.size(), cudaMemcpyDeviceToHost),
-               row_.name);
+               instruction_.name);
     for (std::size_t i = 0; i < words.size(); ++i)
       std::memcpy(&words[i], bytes.data() + i * width, width);
   };
   copy(batch.a, a_);
   copy(batch.b, b_);
   copy(batch.c, c_);
-  if (row_.scale.count != 0) {
+  if (instruction_.scale.count != 0) {
     copy(batch.a_scale, a_scale_);
     copy(batch.b_scale, b_scale_);
   }
-  if (row_.sparse)
+  if (instruction_.sparse)
     check_cuda(cudaMemcpy(batch.e.data(),
                           positions_.as<const std::byte>() +
                               static_cast<std::size_t>(execution) * batch.e.size(),
                           batch.e.size(), cudaMemcpyDeviceToHost),
-               row_.name);
+               instruction_.name);
   std::vector<std::byte> image(static_cast<std::size_t>(layout_.d_bytes));
   const auto per_image = layout_.executions_per_image;
   check_cuda(cudaMemcpy(image.data(),
                         results_.as<const std::byte>() +
                             static_cast<std::size_t>(execution / per_image) * image.size(),
                         image.size(), cudaMemcpyDeviceToHost),
-             row_.name);
+             instruction_.name);
   const std::size_t slot = static_cast<std::size_t>(execution % per_image) * batch.d.size();
   for (std::size_t i = 0; i < batch.d.size(); ++i)
     std::memcpy(&batch.d[i], image.data() + layout_.d[slot + i] / 8,
-                static_cast<std::size_t>(word_bits(row_.d) / 8));
+                static_cast<std::size_t>(word_bits(instruction_.d) / 8));
   return batch;
 }
 

@@ -18,10 +18,10 @@ namespace guardbit::gpu {
 class Staging {
  public:
   /// Can the operands of that row be packed on the device? (Otherwise it can only be recorded.)
-  static bool accepts(const TensorCoreInstruction& row);
+  static bool accepts(const TensorCoreInstruction& instruction);
 
   /// formats::Error when the device has too little memory.
-  Staging(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+  Staging(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model,
           std::int64_t executions);
 
   /// Fills the operands of executions first, first + 1, … of a family (generated_inputs.hpp).
@@ -52,7 +52,7 @@ class Staging {
   StagedOperand staged(WordTable words, int container_bytes, int bytes, std::size_t elements) const;
   void pack(const StagedOperand& operand) const;
 
-  const TensorCoreInstruction& row_;
+  const TensorCoreInstruction& instruction_;
   InputShape shape_;
   std::int64_t executions_;
   ImageLayout layout_;

@@ -46,15 +46,15 @@ class Library {
 
 }  // namespace
 
-void run_translated_by_driver(const TensorCoreInstruction& row, Batch& batch) {
-  const Library library(ptx_kernel(row), row.name);
-  const void* const kernel = library.kernel(row.name);
-  run_images(row, batch, [&](const DeviceImages& images) {
+void run_translated_by_driver(const TensorCoreInstruction& instruction, Batch& batch) {
+  const Library library(ptx_kernel(instruction), instruction.name);
+  const void* const kernel = library.kernel(instruction.name);
+  run_images(instruction, batch, [&](const DeviceImages& images) {
     DeviceImages x = images;
     std::array<void*, 5> arguments = {&x.a, &x.b, &x.c, &x.e, &x.d};
     check_cuda(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(images.images)), dim3(32),
                                 arguments.data(), 0, nullptr),
-               row.name);
+               instruction.name);
   });
 }
 

@@ -9,10 +9,10 @@ namespace guardbit::gpu {
 
 /// Packs the inputs, runs the instruction on the current CUDA device, and fills batch.d.
 /// formats::Error for what CUDA refuses.
-void run_on_tensor_core(const TensorCoreInstruction& row, Batch& batch);
+void run_on_tensor_core(const TensorCoreInstruction& instruction, Batch& batch);
 
 /// The same with any kernel that `launch` starts.
-void run_images(const TensorCoreInstruction& row, Batch& batch,
+void run_images(const TensorCoreInstruction& instruction, Batch& batch,
                 const std::function<void(const DeviceImages&)>& launch);
 
 }  // namespace guardbit::gpu

@@ -32,12 +32,13 @@ struct KernelGroup {
 std::span<const KernelGroup> kernel_groups();
 
 /// formats::Error when the row belongs to another architecture's table.
-inline Kernel kernel_of(const TensorCoreInstruction& row) {
-  if (row.arch == tensor_core_instructions().front().arch)
+inline Kernel kernel_of(const TensorCoreInstruction& instruction) {
+  if (instruction.arch == tensor_core_instructions().front().arch)
     for (const KernelGroup& group : kernel_groups())
-      if (group.name == row.group) return group.kernels()[static_cast<std::size_t>(row.index)];
-  throw formats::Error("gpu wrappers", "'" + std::string(row.name) + "' of " +
-                                           std::string(row.arch) + " was not compiled");
+      if (group.name == instruction.group)
+        return group.kernels()[static_cast<std::size_t>(instruction.index)];
+  throw formats::Error("gpu wrappers", "'" + std::string(instruction.name) + "' of " +
+                                           std::string(instruction.arch) + " was not compiled");
 }
 
 }  // namespace guardbit::gpu

@@ -14,7 +14,7 @@ namespace guardbit::gpu {
 /// - integer results are one wrap or one saturation of the exact total;
 /// - the registers that scale-d = 0 makes the unit ignore may hold anything;
 /// - a variant gives what the plain form of the instruction gives on the same operands.
-std::vector<std::string> check_recording(const TensorCoreInstruction& row, const Batch& recorded,
-                                         std::uint64_t seed);
+std::vector<std::string> check_recording(const TensorCoreInstruction& instruction,
+                                         const Batch& recorded, std::uint64_t seed);
 
 }  // namespace guardbit::gpu

@@ -15,14 +15,16 @@ ValidationSeconds& ValidationSeconds::operator+=(const ValidationSeconds& other)
   return *this;
 }
 
-Validator::Validator(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
-                     std::int64_t outputs)
-    : row_(row),
-      model_(model_row(model, {row.negate_a, row.negate_b, row.ignore_c})),
+Validator::Validator(const TensorCoreInstruction& instruction,
+                     const emulator::MatrixInstruction& model, std::int64_t outputs)
+    : instruction_(instruction),
+      model_(model_instruction(model,
+                               {instruction.negate_a, instruction.negate_b, instruction.ignore_c})),
       has_kernel_(model_accepts(model)),
-      staging_(row, model, std::max<std::int64_t>(4, outputs / (row.m * row.n))),
-      tallies_(2 * sizeof(DeviceTally), row.name),
-      coverage_(sizeof(DeviceCoverage), row.name) {}
+      staging_(instruction, model,
+               std::max<std::int64_t>(4, outputs / (instruction.m * instruction.n))),
+      tallies_(2 * sizeof(DeviceTally), instruction.name),
+      coverage_(sizeof(DeviceCoverage), instruction.name) {}
 
 double Validator::plain_fma_seconds() {
   timer_.start();
@@ -50,7 +52,8 @@ ValidationPart Validator::run(InputFamily family, std::uint64_t seed, std::int64
           [&] { run_model(model_, staging_.operands(), staging_.results(), tally); });
   DeviceOperands judged_operands = staging_.operands();
   if (has_kernel_) {
-    const auto each = static_cast<std::uint64_t>(row_.m) * static_cast<std::uint64_t>(row_.n);
+    const auto each =
+        static_cast<std::uint64_t>(instruction_.m) * static_cast<std::uint64_t>(instruction_.n);
     judged_operands.executions =
         std::min(executions(), static_cast<std::int64_t>((reference_outputs + each - 1) / each));
   }
@@ -71,7 +74,8 @@ ValidationPart Validator::run(InputFamily family, std::uint64_t seed, std::int64
   std::copy_n(std::begin(coverage.counts), emulator::event_count, part.coverage.counts.begin());
   const std::uint64_t index = std::min(tallies[0].first, tallies[1].first);
   if (index != ~0ULL)
-    part.first_mismatch = static_cast<std::int64_t>(index) / (std::int64_t{row_.m} * row_.n);
+    part.first_mismatch =
+        static_cast<std::int64_t>(index) / (std::int64_t{instruction_.m} * instruction_.n);
   return part;
 }
 

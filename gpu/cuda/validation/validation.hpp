@@ -30,11 +30,11 @@ struct ValidationPart {
 class Validator {
  public:
   /// About `outputs` outputs in a launch.
-  Validator(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
+  Validator(const TensorCoreInstruction& instruction, const emulator::MatrixInstruction& model,
             std::int64_t outputs);
 
   std::int64_t executions() const { return staging_.executions(); }
-  std::int64_t outputs() const { return executions() * row_.m * row_.n; }
+  std::int64_t outputs() const { return executions() * instruction_.m * instruction_.n; }
 
   /// One launch over executions first, first + 1, … of a family. The model kernel, where it takes
   /// the row, judges every output; emulator::dot judges the first `reference_outputs` of them too,
@@ -50,8 +50,8 @@ class Validator {
   Batch read(std::int64_t execution) const { return staging_.read(execution); }
 
  private:
-  const TensorCoreInstruction& row_;
-  ModelRow model_;
+  const TensorCoreInstruction& instruction_;
+  ModelInstruction model_;
   bool has_kernel_;
   Staging staging_;
   DeviceBuffer tallies_, coverage_;

@@ -79,11 +79,12 @@ std::int64_t mismatches(const TensorFile& file) {
   std::vector<std::byte> results(static_cast<std::size_t>(operands.outputs()) *
                                  static_cast<std::size_t>(operands.recorded.container_bytes));
   emulator::MatrixBatch batch = operands.batch;
-  batch.d = emulator::codes_of(capture.row.d, results.data());
+  batch.d = emulator::codes_of(capture.instruction.d, results.data());
   const std::byte* const written = results.data();
-  emulator::run_batch(emulator::require_engine("reference", capture.row), capture.row, batch);
-  return emulator::compare(capture.row, batch, operands.recorded,
-                           emulator::codes_of(capture.row.d, written), 1)
+  emulator::run_batch(emulator::require_engine("reference", capture.instruction),
+                      capture.instruction, batch);
+  return emulator::compare(capture.instruction, batch, operands.recorded,
+                           emulator::codes_of(capture.instruction.d, written), 1)
       .mismatches;
 }
 
@@ -134,17 +135,17 @@ TEST_CASE("a capture's metadata chooses operand signs, addend and toolkit") {
   fp8.metadata["instruction"] = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32";
   tensor_of(fp8, "a") = filled("a", formats::e4m3, {2, 16, 32});
   tensor_of(fp8, "b") = filled("b", formats::e4m3, {2, 32, 8});
-  CHECK(emulator::make_capture(fp8, "x").row.steps.count == 3);
+  CHECK(emulator::make_capture(fp8, "x").instruction.steps.count == 3);
   fp8.metadata["ptxas"] = "12.4";  // wins over cuda
-  CHECK(emulator::make_capture(fp8, "x").row.steps.count == 4);
+  CHECK(emulator::make_capture(fp8, "x").instruction.steps.count == 4);
   for (const auto& [text, steps] :
        {std::pair{"release 12.4, V12.4.131", 4}, {"CUDA 13.1", 3}, {"unknown", 3}}) {
     fp8.metadata["ptxas"] = text;
-    CHECK(emulator::make_capture(fp8, "x").row.steps.count == steps);
+    CHECK(emulator::make_capture(fp8, "x").instruction.steps.count == steps);
   }
   fp8.metadata["arch"] = "sm_100";
   fp8.metadata["ptxas"] = "12.8";
-  CHECK(emulator::make_capture(fp8, "x").row.steps.count == 3);
+  CHECK(emulator::make_capture(fp8, "x").instruction.steps.count == 3);
 }
 
 TEST_CASE("products that a short dot capture leaves out are zero") {
@@ -297,17 +298,17 @@ TEST_CASE("every golden recording is reproduced by every engine that takes its r
   for (const std::string& file : files) {
     const Capture capture = emulator::read_capture(file);
     for (const emulator::Engine& engine : emulator::engines()) {
-      if (!engine.accepts(capture.row)) continue;
+      if (!engine.accepts(capture.instruction)) continue;
       std::vector<std::byte> results(
           static_cast<std::size_t>(capture.operands.outputs()) *
           static_cast<std::size_t>(capture.operands.recorded.container_bytes));
       emulator::MatrixBatch batch = capture.operands.batch;
-      batch.d = emulator::codes_of(capture.row.d, results.data());
-      emulator::run_batch(engine, capture.row, batch);
+      batch.d = emulator::codes_of(capture.instruction.d, results.data());
+      emulator::run_batch(engine, capture.instruction, batch);
       const std::byte* const written = results.data();
       const emulator::Comparison comparison =
-          emulator::compare(capture.row, batch, capture.operands.recorded,
-                            emulator::codes_of(capture.row.d, written), 1);
+          emulator::compare(capture.instruction, batch, capture.operands.recorded,
+                            emulator::codes_of(capture.instruction.d, written), 1);
       INFO(file << " on " << engine.name);
       CHECK(comparison.mismatches == 0);
     }

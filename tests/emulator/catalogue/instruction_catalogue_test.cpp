@@ -181,10 +181,10 @@ const Names x86 = {"VFMADD231{PD,PS,PH}", "VDPBF16PS", "VPDP{BUSD,BUSDS,WSSD,WSS
 
 std::set<std::string> catalogue_names(std::string_view arch, int toolkit) {
   std::set<std::string> names;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != arch || !row.toolkit.includes(toolkit)) continue;
-    INFO(row.arch << " " << std::string_view(row.name));
-    CHECK(names.emplace(std::string_view(row.name)).second);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != arch || !instruction.toolkit.includes(toolkit)) continue;
+    INFO(instruction.arch << " " << std::string_view(instruction.name));
+    CHECK(names.emplace(std::string_view(instruction.name)).second);
   }
   return names;
 }
@@ -218,18 +218,20 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 /// The row that a name leads to, by arch and canonical name; empty when there is none.
-std::string row_of(std::string_view arch, std::string_view name, int toolkit = 1300) {
+std::string instruction_of(std::string_view arch, std::string_view name, int toolkit = 1300) {
   const auto found = find_instruction(arch, name, toolkit);
   if (!found) return "";
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool same =
-        row.arch == found->arch && row.family == found->family && row.a == found->a &&
-        row.b == found->b && row.c == found->c && row.d == found->d &&
-        row.shape.k == found->shape.k && row.toolkit.includes(toolkit) &&
-        find_instruction(row.arch, row.name, toolkit)->steps.count == found->steps.count;
-    if (same && (row.shape.m == 0 || row.shape.m == found->shape.m) &&
-        (row.shape.n == 0 || row.shape.n == found->shape.n)) {
-      return std::string(row.arch) + " " + std::string(std::string_view(row.name));
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const bool same = instruction.arch == found->arch && instruction.family == found->family &&
+                      instruction.a == found->a && instruction.b == found->b &&
+                      instruction.c == found->c && instruction.d == found->d &&
+                      instruction.shape.k == found->shape.k &&
+                      instruction.toolkit.includes(toolkit) &&
+                      find_instruction(instruction.arch, instruction.name, toolkit)->steps.count ==
+                          found->steps.count;
+    if (same && (instruction.shape.m == 0 || instruction.shape.m == found->shape.m) &&
+        (instruction.shape.n == 0 || instruction.shape.n == found->shape.n)) {
+      return std::string(instruction.arch) + " " + std::string(std::string_view(instruction.name));
     }
   }
   return "";
@@ -257,7 +259,8 @@ TEST_CASE("each machine has the rows that its instruction set lists") {
 
 TEST_CASE("every machine is listed, and only those have rows") {
   std::set<std::string_view> with_rows, pages;
-  for (const MatrixInstruction& row : emulator::catalogue()) with_rows.insert(row.arch);
+  for (const MatrixInstruction& instruction : emulator::catalogue())
+    with_rows.insert(instruction.arch);
   for (const emulator::Arch& arch : emulator::architectures()) {
     CHECK(!arch.title.empty());
     if (arch.alias_of.empty()) pages.insert(arch.name);
@@ -269,47 +272,51 @@ TEST_CASE("every machine is listed, and only those have rows") {
 }
 
 TEST_CASE("every row is found by its own name") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    INFO(row.arch << " " << std::string_view(row.name));
-    const int toolkit = row.toolkit.until == 0 ? 1300 : row.toolkit.from;
-    const auto found = find_instruction(row.arch, row.name, toolkit);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    INFO(instruction.arch << " " << std::string_view(instruction.name));
+    const int toolkit = instruction.toolkit.until == 0 ? 1300 : instruction.toolkit.from;
+    const auto found = find_instruction(instruction.arch, instruction.name, toolkit);
     REQUIRE(found);
-    CHECK(std::string_view(found->name) == std::string_view(row.name));
-    CHECK(found->arch == row.arch);
-    CHECK(found->family == row.family);
-    CHECK(found->shape == row.shape);
-    CHECK((found->a == row.a && found->b == row.b && found->c == row.c && found->d == row.d));
-    CHECK((found->scale == row.scale && found->sparsity == row.sparsity));
-    CHECK(std::equal(found->steps.begin(), found->steps.end(), row.steps.begin(), row.steps.end()));
+    CHECK(std::string_view(found->name) == std::string_view(instruction.name));
+    CHECK(found->arch == instruction.arch);
+    CHECK(found->family == instruction.family);
+    CHECK(found->shape == instruction.shape);
+    CHECK((found->a == instruction.a && found->b == instruction.b && found->c == instruction.c &&
+           found->d == instruction.d));
+    CHECK((found->scale == instruction.scale && found->sparsity == instruction.sparsity));
+    CHECK(std::equal(found->steps.begin(), found->steps.end(), instruction.steps.begin(),
+                     instruction.steps.end()));
   }
 }
 
 TEST_CASE("every row says how it is known, only Hopper's and this CPU's are measured") {
   int measured = 0;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    INFO(row.arch << " " << std::string_view(row.name));
-    CHECK(row.evidence.source.size() > 10);
-    if (row.evidence.basis != emulator::Basis::measured) continue;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    INFO(instruction.arch << " " << std::string_view(instruction.name));
+    CHECK(instruction.evidence.source.size() > 10);
+    if (instruction.evidence.basis != emulator::Basis::measured) continue;
     ++measured;
-    CHECK((row.arch == "sm_90" || row.arch == "x86"));
-    CHECK(row.toolkit.includes(1300));  // what the recordings were compiled with
+    CHECK((instruction.arch == "sm_90" || instruction.arch == "x86"));
+    CHECK(instruction.toolkit.includes(1300));  // what the recordings were compiled with
   }
   CHECK(measured > 100);
 }
 
 TEST_CASE("rows are consistent with themselves") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    INFO(row.arch << " " << std::string_view(row.name));
-    CHECK(row.shape.k > 0);
-    CHECK(row.steps.count > 0);
-    CHECK((row.steps.end() - 1)->result == row.d);
-    const bool sparse_name = std::string_view(row.name).find(".sp") != std::string_view::npos ||
-                             std::string_view(row.name).find("smfmac") != std::string_view::npos;
-    CHECK(sparse_name == (row.sparsity.group_elements != 0));
-    CHECK(emulator::stored_k(row, row.shape.k) * (sparse_name ? 2 : 1) == row.shape.k);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    INFO(instruction.arch << " " << std::string_view(instruction.name));
+    CHECK(instruction.shape.k > 0);
+    CHECK(instruction.steps.count > 0);
+    CHECK((instruction.steps.end() - 1)->result == instruction.d);
+    const bool sparse_name =
+        std::string_view(instruction.name).find(".sp") != std::string_view::npos ||
+        std::string_view(instruction.name).find("smfmac") != std::string_view::npos;
+    CHECK(sparse_name == (instruction.sparsity.group_elements != 0));
+    CHECK(emulator::stored_k(instruction, instruction.shape.k) * (sparse_name ? 2 : 1) ==
+          instruction.shape.k);
     const bool scaled_name =
-        std::string_view(row.name).find("block_scale") != std::string_view::npos;
-    CHECK(scaled_name == (row.scale.count != 0));
+        std::string_view(instruction.name).find("block_scale") != std::string_view::npos;
+    CHECK(scaled_name == (instruction.scale.count != 0));
   }
 }
 
@@ -335,15 +342,15 @@ TEST_CASE("aliases and suffixes lead to the machine they compute like") {
 
 TEST_CASE("qualifiers may stand in any order, types may not") {
   const std::string canonical = "sm_90 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
-  CHECK(row_of("sm_90", "mma.sync.aligned.row.col.m16n8k16.f32.f16.f16.f32") == canonical);
-  CHECK(row_of("sm_90", "mma.m16n8k16.sync.aligned.row.col.f32.f16.f16.f32") == canonical);
-  CHECK(row_of("sm_90", "mma.sync.aligned.m16n8k16.f32.f16.f16.f32") == canonical);
-  CHECK(row_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32").empty());
-  CHECK(row_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32").empty());
-  CHECK(row_of("sm_90", "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32").empty());
-  CHECK(row_of("sm_90", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2") !=
-        row_of("sm_90", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e4m3"));
-  CHECK(row_of("sm_90", "mma.sync.aligned.m8n8k4.row.col.rn.f64.f64.f64.f64") ==
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.row.col.m16n8k16.f32.f16.f16.f32") == canonical);
+  CHECK(instruction_of("sm_90", "mma.m16n8k16.sync.aligned.row.col.f32.f16.f16.f32") == canonical);
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.m16n8k16.f32.f16.f16.f32") == canonical);
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32").empty());
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32").empty());
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.m16n8k17.row.col.f32.f16.f16.f32").empty());
+  CHECK(instruction_of("sm_90", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2") !=
+        instruction_of("sm_90", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e4m3"));
+  CHECK(instruction_of("sm_90", "mma.sync.aligned.m8n8k4.row.col.rn.f64.f64.f64.f64") ==
         "sm_90 mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
   const auto wraps = find_instruction("sm_90", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32");
   const auto saturates =
@@ -464,8 +471,8 @@ TEST_CASE("names without a family are unknown") {
 TEST_CASE("dot captures find their row") {
   const auto name = [](std::string_view arch, std::string_view unit, const formats::Format& in,
                        const formats::Format& out, int k) {
-    const MatrixInstruction row = emulator::require_dot(arch, unit, in, out, k, "here");
-    return std::string(std::string_view(row.name));
+    const MatrixInstruction instruction = emulator::require_dot(arch, unit, in, out, k, "here");
+    return std::string(std::string_view(instruction.name));
   };
   // Not m8n8k4: there it is scalar arithmetic, on Volta it is the unit's own.
   CHECK(name("sm_90", "mma.sync", formats::fp16, formats::fp32, 4) ==

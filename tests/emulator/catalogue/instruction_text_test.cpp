@@ -28,12 +28,12 @@ bool equal(const MatrixInstruction& x, const MatrixInstruction& y) {
 }
 
 TEST_CASE("row spec: every row of the catalogue comes back from its text") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const std::string text = emulator::row_spec(row);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const std::string text = emulator::instruction_text(instruction);
     INFO(text);
-    const MatrixInstruction again = emulator::parse_row_spec(text, "test");
-    CHECK(equal(again, row));
-    CHECK(emulator::row_spec(again) == text);
+    const MatrixInstruction again = emulator::parse_instruction(text, "test");
+    CHECK(equal(again, instruction));
+    CHECK(emulator::instruction_text(again) == text);
   }
 }
 
@@ -66,22 +66,22 @@ TEST_CASE(
     "accumulator fields: a change of any field changes the text, and the text brings it back") {
   for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
     int changed = 0;
-    for (const MatrixInstruction& row : emulator::catalogue()) {
+    for (const MatrixInstruction& instruction : emulator::catalogue()) {
       if (changed >= 40) break;
-      MatrixInstruction other = row;
+      MatrixInstruction other = instruction;
       Step& step = other.steps.list[0];
       if (!field.read(other, step) || step.operation != emulator::Operation::dot) continue;
-      const std::string before = emulator::row_spec(other);
+      const std::string before = emulator::instruction_text(other);
       const long value = field.get(step.spec);
       for (const long near : field.neighbours(value, step)) {
         if (near < field.least || near > field.greatest) continue;
         field.set(step.spec, near);
-        const std::string text = emulator::row_spec(other);
+        const std::string text = emulator::instruction_text(other);
         INFO(text);
         CHECK(text != before);
         // Some changes make an instruction that the model cannot execute, which the parser refuses.
         try {
-          const MatrixInstruction again = emulator::parse_row_spec(text, "test");
+          const MatrixInstruction again = emulator::parse_instruction(text, "test");
           CHECK(equal(again, other));
           ++changed;
         } catch (const formats::Error&) {
@@ -96,21 +96,21 @@ TEST_CASE(
 TEST_CASE("row spec: every value of every field comes back") {
   tests::Random random(5);
   int changed = 0;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != "cdna3" && row.arch != "sm_90") continue;
-    MatrixInstruction other = row;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != "cdna3" && instruction.arch != "sm_90") continue;
+    MatrixInstruction other = instruction;
     for (int i = 0; i < other.steps.count; ++i) {
       Step& step = other.steps.list[static_cast<std::size_t>(i)];
       for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
-        const std::vector<long> values = field.values(row, step);
+        const std::vector<long> values = field.values(instruction, step);
         if (values.empty()) continue;
         field.set(step.spec, values[random.below(values.size())]);
         ++changed;
       }
     }
-    const std::string text = emulator::row_spec(other);
+    const std::string text = emulator::instruction_text(other);
     INFO(text);
-    CHECK(equal(emulator::parse_row_spec(text, "test"), other));
+    CHECK(equal(emulator::parse_instruction(text, "test"), other));
   }
   CHECK(changed > 500);
 }
@@ -119,15 +119,15 @@ const std::string good =
     "# a unit\nname u\narch chip\nshape m0n0k16\nformats fp16 fp16 fp32 fp32\n"
     "step dot addend=c into=fp32 terms=8 kept_fraction_bits=24 min_exponent=-132\n";
 
-TEST_CASE("row spec: a person may write one, and add_row gives it a name") {
-  const MatrixInstruction row = emulator::parse_row_spec(good, "test");
-  CHECK(row.shape == emulator::Shape{0, 0, 16});
-  CHECK(row.steps.list[0].spec.terms == 8);
+TEST_CASE("row spec: a person may write one, and add_instruction gives it a name") {
+  const MatrixInstruction instruction = emulator::parse_instruction(good, "test");
+  CHECK(instruction.shape == emulator::Shape{0, 0, 16});
+  CHECK(instruction.steps.list[0].spec.terms == 8);
   CHECK_FALSE(emulator::find_instruction("chip", "u"));
-  emulator::add_row(row);
+  emulator::add_instruction(instruction);
   const auto found = emulator::find_instruction("chip", "u");
   REQUIRE(found);
-  CHECK(equal(*found, row));
+  CHECK(equal(*found, instruction));
   CHECK(emulator::require_page("chip", "test") == "chip");
   CHECK_FALSE(emulator::find_instruction("sm_90", "u"));
 }
@@ -138,7 +138,7 @@ TEST_CASE("row spec: what is not valid is one line that names the place") {
     text.replace(text.find(from), from.size(), to);
     std::string message;
     try {
-      emulator::parse_row_spec(text, "file");
+      emulator::parse_instruction(text, "file");
     } catch (const formats::Error& error) {
       message = error.what();
     }

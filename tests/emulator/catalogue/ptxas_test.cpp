@@ -61,8 +61,8 @@ bool contains(const std::string& text, std::string_view part) {
 // ---- Operands of one instruction ----------------------------------------------------------------
 
 /// Bits of an element of A or B in a register.
-int element_bits(const MatrixInstruction& row, const formats::Format& f) {
-  const std::string name{std::string_view(row.name)};
+int element_bits(const MatrixInstruction& instruction, const formats::Format& f) {
+  const std::string name{std::string_view(instruction.name)};
   const bool in_bytes = contains(name, "f8f6f4") && formats::bits(f) < 8;
   return in_bytes ? 8 : f == formats::tf32 ? 32 : formats::bits(f);
 }
@@ -82,53 +82,56 @@ std::string accumulator(const formats::Format& f, int elements, int lanes) {
   return list("%r1", elements * (f == formats::fp16 ? 16 : 32) / 32 / lanes);
 }
 
-std::string warp_operands(const MatrixInstruction& row) {
-  const emulator::Shape& s = row.shape;
-  const bool is_double = row.a == formats::fp64;
+std::string warp_operands(const MatrixInstruction& instruction) {
+  const emulator::Shape& s = instruction.shape;
+  const bool is_double = instruction.a == formats::fp64;
   // mma.m8n8k4 on f16 is four products side by side; WMMA holds every f16 fragment in 8 registers.
-  const bool quad = row.a == formats::fp16 && s == emulator::Shape{8, 8, 4};
-  const bool fixed = row.family == Family::wmma && row.a == formats::fp16;
+  const bool quad = instruction.a == formats::fp16 && s == emulator::Shape{8, 8, 4};
+  const bool fixed = instruction.family == Family::wmma && instruction.a == formats::fp16;
   const auto operand = [&](const formats::Format& f, int elements) {
     if (is_double) return list("%d1", elements / 32);
-    return list("%r1", fixed ? 8 : registers(elements * (quad ? 4 : 1), element_bits(row, f)));
+    return list("%r1",
+                fixed ? 8 : registers(elements * (quad ? 4 : 1), element_bits(instruction, f)));
   };
   const int outputs = s.m * s.n * (quad ? 4 : 1);
-  std::string text = accumulator(row.d, outputs, 32) + ", " +
-                     operand(row.a, s.m * emulator::stored_k(row, s.k)) + ", " +
-                     operand(row.b, s.k * s.n) + ", " + accumulator(row.c, outputs, 32);
-  if (row.sparsity.group_elements != 0) text += ", %r1, 0x0";
-  if (row.scale.count != 0) text += ", %r1, {0, 0}, %r1, {0, 0}";
+  std::string text = accumulator(instruction.d, outputs, 32) + ", " +
+                     operand(instruction.a, s.m * emulator::stored_k(instruction, s.k)) + ", " +
+                     operand(instruction.b, s.k * s.n) + ", " +
+                     accumulator(instruction.c, outputs, 32);
+  if (instruction.sparsity.group_elements != 0) text += ", %r1, 0x0";
+  if (instruction.scale.count != 0) text += ", %r1, {0, 0}, %r1, {0, 0}";
   return text;
 }
 
-std::string warp_group_operands(const MatrixInstruction& row, int n) {
-  std::string text = accumulator(row.d, 64 * n, 128) + ", %l1, %l1";
-  if (row.sparsity.group_elements != 0) text += ", %r1, 0x0";
+std::string warp_group_operands(const MatrixInstruction& instruction, int n) {
+  std::string text = accumulator(instruction.d, 64 * n, 128) + ", %l1, %l1";
+  if (instruction.sparsity.group_elements != 0) text += ", %r1, 0x0";
   text += ", %p1";
-  if (!formats::is_integer(row.a)) text += ", 1, 1";
-  if (formats::bits(row.a) == 16) text += ", 0, 0";
+  if (!formats::is_integer(instruction.a)) text += ", 1, 1";
+  if (formats::bits(instruction.a) == 16) text += ", 0, 0";
   return text;
 }
 
-std::string instruction_text(const MatrixInstruction& row) {
-  std::string name{std::string_view(row.name)};
-  if (row.family != Family::wgmma && row.family != Family::wgmma_sp) {
-    return name + " " + warp_operands(row) + ";";
+std::string instruction_text(const MatrixInstruction& instruction) {
+  std::string name{std::string_view(instruction.name)};
+  if (instruction.family != Family::wgmma && instruction.family != Family::wgmma_sp) {
+    return name + " " + warp_operands(instruction) + ";";
   }
   const int n = 48;
   name.replace(name.find("nN"), 2, "n" + std::to_string(n));
-  return name + " " + warp_group_operands(row, n) + ";";
+  return name + " " + warp_group_operands(instruction, n) + ";";
 }
 
-bool is_ptx(const MatrixInstruction& row) {
-  return row.family == Family::mma || row.family == Family::mma_sp || row.family == Family::wmma ||
-         row.family == Family::wgmma || row.family == Family::wgmma_sp;
+bool is_ptx(const MatrixInstruction& instruction) {
+  return instruction.family == Family::mma || instruction.family == Family::mma_sp ||
+         instruction.family == Family::wmma || instruction.family == Family::wgmma ||
+         instruction.family == Family::wgmma_sp;
 }
 
 /// Forms that came after a toolkit although the machine's other rows did not (NUMERICS 3.8).
-bool is_known_to(int toolkit, const MatrixInstruction& row) {
-  const bool fine_e8m0 = row.scale.format == formats::e8m0 && row.scale.count == 4;
-  return row.toolkit.includes(toolkit) && (!fine_e8m0 || toolkit >= 1301);
+bool is_known_to(int toolkit, const MatrixInstruction& instruction) {
+  const bool fine_e8m0 = instruction.scale.format == formats::e8m0 && instruction.scale.count == 4;
+  return instruction.toolkit.includes(toolkit) && (!fine_e8m0 || toolkit >= 1301);
 }
 
 /// One kernel per row, on a line of its own, so that a complaint's line number names the row.
@@ -136,12 +139,13 @@ std::string module_text(std::string_view arch, const std::string& target, int to
   std::ostringstream text;
   text << ".version " << ptx_version(toolkit) << "\n.target " << target << "\n.address_size 64\n";
   int index = 0;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != arch || !is_ptx(row) || !is_known_to(toolkit, row)) continue;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != arch || !is_ptx(instruction) || !is_known_to(toolkit, instruction))
+      continue;
     text << ".visible .entry k" << index++
          << "() { .reg .b32 %r<2>; .reg .b64 %l<2>; .reg .f32 %f<2>; .reg .f64 %d<2>; "
             ".reg .pred %p<2>; "
-         << instruction_text(row) << " ret; }\n";
+         << instruction_text(instruction) << " ret; }\n";
   }
   return text.str();
 }

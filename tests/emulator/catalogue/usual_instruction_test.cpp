@@ -11,8 +11,8 @@ using emulator::MatrixInstruction;
 using emulator::usual_instruction;
 using formats::fp16, formats::fp32;
 
-std::string name_of(const std::optional<MatrixInstruction>& row) {
-  return row ? std::string(std::string_view(row->name)) : "none";
+std::string name_of(const std::optional<MatrixInstruction>& instruction) {
+  return instruction ? std::string(std::string_view(instruction->name)) : "none";
 }
 
 TEST_CASE("the usual instruction is the newest unit's with the longest K") {
@@ -32,9 +32,10 @@ TEST_CASE("the usual instruction is the newest unit's with the longest K") {
 TEST_CASE("the usual instruction has no block scales unless they are asked for") {
   const emulator::ProductFormats fp8 = {formats::e4m3, formats::e4m3, fp32};
   CHECK(usual_instruction("sm_100", fp8)->scale.count == 0);
-  const auto scaled = usual_instruction(
-      "sm_100", fp8, emulator::newest_toolkit,
-      [](const MatrixInstruction& row) { return row.scale.format == formats::e8m0; });
+  const auto scaled = usual_instruction("sm_100", fp8, emulator::newest_toolkit,
+                                        [](const MatrixInstruction& instruction) {
+                                          return instruction.scale.format == formats::e8m0;
+                                        });
   REQUIRE(scaled);
   CHECK(scaled->scale.count * 32 == scaled->shape.k);
 }

@@ -39,15 +39,15 @@ struct Unit {
   const char* steps;
 };
 
-MatrixInstruction row_of(const Unit& unit, const std::string& addend) {
+MatrixInstruction instruction_of(const Unit& unit, const std::string& addend) {
   std::string steps = unit.steps;
   for (std::size_t at = steps.find('A'); at != std::string::npos; at = steps.find('A'))
     steps.replace(at, 1, addend);
   static int count = 0;
-  return emulator::parse_row_spec("name u" + std::to_string(++count) + "\narch chip\nshape m1n1k" +
-                                      std::to_string(unit.k) + "\nformats " + unit.formats + "\n" +
-                                      steps,
-                                  unit.what);
+  return emulator::parse_instruction("name u" + std::to_string(++count) +
+                                         "\narch chip\nshape m1n1k" + std::to_string(unit.k) +
+                                         "\nformats " + unit.formats + "\n" + steps,
+                                     unit.what);
 }
 
 const std::array<std::string, 2> both_zeros = {"0", "-0"};
@@ -97,14 +97,14 @@ constexpr std::array unknown = {
 };
 
 /// Numbers, and lines of zeros whose products are -0.
-emulator::GemmProblem problem_of(const MatrixInstruction& row, std::int64_t k, Random& random,
-                                 std::int64_t m = 3, std::int64_t n = 5) {
+emulator::GemmProblem problem_of(const MatrixInstruction& instruction, std::int64_t k,
+                                 Random& random, std::int64_t m = 3, std::int64_t n = 5) {
   emulator::GemmProblem x;
-  x.a = random_matrix(row.a, 1, m, k, random);
-  x.b = random_matrix(row.b, 1, k, n, random);
+  x.a = random_matrix(instruction.a, 1, m, k, random);
+  x.b = random_matrix(instruction.b, 1, k, n, random);
   for (std::int64_t i = 0; i < k; ++i) {
     x.a.set(x.a.index(0, 0, i), 0);
-    x.b.set(x.b.index(0, i, 0), x.b(0, i, 0) | formats::sign_mask(row.b));
+    x.b.set(x.b.index(0, i, 0), x.b(0, i, 0) | formats::sign_mask(instruction.b));
   }
   return x;
 }
@@ -149,11 +149,11 @@ KRanges pieces(const KRange& range, std::int64_t length) {
   return list;
 }
 
-emulator::GemmPlan plan_of(const MatrixInstruction& row, const std::string& words) {
-  const std::string d = formats::name_of(row.d);
-  return emulator::parse_plan("chip/" + std::string(std::string_view(row.name)) +
-                                  (row.d == formats::fp64 ? " compute=fp64" : "") + " d=" + d +
-                                  words,
+emulator::GemmPlan plan_of(const MatrixInstruction& instruction, const std::string& words) {
+  const std::string d = formats::name_of(instruction.d);
+  return emulator::parse_plan("chip/" + std::string(std::string_view(instruction.name)) +
+                                  (instruction.d == formats::fp64 ? " compute=fp64" : "") +
+                                  " d=" + d + words,
                               "test");
 }
 
@@ -189,8 +189,8 @@ std::string refusal(const auto& call) {
 }
 
 Pair added_pair(const Unit& unit, const std::string& addend) {
-  const Pair pair = {row_of(unit, addend), row_of(unit, "c")};
-  emulator::add_row(pair.begins);
+  const Pair pair = {instruction_of(unit, addend), instruction_of(unit, "c")};
+  emulator::add_instruction(pair.begins);
   return pair;
 }
 
@@ -292,42 +292,42 @@ struct Operands {
     return {emulator::codes_of(f, bytes.data()), stride, 1};
   }
 
-  Operands(const MatrixInstruction& row, int k, bool has_c, Random& random) {
+  Operands(const MatrixInstruction& instruction, int k, bool has_c, Random& random) {
     constexpr int m = 3, n = 2;
-    const int stored = emulator::stored_k(row, k);
-    const auto scales = static_cast<int>(emulator::scales_along(row, k));
-    a = codes(row.a, m * stored, random), b = codes(row.b, k * n, random);
-    c = codes(row.d, m * n, random), d.resize(c.size());
+    const int stored = emulator::stored_k(instruction, k);
+    const auto scales = static_cast<int>(emulator::scales_along(instruction, k));
+    a = codes(instruction.a, m * stored, random), b = codes(instruction.b, k * n, random);
+    c = codes(instruction.d, m * n, random), d.resize(c.size());
     product.m = m, product.n = n, product.k = k;
-    product.a = matrix(row.a, a, stored), product.b = matrix(row.b, b, n);
-    product.d = {emulator::codes_of(row.d, d.data()), n, 1};
+    product.a = matrix(instruction.a, a, stored), product.b = matrix(instruction.b, b, n);
+    product.d = {emulator::codes_of(instruction.d, d.data()), n, 1};
     product.modifiers.zero_addend = !has_c;
-    if (has_c) product.c = matrix(row.d, c, n);
-    for (int s = 0; row.sparsity.group_elements != 0 && s < m * stored; ++s)
+    if (has_c) product.c = matrix(instruction.d, c, n);
+    for (int s = 0; instruction.sparsity.group_elements != 0 && s < m * stored; ++s)
       e.push_back(static_cast<std::byte>(s % 2 == 0 ? 1 : 3));
     if (!e.empty()) product.e = {{e.data(), 1, 0}, stored, 1};
-    if (row.scale.count == 0) return;
-    a_scale = codes(row.scale.format, m * scales, random);
-    b_scale = codes(row.scale.format, n * scales, random);
-    product.a_scale = matrix(row.scale.format, a_scale, scales);
-    product.b_scale = matrix(row.scale.format, b_scale, n);
+    if (instruction.scale.count == 0) return;
+    a_scale = codes(instruction.scale.format, m * scales, random);
+    b_scale = codes(instruction.scale.format, n * scales, random);
+    product.a_scale = matrix(instruction.scale.format, a_scale, scales);
+    product.b_scale = matrix(instruction.scale.format, b_scale, n);
   }
 
   /// The unit with the K of the product.
   std::uint64_t expected(const Pair& unit, int i, int j) const {
-    const MatrixInstruction& row = unit.begins;
+    const MatrixInstruction& instruction = unit.begins;
     std::vector<std::uint64_t> of_a, of_b, of_a_scale, of_b_scale;
-    for (int s = 0; s < emulator::stored_k(row, static_cast<int>(product.k)); ++s) {
+    for (int s = 0; s < emulator::stored_k(instruction, static_cast<int>(product.k)); ++s) {
       const int at = e.empty() ? 0 : static_cast<int>(product.e(i, s));
       of_a.push_back(product.a(i, s));
-      of_b.push_back(product.b(emulator::dense_k(row.sparsity, s, at), j));
+      of_b.push_back(product.b(emulator::dense_k(instruction.sparsity, s, at), j));
     }
-    for (int s = 0; s < emulator::scales_along(row, product.k); ++s) {
+    for (int s = 0; s < emulator::scales_along(instruction, product.k); ++s) {
       of_a_scale.push_back(product.a_scale(i, s));
       of_b_scale.push_back(product.b_scale(s, j));
     }
     const bool has_c = !product.modifiers.zero_addend;
-    return emulator::dot(has_c ? unit.goes_on : row,
+    return emulator::dot(has_c ? unit.goes_on : instruction,
                          {of_a, of_b, has_c ? product.c(i, j) : 0, of_a_scale, of_b_scale});
   }
 };
@@ -351,14 +351,14 @@ TEST_CASE("every engine goes on where a unit without an addend ends") {
   for (const Unit& unit : units) {
     for (const std::string& addend : both_zeros) {
       if (addend == "-0" && unit.formats[0] == 'i') continue;
-      const Pair pair = {row_of(unit, addend), row_of(unit, "c")};
+      const Pair pair = {instruction_of(unit, addend), instruction_of(unit, "c")};
       const auto next = emulator::continuation_of(pair.begins);
       REQUIRE(next);
       for (const int k : {8, 16, 24, 32, 48, 56, 72, 200}) {
         for (const bool has_c : {false, true}) {
           for (const emulator::Engine& engine : emulator::engines()) {
             if (engine.device != nullptr) continue;
-            if (!engine.accepts(pair.begins) && !engine.accepts(next->row)) continue;
+            if (!engine.accepts(pair.begins) && !engine.accepts(next->instruction)) continue;
             CAPTURE(unit.what, addend, k, has_c, engine.name);
             Operands x(pair.begins, k, has_c, random);
             emulator::multiply(engine, pair.begins, x.product, 1);
@@ -379,10 +379,10 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
   Random random(14);
   for (const Unit& unit : unknown) {
     CAPTURE(unit.what);
-    const MatrixInstruction row = row_of(unit, "0");
-    emulator::add_row(row);
-    CHECK_FALSE(emulator::takes_addend(row));
-    CHECK_FALSE(emulator::can_be_chained(row));
+    const MatrixInstruction instruction = instruction_of(unit, "0");
+    emulator::add_instruction(instruction);
+    CHECK_FALSE(emulator::takes_addend(instruction));
+    CHECK_FALSE(emulator::can_be_chained(instruction));
     // What one execution gives, missing products being zero.
     const auto execution = [&](const emulator::GemmProblem& x, std::int64_t i, std::int64_t j,
                                const KRanges& ranges) {
@@ -392,29 +392,29 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
         a.insert(a.end(), of_a.begin(), of_a.end()), b.insert(b.end(), of_b.begin(), of_b.end());
       }
       a.resize(static_cast<std::size_t>(unit.k)), b.resize(static_cast<std::size_t>(unit.k));
-      return formats::convert(row.d, emulator::dot(row, {a, b}), fp32,
+      return formats::convert(instruction.d, emulator::dot(instruction, {a, b}), fp32,
                               formats::Rounding::nearest_even);
     };
     const auto is_right = [&](const std::string& words, const Chains& chains,
                               const emulator::GemmProblem& x) {
-      const CodeMatrix d = emulator::execute(plan_of(row, words), x, 1);
+      const CodeMatrix d = emulator::execute(plan_of(instruction, words), x, 1);
       for (std::int64_t i = 0; i < d.rows; ++i)
         for (std::int64_t j = 0; j < d.columns; ++j) {
           std::vector<std::uint64_t> parts;
           for (const KRanges& ranges : chains) parts.push_back(execution(x, i, j, ranges));
-          if (d(0, i, j) !=
-              formats::convert(fp32, added(fp32, parts), row.d, formats::Rounding::nearest_even))
+          if (d(0, i, j) != formats::convert(fp32, added(fp32, parts), instruction.d,
+                                             formats::Rounding::nearest_even))
             return false;
         }
       return true;
     };
     for (const std::int64_t k : {1, 7, unit.k - 1, unit.k}) {
-      const emulator::GemmProblem x = problem_of(row, k, random);
+      const emulator::GemmProblem x = problem_of(instruction, k, random);
       CHECK(is_right("", {{{0, k}}}, x));
       CHECK(is_right(" residue_first=6", {{{0, k}}}, x));
     }
     const std::int64_t k = 3 * unit.k - 4;
-    const emulator::GemmProblem x = problem_of(row, k, random);
+    const emulator::GemmProblem x = problem_of(instruction, k, random);
     const std::string tile = std::to_string(unit.k), half = std::to_string(unit.k / 2);
     const KRanges parts = pieces({0, k}, unit.k);
     CHECK(is_right(" split=3x" + tile + ":ceil", each(parts), x));
@@ -429,31 +429,34 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
          {std::string(), " split=2x" + tile + ":ceil", " lanes=2x" + half + ":round_robin",
           " residue_first=" + tile, " promote=" + twice, " stream_k=2x16x16x" + tile}) {
       CAPTURE(words);
-      const std::string text = refusal([&] { emulator::execute(plan_of(row, words), x, 1); });
-      CHECK(text.find("plan: chip/" + std::string(std::string_view(row.name)) +
+      const std::string text =
+          refusal([&] { emulator::execute(plan_of(instruction, words), x, 1); });
+      CHECK(text.find("plan: chip/" + std::string(std::string_view(instruction.name)) +
                       " takes no addend") == 0);
       CHECK(text.find("its K = " + tile + "; this one has K = ") != std::string::npos);
       CHECK(text.find("probe the unit with --c, or split K into parts of at most " + tile) !=
             std::string::npos);
     }
-    CHECK_FALSE(refusal([&] { emulator::require_product(row, unit.k + 1, "test"); }).empty());
-    CHECK(refusal([&] { emulator::require_product(row, unit.k, "test"); }).empty());
+    CHECK_FALSE(
+        refusal([&] { emulator::require_product(instruction, unit.k + 1, "test"); }).empty());
+    CHECK(refusal([&] { emulator::require_product(instruction, unit.k, "test"); }).empty());
     for (const emulator::Engine& engine : emulator::engines()) {
-      if (engine.device != nullptr || !engine.accepts(row)) continue;
+      if (engine.device != nullptr || !engine.accepts(instruction)) continue;
       CAPTURE(engine.name);
-      Operands longer(row, 2 * unit.k, false, random), with_c(row, unit.k, true, random);
-      CHECK_THROWS_AS(emulator::multiply(engine, row, longer.product, 1), formats::Error);
-      CHECK_THROWS_AS(emulator::multiply(engine, row, with_c.product, 1), formats::Error);
+      Operands longer(instruction, 2 * unit.k, false, random),
+          with_c(instruction, unit.k, true, random);
+      CHECK_THROWS_AS(emulator::multiply(engine, instruction, longer.product, 1), formats::Error);
+      CHECK_THROWS_AS(emulator::multiply(engine, instruction, with_c.product, 1), formats::Error);
     }
   }
   const Unit saturating = {"saturating", 16, "int8 int8 int32 int32",
                            "step dot addend=A into=int32 summation=integer "
                            "integer_overflow=saturate\n"};
-  CHECK_FALSE(emulator::can_be_chained(row_of(saturating, "0")));
+  CHECK_FALSE(emulator::can_be_chained(instruction_of(saturating, "0")));
   const Unit single = {"one product", 1, "fp32 fp32 fp32 fp32",
                        "step dot addend=A into=fp32 summation=fma_chain result=nearest_even\n"};
-  CHECK_FALSE(emulator::can_be_chained(row_of(single, "0")));
-  CHECK(emulator::can_be_chained(row_of(single, "c")));
+  CHECK_FALSE(emulator::can_be_chained(instruction_of(single, "0")));
+  CHECK(emulator::can_be_chained(instruction_of(single, "c")));
 }
 
 TEST_CASE("a C of another format than D ends with one execution") {
@@ -461,20 +464,20 @@ TEST_CASE("a C of another format than D ends with one execution") {
   const Unit unit = {"narrow C", 16, "fp16 fp16 bf16 fp32",
                      "step dot addend=A into=fp32 terms=8 kept_fraction_bits=24 "
                      "min_exponent=-133\n"};
-  const MatrixInstruction row = row_of(unit, "c");
-  emulator::add_row(row);
-  const emulator::GemmProblem x = problem_of(row, 40, random);
+  const MatrixInstruction instruction = instruction_of(unit, "c");
+  emulator::add_instruction(instruction);
+  const emulator::GemmProblem x = problem_of(instruction, 40, random);
   for (const char* const words : {"", " residue_first=32", " promote=32", " split=2x8:ceil"})
-    CHECK(refusal([&] { emulator::execute(plan_of(row, words), x, 1); })
+    CHECK(refusal([&] { emulator::execute(plan_of(instruction, words), x, 1); })
               .find("has C in bf16 and D in fp32: its executions cannot be chained (valid: K up to "
                     "16)") != std::string::npos);
   // Sums of parts are added by the plan; each begins with a C of zero.
-  const Pair pair = {row, row};
+  const Pair pair = {instruction, instruction};
   CHECK(wrong(pair, " split=3x16:ceil", each(pieces({0, 40}, 16)), x) == 0);
-  Operands longer(row, 32, false, random);
-  CHECK_THROWS_AS(
-      emulator::multiply(emulator::require_engine("reference", row), row, longer.product, 1),
-      formats::Error);
+  Operands longer(instruction, 32, false, random);
+  CHECK_THROWS_AS(emulator::multiply(emulator::require_engine("reference", instruction),
+                                     instruction, longer.product, 1),
+                  formats::Error);
 }
 
 TEST_CASE("a later step's C is the sum so far") {
@@ -482,18 +485,18 @@ TEST_CASE("a later step's C is the sum so far") {
   const Unit unit = {"C last", 16, "fp32 fp32 fp32 fp32",
                      "step dot addend=0 into=fp32 summation=fma_chain result=nearest_even\n"
                      "step add addend=c other=s1 into=fp32 result=nearest_even\n"};
-  const MatrixInstruction row = row_of(unit, "");
-  emulator::add_row(row);
-  CHECK(emulator::takes_addend(row));
-  const emulator::GemmProblem x = problem_of(row, 48, random);
-  CHECK(wrong({row, row}, "", {pieces({0, 48}, 16)}, x) == 0);
+  const MatrixInstruction instruction = instruction_of(unit, "");
+  emulator::add_instruction(instruction);
+  CHECK(emulator::takes_addend(instruction));
+  const emulator::GemmProblem x = problem_of(instruction, 48, random);
+  CHECK(wrong({instruction, instruction}, "", {pieces({0, 48}, 16)}, x) == 0);
 }
 
 TEST_CASE("C begins the first chain alone, of units that take it") {
   Random random(17);
   const Unit& unit = known[0];
   const Pair pair = added_pair(unit, "0");
-  emulator::add_row(pair.goes_on);
+  emulator::add_instruction(pair.goes_on);
   emulator::GemmProblem x = problem_of(pair.begins, 48, random);
   x.c = random_matrix(fp32, 1, x.m(), x.n(), random);
   CHECK(refusal([&] {

@@ -31,10 +31,10 @@ const Engine& reference() { return emulator::engines().back(); }
 /// D of a batch, at any alignment, between guard bytes that nobody may write.
 class Results {
  public:
-  Results(const MatrixInstruction& row, const BatchInputs& inputs)
+  Results(const MatrixInstruction& instruction, const BatchInputs& inputs)
       : begin_(guard + static_cast<std::size_t>(inputs.misalignment)) {
     const auto outputs = static_cast<std::size_t>(inputs.count * inputs.shape.m * inputs.shape.n);
-    const std::size_t width = static_cast<std::size_t>(formats::container_bits(row.d) / 8);
+    const std::size_t width = static_cast<std::size_t>(formats::container_bits(instruction.d) / 8);
     size_ = outputs * width;
     bytes_.assign(begin_ + size_ + guard, untouched);
   }
@@ -56,14 +56,14 @@ class Results {
   std::vector<std::byte> bytes_;
 };
 
-std::vector<std::byte> execute(const Engine& engine, const MatrixInstruction& row,
+std::vector<std::byte> execute(const Engine& engine, const MatrixInstruction& instruction,
                                const BatchInputs& inputs, const Modifiers& modifiers,
                                int threads = 1) {
-  Results results(row, inputs);
-  MatrixBatch batch = inputs.batch(row, results.data());
+  Results results(instruction, inputs);
+  MatrixBatch batch = inputs.batch(instruction, results.data());
   batch.modifiers = modifiers;
   if (modifiers.zero_addend) batch.c = {};  // it is not read
-  emulator::run_batch(engine, row, batch, threads);
+  emulator::run_batch(engine, instruction, batch, threads);
   CHECK(results.guards_intact());
   return results.codes();
 }
@@ -73,18 +73,18 @@ std::string text_of(const Shape& s) {
 }
 
 /// Every engine that accepts the row gives what the reference gives.
-void compare_engines(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
+void compare_engines(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment,
                      const Modifiers& modifiers) {
-  const BatchInputs inputs = batch_inputs(row, family, seed, shape, count, misalignment);
-  const std::vector<std::byte> expected = execute(reference(), row, inputs, modifiers);
+  const BatchInputs inputs = batch_inputs(instruction, family, seed, shape, count, misalignment);
+  const std::vector<std::byte> expected = execute(reference(), instruction, inputs, modifiers);
   for (const Engine& engine : emulator::engines()) {
-    if (engine.name == reference().name || !engine.accepts(row)) continue;
-    const std::vector<std::byte> got = execute(engine, row, inputs, modifiers);
+    if (engine.name == reference().name || !engine.accepts(instruction)) continue;
+    const std::vector<std::byte> got = execute(engine, instruction, inputs, modifiers);
     if (got == expected) continue;
-    const auto width = formats::container_bits(row.d) / 8;
+    const auto width = formats::container_bits(instruction.d) / 8;
     const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
-    FAIL_CHECK(engine.name << " differs: " << tests::text_of(row)
+    FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
                            << "\ninputs: " << family_name(family) << ", seed " << seed << ", "
                            << count << " of " << text_of(shape) << ", output " << at / width
                            << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
@@ -92,9 +92,9 @@ void compare_engines(const MatrixInstruction& row, InputFamily family, std::uint
   }
 }
 
-bool has_kernel(const MatrixInstruction& row) {
+bool has_kernel(const MatrixInstruction& instruction) {
   return std::any_of(emulator::engines().begin(), emulator::engines().end() - 1,
-                     [&](const Engine& engine) { return engine.accepts(row); });
+                     [&](const Engine& engine) { return engine.accepts(instruction); });
 }
 
 bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
@@ -104,25 +104,25 @@ bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
 }
 
 /// One row of each computation that some engine beside the reference takes.
-std::vector<const MatrixInstruction*> kernel_rows() {
-  std::vector<const MatrixInstruction*> rows;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool seen = std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction* other) {
-      return same_computation(*other, row);
-    });
-    if (!seen && has_kernel(row)) rows.push_back(&row);
+std::vector<const MatrixInstruction*> kernel_instructions() {
+  std::vector<const MatrixInstruction*> instructions;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const bool seen = std::any_of(
+        instructions.begin(), instructions.end(),
+        [&](const MatrixInstruction* other) { return same_computation(*other, instruction); });
+    if (!seen && has_kernel(instruction)) instructions.push_back(&instruction);
   }
-  return rows;
+  return instructions;
 }
 
 /// All combinations; PTX negates floating operands only.
-Modifiers modifiers_of(const MatrixInstruction& row, std::size_t index) {
-  const bool floating = !formats::is_integer(row.a);
+Modifiers modifiers_of(const MatrixInstruction& instruction, std::size_t index) {
+  const bool floating = !formats::is_integer(instruction.a);
   return {floating && (index & 1) != 0, floating && (index & 2) != 0, (index & 4) != 0};
 }
 
-Shape row_shape(const MatrixInstruction& row, int open_m, int open_n) {
-  Shape shape = row.shape;
+Shape row_shape(const MatrixInstruction& instruction, int open_m, int open_n) {
+  Shape shape = instruction.shape;
   if (shape.m == 0) shape.m = open_m;
   if (shape.n == 0) shape.n = open_n;
   return shape;
@@ -132,14 +132,14 @@ constexpr std::array<std::int64_t, 3> counts = {1, 3, 17};
 
 void compare_small_batches(int rounds) {
   std::size_t turn = 0;
-  for (const MatrixInstruction* row : kernel_rows()) {
-    for (const InputFamily family : input_families(*row)) {
+  for (const MatrixInstruction* instruction : kernel_instructions()) {
+    for (const InputFamily family : input_families(*instruction)) {
       for (int round = 0; round < rounds; ++round, ++turn) {
         const Shape shape = {1 + static_cast<int>(turn % 3), 1 + static_cast<int>(turn % 5),
-                             row->shape.k};
+                             instruction->shape.k};
         const auto misalignment = static_cast<std::ptrdiff_t>(turn % 2 == 0 ? 0 : turn % 7);
-        compare_engines(*row, family, turn, shape, counts[turn % counts.size()], misalignment,
-                        modifiers_of(*row, turn));
+        compare_engines(*instruction, family, turn, shape, counts[turn % counts.size()],
+                        misalignment, modifiers_of(*instruction, turn));
       }
     }
   }
@@ -155,9 +155,10 @@ TEST_CASE("engines equal the reference on every family, many batches", "[sweep]"
 
 TEST_CASE("engines equal the reference on whole instructions") {
   std::size_t turn = 0;
-  for (const MatrixInstruction* row : kernel_rows()) {
-    const std::vector<InputFamily> families = input_families(*row);
-    compare_engines(*row, families[turn % families.size()], turn, row_shape(*row, 32, 8), 1, 0, {});
+  for (const MatrixInstruction* instruction : kernel_instructions()) {
+    const std::vector<InputFamily> families = input_families(*instruction);
+    compare_engines(*instruction, families[turn % families.size()], turn,
+                    row_shape(*instruction, 32, 8), 1, 0, {});
     ++turn;
   }
 }
@@ -167,26 +168,26 @@ TEST_CASE("engines equal the reference on every width of wgmma") {
                            "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
                            "wgmma.mma_async.sp.sync.aligned.m64nNk16.f32.tf32.tf32",
                            "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8.satfinite"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     for (const int n : {8, 24, 104, 256}) {
-      compare_engines(row, n == 24 ? InputFamily::mostly_zero : InputFamily::raw_bits, 5,
-                      {2, n, row.shape.k}, 3, 0, {});
+      compare_engines(instruction, n == 24 ? InputFamily::mostly_zero : InputFamily::raw_bits, 5,
+                      {2, n, instruction.shape.k}, 3, 0, {});
     }
-    compare_engines(row, InputFamily::raw_bits, 6, {64, 8, row.shape.k}, 1, 0, {});
+    compare_engines(instruction, InputFamily::raw_bits, 6, {64, 8, instruction.shape.k}, 1, 0, {});
   }
 }
 
 TEST_CASE("engines equal the reference on dot products of any length") {
   std::size_t turn = 0;
-  for (const MatrixInstruction* row : kernel_rows()) {
-    const int step = std::max(1, row->sparsity.group_elements);
+  for (const MatrixInstruction* instruction : kernel_instructions()) {
+    const int step = std::max(1, instruction->sparsity.group_elements);
     for (const int part : {1, 2, 3, 5, 7}) {
-      const int k =
-          std::min(row->shape.k, step * (part < 5 ? part : row->shape.k / step - part + 4));
+      const int k = std::min(instruction->shape.k,
+                             step * (part < 5 ? part : instruction->shape.k / step - part + 4));
       if (k <= 0) continue;
-      const std::vector<InputFamily> families = input_families(*row);
-      compare_engines(*row, families[turn % families.size()], turn, {1, 1, k}, 17, 0,
-                      modifiers_of(*row, turn));
+      const std::vector<InputFamily> families = input_families(*instruction);
+      compare_engines(*instruction, families[turn % families.size()], turn, {1, 1, k}, 17, 0,
+                      modifiers_of(*instruction, turn));
       ++turn;
     }
   }
@@ -200,10 +201,10 @@ TEST_CASE("engines do not depend on the caller's floating-point environment") {
   _mm_setcsr(_mm_getcsr() | 0x8040);  // subnormal operands and results are zero
 #endif
   std::size_t turn = 0;
-  for (const MatrixInstruction* row : kernel_rows()) {
+  for (const MatrixInstruction* instruction : kernel_instructions()) {
     for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
-      const Shape shape = row_shape(*row, 16, 8);
-      compare_engines(*row, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
+      const Shape shape = row_shape(*instruction, 16, 8);
+      compare_engines(*instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
     }
   }
   std::fesetenv(&saved);
@@ -212,25 +213,26 @@ TEST_CASE("engines do not depend on the caller's floating-point environment") {
 TEST_CASE("the number of threads does not change the result") {
   for (const char* name : {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16",
                            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     const BatchInputs inputs =
-        batch_inputs(row, InputFamily::mostly_zero, 1, {1, 1, row.shape.k}, 40001);
+        batch_inputs(instruction, InputFamily::mostly_zero, 1, {1, 1, instruction.shape.k}, 40001);
     for (const Engine& engine : emulator::engines()) {
-      if (!engine.accepts(row)) continue;
-      const std::vector<std::byte> one = execute(engine, row, inputs, {}, 1);
+      if (!engine.accepts(instruction)) continue;
+      const std::vector<std::byte> one = execute(engine, instruction, inputs, {}, 1);
       for (const int threads : {0, 2, 3, 7}) {
-        CHECK(execute(engine, row, inputs, {}, threads) == one);
+        CHECK(execute(engine, instruction, inputs, {}, threads) == one);
       }
     }
   }
 }
 
 TEST_CASE("an empty batch writes nothing") {
-  const MatrixInstruction row = emulator::require_instruction(
+  const MatrixInstruction instruction = emulator::require_instruction(
       "sm_90", "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", "test");
-  const BatchInputs inputs = batch_inputs(row, InputFamily::raw_bits, 1, row.shape, 0);
+  const BatchInputs inputs =
+      batch_inputs(instruction, InputFamily::raw_bits, 1, instruction.shape, 0);
   for (const Engine& engine : emulator::engines()) {
-    CHECK(execute(engine, row, inputs, {}).empty());
+    CHECK(execute(engine, instruction, inputs, {}).empty());
   }
 }
 
@@ -241,8 +243,9 @@ namespace {
 /// Reads batches by NUMERICS 3.3 and 3.4, not by the emulator's helpers.
 class BatchReader {
  public:
-  BatchReader(const MatrixInstruction& row, const BatchInputs& inputs, const Modifiers& modifiers)
-      : row_(row), x_(inputs), modifiers_(modifiers) {}
+  BatchReader(const MatrixInstruction& instruction, const BatchInputs& inputs,
+              const Modifiers& modifiers)
+      : instruction_(instruction), x_(inputs), modifiers_(modifiers) {}
 
   DotInputs operands(std::int64_t t, int m, int n) const {
     const Shape& s = x_.shape;
@@ -251,24 +254,27 @@ class BatchReader {
     for (int i = 0; i < stored; ++i) {
       const std::int64_t at = (t * s.m + m) * stored + i;
       const std::int64_t k = dense_index(i, at);
-      result.a.push_back(code(row_.a, x_.a, at) ^ sign(row_.a, modifiers_.negate_a));
-      result.b.push_back(code(row_.b, x_.b, (t * s.k + k) * s.n + n) ^
-                         sign(row_.b, modifiers_.negate_b));
+      result.a.push_back(code(instruction_.a, x_.a, at) ^
+                         sign(instruction_.a, modifiers_.negate_a));
+      result.b.push_back(code(instruction_.b, x_.b, (t * s.k + k) * s.n + n) ^
+                         sign(instruction_.b, modifiers_.negate_b));
     }
-    for (int i = 0; i < row_.scale.count; ++i) {
-      result.a_scale.push_back(
-          code(row_.scale.format, x_.a_scale, (t * s.m + m) * row_.scale.count + i));
-      result.b_scale.push_back(
-          code(row_.scale.format, x_.b_scale, (t * row_.scale.count + i) * s.n + n));
+    for (int i = 0; i < instruction_.scale.count; ++i) {
+      result.a_scale.push_back(code(instruction_.scale.format, x_.a_scale,
+                                    (t * s.m + m) * instruction_.scale.count + i));
+      result.b_scale.push_back(code(instruction_.scale.format, x_.b_scale,
+                                    (t * instruction_.scale.count + i) * s.n + n));
     }
-    if (!modifiers_.zero_addend) result.c = code(row_.c, x_.c, (t * s.m + m) * s.n + n);
+    if (!modifiers_.zero_addend) result.c = code(instruction_.c, x_.c, (t * s.m + m) * s.n + n);
     return result;
   }
 
  private:
-  bool sparse() const { return !x_.e.empty() && !row_.evidence.source.empty() && is_sparse_name(); }
+  bool sparse() const {
+    return !x_.e.empty() && !instruction_.evidence.source.empty() && is_sparse_name();
+  }
   bool is_sparse_name() const {
-    const std::string_view name = row_.name;
+    const std::string_view name = instruction_.name;
     return name.find(".sp") != std::string_view::npos ||
            name.find("smfmac") != std::string_view::npos;
   }
@@ -279,9 +285,9 @@ class BatchReader {
     if (!sparse()) return i;
     const auto position =
         std::to_integer<std::int64_t>(x_.e[static_cast<std::size_t>(at + x_.misalignment)]);
-    if (row_.a == formats::tf32) return i * 2 + position;
-    const bool pairs = row_.a == formats::int4 || row_.a == formats::uint4 ||
-                       std::string_view(row_.name).find("mxf4") != std::string_view::npos;
+    if (instruction_.a == formats::tf32) return i * 2 + position;
+    const bool pairs = instruction_.a == formats::int4 || instruction_.a == formats::uint4 ||
+                       std::string_view(instruction_.name).find("mxf4") != std::string_view::npos;
     if (pairs) return i / 4 * 8 + position * 2 + i % 2;
     return i / 2 * 4 + position;
   }
@@ -303,19 +309,19 @@ class BatchReader {
     return negate ? std::uint64_t{1} << (oracle_format(f).bits - 1) : 0;
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const BatchInputs& x_;
   Modifiers modifiers_;
 };
 
-void judge_batch(const MatrixInstruction& row, const Modifiers& modifiers) {
-  const Judge judge = judge_of(row);
-  const BatchInputs inputs =
-      batch_inputs(row, InputFamily::narrow_exponents, 9, {2, 3, row.shape.k}, 2, 1);
-  const BatchReader reader(row, inputs, modifiers);
+void judge_batch(const MatrixInstruction& instruction, const Modifiers& modifiers) {
+  const Judge judge = judge_of(instruction);
+  const BatchInputs inputs = batch_inputs(instruction, InputFamily::narrow_exponents, 9,
+                                          {2, 3, instruction.shape.k}, 2, 1);
+  const BatchReader reader(instruction, inputs, modifiers);
   for (const Engine& engine : emulator::engines()) {
-    if (!engine.accepts(row)) continue;
-    const std::vector<std::byte> d = execute(engine, row, inputs, modifiers);
+    if (!engine.accepts(instruction)) continue;
+    const std::vector<std::byte> d = execute(engine, instruction, inputs, modifiers);
     const std::size_t width = d.size() / 12;
     for (std::size_t output = 0; output < 12; ++output) {
       const DotInputs x =
@@ -323,8 +329,9 @@ void judge_batch(const MatrixInstruction& row, const Modifiers& modifiers) {
                           static_cast<int>(output % 3));
       std::uint64_t computed = 0;
       std::memcpy(&computed, d.data() + output * width, width);
-      if (agree(row, judge, computed, judge.answer(x))) continue;
-      FAIL_CHECK(engine.name << ", output " << output << " of " << tests::text_of(row) << "\n"
+      if (agree(instruction, judge, computed, judge.answer(x))) continue;
+      FAIL_CHECK(engine.name << ", output " << output << " of " << tests::text_of(instruction)
+                             << "\n"
                              << tests::text_of(x));
     }
   }
@@ -335,13 +342,13 @@ void judge_batch(const MatrixInstruction& row, const Modifiers& modifiers) {
 TEST_CASE("engines read batches as the oracle does") {
   std::vector<const MatrixInstruction*> seen;
   std::size_t turn = 0;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const bool known = std::any_of(seen.begin(), seen.end(), [&](const MatrixInstruction* other) {
-      return same_computation(*other, row);
+      return same_computation(*other, instruction);
     });
     if (known) continue;
-    seen.push_back(&row);
-    judge_batch(row, modifiers_of(row, turn++));
+    seen.push_back(&instruction);
+    judge_batch(instruction, modifiers_of(instruction, turn++));
   }
 }
 

@@ -32,60 +32,61 @@ struct Operands {
   std::vector<std::byte> a, b, c, d, e, a_scale, b_scale;
   emulator::MatrixProduct product;
 
-  Operands(const MatrixInstruction& row, int m, int n, int k, Random& random) {
-    const std::int64_t stored = emulator::stored_k(row, k);
-    const std::int64_t scales = emulator::scales_along(row, k);
-    a = random_codes(row.a, m * stored, random);
-    b = random_codes(row.b, std::int64_t{k} * n, random);
-    c = random_codes(row.c, m * (n + gap), random);
-    d.resize(static_cast<std::size_t>(m * (n + gap) * formats::container_bits(row.d) / 8));
+  Operands(const MatrixInstruction& instruction, int m, int n, int k, Random& random) {
+    const std::int64_t stored = emulator::stored_k(instruction, k);
+    const std::int64_t scales = emulator::scales_along(instruction, k);
+    a = random_codes(instruction.a, m * stored, random);
+    b = random_codes(instruction.b, std::int64_t{k} * n, random);
+    c = random_codes(instruction.c, m * (n + gap), random);
+    d.resize(static_cast<std::size_t>(m * (n + gap) * formats::container_bits(instruction.d) / 8));
     product.m = m;
     product.n = n;
     product.k = k;
-    product.a = {emulator::codes_of(row.a, std::as_const(a).data()), stored};
-    product.b = {emulator::codes_of(row.b, std::as_const(b).data()), 1, k};
-    product.c = {emulator::codes_of(row.c, std::as_const(c).data()), n + gap};
-    product.d = {emulator::codes_of(row.d, d.data()), n + gap};
-    if (row.sparsity.group_elements != 0) {
+    product.a = {emulator::codes_of(instruction.a, std::as_const(a).data()), stored};
+    product.b = {emulator::codes_of(instruction.b, std::as_const(b).data()), 1, k};
+    product.c = {emulator::codes_of(instruction.c, std::as_const(c).data()), n + gap};
+    product.d = {emulator::codes_of(instruction.d, d.data()), n + gap};
+    if (instruction.sparsity.group_elements != 0) {
       // Every chunk of a group at a place of its own, in ascending order.
-      const int per_group = row.sparsity.stored_per_group / row.sparsity.chunk;
+      const int per_group = instruction.sparsity.stored_per_group / instruction.sparsity.chunk;
       for (std::int64_t s = 0; s < m * stored; ++s)
-        e.push_back(static_cast<std::byte>(s % row.sparsity.stored_per_group / row.sparsity.chunk +
-                                           emulator::positions(row.sparsity) - per_group));
+        e.push_back(static_cast<std::byte>(s % instruction.sparsity.stored_per_group /
+                                               instruction.sparsity.chunk +
+                                           emulator::positions(instruction.sparsity) - per_group));
       product.e = {{e.data(), 1, 0}, stored};
     }
-    if (row.scale.count != 0) {
-      a_scale = random_codes(row.scale.format, m * scales, random);
-      b_scale = random_codes(row.scale.format, n * scales, random);
-      product.a_scale = {emulator::codes_of(row.scale.format, std::as_const(a_scale).data()),
-                         scales};
-      product.b_scale = {emulator::codes_of(row.scale.format, std::as_const(b_scale).data()), 1,
-                         scales};
+    if (instruction.scale.count != 0) {
+      a_scale = random_codes(instruction.scale.format, m * scales, random);
+      b_scale = random_codes(instruction.scale.format, n * scales, random);
+      product.a_scale = {
+          emulator::codes_of(instruction.scale.format, std::as_const(a_scale).data()), scales};
+      product.b_scale = {
+          emulator::codes_of(instruction.scale.format, std::as_const(b_scale).data()), 1, scales};
     }
   }
 };
 
 /// One output of a product, execution by execution, by the model.
-std::uint64_t chained(const MatrixInstruction& row, const emulator::MatrixProduct& x, int i,
+std::uint64_t chained(const MatrixInstruction& instruction, const emulator::MatrixProduct& x, int i,
                       int j) {
   std::uint64_t sum = x.c(i, j);
-  const int stored = emulator::stored_k(row, row.shape.k);
-  for (int begin = 0; begin < x.k; begin += row.shape.k) {
+  const int stored = emulator::stored_k(instruction, instruction.shape.k);
+  for (int begin = 0; begin < x.k; begin += instruction.shape.k) {
     std::vector<std::uint64_t> a, b, a_scale, b_scale;
     for (int s = 0; s < stored; ++s) {
-      const std::int64_t at = begin / row.shape.k * stored + s;
-      const bool there = at < emulator::stored_k(row, static_cast<int>(x.k));
+      const std::int64_t at = begin / instruction.shape.k * stored + s;
+      const bool there = at < emulator::stored_k(instruction, static_cast<int>(x.k));
       const int e = x.e.codes.data != nullptr && there ? static_cast<int>(x.e(i, at)) : 0;
       a.push_back(there ? x.a(i, at) : 0);
-      b.push_back(there ? x.b(begin + emulator::dense_k(row.sparsity, s, e), j) : 0);
+      b.push_back(there ? x.b(begin + emulator::dense_k(instruction.sparsity, s, e), j) : 0);
     }
-    for (int s = 0; s < row.scale.count; ++s) {
-      const std::int64_t at = begin / row.shape.k * row.scale.count + s;
-      const bool there = at < emulator::scales_along(row, x.k);
+    for (int s = 0; s < instruction.scale.count; ++s) {
+      const std::int64_t at = begin / instruction.shape.k * instruction.scale.count + s;
+      const bool there = at < emulator::scales_along(instruction, x.k);
       a_scale.push_back(there ? x.a_scale(i, at) : 0);
       b_scale.push_back(there ? x.b_scale(at, j) : 0);
     }
-    sum = emulator::dot(row, {a, b, sum, a_scale, b_scale});
+    sum = emulator::dot(instruction, {a, b, sum, a_scale, b_scale});
   }
   return sum;
 }
@@ -107,18 +108,20 @@ TEST_CASE("a product of any size is the model's executions one after the other")
              "e2m1.f32.ue4m3"},
         Case{"cdna3", "v_mfma_f32_16x16x16_f16"}}) {
     CAPTURE(x.name);
-    const MatrixInstruction row = emulator::require_instruction(x.arch, x.name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction(x.arch, x.name, "test");
     Random random(3);
-    const int group = std::max(1, row.sparsity.group_elements);
-    for (const int k : {group, row.shape.k, 2 * row.shape.k + 3 * group}) {
-      Operands operands(row, 67, 5, k, random);
-      const emulator::Engine& engine = emulator::require_engine("auto", row);
-      emulator::multiply(engine, row, operands.product, 2);
-      const auto got = emulator::codes_of(row.d, std::as_const(operands.d).data());
+    const int group = std::max(1, instruction.sparsity.group_elements);
+    for (const int k : {group, instruction.shape.k, 2 * instruction.shape.k + 3 * group}) {
+      Operands operands(instruction, 67, 5, k, random);
+      const emulator::Engine& engine = emulator::require_engine("auto", instruction);
+      emulator::multiply(engine, instruction, operands.product, 2);
+      const auto got = emulator::codes_of(instruction.d, std::as_const(operands.d).data());
       int wrong = 0;
       for (int i = 0; i < 67; ++i) {
         for (int j = 0; j < 5; ++j)
-          wrong += got[i * (5 + Operands::gap) + j] != chained(row, operands.product, i, j) ? 1 : 0;
+          wrong += got[i * (5 + Operands::gap) + j] != chained(instruction, operands.product, i, j)
+                       ? 1
+                       : 0;
         for (int j = 5; j < 5 + Operands::gap; ++j) wrong += got[i * 7 + j] != 0 ? 1 : 0;
       }
       CHECK(wrong == 0);
@@ -131,22 +134,23 @@ TEST_CASE("engines agree on FP16 results, wherever a zero stands") {
   for (const char* const factors : {"fp16", "e4m3"}) {
     for (const int zero : {-140, -133, -128, -127, -126, -60, -20}) {
       for (const int block : {8, 16}) {
-        const MatrixInstruction row = emulator::parse_row_spec(
+        const MatrixInstruction instruction = emulator::parse_instruction(
             "name unit\narch chip\nshape m1n1k16\nformats " + std::string(factors) + " " + factors +
                 " fp16 fp16\nstep dot addend=c into=fp16 result=nearest_even kept_fraction_bits=16 "
                 "terms=" +
                 std::to_string(block) + " min_exponent=" + std::to_string(zero) + "\n",
             "test");
-        Operands operands(row, 9, 40, 48, random);
+        Operands operands(instruction, 9, 40, 48, random);
         for (const emulator::Engine& engine : emulator::engines()) {
-          if (engine.device != nullptr || !engine.accepts(row)) continue;
+          if (engine.device != nullptr || !engine.accepts(instruction)) continue;
           CAPTURE(factors, zero, block, engine.name);
-          emulator::multiply(engine, row, operands.product, 1);
-          const auto got = emulator::codes_of(row.d, std::as_const(operands.d).data());
+          emulator::multiply(engine, instruction, operands.product, 1);
+          const auto got = emulator::codes_of(instruction.d, std::as_const(operands.d).data());
           int wrong = 0;
           for (int i = 0; i < 9; ++i)
             for (int j = 0; j < 40; ++j)
-              wrong += got[i * (40 + Operands::gap) + j] != chained(row, operands.product, i, j);
+              wrong +=
+                  got[i * (40 + Operands::gap) + j] != chained(instruction, operands.product, i, j);
           CHECK(wrong == 0);
         }
       }

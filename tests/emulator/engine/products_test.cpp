@@ -21,10 +21,10 @@ namespace {
 using emulator::Engine;
 using emulator::MatrixProduct;
 
-std::vector<const Engine*> product_engines(const MatrixInstruction& row) {
+std::vector<const Engine*> product_engines(const MatrixInstruction& instruction) {
   std::vector<const Engine*> engines;
   for (const Engine& engine : emulator::engines())
-    if (engine.multiply != nullptr && engine.accepts(row)) engines.push_back(&engine);
+    if (engine.multiply != nullptr && engine.accepts(instruction)) engines.push_back(&engine);
   return engines;
 }
 
@@ -35,15 +35,15 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
 }
 
 /// One row of each arithmetic that an engine multiplies.
-std::vector<const MatrixInstruction*> product_rows() {
-  std::vector<const MatrixInstruction*> rows;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const bool seen = std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction* other) {
-      return same_arithmetic(*other, row);
-    });
-    if (!seen && !product_engines(row).empty()) rows.push_back(&row);
+std::vector<const MatrixInstruction*> product_instructions() {
+  std::vector<const MatrixInstruction*> instructions;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const bool seen = std::any_of(
+        instructions.begin(), instructions.end(),
+        [&](const MatrixInstruction* other) { return same_arithmetic(*other, instruction); });
+    if (!seen && !product_engines(instruction).empty()) instructions.push_back(&instruction);
   }
-  return rows;
+  return instructions;
 }
 
 /// A matrix of `rows` by `columns` codes in memory of its own, stored by rows or by columns, with
@@ -79,48 +79,50 @@ struct Placement {
 /// A product whose every K of the row's length comes from one execution of the family's inputs.
 class Problem {
  public:
-  Problem(const MatrixInstruction& row, InputFamily family, std::uint64_t seed, int m, int n, int k,
-          const Placement& place)
-      : row_(row),
-        stored_(emulator::stored_k(row, k)),
-        scales_(emulator::scales_along(row, k)),
-        a_(row.a, m, stored_, place.a_by_columns, place.gap, place.misalignment),
-        b_(row.b, k, n, place.b_by_columns, place.gap, place.misalignment),
-        c_(row.c, m, n, place.d_by_columns, place.gap, place.misalignment),
-        d_(row.d, m, n, place.d_by_columns, place.gap, place.misalignment),
-        e_(formats::uint8, m, row.sparsity.group_elements != 0 ? stored_ : 0, false, 0, 0),
-        a_scale_(row.scale.count != 0 ? row.scale.format : formats::uint8, m, scales_, false, 0, 0),
-        b_scale_(row.scale.count != 0 ? row.scale.format : formats::uint8, scales_, n, true, 0, 0) {
-    const emulator::Shape shape = {m, n, row.shape.k};
-    for (int begin = 0; begin < k; begin += row.shape.k) {
+  Problem(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed, int m,
+          int n, int k, const Placement& place)
+      : instruction_(instruction),
+        stored_(emulator::stored_k(instruction, k)),
+        scales_(emulator::scales_along(instruction, k)),
+        a_(instruction.a, m, stored_, place.a_by_columns, place.gap, place.misalignment),
+        b_(instruction.b, k, n, place.b_by_columns, place.gap, place.misalignment),
+        c_(instruction.c, m, n, place.d_by_columns, place.gap, place.misalignment),
+        d_(instruction.d, m, n, place.d_by_columns, place.gap, place.misalignment),
+        e_(formats::uint8, m, instruction.sparsity.group_elements != 0 ? stored_ : 0, false, 0, 0),
+        a_scale_(instruction.scale.count != 0 ? instruction.scale.format : formats::uint8, m,
+                 scales_, false, 0, 0),
+        b_scale_(instruction.scale.count != 0 ? instruction.scale.format : formats::uint8, scales_,
+                 n, true, 0, 0) {
+    const emulator::Shape shape = {m, n, instruction.shape.k};
+    for (int begin = 0; begin < k; begin += instruction.shape.k) {
       const BatchInputs x =
-          batch_inputs(row, family, seed + static_cast<std::uint64_t>(begin), shape, 1);
-      const int length = std::min(row.shape.k, k - begin);
-      const int all = emulator::stored_k(row, row.shape.k);
-      const std::int64_t before = begin / row.shape.k * all;
-      copy(x.a, all, a_, 0, before, m, emulator::stored_k(row, length));
+          batch_inputs(instruction, family, seed + static_cast<std::uint64_t>(begin), shape, 1);
+      const int length = std::min(instruction.shape.k, k - begin);
+      const int all = emulator::stored_k(instruction, instruction.shape.k);
+      const std::int64_t before = begin / instruction.shape.k * all;
+      copy(x.a, all, a_, 0, before, m, emulator::stored_k(instruction, length));
       copy(x.b, n, b_, begin, 0, length, n);
       if (begin == 0) copy(x.c, n, c_, 0, 0, m, n);
-      if (row.sparsity.group_elements != 0)
-        copy(x.e, all, e_, 0, before, m, emulator::stored_k(row, length));
-      if (row.scale.count != 0) {
-        const std::int64_t first = begin / row.shape.k * row.scale.count;
-        const auto there = std::min<std::int64_t>(row.scale.count, scales_ - first);
-        copy(x.a_scale, row.scale.count, a_scale_, 0, first, m, there);
+      if (instruction.sparsity.group_elements != 0)
+        copy(x.e, all, e_, 0, before, m, emulator::stored_k(instruction, length));
+      if (instruction.scale.count != 0) {
+        const std::int64_t first = begin / instruction.shape.k * instruction.scale.count;
+        const auto there = std::min<std::int64_t>(instruction.scale.count, scales_ - first);
+        copy(x.a_scale, instruction.scale.count, a_scale_, 0, first, m, there);
         copy(x.b_scale, n, b_scale_, first, 0, there, n);
       }
     }
     product_.m = m;
     product_.n = n;
     product_.k = k;
-    product_.a = view(row.a, a_);
-    product_.b = view(row.b, b_);
-    product_.c = view(row.c, c_);
-    product_.d = {emulator::codes_of(row.d, d_.at(0, 0)), d_.row_stride, d_.column_stride};
-    if (row.sparsity.group_elements != 0) product_.e = view(formats::uint8, e_);
-    if (row.scale.count != 0) {
-      product_.a_scale = view(row.scale.format, a_scale_);
-      product_.b_scale = view(row.scale.format, b_scale_);
+    product_.a = view(instruction.a, a_);
+    product_.b = view(instruction.b, b_);
+    product_.c = view(instruction.c, c_);
+    product_.d = {emulator::codes_of(instruction.d, d_.at(0, 0)), d_.row_stride, d_.column_stride};
+    if (instruction.sparsity.group_elements != 0) product_.e = view(formats::uint8, e_);
+    if (instruction.scale.count != 0) {
+      product_.a_scale = view(instruction.scale.format, a_scale_);
+      product_.b_scale = view(instruction.scale.format, b_scale_);
     }
   }
 
@@ -130,15 +132,15 @@ class Problem {
     MatrixProduct product = product_;
     product.modifiers = modifiers;
     if (modifiers.zero_addend) product.c = {};
-    emulator::multiply(engine, row_, product, threads);
+    emulator::multiply(engine, instruction_, product, threads);
     return d_.bytes;
   }
   /// The same with D on top of C.
   std::vector<std::byte> run_in_place(const Engine& engine) {
     d_.bytes = c_.bytes;
     MatrixProduct product = product_;
-    product.c = view(row_.d, d_);
-    emulator::multiply(engine, row_, product, 1);
+    product.c = view(instruction_.d, d_);
+    emulator::multiply(engine, instruction_, product, 1);
     return d_.bytes;
   }
 
@@ -156,7 +158,7 @@ class Problem {
             x.column_stride};
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   std::int64_t stored_, scales_;
   Stored a_, b_, c_, d_, e_, a_scale_, b_scale_;
   MatrixProduct product_;
@@ -165,13 +167,13 @@ class Problem {
 const Engine& reference() { return emulator::engines().back(); }
 
 /// The reference has no product of its own: its executions one after the other.
-void compare(const MatrixInstruction& row, InputFamily family, std::uint64_t seed, int m, int n,
-             int k, const Placement& place, const emulator::Modifiers& modifiers) {
-  Problem problem(row, family, seed, m, n, k, place);
+void compare(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed, int m,
+             int n, int k, const Placement& place, const emulator::Modifiers& modifiers) {
+  Problem problem(instruction, family, seed, m, n, k, place);
   const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
-  for (const Engine* engine : product_engines(row)) {
+  for (const Engine* engine : product_engines(instruction)) {
     if (problem.run(*engine, modifiers) == expected) continue;
-    FAIL_CHECK(engine->name << " differs: " << tests::text_of(row)
+    FAIL_CHECK(engine->name << " differs: " << tests::text_of(instruction)
                             << "\ninputs: " << family_name(family) << ", seed " << seed << ", " << m
                             << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
                             << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
@@ -182,13 +184,13 @@ Placement placement(std::uint64_t turn) {
   return {(turn & 1) != 0, (turn & 2) != 0, (turn & 4) != 0, static_cast<std::int64_t>(turn % 3),
           static_cast<std::ptrdiff_t>(turn % 5)};
 }
-emulator::Modifiers modifiers(const MatrixInstruction& row, std::uint64_t turn) {
-  const bool negates = !formats::is_integer(row.a);
+emulator::Modifiers modifiers(const MatrixInstruction& instruction, std::uint64_t turn) {
+  const bool negates = !formats::is_integer(instruction.a);
   return {negates && turn % 7 == 1, negates && turn % 5 == 1, turn % 4 == 1};
 }
 
-int whole_groups(const MatrixInstruction& row, int k) {
-  const int group = std::max(1, row.sparsity.group_elements);
+int whole_groups(const MatrixInstruction& instruction, int k) {
+  const int group = std::max(1, instruction.sparsity.group_elements);
   return (k + group - 1) / group * group;
 }
 
@@ -196,10 +198,10 @@ int whole_groups(const MatrixInstruction& row, int k) {
 
 TEST_CASE("products equal the reference on every family") {
   std::uint64_t turn = 0;
-  for (const MatrixInstruction* row : product_rows()) {
-    for (const InputFamily family : input_families(*row)) {
-      const int k = whole_groups(*row, 1 + static_cast<int>(turn * 7 % 70));
-      compare(*row, family, turn, 9, 19, k, placement(turn), modifiers(*row, turn));
+  for (const MatrixInstruction* instruction : product_instructions()) {
+    for (const InputFamily family : input_families(*instruction)) {
+      const int k = whole_groups(*instruction, 1 + static_cast<int>(turn * 7 % 70));
+      compare(*instruction, family, turn, 9, 19, k, placement(turn), modifiers(*instruction, turn));
       ++turn;
     }
   }
@@ -210,31 +212,32 @@ TEST_CASE("products of odd sizes equal the reference") {
   for (const char* name : {"wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
                            "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
                            "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     for (const int m : {1, 3, 17}) {
       for (const int n : {1, 3, 17, 65}) {
         for (const int k : {1, 3, 17, 129}) {
-          compare(row, InputFamily::raw_bits, turn, m, n, k, placement(turn), modifiers(row, turn));
+          compare(instruction, InputFamily::raw_bits, turn, m, n, k, placement(turn),
+                  modifiers(instruction, turn));
           ++turn;
         }
       }
     }
-    compare(row, InputFamily::narrow_exponents, turn, 3, 257, 17, {}, {});
-    compare(row, InputFamily::narrow_exponents, turn, 257, 3, 17, {}, {});
-    compare(row, InputFamily::narrow_exponents, turn, 2, 3, 1537, {}, {});
+    compare(instruction, InputFamily::narrow_exponents, turn, 3, 257, 17, {}, {});
+    compare(instruction, InputFamily::narrow_exponents, turn, 257, 3, 17, {}, {});
+    compare(instruction, InputFamily::narrow_exponents, turn, 2, 3, 1537, {}, {});
     // Sums that wait between ranges of K, of several panels and tiles.
-    compare(row, InputFamily::narrow_exponents, turn, 19, 70, 1100, {}, {});
-    compare(row, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
+    compare(instruction, InputFamily::narrow_exponents, turn, 19, 70, 1100, {}, {});
+    compare(instruction, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
   }
 }
 
 TEST_CASE("products of every arithmetic in odd sizes equal the reference") {
   constexpr int sizes[][3] = {{257, 3, 17}, {3, 257, 1}, {17, 1, 257}, {1, 17, 3}};
   std::uint64_t turn = 0;
-  for (const MatrixInstruction* row : product_rows()) {
+  for (const MatrixInstruction* instruction : product_instructions()) {
     const auto& [m, n, k] = sizes[turn % 4];
-    compare(*row, InputFamily::raw_bits, turn, m, n, whole_groups(*row, k), placement(turn / 4),
-            modifiers(*row, turn));
+    compare(*instruction, InputFamily::raw_bits, turn, m, n, whole_groups(*instruction, k),
+            placement(turn / 4), modifiers(*instruction, turn));
     ++turn;
   }
 }
@@ -242,10 +245,10 @@ TEST_CASE("products of every arithmetic in odd sizes equal the reference") {
 TEST_CASE("products do not depend on the number of threads, and D may be C") {
   for (const char* name : {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
                            "wgmma.mma_async.sync.aligned.m64nNk32.f16.e4m3.e4m3"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     for (const InputFamily family : {InputFamily::narrow_exponents, InputFamily::raw_bits}) {
-      Problem problem(row, family, 5, 70, 50, 700, {});
-      for (const Engine* engine : product_engines(row)) {
+      Problem problem(instruction, family, 5, 70, 50, 700, {});
+      for (const Engine* engine : product_engines(instruction)) {
         const std::vector<std::byte> one = problem.run(*engine, {});
         for (const int threads : {0, 2, 3, 7}) CHECK(problem.run(*engine, {}, threads) == one);
         CHECK(problem.run_in_place(*engine) == one);
@@ -258,30 +261,32 @@ TEST_CASE("products do not depend on the number of threads, and D may be C") {
 // what a stopped one has compared is what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names,
 // leaves the others out.
 TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
-  std::vector<const MatrixInstruction*> rows = product_rows();
+  std::vector<const MatrixInstruction*> instructions = product_instructions();
   const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
-  std::erase_if(rows, [&](const MatrixInstruction* row) {
-    return part != nullptr && std::string_view(row->name).find(part) == std::string_view::npos;
+  std::erase_if(instructions, [&](const MatrixInstruction* instruction) {
+    return part != nullptr &&
+           std::string_view(instruction->name).find(part) == std::string_view::npos;
   });
-  REQUIRE(!rows.empty());
+  REQUIRE(!instructions.empty());
   const char* const named = std::getenv("GUARDBIT_SWEEP_SEED");
   const std::uint64_t first = (named == nullptr ? 0 : std::strtoull(named, nullptr, 10)) << 32;
   std::uint64_t turn = 0;
   for (std::int64_t outputs = 0; outputs < 1'000'000'000;) {
-    for (const MatrixInstruction* row : rows) {
-      for (const InputFamily family : input_families(*row)) {
+    for (const MatrixInstruction* instruction : instructions) {
+      for (const InputFamily family : input_families(*instruction)) {
         const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
         const bool is_long = turn % 13 == 5;  // several ranges of K
-        const int blocks = is_long ? 600 / row->shape.k : 1 + static_cast<int>(turn % 3);
-        const int cut = std::min(row->shape.k - 1, static_cast<int>(turn % 4));
-        const int k = whole_groups(*row, blocks * row->shape.k - cut);
-        compare(*row, family, first + turn + 1000, m, n, k, placement(turn), modifiers(*row, turn));
+        const int blocks = is_long ? 600 / instruction->shape.k : 1 + static_cast<int>(turn % 3);
+        const int cut = std::min(instruction->shape.k - 1, static_cast<int>(turn % 4));
+        const int k = whole_groups(*instruction, blocks * instruction->shape.k - cut);
+        compare(*instruction, family, first + turn + 1000, m, n, k, placement(turn),
+                modifiers(*instruction, turn));
         outputs += std::int64_t{m} * n;
         ++turn;
       }
     }
     std::printf("seed %s: %lld outputs of %zu arithmetics\n", named == nullptr ? "0" : named,
-                static_cast<long long>(outputs), rows.size());
+                static_cast<long long>(outputs), instructions.size());
     std::fflush(stdout);
   }
 }

@@ -20,10 +20,11 @@ using namespace guardbit::tests;
 constexpr std::uint64_t recording_seed = 20261121;
 
 /// Executions that hold every family several times and make files of a few kilobytes.
-std::int64_t execution_count(const MatrixInstruction& row) {
-  const auto families = static_cast<std::int64_t>(unit_families(row).size());
-  if (row.family == emulator::Family::avx) return is_floating(row.a) ? 24 * families : 128;
-  return is_floating(row.a) ? 4 : 1;
+std::int64_t execution_count(const MatrixInstruction& instruction) {
+  const auto families = static_cast<std::int64_t>(unit_families(instruction).size());
+  if (instruction.family == emulator::Family::avx)
+    return is_floating(instruction.a) ? 24 * families : 128;
+  return is_floating(instruction.a) ? 4 : 1;
 }
 
 const emulator::Engine& silicon() {
@@ -36,25 +37,27 @@ formats::Tensor tensor(const char* name, const Format& f, const std::vector<std:
   return formats::owning_tensor(name, f, formats::Packing::container, shape, std::move(bytes));
 }
 
-void record(const MatrixInstruction& row, const std::filesystem::path& folder) {
-  const BatchInputs inputs = mixed_unit_inputs(row, recording_seed, execution_count(row));
-  const Shape& s = row.shape;
-  const auto width = static_cast<std::size_t>(formats::container_bits(row.d)) / 8;
+void record(const MatrixInstruction& instruction, const std::filesystem::path& folder) {
+  const BatchInputs inputs =
+      mixed_unit_inputs(instruction, recording_seed, execution_count(instruction));
+  const Shape& s = instruction.shape;
+  const auto width = static_cast<std::size_t>(formats::container_bits(instruction.d)) / 8;
   std::vector<std::byte> d(static_cast<std::size_t>(inputs.count * s.m * s.n) * width);
-  emulator::run_batch(silicon(), row, inputs.batch(row, d.data()));
-  auto metadata = emulator::capture_metadata(row, row.arch, emulator::newest_toolkit, {});
+  emulator::run_batch(silicon(), instruction, inputs.batch(instruction, d.data()));
+  auto metadata =
+      emulator::capture_metadata(instruction, instruction.arch, emulator::newest_toolkit, {});
   metadata["device"] = silicon().device();
   metadata["seed"] = std::to_string(recording_seed);
   std::string families;
-  for (const std::string& family : unit_families(row))
+  for (const std::string& family : unit_families(instruction))
     families += (families.empty() ? "" : ",") + family;
   metadata["families"] = families;
   const std::vector<formats::Tensor> tensors = {
-      tensor("a", row.a, {inputs.count, s.m, s.k}, inputs.a),
-      tensor("b", row.b, {inputs.count, s.k, s.n}, inputs.b),
-      tensor("c", row.c, {inputs.count, s.m, s.n}, inputs.c),
-      tensor("d", row.d, {inputs.count, s.m, s.n}, d)};
-  const std::string file = std::string(std::string_view(row.name)) + ".safetensors";
+      tensor("a", instruction.a, {inputs.count, s.m, s.k}, inputs.a),
+      tensor("b", instruction.b, {inputs.count, s.k, s.n}, inputs.b),
+      tensor("c", instruction.c, {inputs.count, s.m, s.n}, inputs.c),
+      tensor("d", instruction.d, {inputs.count, s.m, s.n}, d)};
+  const std::string file = std::string(std::string_view(instruction.name)) + ".safetensors";
   formats::write_safetensors((folder / file).string(), metadata, tensors);
 }
 
@@ -62,19 +65,21 @@ void record(const MatrixInstruction& row, const std::filesystem::path& folder) {
 
 TEST_CASE("x86 recordings hold what their seed makes, of every measured row") {
   if (const char* const folder = std::getenv("GUARDBIT_RECORD_CPU")) {
-    for (const MatrixInstruction& row : emulator::catalogue()) {
-      if (row.arch == "x86" && silicon().accepts(row)) record(row, folder);
+    for (const MatrixInstruction& instruction : emulator::catalogue()) {
+      if (instruction.arch == "x86" && silicon().accepts(instruction)) record(instruction, folder);
     }
   }
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != "x86" || row.evidence.basis != emulator::Basis::measured) continue;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != "x86" || instruction.evidence.basis != emulator::Basis::measured)
+      continue;
     const std::string path =
-        "tests/golden/x86/" + std::string(std::string_view(row.name)) + ".safetensors";
+        "tests/golden/x86/" + std::string(std::string_view(instruction.name)) + ".safetensors";
     INFO(path);
     const formats::TensorFile file = formats::read_safetensors(path);
     CHECK(file.metadata.at("seed") == std::to_string(recording_seed));
     CHECK(file.metadata.at("device") != "");
-    const BatchInputs inputs = mixed_unit_inputs(row, recording_seed, execution_count(row));
+    const BatchInputs inputs =
+        mixed_unit_inputs(instruction, recording_seed, execution_count(instruction));
     const auto same = [&](const char* name, const std::vector<std::byte>& bytes) {
       const formats::Tensor* const found = file.find(name);
       return found != nullptr &&

@@ -28,7 +28,7 @@ using emulator::Operation;
 using emulator::Source;
 using emulator::Step;
 
-MatrixInstruction row_of(std::string_view name) {
+MatrixInstruction instruction_of(std::string_view name) {
   return emulator::require_instruction("x86", name, "test");
 }
 
@@ -43,42 +43,43 @@ const Engine& model() { return engine_named("reference"); }
 /// The rows of those whose unit this CPU has. Says so when there is none: what says "SKIPPED" is
 /// reported as skipped whatever else it does, so a case that runs must not.
 std::vector<MatrixInstruction> available(const std::vector<std::string_view>& names) {
-  std::vector<MatrixInstruction> rows;
+  std::vector<MatrixInstruction> instructions;
   for (const std::string_view name : names) {
-    const MatrixInstruction row = row_of(name);
-    if (silicon().accepts(row)) rows.push_back(row);
+    const MatrixInstruction instruction = instruction_of(name);
+    if (silicon().accepts(instruction)) instructions.push_back(instruction);
   }
-  if (rows.empty()) {
+  if (instructions.empty()) {
     std::cout << "SKIPPED: " << names.front() << " is not a unit of this CPU ("
               << emulator::cpu::description() << ")\n";
   }
-  return rows;
+  return instructions;
 }
 
 using Results = std::vector<std::byte>;
 
 /// D as `run` leaves it.
 template <class Run>
-Results results_of(const MatrixInstruction& row, const BatchInputs& inputs, Run run) {
-  const auto width = static_cast<std::size_t>(formats::container_bits(row.d)) / 8;
+Results results_of(const MatrixInstruction& instruction, const BatchInputs& inputs, Run run) {
+  const auto width = static_cast<std::size_t>(formats::container_bits(instruction.d)) / 8;
   const std::int64_t outputs = inputs.count * inputs.shape.m * inputs.shape.n;
   Results results(static_cast<std::size_t>(outputs) * width);
-  run(inputs.batch(row, results.data()));
+  run(inputs.batch(instruction, results.data()));
   return results;
 }
 
-Results on_threads(const Engine& engine, const MatrixInstruction& row, const BatchInputs& inputs,
-                   int threads = 0) {
-  return results_of(row, inputs, [&](const MatrixBatch& batch) {
-    emulator::run_batch(engine, row, batch, threads);
+Results on_threads(const Engine& engine, const MatrixInstruction& instruction,
+                   const BatchInputs& inputs, int threads = 0) {
+  return results_of(instruction, inputs, [&](const MatrixBatch& batch) {
+    emulator::run_batch(engine, instruction, batch, threads);
   });
 }
 
 /// On this very thread, in the environment that it has.
-Results on_this_thread(const Engine& engine, const MatrixInstruction& row,
+Results on_this_thread(const Engine& engine, const MatrixInstruction& instruction,
                        const BatchInputs& inputs) {
-  return results_of(row, inputs,
-                    [&](const MatrixBatch& batch) { engine.run(row, batch, 0, batch.count); });
+  return results_of(instruction, inputs, [&](const MatrixBatch& batch) {
+    engine.run(instruction, batch, 0, batch.count);
+  });
 }
 
 /// Outputs that differ, and the first of them in words.
@@ -87,14 +88,14 @@ struct Difference {
   std::string first;
 };
 
-Difference difference(const MatrixInstruction& row, const BatchInputs& inputs,
+Difference difference(const MatrixInstruction& instruction, const BatchInputs& inputs,
                       const Results& computed, const Results& recorded) {
   Difference result;
   if (computed == recorded) return result;
-  const emulator::ConstCodes x = emulator::codes_of(row.d, computed.data());
-  const emulator::ConstCodes y = emulator::codes_of(row.d, recorded.data());
+  const emulator::ConstCodes x = emulator::codes_of(instruction.d, computed.data());
+  const emulator::ConstCodes y = emulator::codes_of(instruction.d, recorded.data());
   const Shape& s = inputs.shape;
-  const MatrixBatch batch = inputs.batch(row, nullptr);
+  const MatrixBatch batch = inputs.batch(instruction, nullptr);
   for (std::int64_t i = 0; i < inputs.count * s.m * s.n; ++i) {
     if (x[i] == y[i]) continue;
     if (++result.count > 1) continue;
@@ -112,9 +113,9 @@ Difference difference(const MatrixInstruction& row, const BatchInputs& inputs,
 }
 
 /// Compares at least `outputs` outputs, all families together.
-void compare(const MatrixInstruction& row, std::int64_t outputs, std::uint64_t seed) {
-  const std::vector<std::string> families = unit_families(row);
-  const Shape shape = {16, 16, row.shape.k};
+void compare(const MatrixInstruction& instruction, std::int64_t outputs, std::uint64_t seed) {
+  const std::vector<std::string> families = unit_families(instruction);
+  const Shape shape = {16, 16, instruction.shape.k};
   constexpr std::int64_t per_execution = 256;
   const std::int64_t executions =
       outputs / per_execution / static_cast<std::int64_t>(families.size()) + 1;
@@ -123,10 +124,12 @@ void compare(const MatrixInstruction& row, std::int64_t outputs, std::uint64_t s
   for (std::size_t family = 0; family < families.size(); ++family) {
     for (std::int64_t done = 0; done < executions; done += at_once, ++seed) {
       const std::int64_t count = std::min(at_once, executions - done);
-      const BatchInputs inputs = unit_inputs(row, family, seed, shape, count);
-      const Difference found = difference(row, inputs, on_threads(model(), row, inputs),
-                                          on_threads(silicon(), row, inputs));
-      INFO(text_of(row) << ", " << families[family] << ", seed " << seed << "\n" << found.first);
+      const BatchInputs inputs = unit_inputs(instruction, family, seed, shape, count);
+      const Difference found =
+          difference(instruction, inputs, on_threads(model(), instruction, inputs),
+                     on_threads(silicon(), instruction, inputs));
+      INFO(text_of(instruction) << ", " << families[family] << ", seed " << seed << "\n"
+                                << found.first);
       CHECK(found.count == 0);
       compared += count * per_execution;
     }
@@ -135,7 +138,7 @@ void compare(const MatrixInstruction& row, std::int64_t outputs, std::uint64_t s
 }
 
 void compare(std::string_view name, std::int64_t outputs) {
-  for (const MatrixInstruction& row : available({name})) compare(row, outputs, 1);
+  for (const MatrixInstruction& instruction : available({name})) compare(instruction, outputs, 1);
 }
 
 constexpr std::int64_t quick_lanes = 400'000, quick_tiles = 60'000, quick_integer_tiles = 200'000;
@@ -160,31 +163,33 @@ TEST_CASE("TDPBUUD computes as its row says", "[cpu]") { compare("TDPBUUD", quic
 
 TEST_CASE("every x86 row computes as it says, many outputs", "[cpu][sweep]") {
   std::vector<std::string_view> names;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch == "x86") names.push_back(row.name);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch == "x86") names.push_back(instruction.name);
   }
-  for (const MatrixInstruction& row : available(names)) compare(row, sweep_outputs, 1000);
+  for (const MatrixInstruction& instruction : available(names))
+    compare(instruction, sweep_outputs, 1000);
 }
 
 // ---- What the rows leave out ----
 
 TEST_CASE("the BF16 units neither read MXCSR nor write it", "[cpu]") {
 #ifdef __SSE2__
-  for (const MatrixInstruction& row : available({"VDPBF16PS", "TDPBF16PS", "TDPFP16PS"})) {
-    for (std::size_t family = 0; family < unit_families(row).size(); ++family) {
-      const BatchInputs inputs = unit_inputs(row, family, 7, {16, 16, row.shape.k}, 4);
-      const Results expected = on_this_thread(model(), row, inputs);
+  for (const MatrixInstruction& instruction : available({"VDPBF16PS", "TDPBF16PS", "TDPFP16PS"})) {
+    for (std::size_t family = 0; family < unit_families(instruction).size(); ++family) {
+      const BatchInputs inputs =
+          unit_inputs(instruction, family, 7, {16, 16, instruction.shape.k}, 4);
+      const Results expected = on_this_thread(model(), instruction, inputs);
       const unsigned saved = _mm_getcsr();
       for (const unsigned rounding : {0U, 0x2000U, 0x4000U, 0x6000U}) {
         for (const unsigned flushing : {0U, 0x40U, 0x8000U, 0x8040U}) {
           const unsigned all_masked = 0x1F80U | rounding | flushing;
           _mm_setcsr(all_masked);
-          const Results got = on_this_thread(silicon(), row, inputs);
+          const Results got = on_this_thread(silicon(), instruction, inputs);
           const unsigned after = _mm_getcsr();
           _mm_setcsr(saved);
-          INFO(text_of(row) << ", MXCSR " << std::hex << all_masked);
+          INFO(text_of(instruction) << ", MXCSR " << std::hex << all_masked);
           CHECK(after == all_masked);
-          CHECK(difference(row, inputs, expected, got).first == "");
+          CHECK(difference(instruction, inputs, expected, got).first == "");
         }
       }
     }
@@ -193,13 +198,13 @@ TEST_CASE("the BF16 units neither read MXCSR nor write it", "[cpu]") {
 }
 
 TEST_CASE("a unit answers alike on any number of threads and on new ones", "[cpu]") {
-  for (const MatrixInstruction& row :
+  for (const MatrixInstruction& instruction :
        available({"VFMADD231PS", "VDPBF16PS", "TDPBF16PS", "TDPBUSD"})) {
-    const BatchInputs inputs = unit_inputs(row, 0, 5, {17, 33, row.shape.k}, 70);
-    const Results one = on_this_thread(silicon(), row, inputs);
-    CHECK(on_threads(silicon(), row, inputs, 5) == one);
+    const BatchInputs inputs = unit_inputs(instruction, 0, 5, {17, 33, instruction.shape.k}, 70);
+    const Results one = on_this_thread(silicon(), instruction, inputs);
+    CHECK(on_threads(silicon(), instruction, inputs, 5) == one);
     Results other;
-    std::thread([&] { other = on_this_thread(silicon(), row, inputs); }).join();
+    std::thread([&] { other = on_this_thread(silicon(), instruction, inputs); }).join();
     CHECK(other == one);
   }
 }
@@ -207,21 +212,21 @@ TEST_CASE("a unit answers alike on any number of threads and on new ones", "[cpu
 namespace {
 
 /// The row with other steps: what the unit might have been.
-MatrixInstruction with_steps(MatrixInstruction row, const emulator::Steps& steps) {
-  row.steps = steps;
-  return row;
+MatrixInstruction with_steps(MatrixInstruction instruction, const emulator::Steps& steps) {
+  instruction.steps = steps;
+  return instruction;
 }
 
-Step step_like(const MatrixInstruction& row, int index, emulator::Selection selection,
+Step step_like(const MatrixInstruction& instruction, int index, emulator::Selection selection,
                Source addend) {
-  Step step = row.steps.list.at(static_cast<std::size_t>(index));
+  Step step = instruction.steps.list.at(static_cast<std::size_t>(index));
   step.selection = selection;
   step.addend = addend;
   return step;
 }
 
-Step sum_like(const MatrixInstruction& row, Source addend, Source other) {
-  Step step = row.steps.list[3];
+Step sum_like(const MatrixInstruction& instruction, Source addend, Source other) {
+  Step step = instruction.steps.list[3];
   step.addend = addend;
   step.other = other;
   return step;
@@ -246,55 +251,59 @@ std::int64_t refutations(const MatrixInstruction& candidate) {
 TEST_CASE("the order of TDPBF16PS is the manual's, and every other one is refuted", "[cpu]") {
   const auto rows = available({"TDPBF16PS"});
   if (rows.empty()) return;
-  const MatrixInstruction& row = rows.front();
+  const MatrixInstruction& instruction = rows.front();
   const emulator::Selection all = {1, 1}, even = {2, 1}, odd = {2, 2};
   const auto chain = [&](emulator::Selection selection, Source addend) {
-    return step_like(row, 0, selection, addend);
+    return step_like(instruction, 0, selection, addend);
   };
-  const auto sum = [&](Source x, Source y) { return sum_like(row, x, y); };
+  const auto sum = [&](Source x, Source y) { return sum_like(instruction, x, y); };
   const Source zero = Source::positive_zero;
-  CHECK(refutations(row) == 0);
-  CHECK(refutations(with_steps(row, {chain(all, Source::c)})) > 100);
-  CHECK(refutations(with_steps(row, {chain(all, zero), sum(Source::c, Source::step_0)})) > 100);
-  CHECK(refutations(with_steps(row, {chain(even, Source::c), chain(odd, Source::step_0)})) > 100);
-  CHECK(refutations(with_steps(row, {chain(odd, Source::c), chain(even, Source::step_0)})) > 100);
-  CHECK(refutations(with_steps(row, {chain(even, Source::c), chain(odd, zero),
-                                     sum(Source::step_0, Source::step_1)})) > 100);
-  CHECK(refutations(with_steps(row, {chain(even, zero), chain(odd, Source::c),
-                                     sum(Source::step_0, Source::step_1)})) > 100);
-  CHECK(refutations(
-            with_steps(row, {chain(even, zero), chain(odd, zero), sum(Source::c, Source::step_0),
-                             sum(Source::step_2, Source::step_1)})) > 100);
-  CHECK(refutations(
-            with_steps(row, {chain(even, zero), chain(odd, zero), sum(Source::c, Source::step_1),
-                             sum(Source::step_2, Source::step_0)})) > 100);
+  CHECK(refutations(instruction) == 0);
+  CHECK(refutations(with_steps(instruction, {chain(all, Source::c)})) > 100);
+  CHECK(refutations(with_steps(instruction, {chain(all, zero), sum(Source::c, Source::step_0)})) >
+        100);
+  CHECK(refutations(with_steps(instruction, {chain(even, Source::c), chain(odd, Source::step_0)})) >
+        100);
+  CHECK(refutations(with_steps(instruction, {chain(odd, Source::c), chain(even, Source::step_0)})) >
+        100);
+  CHECK(refutations(with_steps(instruction, {chain(even, Source::c), chain(odd, zero),
+                                             sum(Source::step_0, Source::step_1)})) > 100);
+  CHECK(refutations(with_steps(instruction, {chain(even, zero), chain(odd, Source::c),
+                                             sum(Source::step_0, Source::step_1)})) > 100);
+  CHECK(refutations(with_steps(instruction,
+                               {chain(even, zero), chain(odd, zero), sum(Source::c, Source::step_0),
+                                sum(Source::step_2, Source::step_1)})) > 100);
+  CHECK(refutations(with_steps(instruction,
+                               {chain(even, zero), chain(odd, zero), sum(Source::c, Source::step_1),
+                                sum(Source::step_2, Source::step_0)})) > 100);
 }
 
 TEST_CASE("VDPBF16PS takes the odd product first, rounding after each", "[cpu]") {
   const auto rows = available({"VDPBF16PS"});
   if (rows.empty()) return;
-  const MatrixInstruction& row = rows.front();
+  const MatrixInstruction& instruction = rows.front();
   const emulator::Selection all = {1, 1}, even = {2, 1}, odd = {2, 2};
-  CHECK(refutations(row) == 0);
-  const Step even_first = step_like(row, 0, even, Source::c);
-  CHECK(refutations(with_steps(row, {even_first, step_like(row, 1, odd, Source::step_0)})) > 100);
-  Step exact = step_like(row, 0, all, Source::c);
+  CHECK(refutations(instruction) == 0);
+  const Step even_first = step_like(instruction, 0, even, Source::c);
+  CHECK(refutations(with_steps(
+            instruction, {even_first, step_like(instruction, 1, odd, Source::step_0)})) > 100);
+  Step exact = step_like(instruction, 0, all, Source::c);
   exact.spec.summation = emulator::Summation::exact;
-  CHECK(refutations(with_steps(row, {exact})) > 100);
-  Step addition = row.steps.list[1];
+  CHECK(refutations(with_steps(instruction, {exact})) > 100);
+  Step addition = instruction.steps.list[1];
   addition.operation = Operation::add;
   addition.addend = Source::c;
   addition.other = Source::step_0;
-  CHECK(refutations(with_steps(row, {step_like(row, 0, all, Source::positive_zero), addition})) >
-        100);
+  CHECK(refutations(with_steps(
+            instruction, {step_like(instruction, 0, all, Source::positive_zero), addition})) > 100);
 }
 
 // ---- Without the hardware ----
 
 TEST_CASE("silicon is an engine by name only") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    CHECK(emulator::require_engine("auto", row).device == nullptr);
-    if (row.arch != "x86") CHECK_FALSE(silicon().accepts(row));
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    CHECK(emulator::require_engine("auto", instruction).device == nullptr);
+    if (instruction.arch != "x86") CHECK_FALSE(silicon().accepts(instruction));
   }
   CHECK(silicon().device() == emulator::cpu::description());
   const MatrixInstruction warp = emulator::require_instruction(
@@ -304,7 +313,9 @@ TEST_CASE("silicon is an engine by name only") {
 
 TEST_CASE("the CPU's features decide which rows its engine takes") {
   const emulator::cpu::Features& has = emulator::cpu::features();
-  const auto accepts = [](std::string_view name) { return silicon().accepts(row_of(name)); };
+  const auto accepts = [](std::string_view name) {
+    return silicon().accepts(instruction_of(name));
+  };
   CHECK(accepts("VFMADD231PS") == has.fma);
   CHECK(accepts("VFMADD231PH") == has.avx512_fp16);
   CHECK(accepts("VDPBF16PS") == has.avx512_bf16);
@@ -315,11 +326,11 @@ TEST_CASE("the CPU's features decide which rows its engine takes") {
 }
 
 TEST_CASE("a mnemonic may be written in lower case") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != "x86") continue;
-    std::string name(std::string_view(row.name));
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != "x86") continue;
+    std::string name(std::string_view(instruction.name));
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    CHECK(std::string_view(row_of(name).name) == std::string_view(row.name));
+    CHECK(std::string_view(instruction_of(name).name) == std::string_view(instruction.name));
   }
 }

@@ -13,19 +13,20 @@ using namespace guardbit;
 using emulator::Explanation;
 using emulator::MatrixInstruction;
 
-MatrixInstruction row_of(std::string_view arch, std::string_view name) {
-  const auto row = emulator::find_instruction(arch, name);
-  REQUIRE(row.has_value());
-  return *row;
+MatrixInstruction instruction_of(std::string_view arch, std::string_view name) {
+  const auto instruction = emulator::find_instruction(arch, name);
+  REQUIRE(instruction.has_value());
+  return *instruction;
 }
 
 /// Explains a 1 x 1 dot product of the given codes.
-Explanation explain_dot(const MatrixInstruction& row, std::vector<std::uint64_t> a,
+Explanation explain_dot(const MatrixInstruction& instruction, std::vector<std::uint64_t> a,
                         std::vector<std::uint64_t> b, std::uint64_t c,
                         std::vector<std::uint8_t> e = {}) {
   emulator::MatrixBatch batch;
-  const int k = row.sparsity.group_elements == 0 ? static_cast<int>(a.size()) : row.shape.k;
-  a.resize(static_cast<std::size_t>(emulator::stored_k(row, k)));
+  const int k =
+      instruction.sparsity.group_elements == 0 ? static_cast<int>(a.size()) : instruction.shape.k;
+  a.resize(static_cast<std::size_t>(emulator::stored_k(instruction, k)));
   b.resize(static_cast<std::size_t>(k));
   batch.count = 1;
   batch.shape = {1, 1, k};
@@ -33,14 +34,15 @@ Explanation explain_dot(const MatrixInstruction& row, std::vector<std::uint64_t>
     return formats::tensor_of_codes("", f, formats::Packing::container,
                                     {static_cast<std::int64_t>(codes.size())}, codes);
   };
-  const formats::Tensor ta = pack(row.a, a), tb = pack(row.b, b), tc = pack(row.c, {c});
+  const formats::Tensor ta = pack(instruction.a, a), tb = pack(instruction.b, b),
+                        tc = pack(instruction.c, {c});
   e.resize(a.size());
-  batch.a = emulator::codes_of(row.a, ta.bytes.data());
-  batch.b = emulator::codes_of(row.b, tb.bytes.data());
-  batch.c = emulator::codes_of(row.c, tc.bytes.data());
+  batch.a = emulator::codes_of(instruction.a, ta.bytes.data());
+  batch.b = emulator::codes_of(instruction.b, tb.bytes.data());
+  batch.c = emulator::codes_of(instruction.c, tc.bytes.data());
   const std::byte* const positions = reinterpret_cast<const std::byte*>(e.data());
   batch.e = emulator::codes_of(formats::uint8, positions);
-  return emulator::explain(row, batch, 0, 0, 0);
+  return emulator::explain(instruction, batch, 0, 0, 0);
 }
 
 bool mentions(const Explanation& explanation, const std::string& text) {
@@ -51,10 +53,11 @@ bool mentions(const Explanation& explanation, const std::string& text) {
 }
 
 TEST_CASE("a fused block shows its exponent, its grid and what each term lost") {
-  const auto row = row_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
+  const auto instruction =
+      instruction_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
   // 2^13 * 2^10, then 1.5 * 2^-3: E = 23 and the grid is 2^-2, so that the second term is cut to
   // zero.
-  const Explanation x = explain_dot(row, {0x7000, 0x3E00}, {0x6400, 0x3000}, 0x3F800000);
+  const Explanation x = explain_dot(instruction, {0x7000, 0x3E00}, {0x6400, 0x3000}, 0x3F800000);
   REQUIRE(x.blocks.size() == 1);
   const emulator::ExplainedBlock& block = x.blocks[0];
   REQUIRE(block.alignment.has_value());
@@ -73,7 +76,8 @@ TEST_CASE("a fused block shows its exponent, its grid and what each term lost") 
 }
 
 TEST_CASE("products stand at their k, also in sparse instructions and compositions") {
-  const auto sparse = row_of("sm_90", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
+  const auto sparse =
+      instruction_of("sm_90", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
   std::vector<std::uint64_t> b(32, 0);
   b[7] = 0x4000;  // stored value 3 stands for position 3 of the second group
   const Explanation x = explain_dot(sparse, {0, 0, 0, 0x3C00}, b, 0, {0, 1, 2, 3});
@@ -81,7 +85,7 @@ TEST_CASE("products stand at their k, also in sparse instructions and compositio
   REQUIRE(x.blocks.at(0).largest.size() == 1);
   CHECK(x.pairs.at(x.blocks[0].largest[0].pairs.at(0)).k == 7);
 
-  const auto fp8 = row_of("sm_90", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32");
+  const auto fp8 = instruction_of("sm_90", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32");
   std::vector<std::uint64_t> ones(32, 0x38);
   const Explanation y = explain_dot(fp8, ones, ones, 0x3F800000);
   REQUIRE(y.blocks.size() == 2);
@@ -97,9 +101,10 @@ TEST_CASE("products stand at their k, also in sparse instructions and compositio
 }
 
 TEST_CASE("a chain shows the step that rounded most") {
-  const auto row = row_of("sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
+  const auto instruction =
+      instruction_of("sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
   // 1 + 2^-54 rounds to 1; then 3 * 2^-55 is lost as well, and more of it.
-  const Explanation x = explain_dot(row, {0x3C90000000000000, 0x3C98000000000000},
+  const Explanation x = explain_dot(instruction, {0x3C90000000000000, 0x3C98000000000000},
                                     {0x3FF0000000000000, 0x3FF0000000000000}, 0x3FF0000000000000);
   REQUIRE(x.blocks.at(0).worst.has_value());
   CHECK(x.pairs.at(x.blocks[0].worst->pair).k == 1);
@@ -108,16 +113,18 @@ TEST_CASE("a chain shows the step that rounded most") {
 }
 
 TEST_CASE("an integer sum shows the exact total before it wraps") {
-  const auto row = row_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32");
-  const Explanation x = explain_dot(row, {1}, {1}, 0x7FFFFFFF);
+  const auto instruction =
+      instruction_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32");
+  const Explanation x = explain_dot(instruction, {1}, {1}, 0x7FFFFFFF);
   CHECK(formats::to_string(x.blocks.at(0).exact_sum) == "2147483648");
   CHECK(x.result == 0x80000000);
   CHECK(mentions(x, "wrapped modulo 2^32"));
 }
 
 TEST_CASE("an infinity is named as what decides") {
-  const auto row = row_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
-  const Explanation x = explain_dot(row, {0x3C00, 0x7C00}, {0x3C00, 0}, 0);
+  const auto instruction =
+      instruction_of("sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
+  const Explanation x = explain_dot(instruction, {0x3C00, 0x7C00}, {0x3C00, 0}, 0);
   REQUIRE(x.blocks.at(0).special);
   CHECK(x.pairs.at(x.blocks[0].special_pair.value()).k == 1);
   CHECK(x.result == 0x7FFFFFFF);
@@ -126,17 +133,17 @@ TEST_CASE("an infinity is named as what decides") {
 
 TEST_CASE(
     "every row of the catalogue can be explained, and the explanation ends in the model's result") {
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (row.scale.count != 0) continue;  // explain_dot gives no scales
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.scale.count != 0) continue;  // explain_dot gives no scales
     const std::uint64_t one =
-        formats::encode(row.a, formats::Value{formats::Kind::finite, false, 0, 1});
+        formats::encode(instruction.a, formats::Value{formats::Kind::finite, false, 0, 1});
     const std::uint64_t other =
-        formats::encode(row.b, formats::Value{formats::Kind::finite, false, 0, 1});
-    const auto k = static_cast<std::size_t>(row.shape.k);
-    const Explanation x = explain_dot(row, std::vector<std::uint64_t>(k, one),
+        formats::encode(instruction.b, formats::Value{formats::Kind::finite, false, 0, 1});
+    const auto k = static_cast<std::size_t>(instruction.shape.k);
+    const Explanation x = explain_dot(instruction, std::vector<std::uint64_t>(k, one),
                                       std::vector<std::uint64_t>(k, other), 0);
-    INFO(row.arch << " " << std::string_view(row.name));
-    REQUIRE(x.steps.size() == static_cast<std::size_t>(row.steps.count));
+    INFO(instruction.arch << " " << std::string_view(instruction.name));
+    REQUIRE(x.steps.size() == static_cast<std::size_t>(instruction.steps.count));
     CHECK(x.steps.back().result.code == x.result);
     CHECK_FALSE(emulator::explanation_lines(x).empty());
     CHECK(emulator::operand_lines(x).size() > 1);

@@ -62,53 +62,59 @@ struct Operands {
   Stored a, b, c, d, e;
   MatrixProduct product;
 
-  Operands(const MatrixInstruction& row, const Size& size, Layout layout, const Draw& draw,
+  Operands(const MatrixInstruction& instruction, const Size& size, Layout layout, const Draw& draw,
            const Draw& draw_c)
-      : a(row.a, size.m, emulator::stored_k(row, size.k), layout, [&] { return draw(row.a); }),
-        b(row.b, size.k, size.n, layout, [&] { return draw(row.b); }),
-        c(row.c, size.m, size.n, layout, [&] { return draw_c(row.c); }),
-        d(row.d, size.m, size.n, layout, [] { return std::uint64_t{0}; }),
-        e(formats::uint8, size.m, emulator::stored_k(row, size.k), layout,
-          [&, s = 0]() mutable { return position(row, s++ % emulator::stored_k(row, size.k)); }) {
+      : a(instruction.a, size.m, emulator::stored_k(instruction, size.k), layout,
+          [&] { return draw(instruction.a); }),
+        b(instruction.b, size.k, size.n, layout, [&] { return draw(instruction.b); }),
+        c(instruction.c, size.m, size.n, layout, [&] { return draw_c(instruction.c); }),
+        d(instruction.d, size.m, size.n, layout, [] { return std::uint64_t{0}; }),
+        e(formats::uint8, size.m, emulator::stored_k(instruction, size.k), layout,
+          [&, s = 0]() mutable {
+            return position(instruction, s++ % emulator::stored_k(instruction, size.k));
+          }) {
     product.m = size.m;
     product.n = size.n;
     product.k = size.k;
-    product.a = a.view(row.a);
-    product.b = b.view(row.b);
-    product.c = c.view(row.c);
-    product.d = {emulator::codes_of(row.d, d.bytes.data() + 1), d.row_stride, d.column_stride};
-    if (row.sparsity.group_elements != 0) product.e = {e.view(formats::uint8)};
+    product.a = a.view(instruction.a);
+    product.b = b.view(instruction.b);
+    product.c = c.view(instruction.c);
+    product.d = {emulator::codes_of(instruction.d, d.bytes.data() + 1), d.row_stride,
+                 d.column_stride};
+    if (instruction.sparsity.group_elements != 0) product.e = {e.view(formats::uint8)};
   }
 
   /// Every chunk of a group at a place of its own, in ascending order.
-  static std::uint64_t position(const MatrixInstruction& row, int s) {
-    if (row.sparsity.group_elements == 0) return 0;
-    const int per_group = row.sparsity.stored_per_group / row.sparsity.chunk;
-    return static_cast<std::uint64_t>(s % row.sparsity.stored_per_group / row.sparsity.chunk +
-                                      emulator::positions(row.sparsity) - per_group);
+  static std::uint64_t position(const MatrixInstruction& instruction, int s) {
+    if (instruction.sparsity.group_elements == 0) return 0;
+    const int per_group = instruction.sparsity.stored_per_group / instruction.sparsity.chunk;
+    return static_cast<std::uint64_t>(s % instruction.sparsity.stored_per_group /
+                                          instruction.sparsity.chunk +
+                                      emulator::positions(instruction.sparsity) - per_group);
   }
 };
 
 /// One output by the model, execution by execution.
-std::uint64_t chained(const MatrixInstruction& row, const MatrixProduct& x, std::uint64_t c, int i,
-                      int j) {
+std::uint64_t chained(const MatrixInstruction& instruction, const MatrixProduct& x, std::uint64_t c,
+                      int i, int j) {
   std::uint64_t sum = x.modifiers.zero_addend ? 0 : c;
   const auto sign = [](const Format& f, std::uint64_t code, bool negate) {
     return negate ? code ^ formats::sign_mask(f) : code;
   };
-  const int stored = emulator::stored_k(row, row.shape.k);
-  for (int begin = 0; begin < x.k; begin += row.shape.k) {
+  const int stored = emulator::stored_k(instruction, instruction.shape.k);
+  for (int begin = 0; begin < x.k; begin += instruction.shape.k) {
     std::vector<std::uint64_t> a, b;
     for (int s = 0; s < stored; ++s) {
-      const int at = begin / row.shape.k * stored + s;
-      const bool there = at < emulator::stored_k(row, static_cast<int>(x.k));
+      const int at = begin / instruction.shape.k * stored + s;
+      const bool there = at < emulator::stored_k(instruction, static_cast<int>(x.k));
       const int e = x.e.codes.data != nullptr && there ? static_cast<int>(x.e(i, at)) : 0;
-      a.push_back(there ? sign(row.a, x.a(i, at), x.modifiers.negate_a) : 0);
-      b.push_back(there ? sign(row.b, x.b(begin + emulator::dense_k(row.sparsity, s, e), j),
+      a.push_back(there ? sign(instruction.a, x.a(i, at), x.modifiers.negate_a) : 0);
+      b.push_back(there ? sign(instruction.b,
+                               x.b(begin + emulator::dense_k(instruction.sparsity, s, e), j),
                                x.modifiers.negate_b)
                         : 0);
     }
-    sum = emulator::dot(row, {a, b, sum});
+    sum = emulator::dot(instruction, {a, b, sum});
   }
   return sum;
 }
@@ -117,10 +123,10 @@ using Multiply = std::function<void(const MatrixInstruction&, const MatrixProduc
 
 /// Outputs that differ from the model's, of at most `samples` that are looked at; the elements
 /// between those of D must stay as they were.
-int mismatches(const MatrixInstruction& row, const Operands& x, const Multiply& multiply,
+int mismatches(const MatrixInstruction& instruction, const Operands& x, const Multiply& multiply,
                int threads, int samples, Random& random) {
-  multiply(row, x.product, threads);
-  const emulator::ConstMatrix d = x.d.view(row.d);
+  multiply(instruction, x.product, threads);
+  const emulator::ConstMatrix d = x.d.view(instruction.d);
   const auto total = static_cast<std::uint64_t>(x.product.m * x.product.n);
   int wrong = 0;
   for (int sample = 0; sample < samples; ++sample) {
@@ -130,25 +136,28 @@ int mismatches(const MatrixInstruction& row, const Operands& x, const Multiply& 
     if (at >= total) break;
     const int i = static_cast<int>(at / static_cast<std::uint64_t>(x.product.n));
     const int j = static_cast<int>(at % static_cast<std::uint64_t>(x.product.n));
-    wrong += d(i, j) != chained(row, x.product, x.c.view(row.c)(i, j), i, j) ? 1 : 0;
+    wrong +=
+        d(i, j) != chained(instruction, x.product, x.c.view(instruction.c)(i, j), i, j) ? 1 : 0;
   }
   return wrong;
 }
 
 /// Rows that differ in anything the kernels look at.
-std::vector<MatrixInstruction> distinct_rows(
+std::vector<MatrixInstruction> distinct_instructions(
     const std::function<bool(const MatrixInstruction&)>& accepts) {
-  std::vector<MatrixInstruction> rows;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    if (!accepts(row)) continue;
-    const bool known = std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction& other) {
-      return other.a == row.a && other.b == row.b && other.c == row.c && other.d == row.d &&
-             other.shape.k == row.shape.k && other.sparsity == row.sparsity &&
-             other.steps.list[0] == row.steps.list[0];
-    });
-    if (!known) rows.push_back(row);
+  std::vector<MatrixInstruction> instructions;
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    if (!accepts(instruction)) continue;
+    const bool known =
+        std::any_of(instructions.begin(), instructions.end(), [&](const MatrixInstruction& other) {
+          return other.a == instruction.a && other.b == instruction.b && other.c == instruction.c &&
+                 other.d == instruction.d && other.shape.k == instruction.shape.k &&
+                 other.sparsity == instruction.sparsity &&
+                 other.steps.list[0] == instruction.steps.list[0];
+        });
+    if (!known) instructions.push_back(instruction);
   }
-  return rows;
+  return instructions;
 }
 
 struct Implementation {
@@ -163,10 +172,11 @@ std::vector<Implementation> implementations(bool (*accepts)(const MatrixInstruct
   std::vector<Implementation> result;
   for (const auto& [name, width] :
        {std::pair{"widest", Width::widest}, std::pair{"256 bits", Width::bits_256}}) {
-    result.push_back({name, [=](const MatrixInstruction& row) { return accepts(row, width); },
-                      [=](const MatrixInstruction& row, const MatrixProduct& x, int threads) {
-                        multiply(row, x, threads, width);
-                      }});
+    result.push_back(
+        {name, [=](const MatrixInstruction& instruction) { return accepts(instruction, width); },
+         [=](const MatrixInstruction& instruction, const MatrixProduct& x, int threads) {
+           multiply(instruction, x, threads, width);
+         }});
   }
   return result;
 }
@@ -199,9 +209,9 @@ std::set<std::byte> bytes_between(const Format& f, const Stored& x, int rows, in
 void skip_note() { WARN("SKIPPED: this CPU has none of the instructions"); }
 
 /// Sizes with every remainder of tiles, the last execution shorter than the others.
-std::vector<Size> odd_sizes(const MatrixInstruction& row) {
-  const int group = std::max(1, row.sparsity.group_elements);
-  const int k = row.shape.k;
+std::vector<Size> odd_sizes(const MatrixInstruction& instruction) {
+  const int group = std::max(1, instruction.sparsity.group_elements);
+  const int k = instruction.shape.k;
   return {{1, 1, group}, {3, 17, k}, {17, 3, 2 * k + group}, {9, 49, 3 * k}};
 }
 
@@ -218,12 +228,12 @@ std::uint64_t extreme_integer(Random& random) {
 
 TEST_CASE("integer products are the model's in every row", "[cpu]") {
   for (const Implementation& of : integer_implementations()) {
-    const std::vector<MatrixInstruction> rows = distinct_rows(of.accepts);
-    if (rows.empty()) {
+    const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
+    if (instructions.empty()) {
       skip_note();
       continue;
     }
-    CHECK(rows.size() > 50);
+    CHECK(instructions.size() > 50);
     Random random(5);
     const Draw any = [&](const Format& f) { return random.next() & formats::code_mask(f); };
     const Draw ends = [&](const Format& f) {
@@ -232,16 +242,16 @@ TEST_CASE("integer products are the model's in every row", "[cpu]") {
       return f.has_sign ? (random.one_in(8) ? sign - 1 : sign) : formats::code_mask(f);
     };
     const Draw c = [&](const Format&) { return extreme_integer(random); };
-    for (const MatrixInstruction& row : rows) {
+    for (const MatrixInstruction& instruction : instructions) {
       int wrong = 0;
       int layout = 0;
-      for (const Size& size : odd_sizes(row)) {
+      for (const Size& size : odd_sizes(instruction)) {
         for (const Draw& draw : {any, ends}) {
-          const Operands x(row, size, static_cast<Layout>(layout++ % 3), draw, c);
-          wrong += mismatches(row, x, of.multiply, 2, 60, random);
+          const Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, c);
+          wrong += mismatches(instruction, x, of.multiply, 2, 60, random);
         }
       }
-      INFO(of.name << " " << std::string_view(row.name) << " on " << row.arch);
+      INFO(of.name << " " << std::string_view(instruction.name) << " on " << instruction.arch);
       CHECK(wrong == 0);
     }
   }
@@ -249,12 +259,12 @@ TEST_CASE("integer products are the model's in every row", "[cpu]") {
 
 TEST_CASE("chains of fused multiply-adds are the model's in every row", "[cpu]") {
   for (const Implementation& of : chain_implementations()) {
-    const std::vector<MatrixInstruction> rows = distinct_rows(of.accepts);
-    if (rows.empty()) {
+    const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
+    if (instructions.empty()) {
       skip_note();
       continue;
     }
-    CHECK(rows.size() >= 12);
+    CHECK(instructions.size() >= 12);
     Random random(6);
     const Draw near = [&](const Format& f) { return code_between(f, -3, 3, random); };
     const Draw any = [&](const Format& f) { return random_code(f, random); };
@@ -270,17 +280,17 @@ TEST_CASE("chains of fused multiply-adds are the model's in every row", "[cpu]")
                                : code_between(f, middle - 30, middle + 30, random);
     };
     const Draw zeros = [&](const Format& f) { return zero_code(f, random.one_in(2)); };
-    for (const MatrixInstruction& row : rows) {
+    for (const MatrixInstruction& instruction : instructions) {
       int wrong = 0;
       int layout = 0;
-      for (const Size& size : odd_sizes(row)) {
+      for (const Size& size : odd_sizes(instruction)) {
         for (const Draw& draw : {near, any, specials, rare, subnormal, zeros}) {
-          Operands x(row, size, static_cast<Layout>(layout++ % 3), draw, draw);
+          Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, draw);
           x.product.modifiers = {random.one_in(3), random.one_in(3), random.one_in(4)};
-          wrong += mismatches(row, x, of.multiply, 2, 100, random);
+          wrong += mismatches(instruction, x, of.multiply, 2, 100, random);
         }
       }
-      INFO(of.name << " " << std::string_view(row.name) << " on " << row.arch);
+      INFO(of.name << " " << std::string_view(instruction.name) << " on " << instruction.arch);
       CHECK(wrong == 0);
     }
   }
@@ -307,15 +317,15 @@ TEST_CASE("products larger than every block are the model's") {
         Case{"sm_90", "mma.sync.aligned.m16n8k16.row.col.rp.f64.f64.f64.f64", {257, 257, 257}},
         Case{"sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", {3, 3100, 400}},
         Case{"cdna2", "v_mfma_f32_32x32x2f32", {257, 65, 1001}}}) {
-    const MatrixInstruction row = emulator::require_instruction(x.arch, x.name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction(x.arch, x.name, "test");
     for (const auto& list : {integer_implementations(), chain_implementations()}) {
       for (const Implementation& of : list) {
-        if (!of.accepts(row)) continue;
-        const Operands operands(row, x.size, Layout::rows, any, c);
+        if (!of.accepts(instruction)) continue;
+        const Operands operands(instruction, x.size, Layout::rows, any, c);
         CAPTURE(x.name, of.name);
-        CHECK(mismatches(row, operands, of.multiply, 1, 300, random) == 0);
+        CHECK(mismatches(instruction, operands, of.multiply, 1, 300, random) == 0);
         const std::vector<std::byte> alone = operands.d.bytes;
-        of.multiply(row, operands.product, 3);
+        of.multiply(instruction, operands.product, 3);
         CHECK(operands.d.bytes == alone);
       }
     }
@@ -326,27 +336,28 @@ TEST_CASE("D may be C, and what lies between the elements of D is not touched") 
   Random random(8);
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32",
                            "mma.sync.aligned.m16n8k16.row.col.rz.f64.f64.f64.f64"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     for (const auto& list : {integer_implementations(), chain_implementations()}) {
       for (const Implementation& of : list) {
-        if (!of.accepts(row)) continue;
+        if (!of.accepts(instruction)) continue;
         const Draw any = [&](const Format& f) { return finite_code(f, random); };
-        Operands x(row, {19, 101, 70}, Layout::every_third, any, any);
-        of.multiply(row, x.product, 2);
-        const emulator::ConstMatrix apart = x.d.view(row.d);
+        Operands x(instruction, {19, 101, 70}, Layout::every_third, any, any);
+        of.multiply(instruction, x.product, 2);
+        const emulator::ConstMatrix apart = x.d.view(instruction.d);
         Stored both = x.c;
         MatrixProduct in_place = x.product;
-        in_place.c = both.view(row.c);
-        in_place.d = {emulator::codes_of(row.d, both.bytes.data() + 1), both.row_stride,
+        in_place.c = both.view(instruction.c);
+        in_place.d = {emulator::codes_of(instruction.d, both.bytes.data() + 1), both.row_stride,
                       both.column_stride};
-        of.multiply(row, in_place, 2);
+        of.multiply(instruction, in_place, 2);
         int wrong = 0;
         for (int i = 0; i < 19; ++i) {
-          for (int j = 0; j < 101; ++j) wrong += both.view(row.d)(i, j) != apart(i, j) ? 1 : 0;
+          for (int j = 0; j < 101; ++j)
+            wrong += both.view(instruction.d)(i, j) != apart(i, j) ? 1 : 0;
         }
         CAPTURE(name, of.name);
         CHECK(wrong == 0);
-        CHECK(bytes_between(row.d, x.d, 19, 101) == std::set{std::byte{0}});
+        CHECK(bytes_between(instruction.d, x.d, 19, 101) == std::set{std::byte{0}});
       }
     }
   }
@@ -357,11 +368,11 @@ TEST_CASE("executions of a batch are the model's") {
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
                            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32",
                            "mma.sync.aligned.m16n8k16.row.col.rp.f64.f64.f64.f64"}) {
-    const MatrixInstruction row = emulator::require_instruction("sm_90", name, "test");
+    const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     emulator::MatrixBatch batch;
     batch.count = 3;
-    batch.shape = {5, 7, row.shape.k - std::max(1, row.sparsity.group_elements)};
-    const int stored = emulator::stored_k(row, batch.shape.k);
+    batch.shape = {5, 7, instruction.shape.k - std::max(1, instruction.sparsity.group_elements)};
+    const int stored = emulator::stored_k(instruction, batch.shape.k);
     const auto codes = [&](const Format& f, int count) {
       std::vector<std::byte> bytes(
           static_cast<std::size_t>(count * formats::container_bits(f) / 8));
@@ -369,26 +380,27 @@ TEST_CASE("executions of a batch are the model's") {
         emulator::codes_of(f, bytes.data()).set(i, random_code(f, random));
       return bytes;
     };
-    const auto a = codes(row.a, 3 * 5 * stored), b = codes(row.b, 3 * batch.shape.k * 7);
-    const auto c = codes(row.c, 3 * 5 * 7);
+    const auto a = codes(instruction.a, 3 * 5 * stored),
+               b = codes(instruction.b, 3 * batch.shape.k * 7);
+    const auto c = codes(instruction.c, 3 * 5 * 7);
     std::vector<std::byte> e(static_cast<std::size_t>(3 * 5 * stored));
-    for (std::size_t s = 0; s < e.size() && row.sparsity.group_elements != 0; ++s)
+    for (std::size_t s = 0; s < e.size() && instruction.sparsity.group_elements != 0; ++s)
       e[s] = static_cast<std::byte>(
-          Operands::position(row, static_cast<int>(s % static_cast<std::size_t>(stored))));
+          Operands::position(instruction, static_cast<int>(s % static_cast<std::size_t>(stored))));
     auto d = c, expected = c;
-    batch.a = emulator::codes_of(row.a, a.data());
-    batch.b = emulator::codes_of(row.b, b.data());
-    batch.c = emulator::codes_of(row.c, c.data());
+    batch.a = emulator::codes_of(instruction.a, a.data());
+    batch.b = emulator::codes_of(instruction.b, b.data());
+    batch.c = emulator::codes_of(instruction.c, c.data());
     batch.e = {e.data(), 1, 0};
-    batch.d = emulator::codes_of(row.d, expected.data());
-    emulator::execute(row, batch, 0, 3);
-    batch.d = emulator::codes_of(row.d, d.data());
+    batch.d = emulator::codes_of(instruction.d, expected.data());
+    emulator::execute(instruction, batch, 0, 3);
+    batch.d = emulator::codes_of(instruction.d, d.data());
     CAPTURE(name);
-    if (emulator::integer_gemm::accepts(row)) {
-      emulator::integer_gemm::run(row, batch, 0, 3);
+    if (emulator::integer_gemm::accepts(instruction)) {
+      emulator::integer_gemm::run(instruction, batch, 0, 3);
       CHECK(d == expected);
-    } else if (emulator::chain_gemm::accepts(row)) {
-      emulator::chain_gemm::run(row, batch, 0, 3);
+    } else if (emulator::chain_gemm::accepts(instruction)) {
+      emulator::chain_gemm::run(instruction, batch, 0, 3);
       CHECK(d == expected);
     }
   }
@@ -396,14 +408,14 @@ TEST_CASE("executions of a batch are the model's") {
 
 TEST_CASE("two stored values at one place of a sparse row both count") {
   Random random(9);
-  const MatrixInstruction row = emulator::require_instruction(
+  const MatrixInstruction instruction = emulator::require_instruction(
       "sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32", "test");
   for (const Implementation& of : integer_implementations()) {
-    if (!of.accepts(row)) continue;
+    if (!of.accepts(instruction)) continue;
     const Draw any = [&](const Format& f) { return finite_code(f, random); };
-    Operands x(row, {5, 7, 128}, Layout::rows, any, any);
+    Operands x(instruction, {5, 7, 128}, Layout::rows, any, any);
     std::fill(x.e.bytes.begin(), x.e.bytes.end(), std::byte{1});
-    CHECK(mismatches(row, x, of.multiply, 1, 35, random) == 0);
+    CHECK(mismatches(instruction, x, of.multiply, 1, 35, random) == 0);
   }
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
                               Rounding::toward_zero);
     };
     const CodeMatrix d = execute(words(tf32 + " input=rna/rz:2x2:run16 promote=16"), x);
-    const emulator::MatrixInstruction row = emulator::require_instruction(
+    const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32", "test");
     for (std::int64_t at = 0; at < 6; ++at) {
       std::uint64_t sum = 0;
@@ -64,7 +64,7 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
               a.push_back(piece(x.a, at / 2 * 40 + k, of_a));
               b.push_back(piece(x.b, k * 2 + at % 2, of_b));
             }
-            partial = emulator::dot(row, {a, b, partial, {}, {}});
+            partial = emulator::dot(instruction, {a, b, partial, {}, {}});
           }
         }
         sum = rounded_sum(fp32, sum, partial);
@@ -92,7 +92,7 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
     const auto a = pieces(x.a), b = pieces(x.b);
     const std::string unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16";
     const CodeMatrix d = execute(words(unit + " input=rne:2x2:scaled11 promote=16"), x);
-    const emulator::MatrixInstruction row = emulator::require_instruction(
+    const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16", "test");
     for (std::int64_t i = 0; i < 3; ++i) {
       for (std::int64_t j = 0; j < 2; ++j) {
@@ -104,7 +104,7 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
               of_a.push_back(p(0, i, k));
               of_b.push_back(q(0, k, j));
             }
-            return emulator::dot(row, {of_a, of_b, sum, {}, {}});
+            return emulator::dot(instruction, {of_a, of_b, sum, {}, {}});
           };
           leading = rounded_sum(fp32, leading, dot(a[0], b[0], 0));
           rest = dot(a[0], b[1], dot(a[1], b[0], rest));

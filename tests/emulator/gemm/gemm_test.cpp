@@ -327,7 +327,7 @@ TEST_CASE("scales and C enter where the plan says") {
     x.scale_k = 32;
     const std::string unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3";
     const CodeMatrix d = execute(words(unit + " promote=32:scaled_fma"), x);
-    const emulator::MatrixInstruction row = emulator::require_instruction(
+    const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3", "test");
     for (std::int64_t i = 0; i < 2; ++i) {
       for (std::int64_t j = 0; j < 2; ++j) {
@@ -338,7 +338,7 @@ TEST_CASE("scales and C enter where the plan says") {
             a.push_back(x.a(0, i, k));
             b.push_back(x.b(0, k, j));
           }
-          sum = rounded_fma(fp32, emulator::dot(row, {a, b, 0, {}, {}}),
+          sum = rounded_fma(fp32, emulator::dot(instruction, {a, b, 0, {}, {}}),
                             rounded_product(fp32, x.scale_a(0, i, block), x.scale_b(0, block, 0)),
                             sum);
         }
@@ -351,7 +351,7 @@ TEST_CASE("scales and C enter where the plan says") {
     const CodeMatrix d = execute(words("sm_80/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
                                        "input=rz add=initial"),
                                  x);
-    const emulator::MatrixInstruction row = emulator::require_instruction(
+    const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "test");
     std::uint64_t sum = x.c(0, 2, 1);
     for (std::int64_t begin = 0; begin < 40; begin += 8) {
@@ -360,7 +360,7 @@ TEST_CASE("scales and C enter where the plan says") {
         a.push_back(x.a(0, 2, k) >> 13);
         b.push_back(x.b(0, k, 1) >> 13);
       }
-      sum = emulator::dot(row, {a, b, sum, {}, {}});
+      sum = emulator::dot(instruction, {a, b, sum, {}, {}});
     }
     CHECK(d(0, 2, 1) == sum);
   }
@@ -405,20 +405,21 @@ TEST_CASE("a few outputs are what they are among all") {
   Random random(86);
   int rows = 0;
   for (const char* const arch : {"sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100"}) {
-    for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-      const bool floating = row.a.encoding == formats::Encoding::floating;
-      if (row.arch != arch || !floating || row.scale.count != 0 || row.a != row.b ||
-          row.sparsity.group_elements != 0 || row.c != row.d || row.a == formats::fp64)
+    for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+      const bool floating = instruction.a.encoding == formats::Encoding::floating;
+      if (instruction.arch != arch || !floating || instruction.scale.count != 0 ||
+          instruction.a != instruction.b || instruction.sparsity.group_elements != 0 ||
+          instruction.c != instruction.d || instruction.a == formats::fp64)
         continue;
-      if (std::string_view(row.name).find("wmma.mma") != std::string_view::npos) continue;
+      if (std::string_view(instruction.name).find("wmma.mma") != std::string_view::npos) continue;
       GemmPlan plan;
-      plan.unit = {arch, std::string(std::string_view(row.name))};
+      plan.unit = {arch, std::string(std::string_view(instruction.name))};
       plan.split = {2, 24, Division::round_robin, SumOrder::ascending, fp32};
-      plan.epilogue.output = row.d;
+      plan.epilogue.output = instruction.d;
       const int range = random.between(1, 3) * 9;
       GemmProblem x;
-      x.a = random_matrix(row.a, 1, 2, 72, random, -range, range);
-      x.b = random_matrix(row.b, 1, 72, 2, random, -range, range);
+      x.a = random_matrix(instruction.a, 1, 2, 72, random, -range, range);
+      x.b = random_matrix(instruction.b, 1, 72, 2, random, -range, range);
       for (std::int64_t at = 0; at < x.a.size(); at += random.between(1, 9)) x.a.set(at, 0);
       const std::vector<emulator::Output> outputs = {{0, 0, 1}, {0, 1, 0}, {0, 1, 1}};
       const GemmProblem few = select(x, outputs);

@@ -176,11 +176,11 @@ TEST_CASE("Numbers at odd addresses are operands, too") {
 
 /// Every engine of the plan's unit but "cpu", which is no model.
 std::vector<std::string> engines_of(const GemmPlan& plan) {
-  const emulator::MatrixInstruction row =
+  const emulator::MatrixInstruction instruction =
       emulator::require_instruction(plan.unit.arch, plan.unit.instruction, "test");
   std::vector<std::string> names;
   for (const emulator::Engine& engine : emulator::engines())
-    if (engine.accepts(row) && engine.device == nullptr) names.emplace_back(engine.name);
+    if (engine.accepts(instruction) && engine.device == nullptr) names.emplace_back(engine.name);
   return names;
 }
 

@@ -317,8 +317,9 @@ class Execution {
   bool first_negative_ = false, in_b_ = false, special_in_c_ = false;
 };
 
-Types types_of(const MatrixInstruction& row) {
-  return {row.a, row.b, row.c, row.d, row.scale, row.sparsity};
+Types types_of(const MatrixInstruction& instruction) {
+  return {instruction.a, instruction.b,     instruction.c,
+          instruction.d, instruction.scale, instruction.sparsity};
 }
 
 std::uint64_t seed_of(InputFamily family, std::uint64_t seed, std::uint64_t index) {
@@ -347,8 +348,8 @@ std::string_view family_name(InputFamily family) {
   return family_names.at(static_cast<std::size_t>(family));
 }
 
-std::vector<InputFamily> input_families(const MatrixInstruction& row) {
-  if (formats::is_integer(row.a)) {
+std::vector<InputFamily> input_families(const MatrixInstruction& instruction) {
+  if (formats::is_integer(instruction.a)) {
     return {InputFamily::raw_bits, InputFamily::cancellation, InputFamily::mostly_zero,
             InputFamily::integer_extremes};
   }
@@ -357,44 +358,46 @@ std::vector<InputFamily> input_families(const MatrixInstruction& row) {
     const auto family = static_cast<InputFamily>(i);
     const bool needs_infinity =
         family == InputFamily::infinity_times_zero || family == InputFamily::opposite_infinities;
-    const bool has_infinity = formats::has_infinity(row.a) || formats::has_infinity(row.b) ||
+    const bool has_infinity = formats::has_infinity(instruction.a) ||
+                              formats::has_infinity(instruction.b) ||
                               family == InputFamily::opposite_infinities;
     if (!needs_infinity || has_infinity) families.push_back(family);
   }
   return families;
 }
 
-DotInputs dot_inputs(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
+DotInputs dot_inputs(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      std::uint64_t index, int products) {
-  Types types = types_of(row);
+  Types types = types_of(instruction);
   types.sparsity = {};
-  const int k = products != 0 ? products : emulator::stored_k(row, row.shape.k);
+  const int k = products != 0 ? products : emulator::stored_k(instruction, instruction.shape.k);
   Execution x(types, family, {1, 1, k}, seed_of(family, seed, index));
   return {std::move(x.a), std::move(x.b), std::move(x.a_scale), std::move(x.b_scale), x.c.front()};
 }
 
-emulator::MatrixBatch BatchInputs::batch(const MatrixInstruction& row, std::byte* d) const {
+emulator::MatrixBatch BatchInputs::batch(const MatrixInstruction& instruction, std::byte* d) const {
   const auto codes = [this](const Format& f, const std::vector<std::byte>& bytes) {
     return emulator::codes_of(f, bytes.data() + misalignment);
   };
   emulator::MatrixBatch x;
   x.count = count;
   x.shape = shape;
-  x.a = codes(row.a, a);
-  x.b = codes(row.b, b);
-  x.c = codes(row.c, c);
-  if (row.sparsity.group_elements != 0) x.e = codes(formats::uint8, e);
-  if (row.scale.count != 0) {
-    x.a_scale = codes(row.scale.format, a_scale);
-    x.b_scale = codes(row.scale.format, b_scale);
+  x.a = codes(instruction.a, a);
+  x.b = codes(instruction.b, b);
+  x.c = codes(instruction.c, c);
+  if (instruction.sparsity.group_elements != 0) x.e = codes(formats::uint8, e);
+  if (instruction.scale.count != 0) {
+    x.a_scale = codes(instruction.scale.format, a_scale);
+    x.b_scale = codes(instruction.scale.format, b_scale);
   }
-  x.d = emulator::codes_of(row.d, d);
+  x.d = emulator::codes_of(instruction.d, d);
   return x;
 }
 
-BatchInputs batch_inputs(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
-                         const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment) {
-  const Types types = types_of(row);
+BatchInputs batch_inputs(const MatrixInstruction& instruction, InputFamily family,
+                         std::uint64_t seed, const Shape& shape, std::int64_t count,
+                         std::ptrdiff_t misalignment) {
+  const Types types = types_of(instruction);
   BatchInputs result;
   result.misalignment = misalignment;
   result.count = count;
@@ -405,12 +408,12 @@ BatchInputs batch_inputs(const MatrixInstruction& row, InputFamily family, std::
   }
   for (std::int64_t t = 0; t < count; ++t) {
     const Execution x(types, family, shape, seed_of(family, seed, static_cast<std::uint64_t>(t)));
-    store(row.a, x.a, result.a);
-    store(row.b, x.b, result.b);
-    store(row.c, x.c, result.c);
+    store(instruction.a, x.a, result.a);
+    store(instruction.b, x.b, result.b);
+    store(instruction.c, x.c, result.c);
     store(formats::uint8, x.e, result.e);
-    store(row.scale.format, x.a_scale, result.a_scale);
-    store(row.scale.format, x.b_scale, result.b_scale);
+    store(instruction.scale.format, x.a_scale, result.a_scale);
+    store(instruction.scale.format, x.b_scale, result.b_scale);
   }
   return result;
 }

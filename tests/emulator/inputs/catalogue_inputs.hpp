@@ -20,7 +20,7 @@ using emulator::Shape;
 std::string_view family_name(InputFamily family);
 
 /// The families that say something about the row's types, in the order of the enumeration.
-std::vector<InputFamily> input_families(const MatrixInstruction& row);
+std::vector<InputFamily> input_families(const MatrixInstruction& instruction);
 
 /// One dot product in the order the unit takes it (sparse operands gathered).
 struct DotInputs {
@@ -31,7 +31,7 @@ struct DotInputs {
 };
 
 /// Case `index` of a family. `products` is the number of products; 0: the row's.
-DotInputs dot_inputs(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
+DotInputs dot_inputs(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      std::uint64_t index, int products = 0);
 
 /// A whole batch with the memory it lies in.
@@ -42,11 +42,12 @@ struct BatchInputs {
   Shape shape{};
 
   /// The batch with D at `d`, which has room for count * m * n containers.
-  emulator::MatrixBatch batch(const MatrixInstruction& row, std::byte* d) const;
+  emulator::MatrixBatch batch(const MatrixInstruction& instruction, std::byte* d) const;
 };
 
 /// `count` executions of one family. Open dimensions of the row are taken from `shape`.
-BatchInputs batch_inputs(const MatrixInstruction& row, InputFamily family, std::uint64_t seed,
-                         const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment = 0);
+BatchInputs batch_inputs(const MatrixInstruction& instruction, InputFamily family,
+                         std::uint64_t seed, const Shape& shape, std::int64_t count,
+                         std::ptrdiff_t misalignment = 0);
 
 }  // namespace guardbit::tests

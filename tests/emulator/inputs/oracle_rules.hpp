@@ -20,17 +20,17 @@ struct Judge {
 /// NUMERICS.md read a second time: what the row should compute, concluded from its architecture,
 /// name, family, types, shape and toolkit alone. Never looks at the row's steps. Throws
 /// std::invalid_argument for a row that no rule describes.
-Judge judge_of(const MatrixInstruction& row);
+Judge judge_of(const MatrixInstruction& instruction);
 
 /// The oracle's parameters of a catalogued format, found by its name.
 oracle::FormatParameters oracle_format(const formats::Format& format);
 
 /// Do a computed and a judged result of the row agree?
-bool agree(const MatrixInstruction& row, const Judge& judge, std::uint64_t computed,
+bool agree(const MatrixInstruction& instruction, const Judge& judge, std::uint64_t computed,
            std::uint64_t judged);
 
 /// "arch, name, toolkit": how a failed check names a row.
-std::string text_of(const MatrixInstruction& row);
+std::string text_of(const MatrixInstruction& instruction);
 /// All operands in hex.
 std::string text_of(const DotInputs& inputs);
 

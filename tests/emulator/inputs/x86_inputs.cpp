@@ -18,12 +18,12 @@ std::vector<std::byte> packed(const Format& f, const std::vector<std::uint64_t>&
   return bytes;
 }
 
-BatchInputs batch_of(const MatrixInstruction& row, const BatchCodes& codes, const Shape& shape,
-                     std::int64_t count) {
+BatchInputs batch_of(const MatrixInstruction& instruction, const BatchCodes& codes,
+                     const Shape& shape, std::int64_t count) {
   BatchInputs inputs;
-  inputs.a = packed(row.a, codes.a);
-  inputs.b = packed(row.b, codes.b);
-  inputs.c = packed(row.c, codes.c);
+  inputs.a = packed(instruction.a, codes.a);
+  inputs.b = packed(instruction.b, codes.b);
+  inputs.c = packed(instruction.c, codes.c);
   inputs.count = count;
   inputs.shape = shape;
   return inputs;
@@ -37,19 +37,20 @@ std::size_t size_of(std::int64_t a, std::int64_t b, std::int64_t c) {
 /// about the latter, or zero. Powers of two are frequent, so that sums come to lie just below it.
 class Underflow {
  public:
-  Underflow(const MatrixInstruction& row, std::uint64_t seed)
-      : row_(row), random_(seed), normal_(formats::min_exponent(row.d)) {
-    const int product = random_.between(lowest_exponent(row.d) - 3, normal_ + 1);
-    const int low = lowest_exponent(row.a), high = formats::max_exponent(row.a);
+  Underflow(const MatrixInstruction& instruction, std::uint64_t seed)
+      : instruction_(instruction), random_(seed), normal_(formats::min_exponent(instruction.d)) {
+    const int product = random_.between(lowest_exponent(instruction.d) - 3, normal_ + 1);
+    const int low = lowest_exponent(instruction.a), high = formats::max_exponent(instruction.a);
     a_ = std::clamp(product / 2 + random_.between(-20, 20), low, high);
-    b_ = std::clamp(product - a_, lowest_exponent(row.b), formats::max_exponent(row.b));
+    b_ = std::clamp(product - a_, lowest_exponent(instruction.b),
+                    formats::max_exponent(instruction.b));
   }
 
-  std::uint64_t a() { return code(row_.a, a_); }
-  std::uint64_t b() { return code(row_.b, b_); }
+  std::uint64_t a() { return code(instruction_.a, a_); }
+  std::uint64_t b() { return code(instruction_.b, b_); }
   std::uint64_t c() {
-    return random_.one_in(4) ? zero_code(row_.c, random_.one_in(2))
-                             : code_with_exponent(row_.c, random_.one_in(2),
+    return random_.one_in(4) ? zero_code(instruction_.c, random_.one_in(2))
+                             : code_with_exponent(instruction_.c, random_.one_in(2),
                                                   normal_ + random_.between(-1, 2), fraction());
   }
 
@@ -60,7 +61,7 @@ class Underflow {
     return code_with_exponent(f, random_.one_in(2), exponent + random_.between(-1, 1), fraction());
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   Random random_;
   int normal_ = 0, a_ = 0, b_ = 0;
 };
@@ -69,11 +70,11 @@ std::uint64_t mixed_seed(std::uint64_t seed, std::int64_t index) {
   return Random(seed * 1'000'003 + static_cast<std::uint64_t>(index)).next();
 }
 
-BatchCodes underflow_codes(const MatrixInstruction& row, std::uint64_t seed, const Shape& shape,
-                           std::int64_t count) {
+BatchCodes underflow_codes(const MatrixInstruction& instruction, std::uint64_t seed,
+                           const Shape& shape, std::int64_t count) {
   BatchCodes codes;
   for (std::int64_t t = 0; t < count; ++t) {
-    Underflow draw(row, mixed_seed(seed, t));
+    Underflow draw(instruction, mixed_seed(seed, t));
     for (int i = 0; i < shape.m * shape.k; ++i) codes.a.push_back(draw.a());
     for (int i = 0; i < shape.k * shape.n; ++i) codes.b.push_back(draw.b());
     for (int i = 0; i < shape.m * shape.n; ++i) codes.c.push_back(draw.c());
@@ -83,24 +84,26 @@ BatchCodes underflow_codes(const MatrixInstruction& row, std::uint64_t seed, con
 
 }  // namespace
 
-std::vector<std::string> unit_families(const MatrixInstruction& row) {
+std::vector<std::string> unit_families(const MatrixInstruction& instruction) {
   std::vector<std::string> names;
-  for (const InputFamily family : input_families(row)) names.emplace_back(family_name(family));
-  if (is_floating(row.a)) names.emplace_back("underflow");
+  for (const InputFamily family : input_families(instruction))
+    names.emplace_back(family_name(family));
+  if (is_floating(instruction.a)) names.emplace_back("underflow");
   return names;
 }
 
-BatchInputs unit_inputs(const MatrixInstruction& row, std::size_t family, std::uint64_t seed,
-                        const Shape& shape, std::int64_t count) {
-  const std::vector<InputFamily> families = input_families(row);
-  if (family < families.size()) return batch_inputs(row, families[family], seed, shape, count);
-  return batch_of(row, underflow_codes(row, seed, shape, count), shape, count);
+BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
+                        std::uint64_t seed, const Shape& shape, std::int64_t count) {
+  const std::vector<InputFamily> families = input_families(instruction);
+  if (family < families.size())
+    return batch_inputs(instruction, families[family], seed, shape, count);
+  return batch_of(instruction, underflow_codes(instruction, seed, shape, count), shape, count);
 }
 
-BatchInputs mixed_unit_inputs(const MatrixInstruction& row, std::uint64_t seed,
+BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_t seed,
                               std::int64_t count) {
-  const Shape& s = row.shape;
-  const std::size_t families = unit_families(row).size();
+  const Shape& s = instruction.shape;
+  const std::size_t families = unit_families(instruction).size();
   BatchCodes codes;
   codes.a.resize(size_of(count, s.m, s.k));
   codes.b.resize(size_of(count, s.k, s.n));
@@ -108,9 +111,9 @@ BatchInputs mixed_unit_inputs(const MatrixInstruction& row, std::uint64_t seed,
   for (std::int64_t t = 0; t < count; ++t) {
     for (int i = 0; i < s.m; ++i) {
       const std::int64_t line = t * s.m + i;
-      const BatchInputs one = unit_inputs(row, static_cast<std::size_t>(line) % families,
+      const BatchInputs one = unit_inputs(instruction, static_cast<std::size_t>(line) % families,
                                           mixed_seed(seed, line), {1, s.n, s.k}, 1);
-      const emulator::MatrixBatch x = one.batch(row, nullptr);
+      const emulator::MatrixBatch x = one.batch(instruction, nullptr);
       for (int k = 0; k < s.k; ++k) {
         codes.a[static_cast<std::size_t>(line * s.k + k)] = x.a[k];
         codes.b[static_cast<std::size_t>((t * s.k + k) * s.n + i)] = x.b[k * s.n + i];
@@ -118,7 +121,7 @@ BatchInputs mixed_unit_inputs(const MatrixInstruction& row, std::uint64_t seed,
       for (int n = 0; n < s.n; ++n) codes.c[static_cast<std::size_t>(line * s.n + n)] = x.c[n];
     }
   }
-  return batch_of(row, codes, s, count);
+  return batch_of(instruction, codes, s, count);
 }
 
 }  // namespace guardbit::tests

@@ -11,15 +11,16 @@
 namespace guardbit::tests {
 
 /// Families of a row by name; the last of a floating row is "underflow".
-std::vector<std::string> unit_families(const MatrixInstruction& row);
+std::vector<std::string> unit_families(const MatrixInstruction& instruction);
 
 /// `count` executions of shape {m, n, k} of one family. Deterministic in row types, family and
 /// seed.
-BatchInputs unit_inputs(const MatrixInstruction& row, std::size_t family, std::uint64_t seed,
-                        const Shape& shape, std::int64_t count);
+BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
+                        std::uint64_t seed, const Shape& shape, std::int64_t count);
 
 /// `count` executions of the row's own shape that together hold every family: row i of A and of C,
 /// and column i of B, of execution t belong to family (t * m + i) mod the number of families.
-BatchInputs mixed_unit_inputs(const MatrixInstruction& row, std::uint64_t seed, std::int64_t count);
+BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_t seed,
+                              std::int64_t count);
 
 }  // namespace guardbit::tests

@@ -25,15 +25,15 @@ std::string explanation_of(const Disagreement& d) {
 }
 
 /// Compares `cases` cases of a family; the first disagreement, and their number in `failures`.
-std::optional<Disagreement> compare(const MatrixInstruction& row, const Judge& judge,
+std::optional<Disagreement> compare(const MatrixInstruction& instruction, const Judge& judge,
                                     InputFamily family, std::uint64_t seed, int cases,
                                     int& failures) {
   std::optional<Disagreement> first;
   for (int i = 0; i < cases; ++i) {
-    DotInputs x = dot_inputs(row, family, seed, static_cast<std::uint64_t>(i));
-    const std::uint64_t computed = emulator::dot(row, x.view());
+    DotInputs x = dot_inputs(instruction, family, seed, static_cast<std::uint64_t>(i));
+    const std::uint64_t computed = emulator::dot(instruction, x.view());
     const std::uint64_t judged = judge.answer(x);
-    if (agree(row, judge, computed, judged)) continue;
+    if (agree(instruction, judge, computed, judged)) continue;
     ++failures;
     if (!first) first = Disagreement{std::move(x), computed, judged};
   }
@@ -50,20 +50,21 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
 /// `deep` cases of each family for each distinct arithmetic, `shallow` for every row.
 void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
   std::vector<std::pair<const MatrixInstruction*, std::string>> seen;
-  for (const MatrixInstruction& row : emulator::catalogue()) {
-    const Judge judge = judge_of(row);
+  for (const MatrixInstruction& instruction : emulator::catalogue()) {
+    const Judge judge = judge_of(instruction);
     const bool is_new = std::none_of(seen.begin(), seen.end(), [&](const auto& other) {
-      return other.second == judge.rule && same_arithmetic(*other.first, row);
+      return other.second == judge.rule && same_arithmetic(*other.first, instruction);
     });
-    if (is_new) seen.emplace_back(&row, judge.rule);
-    for (const InputFamily family : input_families(row)) {
+    if (is_new) seen.emplace_back(&instruction, judge.rule);
+    for (const InputFamily family : input_families(instruction)) {
       int failures = 0;
-      const auto first =
-          compare(row, judge, family, is_new ? seed : seed + 1, is_new ? deep : shallow, failures);
+      const auto first = compare(instruction, judge, family, is_new ? seed : seed + 1,
+                                 is_new ? deep : shallow, failures);
       if (!first) continue;
-      FAIL_CHECK(text_of(row) << "\nrule: " << judge.rule << "\ninputs: " << family_name(family)
-                              << ", " << failures << " disagree; the first:\n"
-                              << explanation_of(*first));
+      FAIL_CHECK(text_of(instruction)
+                 << "\nrule: " << judge.rule << "\ninputs: " << family_name(family) << ", "
+                 << failures << " disagree; the first:\n"
+                 << explanation_of(*first));
     }
   }
   CHECK(seen.size() > 100);
@@ -90,12 +91,12 @@ struct Outcomes {
 constexpr int outcome_cases = 400;
 
 Outcomes outcomes_of(std::string_view arch, std::string_view name, InputFamily family) {
-  const MatrixInstruction row = emulator::require_instruction(arch, name, "test");
-  const Judge judge = judge_of(row);
-  const oracle::FormatParameters d = oracle_format(row.d);
+  const MatrixInstruction instruction = emulator::require_instruction(arch, name, "test");
+  const Judge judge = judge_of(instruction);
+  const oracle::FormatParameters d = oracle_format(instruction.d);
   Outcomes outcomes;
   for (std::uint64_t i = 0; i < outcome_cases; ++i) {
-    const DotInputs x = dot_inputs(row, family, 3, i);
+    const DotInputs x = dot_inputs(instruction, family, 3, i);
     const std::uint64_t answer = judge.answer(x);
     const oracle::Number number = oracle::decode(d, answer);
     const std::uint64_t magnitude = answer & ((std::uint64_t{1} << (d.bits - 1)) - 1);
@@ -104,7 +105,7 @@ Outcomes outcomes_of(std::string_view arch, std::string_view name, InputFamily f
     outcomes.infinity += number.is_infinity() ? 1 : 0;
     const bool below = magnitude < (std::uint64_t{1} << d.fraction_bits);
     outcomes.subnormal += below && magnitude != 0 ? 1 : 0;
-    const oracle::Number addend = oracle::decode(oracle_format(row.c), x.c);
+    const oracle::Number addend = oracle::decode(oracle_format(instruction.c), x.c);
     oracle::Dyadic amplified = number.magnitude;
     amplified.exponent += 6;
     outcomes.cancelled +=

@@ -22,47 +22,48 @@ bool same_inputs(const Batch& x, const Batch& y) {
 std::vector<TensorCoreInstruction> sample() {
   std::vector<TensorCoreInstruction> rows;
   int at = 0;
-  for (const TensorCoreInstruction& row : tensor_core_instructions())
-    if (row.n <= 32 && at++ % 3 == 0) rows.push_back(row);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions())
+    if (instruction.n <= 32 && at++ % 3 == 0) rows.push_back(instruction);
   return rows;
 }
 
 }  // namespace
 
 TEST_CASE("inputs depend on seed, instruction and execution alone") {
-  for (const TensorCoreInstruction& row : sample()) {
-    INFO(std::string(row.name) << " " << std::string(row.variant));
-    const Batch batch = make_inputs(row, 6, 1);
-    REQUIRE(same_inputs(batch, make_inputs(row, 6, 1)));
-    REQUIRE_FALSE(same_inputs(batch, make_inputs(row, 6, 2)));
-    const Batch fewer = make_inputs(row, 4, 1);
+  for (const TensorCoreInstruction& instruction : sample()) {
+    INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
+    const Batch batch = make_inputs(instruction, 6, 1);
+    REQUIRE(same_inputs(batch, make_inputs(instruction, 6, 1)));
+    REQUIRE_FALSE(same_inputs(batch, make_inputs(instruction, 6, 2)));
+    const Batch fewer = make_inputs(instruction, 4, 1);
     REQUIRE(std::equal(fewer.a.begin(), fewer.a.end(), batch.a.begin()));
     REQUIRE(std::equal(fewer.c.begin(), fewer.c.end(), batch.c.begin()));
-    REQUIRE(same_inputs(make_mixed_rows(row, 2, 1), make_mixed_rows(row, 2, 1)));
-    REQUIRE_FALSE(same_inputs(make_mixed_rows(row, 2, 1), make_mixed_rows(row, 2, 2)));
+    REQUIRE(same_inputs(make_mixed_rows(instruction, 2, 1), make_mixed_rows(instruction, 2, 1)));
+    REQUIRE_FALSE(
+        same_inputs(make_mixed_rows(instruction, 2, 1), make_mixed_rows(instruction, 2, 2)));
   }
 }
 
 TEST_CASE("inputs are codes of their formats and sparse positions are valid") {
-  for (const TensorCoreInstruction& row : sample()) {
-    INFO(std::string(row.name) << " " << std::string(row.variant));
-    for (const Batch& batch :
-         {make_inputs(row, 44, 1), make_mixed_rows(row, 4, 1), make_small_integers(row, 2, 1)}) {
+  for (const TensorCoreInstruction& instruction : sample()) {
+    INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
+    for (const Batch& batch : {make_inputs(instruction, 44, 1), make_mixed_rows(instruction, 4, 1),
+                               make_small_integers(instruction, 2, 1)}) {
       const auto fits = [](const Format& f) {
         return [f](std::uint64_t word) { return (word & ~word_mask(f)) == 0; };
       };
-      REQUIRE(std::all_of(batch.a.begin(), batch.a.end(), fits(row.a)));
-      REQUIRE(std::all_of(batch.b.begin(), batch.b.end(), fits(row.b)));
-      REQUIRE(std::all_of(batch.c.begin(), batch.c.end(), fits(row.c)));
-      if (!row.sparse) continue;
-      const SparseGroup group = sparse_group(row);
+      REQUIRE(std::all_of(batch.a.begin(), batch.a.end(), fits(instruction.a)));
+      REQUIRE(std::all_of(batch.b.begin(), batch.b.end(), fits(instruction.b)));
+      REQUIRE(std::all_of(batch.c.begin(), batch.c.end(), fits(instruction.c)));
+      if (!instruction.sparse) continue;
+      const SparseGroup group = sparse_group(instruction);
       const auto stored = static_cast<std::size_t>(group.stored);
       for (std::size_t at = 0; at < batch.e.size(); at += stored) {
         REQUIRE(batch.e[at] < group.positions);
         if (group.positions == 2) continue;
         const std::uint8_t first = batch.e[at], second = batch.e[at + stored / 2];
         REQUIRE(second < group.positions);
-        REQUIRE((row.unordered ? first != second : first < second));
+        REQUIRE((instruction.unordered ? first != second : first < second));
       }
     }
   }
@@ -72,35 +73,35 @@ TEST_CASE("families without specials in their name make finite numbers only") {
   const std::set<InputFamily> with_specials = {InputFamily::raw_bits, InputFamily::one_special,
                                                InputFamily::many_specials, InputFamily::infinities,
                                                InputFamily::nan_payloads};
-  for (const TensorCoreInstruction& row : sample()) {
-    if (is_integer(row.a)) continue;
+  for (const TensorCoreInstruction& instruction : sample()) {
+    if (is_integer(instruction.a)) continue;
     for (const InputFamilyEntry& entry : floating_input_families) {
-      INFO(std::string(row.name) << " " << entry.name);
-      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 2);
+      INFO(std::string(instruction.name) << " " << entry.name);
+      const Batch batch = make_family_inputs(instruction, entry.family, 3, 1000, 2);
       const auto all_finite = [](const Format& f, const std::vector<std::uint64_t>& words) {
         return std::all_of(words.begin(), words.end(),
                            [&](std::uint64_t word) { return is_finite(f, word); });
       };
       const bool special = with_specials.count(entry.family) != 0;
-      REQUIRE(((all_finite(row.a, batch.a) && all_finite(row.b, batch.b) &&
-                all_finite(row.c, batch.c)) ||
+      REQUIRE(((all_finite(instruction.a, batch.a) && all_finite(instruction.b, batch.b) &&
+                all_finite(instruction.c, batch.c)) ||
                special));
     }
   }
 }
 
 TEST_CASE("scales are finite beside finite operands and differ from one another") {
-  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120a")) {
-    if (row.scale.count == 0 || row.sparse) continue;
-    const Format& f = row.scale.format;
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_120a")) {
+    if (instruction.scale.count == 0 || instruction.sparse) continue;
+    const Format& f = instruction.scale.format;
     const auto largest = guardbit::formats::max_finite_code(f);
-    INFO(std::string(row.name));
+    INFO(std::string(instruction.name));
     bool any_special = false;
     for (const InputFamilyEntry& entry : floating_input_families) {
       const bool special = entry.family == InputFamily::raw_bits ||
                            entry.family == InputFamily::one_special ||
                            entry.family == InputFamily::many_specials;
-      const Batch batch = make_family_inputs(row, entry.family, 3, 1000, 16);
+      const Batch batch = make_family_inputs(instruction, entry.family, 3, 1000, 16);
       std::set<std::uint64_t> seen;
       int wrong = 0;
       for (const auto* const scales : {&batch.a_scale, &batch.b_scale}) {
@@ -120,23 +121,23 @@ TEST_CASE("scales are finite beside finite operands and differ from one another"
 TEST_CASE("every family, seed and execution has a stream of its own") {
   const auto rows = sample();
   for (std::size_t at = 0; at < rows.size(); at += 3) {
-    const TensorCoreInstruction& row = rows[at];
+    const TensorCoreInstruction& instruction = rows[at];
     std::set<std::vector<std::uint64_t>> seen;
     std::size_t count = 0;
-    for (const InputFamilyEntry& entry : input_families(input_kind(row))) {
+    for (const InputFamilyEntry& entry : input_families(input_kind(instruction))) {
       // Their A and B may be zeros alone.
       if (entry.family == InputFamily::addend_alone || entry.family == InputFamily::exact_zeros)
         continue;
       for (const std::uint64_t seed : {1U, 2U}) {
         for (const std::int64_t t : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32}) {
-          Batch batch = make_family_inputs(row, entry.family, seed, t, 1);
+          Batch batch = make_family_inputs(instruction, entry.family, seed, t, 1);
           batch.a.insert(batch.a.end(), batch.b.begin(), batch.b.end());
           seen.insert(std::move(batch.a));
           ++count;
         }
       }
     }
-    INFO(std::string(row.name));
+    INFO(std::string(instruction.name));
     REQUIRE(seen.size() == count);
   }
 }
@@ -175,11 +176,12 @@ TEST_CASE("one_special puts at most one special in a row of A, a column of B and
 static_assert(a_word(InputShape{}, InputFamily::raw_bits, 1, 2, 0, 0) == 0);
 
 TEST_CASE("mixed rows hold specials, zeros of both signs, subnormals and the ends of the range") {
-  for (const TensorCoreInstruction& row : sample()) {
-    if (is_integer(row.a) || row.ignore_c) continue;
-    INFO(std::string(row.name) << " " << std::string(row.variant));
-    const auto count = static_cast<int>(mixed_families(row).size());
-    const Batch batch = make_mixed_rows(row, (count + row.m - 1) / row.m, 20261120);
+  for (const TensorCoreInstruction& instruction : sample()) {
+    if (is_integer(instruction.a) || instruction.ignore_c) continue;
+    INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
+    const auto count = static_cast<int>(mixed_families(instruction).size());
+    const Batch batch =
+        make_mixed_rows(instruction, (count + instruction.m - 1) / instruction.m, 20261120);
     const auto kinds_among = [](const Format& f, const std::vector<std::uint64_t>& words) {
       std::set<std::string> kinds;
       for (const std::uint64_t word : words) {
@@ -193,10 +195,10 @@ TEST_CASE("mixed rows hold specials, zeros of both signs, subnormals and the end
     };
     const std::set<std::string> all = {"infinity", "NaN",           "large",
                                        "zero",     "negative zero", "subnormal"};
-    REQUIRE(kinds_among(row.c, batch.c) == all);
-    const std::set<std::string> of_a = kinds_among(row.a, batch.a);
+    REQUIRE(kinds_among(instruction.c, batch.c) == all);
+    const std::set<std::string> of_a = kinds_among(instruction.a, batch.a);
     for (const char* kind : {"NaN", "zero", "negative zero"}) REQUIRE(of_a.count(kind) == 1);
-    REQUIRE(of_a.count("infinity") == (has_infinity(row.a) ? 1 : 0));
+    REQUIRE(of_a.count("infinity") == (has_infinity(instruction.a) ? 1 : 0));
   }
 }
 

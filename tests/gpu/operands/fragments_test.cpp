@@ -38,13 +38,13 @@ void require_places(const std::vector<std::int64_t>& offsets, int columns, int b
 template <class A, class B, class C>
 void require_fragments(const std::string& name, A a, B b, C c) {
   INFO(name);
-  const TensorCoreInstruction* row = find_plain(name);
-  REQUIRE(row != nullptr);
-  const ImageLayout layout = layout_images(*row);
-  require_places(layout.a, row->k, word_bits(row->a), layout.a_bytes, 32, a);
-  require_places(layout.b, row->n, word_bits(row->b), layout.b_bytes, 32, b);
-  require_places(layout.c, row->n, word_bits(row->c), layout.c_bytes, 32, c);
-  require_places(layout.d, row->n, word_bits(row->d), layout.d_bytes, 32, c);
+  const TensorCoreInstruction* instruction = find_plain(name);
+  REQUIRE(instruction != nullptr);
+  const ImageLayout layout = layout_images(*instruction);
+  require_places(layout.a, instruction->k, word_bits(instruction->a), layout.a_bytes, 32, a);
+  require_places(layout.b, instruction->n, word_bits(instruction->b), layout.b_bytes, 32, b);
+  require_places(layout.c, instruction->n, word_bits(instruction->c), layout.c_bytes, 32, c);
+  require_places(layout.d, instruction->n, word_bits(instruction->d), layout.d_bytes, 32, c);
 }
 
 int group(int lane) { return lane >> 2; }
@@ -162,9 +162,9 @@ TEST_CASE("the quad-pair instruction's fragments are those of the PTX ISA") {
                                 auto b, auto c) {
     const std::string name = "mma.sync.aligned.m8n8k4." + layouts + "." + types;
     INFO(name);
-    const TensorCoreInstruction* row = find_plain(name);
-    REQUIRE(row != nullptr);
-    const ImageLayout layout = layout_images(*row);
+    const TensorCoreInstruction* instruction = find_plain(name);
+    REQUIRE(instruction != nullptr);
+    const ImageLayout layout = layout_images(*instruction);
     REQUIRE(layout.executions_per_image == 4);
     const auto in_quad = [](auto formula, int rows) {
       return [=](int lane, int i) {
@@ -174,7 +174,7 @@ TEST_CASE("the quad-pair instruction's fragments are those of the PTX ISA") {
     };
     require_places(layout.a, 4, 16, layout.a_bytes, 32, in_quad(a, 8));
     require_places(layout.b, 8, 16, layout.b_bytes, 32, in_quad(b, 4));
-    require_places(layout.c, 8, word_bits(row->c), layout.c_bytes, 32, in_quad(c, 8));
+    require_places(layout.c, 8, word_bits(instruction->c), layout.c_bytes, 32, in_quad(c, 8));
   };
   const auto half = [](int lane) { return lane < 16 ? 0 : 4; };
   const auto a_row = [=](int lane, int i) { return Place{lane % 4 + half(lane), i}; };
@@ -196,22 +196,25 @@ TEST_CASE("accumulators of wgmma are those of the PTX ISA") {
                            "wgmma.mma_async.sync.aligned.m64n32k16.f16.f16.f16",
                            "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8"}) {
     INFO(name);
-    const TensorCoreInstruction* row = find_plain(name);
-    REQUIRE(row != nullptr);
-    const ImageLayout layout = layout_images(*row);
-    require_places(layout.d, row->n, word_bits(row->d), layout.d_bytes, 128, [](int lane, int i) {
-      return Place{lane / 32 * 16 + lane % 32 / 4 + (i / 2 % 2) * 8,
-                   i / 4 * 8 + lane % 4 * 2 + i % 2};
-    });
+    const TensorCoreInstruction* instruction = find_plain(name);
+    REQUIRE(instruction != nullptr);
+    const ImageLayout layout = layout_images(*instruction);
+    require_places(layout.d, instruction->n, word_bits(instruction->d), layout.d_bytes, 128,
+                   [](int lane, int i) {
+                     return Place{lane / 32 * 16 + lane % 32 / 4 + (i / 2 % 2) * 8,
+                                  i / 4 * 8 + lane % 4 * 2 + i % 2};
+                   });
   }
 }
 
 TEST_CASE("every operand of every instruction has its own bits in the image") {
   for (const std::string_view arch : wrapped_architectures()) {
-    for (const TensorCoreInstruction& row : tensor_core_instructions(arch)) {
-      if (row.unit == Unit::tcgen05) continue;  // tcgen05_layout_test.cpp: with bits between
-      INFO(std::string(arch) << " " << std::string(row.name) << " " << std::string(row.variant));
-      const ImageLayout layout = layout_images(row);
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions(arch)) {
+      if (instruction.unit == Unit::tcgen05)
+        continue;  // tcgen05_layout_test.cpp: with bits between
+      INFO(std::string(arch) << " " << std::string(instruction.name) << " "
+                             << std::string(instruction.variant));
+      const ImageLayout layout = layout_images(instruction);
       const auto require_bijection = [](const std::vector<std::int64_t>& offsets, int bits,
                                         int padding, int bytes) {
         std::vector<bool> seen(static_cast<std::size_t>(bytes * 8 / bits));
@@ -233,18 +236,21 @@ TEST_CASE("every operand of every instruction has its own bits in the image") {
       const auto require_full = [](const std::vector<std::int64_t>& offsets, int bits, int bytes) {
         REQUIRE(static_cast<std::int64_t>(offsets.size()) * bits == std::int64_t{bytes} * 8);
       };
-      const int a_bits = operand_bits(row, row.a), b_bits = operand_bits(row, row.b);
-      require_bijection(layout.a, a_bits, padding_below(row, row.a), layout.a_bytes);
-      require_bijection(layout.b, b_bits, padding_below(row, row.b), layout.b_bytes);
-      require_bijection(layout.c, word_bits(row.c), 0, layout.c_bytes);
-      require_bijection(layout.d, word_bits(row.d), 0, layout.d_bytes);
-      if (row.a_swizzle == 0) require_full(layout.a, a_bits, layout.a_bytes);
-      if (row.b_swizzle == 0) require_full(layout.b, b_bits, layout.b_bytes);
-      require_full(layout.c, word_bits(row.c), layout.c_bytes);
-      require_full(layout.d, word_bits(row.d), layout.d_bytes);
+      const int a_bits = operand_bits(instruction, instruction.a),
+                b_bits = operand_bits(instruction, instruction.b);
+      require_bijection(layout.a, a_bits, padding_below(instruction, instruction.a),
+                        layout.a_bytes);
+      require_bijection(layout.b, b_bits, padding_below(instruction, instruction.b),
+                        layout.b_bytes);
+      require_bijection(layout.c, word_bits(instruction.c), 0, layout.c_bytes);
+      require_bijection(layout.d, word_bits(instruction.d), 0, layout.d_bytes);
+      if (instruction.a_swizzle == 0) require_full(layout.a, a_bits, layout.a_bytes);
+      if (instruction.b_swizzle == 0) require_full(layout.b, b_bits, layout.b_bytes);
+      require_full(layout.c, word_bits(instruction.c), layout.c_bytes);
+      require_full(layout.d, word_bits(instruction.d), layout.d_bytes);
       // Metadata and scales may leave lanes unused.
-      if (row.sparse) require_bijection(layout.e, 4, 0, layout.e_bytes);
-      if (row.scale.count == 0) continue;
+      if (instruction.sparse) require_bijection(layout.e, 4, 0, layout.e_bytes);
+      if (instruction.scale.count == 0) continue;
       require_bijection(layout.a_scale, 8, 0, layout.a_scale_bytes);
       require_bijection(layout.b_scale, 8, 0, layout.b_scale_bytes);
     }
@@ -255,25 +261,25 @@ TEST_CASE("scales lie in the lanes and bytes that the selectors name") {
   // PTX ISA, "Block scaling for mma.sync": lanes with %laneid % 4 of 0 and 1 (pair 0) or 2 and 3
   // (pair 1) hold the scales of A, the lane with %laneid % 4 == thread-id-b those of B.
   int rows = 0;
-  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120a")) {
-    if (row.scale.count == 0) continue;
-    INFO(std::string(row.name) << " " << std::string(row.variant));
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_120a")) {
+    if (instruction.scale.count == 0) continue;
+    INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
     ++rows;
-    const ImageLayout layout = layout_images(row);
-    const auto& ids = row.scale.ids;
+    const ImageLayout layout = layout_images(instruction);
+    const auto& ids = instruction.scale.ids;
     for (std::size_t at = 0; at < layout.a_scale.size(); ++at) {
       const auto bit = static_cast<int>(layout.a_scale[at]), lane = bit / 32;
-      const auto r = static_cast<int>(at) / row.scale.count,
-                 s = static_cast<int>(at) % row.scale.count;
+      const auto r = static_cast<int>(at) / instruction.scale.count,
+                 s = static_cast<int>(at) % instruction.scale.count;
       REQUIRE(r == group(lane) + (lane % 2 == 0 ? 0 : 8));
       REQUIRE(in_group(lane) / 2 == ids.pair_a);
       REQUIRE(bit % 32 / 8 == ids.byte_a + s);
     }
     for (std::size_t at = 0; at < layout.b_scale.size(); ++at) {
       const auto bit = static_cast<int>(layout.b_scale[at]), lane = bit / 32;
-      REQUIRE(static_cast<int>(at) % row.n == group(lane));
+      REQUIRE(static_cast<int>(at) % instruction.n == group(lane));
       REQUIRE(in_group(lane) == ids.lane_b);
-      REQUIRE(bit % 32 / 8 == ids.byte_b + static_cast<int>(at) / row.n);
+      REQUIRE(bit % 32 / 8 == ids.byte_b + static_cast<int>(at) / instruction.n);
     }
   }
   REQUIRE(rows > 60);

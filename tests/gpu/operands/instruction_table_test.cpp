@@ -25,8 +25,8 @@ namespace emulator = guardbit::emulator;
 
 const std::string golden = guardbit::tests::in_source("tests/golden/h200/");
 
-std::string golden_path(const TensorCoreInstruction& row) {
-  const std::string stem = capture_stem(row);
+std::string golden_path(const TensorCoreInstruction& instruction) {
+  const std::string stem = capture_stem(instruction);
   for (const std::string family : {"mma.sp", "mma.sync", "wgmma", "wmma"})
     if (stem.starts_with(family)) return golden + family + "/" + stem + ".safetensors";
   return golden + stem + ".safetensors";
@@ -50,12 +50,13 @@ TEST_CASE("every wrapped instruction is a row of the catalogue with that shape a
     const auto table = tensor_core_instructions(arch);
     REQUIRE(table.size() > 300);
     std::set<std::pair<std::string_view, std::string_view>> names;
-    for (const TensorCoreInstruction& row : table) {
-      INFO(std::string(arch) << " " << std::string(row.name) << " " << std::string(row.variant));
-      REQUIRE(row.arch == arch);
-      REQUIRE_NOTHROW(check_against_catalogue(row));
-      if (!row.plain.empty()) REQUIRE(find_plain(table, row.plain) != nullptr);
-      REQUIRE(names.insert({row.name, row.variant}).second);
+    for (const TensorCoreInstruction& instruction : table) {
+      INFO(std::string(arch) << " " << std::string(instruction.name) << " "
+                             << std::string(instruction.variant));
+      REQUIRE(instruction.arch == arch);
+      REQUIRE_NOTHROW(check_against_catalogue(instruction));
+      if (!instruction.plain.empty()) REQUIRE(find_plain(table, instruction.plain) != nullptr);
+      REQUIRE(names.insert({instruction.name, instruction.variant}).second);
     }
   }
   TensorCoreInstruction wrong = tensor_core_instructions().front();
@@ -67,11 +68,12 @@ TEST_CASE("every wrapped instruction is a row of the catalogue with that shape a
 TEST_CASE("every instruction of the catalogue is wrapped") {
   for (const std::string_view arch : wrapped_architectures()) {
     std::set<std::string> wrapped;
-    for (const TensorCoreInstruction& row : tensor_core_instructions(arch))
-      wrapped.insert(emulator::parse_name(row.name).key);
-    for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-      const std::string_view name = row.name;
-      if (row.arch != arch || !row.toolkit.includes(emulator::newest_toolkit)) continue;
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions(arch))
+      wrapped.insert(emulator::parse_name(instruction.name).key);
+    for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+      const std::string_view name = instruction.name;
+      if (instruction.arch != arch || !instruction.toolkit.includes(emulator::newest_toolkit))
+        continue;
       // PTX 9.1, which ptxas 13.0 does not know.
       if (name.starts_with("mma") && name.find("scale_vec::4X") != std::string_view::npos &&
           name.ends_with(".ue8m0"))
@@ -91,9 +93,9 @@ TEST_CASE("tables of instructions are found by any name of an architecture") {
 
 TEST_CASE("wgmma comes in every size of N") {
   std::map<std::string, std::set<int>> sizes;
-  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_90"))
-    if (row.unit == Unit::wgmma && row.variant.empty())
-      sizes[emulator::parse_name(row.name).key].insert(row.n);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_90"))
+    if (instruction.unit == Unit::wgmma && instruction.variant.empty())
+      sizes[emulator::parse_name(instruction.name).key].insert(instruction.n);
   REQUIRE(sizes.size() == 2 * (12 + 8) + 1);
   for (const auto& [key, ns] : sizes) {
     INFO(key);
@@ -105,13 +107,14 @@ TEST_CASE("wgmma comes in every size of N") {
 
 TEST_CASE("every measured row of sm_90 has a wrapper and a recording") {
   std::set<std::string> wrapped;
-  for (const TensorCoreInstruction& row : tensor_core_instructions())
-    if (row.variant.empty() && std::filesystem::exists(golden_path(row)))
-      wrapped.insert(emulator::parse_name(row.name).key);
-  for (const emulator::MatrixInstruction& row : emulator::catalogue()) {
-    if (row.arch != "sm_90" || row.evidence.basis != emulator::Basis::measured) continue;
-    INFO(std::string(std::string_view(row.name)));
-    REQUIRE(wrapped.count(emulator::parse_name(row.name).key) == 1);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions())
+    if (instruction.variant.empty() && std::filesystem::exists(golden_path(instruction)))
+      wrapped.insert(emulator::parse_name(instruction.name).key);
+  for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
+    if (instruction.arch != "sm_90" || instruction.evidence.basis != emulator::Basis::measured)
+      continue;
+    INFO(std::string(std::string_view(instruction.name)));
+    REQUIRE(wrapped.count(emulator::parse_name(instruction.name).key) == 1);
   }
 }
 
@@ -121,11 +124,11 @@ TEST_CASE("golden inputs are what their seed makes") {
     return;
   }
   int files = 0;
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (!std::filesystem::exists(golden_path(row))) continue;
-    INFO(golden_path(row));
-    const Batch recorded = read_capture(golden_path(row), row);
-    const Batch made = make_mixed_rows(row, recorded.executions, 20261120);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+    if (!std::filesystem::exists(golden_path(instruction))) continue;
+    INFO(golden_path(instruction));
+    const Batch recorded = read_capture(golden_path(instruction), instruction);
+    const Batch made = make_mixed_rows(instruction, recorded.executions, 20261120);
     REQUIRE(recorded.a == made.a);
     REQUIRE(recorded.b == made.b);
     REQUIRE(recorded.c == made.c);
@@ -142,10 +145,10 @@ TEST_CASE("the golden files' page lists the families in order") {
   for (const char* name : {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
                            "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
                            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"}) {
-    const TensorCoreInstruction* row = find_plain(name);
-    REQUIRE(row != nullptr);
-    std::string line = "- `" + std::string(mixed_kind(*row)) + "`:";
-    for (const std::string_view family : mixed_families(*row))
+    const TensorCoreInstruction* instruction = find_plain(name);
+    REQUIRE(instruction != nullptr);
+    std::string line = "- `" + std::string(mixed_kind(*instruction)) + "`:";
+    for (const std::string_view family : mixed_families(*instruction))
       line += (line.back() == ':' ? " " : ", ") + std::string(family);
     INFO(line);
     REQUIRE(page.str().find(line) != std::string::npos);
@@ -159,19 +162,19 @@ TEST_CASE("a capture comes back as it was written") {
                            "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
                            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
                            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"}) {
-    const TensorCoreInstruction* row = find_plain(name);
-    REQUIRE(row != nullptr);
-    Batch batch = make_mixed_rows(*row, 2, 3);
+    const TensorCoreInstruction* instruction = find_plain(name);
+    REQUIRE(instruction != nullptr);
+    Batch batch = make_mixed_rows(*instruction, 2, 3);
     batch.d = batch.c;
-    const std::string path = (folder / (capture_stem(*row) + ".safetensors")).string();
-    write_capture(path, *row, batch, {{"device", "none"}});
-    const Batch read = read_capture(path, *row);
+    const std::string path = (folder / (capture_stem(*instruction) + ".safetensors")).string();
+    write_capture(path, *instruction, batch, {{"device", "none"}});
+    const Batch read = read_capture(path, *instruction);
     REQUIRE(read.a == batch.a);
     REQUIRE(read.b == batch.b);
     REQUIRE(read.d == batch.d);
     REQUIRE(read.e == batch.e);
     REQUIRE(emulator::read_capture(path).operands.outputs() ==
-            2 * row->m * row->n);  // what the model reads
+            2 * instruction->m * instruction->n);  // what the model reads
     const TensorCoreInstruction* other =
         find_plain("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16");
     REQUIRE(refusal([&] { read_capture(path, *other); }).find("does not fit") != std::string::npos);

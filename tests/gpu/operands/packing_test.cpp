@@ -42,41 +42,42 @@ void require_packed(const std::vector<std::byte>& bytes, const std::vector<std::
 }
 
 const TensorCoreInstruction& plain(const std::string& name) {
-  const TensorCoreInstruction* row = find_plain(name);
-  REQUIRE(row != nullptr);
-  return *row;
+  const TensorCoreInstruction* instruction = find_plain(name);
+  REQUIRE(instruction != nullptr);
+  return *instruction;
 }
 
 /// The forms of this build with few columns, and what only sm_120 has: kinds and scales.
 std::vector<TensorCoreInstruction> small_rows() {
   std::vector<TensorCoreInstruction> rows;
-  for (const TensorCoreInstruction& row : tensor_core_instructions())
-    if (row.n <= 32) rows.push_back(row);
-  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_120"))
-    if (row.group == "mma_kind") rows.push_back(row);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions())
+    if (instruction.n <= 32) rows.push_back(instruction);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_120"))
+    if (instruction.group == "mma_kind") rows.push_back(instruction);
   return rows;
 }
 
 }  // namespace
 
 TEST_CASE("packed operands hold every element at its place") {
-  for (const TensorCoreInstruction& row : small_rows()) {
-    INFO(std::string(row.arch) << " " << std::string(row.name) << " " << std::string(row.variant));
+  for (const TensorCoreInstruction& instruction : small_rows()) {
+    INFO(std::string(instruction.arch)
+         << " " << std::string(instruction.name) << " " << std::string(instruction.variant));
     constexpr int executions = 3;  // not a multiple of the quad-pair instruction's four
-    const Batch batch = make_mixed_rows(row, executions, seed);
-    const ImageLayout layout = layout_images(row);
-    const PackedOperands packed = pack(row, layout, batch);
-    require_packed(packed.a, layout.a, layout.a_bytes, layout, batch.a, row.a);
-    require_packed(packed.b, layout.b, layout.b_bytes, layout, batch.b, row.b);
-    require_packed(packed.c, layout.c, layout.c_bytes, layout, batch.c, row.c);
-    if (row.scale.count != 0) {
-      const Format& type = row.scale.format;
+    const Batch batch = make_mixed_rows(instruction, executions, seed);
+    const ImageLayout layout = layout_images(instruction);
+    const PackedOperands packed = pack(instruction, layout, batch);
+    require_packed(packed.a, layout.a, layout.a_bytes, layout, batch.a, instruction.a);
+    require_packed(packed.b, layout.b, layout.b_bytes, layout, batch.b, instruction.b);
+    require_packed(packed.c, layout.c, layout.c_bytes, layout, batch.c, instruction.c);
+    if (instruction.scale.count != 0) {
+      const Format& type = instruction.scale.format;
       require_packed(packed.a_scale, layout.a_scale, 128, layout, batch.a_scale, type);
       require_packed(packed.b_scale, layout.b_scale, 128, layout, batch.b_scale, type);
     }
-    if (row.c != row.d) continue;
-    Batch results(row, executions);
-    unpack_results(row, layout, packed.c, results);
+    if (instruction.c != instruction.d) continue;
+    Batch results(instruction, executions);
+    unpack_results(instruction, layout, packed.c, results);
     REQUIRE(results.d == batch.c);
   }
 }
@@ -102,21 +103,23 @@ TEST_CASE("metadata lies in the lanes that the selector names") {
   // PTX ISA, "Matrix fragments for sparse mma": of every four lanes, m16n8k16 with 16-bit elements
   // reads one, which holds row g in its lower and row g + 8 in its upper half; m16n8k32 with 8-bit
   // elements reads two.
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (row.unit != Unit::mma || !row.sparse) continue;
-    const bool one_lane = word_bits(row.a) == 16 && row.k == 16;
-    const bool two_lanes = word_bits(row.a) == 8 && row.k == 32;
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+    if (instruction.unit != Unit::mma || !instruction.sparse) continue;
+    const bool one_lane = word_bits(instruction.a) == 16 && instruction.k == 16;
+    const bool two_lanes = word_bits(instruction.a) == 8 && instruction.k == 32;
     if (!one_lane && !two_lanes) continue;
-    INFO(std::string(row.name) << " " << std::string(row.variant));
-    const Batch batch = make_mixed_rows(row, 1, seed);
-    const ImageLayout layout = layout_images(row);
-    const PackedOperands packed = pack(row, layout, batch);
+    INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
+    const Batch batch = make_mixed_rows(instruction, 1, seed);
+    const ImageLayout layout = layout_images(instruction);
+    const PackedOperands packed = pack(instruction, layout, batch);
     REQUIRE(packed.e.size() == 128);
-    const SparseGroup group = sparse_group(row);
-    for (int r = 0; r < row.m; ++r)
-      for (int g = 0; g < row.stored_k() / group.stored; ++g) {
-        const std::size_t at = element_index(row.m, row.stored_k(), 0, r, g * group.stored);
-        const int lane = one_lane ? r % 8 * 4 + row.selector : r % 8 * 4 + 2 * row.selector + r / 8;
+    const SparseGroup group = sparse_group(instruction);
+    for (int r = 0; r < instruction.m; ++r)
+      for (int g = 0; g < instruction.stored_k() / group.stored; ++g) {
+        const std::size_t at =
+            element_index(instruction.m, instruction.stored_k(), 0, r, g * group.stored);
+        const int lane = one_lane ? r % 8 * 4 + instruction.selector
+                                  : r % 8 * 4 + 2 * instruction.selector + r / 8;
         const int bit = one_lane ? r / 8 * 16 + g * 4 : g * 4;
         REQUIRE(bits_at(packed.e, lane * 32 + bit, 4) == metadata_bits(group, &batch.e[at]));
       }
@@ -171,16 +174,17 @@ TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of
 }
 
 TEST_CASE("sorting sparse positions keeps which product is taken") {
-  for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-    if (!row.unordered) continue;
-    INFO(std::string(row.name));
-    const Batch batch = make_small_integers(row, 2, seed);
-    const Batch sorted = as_plain_form(row, plain(std::string(row.plain)), batch);
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+    if (!instruction.unordered) continue;
+    INFO(std::string(instruction.name));
+    const Batch batch = make_small_integers(instruction, 2, seed);
+    const Batch sorted = as_plain_form(instruction, plain(std::string(instruction.plain)), batch);
     REQUIRE(sorted.e != batch.e);
-    for (int i = 0; i < row.m; ++i)
-      for (int j = 0; j < row.n; ++j)
-        REQUIRE(exact_total(row, batch, 1, i, j) == exact_total(row, sorted, 1, i, j));
-    const auto stored = static_cast<std::size_t>(sparse_group(row).stored);
+    for (int i = 0; i < instruction.m; ++i)
+      for (int j = 0; j < instruction.n; ++j)
+        REQUIRE(exact_total(instruction, batch, 1, i, j) ==
+                exact_total(instruction, sorted, 1, i, j));
+    const auto stored = static_cast<std::size_t>(sparse_group(instruction).stored);
     for (std::size_t at = 0; at < sorted.e.size(); at += stored)
       REQUIRE(sorted.e[at] < sorted.e[at + stored / 2]);
   }

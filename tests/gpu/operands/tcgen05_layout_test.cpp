@@ -17,18 +17,18 @@ namespace formats = guardbit::formats;
 
 TensorCoreInstruction make_row(const Format& a, const Format& b, const Format& d, int m, int n,
                                int k, bool sparse) {
-  TensorCoreInstruction row{};
-  row.name = "tcgen05.mma";
-  row.unit = Unit::tcgen05;
-  row.m = m, row.n = n, row.k = sparse ? 2 * k : k;
-  row.a = a, row.b = b, row.c = row.d = d;
-  row.sparse = sparse;
-  row.byte_containers = k == 32;
-  return row;
+  TensorCoreInstruction instruction{};
+  instruction.name = "tcgen05.mma";
+  instruction.unit = Unit::tcgen05;
+  instruction.m = m, instruction.n = n, instruction.k = sparse ? 2 * k : k;
+  instruction.a = a, instruction.b = b, instruction.c = instruction.d = d;
+  instruction.sparse = sparse;
+  instruction.byte_containers = k == 32;
+  return instruction;
 }
 
 /// Every kind and element width with every place that its operands can take.
-std::vector<TensorCoreInstruction> all_rows() {
+std::vector<TensorCoreInstruction> all_instructions() {
   using namespace formats;
   std::vector<TensorCoreInstruction> rows;
   for (const bool sparse : {false, true})
@@ -48,22 +48,22 @@ std::vector<TensorCoreInstruction> all_rows() {
         add(e2m1, e2m1, fp32, 64);
       }
   const std::vector<TensorCoreInstruction> plain = rows;
-  for (TensorCoreInstruction row : plain) {
-    const int container = tcgen05::container_bits(row.stored_k());
-    if (word_bits(row.a) == container) {
-      row.a_from_tensor_memory = true;
-      rows.push_back(row);
-      row.a_from_tensor_memory = false;
+  for (TensorCoreInstruction instruction : plain) {
+    const int container = tcgen05::container_bits(instruction.stored_k());
+    if (word_bits(instruction.a) == container) {
+      instruction.a_from_tensor_memory = true;
+      rows.push_back(instruction);
+      instruction.a_from_tensor_memory = false;
     }
     if (container == 8 || container == 16) {
-      row.a_column_major = true;
-      row.b_row_major = row.n >= 16;
-      rows.push_back(row);
-      row.a_column_major = row.b_row_major = false;
+      instruction.a_column_major = true;
+      instruction.b_row_major = instruction.n >= 16;
+      rows.push_back(instruction);
+      instruction.a_column_major = instruction.b_row_major = false;
     }
-    if (row.sparse && container >= 16) {
-      row.selector = 1;
-      rows.push_back(row);
+    if (instruction.sparse && container >= 16) {
+      instruction.selector = 1;
+      rows.push_back(instruction);
     }
   }
   return rows;
@@ -77,36 +77,38 @@ void require_disjoint(std::vector<std::int64_t> offsets, int width, int bytes) {
   for (std::size_t i = 1; i < offsets.size(); ++i) REQUIRE(offsets[i] - offsets[i - 1] >= width);
 }
 
-std::string description(const TensorCoreInstruction& row) {
-  return "m" + std::to_string(row.m) + "n" + std::to_string(row.n) + "k" + std::to_string(row.k) +
-         " A of " + std::to_string(word_bits(row.a)) + " bits";
+std::string description(const TensorCoreInstruction& instruction) {
+  return "m" + std::to_string(instruction.m) + "n" + std::to_string(instruction.n) + "k" +
+         std::to_string(instruction.k) + " A of " + std::to_string(word_bits(instruction.a)) +
+         " bits";
 }
 
 }  // namespace
 
 TEST_CASE("tcgen05 images hold every element once") {
-  std::vector<TensorCoreInstruction> tested = all_rows();
-  for (const TensorCoreInstruction& row : tensor_core_instructions("sm_100"))
-    if (row.unit == Unit::tcgen05) tested.push_back(row);
-  for (const TensorCoreInstruction& row : tested) {
-    INFO(description(row));
-    const ImageLayout layout = layout_images(row);
+  std::vector<TensorCoreInstruction> tested = all_instructions();
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_100"))
+    if (instruction.unit == Unit::tcgen05) tested.push_back(instruction);
+  for (const TensorCoreInstruction& instruction : tested) {
+    INFO(description(instruction));
+    const ImageLayout layout = layout_images(instruction);
     const auto elements = [](int rows, int columns) {
       return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
     };
     REQUIRE(layout.executions_per_image == 1);
-    REQUIRE(layout.a.size() == elements(row.m, row.stored_k()));
-    REQUIRE(layout.b.size() == elements(row.k, row.n));
-    REQUIRE(layout.c.size() == elements(row.m, row.n));
-    require_disjoint(layout.a, word_bits(row.a), layout.a_bytes);
-    require_disjoint(layout.b, word_bits(row.b), layout.b_bytes);
+    REQUIRE(layout.a.size() == elements(instruction.m, instruction.stored_k()));
+    REQUIRE(layout.b.size() == elements(instruction.k, instruction.n));
+    REQUIRE(layout.c.size() == elements(instruction.m, instruction.n));
+    require_disjoint(layout.a, word_bits(instruction.a), layout.a_bytes);
+    require_disjoint(layout.b, word_bits(instruction.b), layout.b_bytes);
     require_disjoint(layout.c, tcgen05::column_bits, layout.c_bytes);
     REQUIRE(layout.d == layout.c);
-    REQUIRE(layout.b_bytes == row.n * tcgen05::row_bytes * (row.sparse ? 2 : 1));
-    REQUIRE(layout.a_bytes == (row.a_from_tensor_memory ? 128 : row.m) * tcgen05::row_bytes);
-    REQUIRE(layout.d_bytes == 128 * row.n * 4);
-    if (!row.sparse) continue;
-    REQUIRE(layout.e.size() * static_cast<std::size_t>(sparse_group(row).stored) ==
+    REQUIRE(layout.b_bytes == instruction.n * tcgen05::row_bytes * (instruction.sparse ? 2 : 1));
+    REQUIRE(layout.a_bytes ==
+            (instruction.a_from_tensor_memory ? 128 : instruction.m) * tcgen05::row_bytes);
+    REQUIRE(layout.d_bytes == 128 * instruction.n * 4);
+    if (!instruction.sparse) continue;
+    REQUIRE(layout.e.size() * static_cast<std::size_t>(sparse_group(instruction).stored) ==
             layout.a.size());
     require_disjoint(layout.e, 4, layout.e_bytes);
   }
@@ -132,20 +134,20 @@ TEST_CASE("tcgen05 packs narrow elements sixteen by sixteen") {
   REQUIRE(tcgen05::shared_bit(128, 8, 6, false, 0, 15) == 90);
   REQUIRE(tcgen05::shared_bit(128, 8, 6, false, 3, 17) == 128 * 128 + 3 * 128 + 6);
   REQUIRE(tcgen05::shared_bit(128, 4, 4, false, 0, 31) == 124);
-  TensorCoreInstruction row =
+  TensorCoreInstruction instruction =
       make_row(formats::e2m1, formats::e2m1, formats::fp32, 128, 8, 32, false);
-  row.a_from_tensor_memory = true;
-  REQUIRE_THROWS_AS(layout_images(row), formats::Error);
+  instruction.a_from_tensor_memory = true;
+  REQUIRE_THROWS_AS(layout_images(instruction), formats::Error);
 }
 
 TEST_CASE("tcgen05 six-bit elements keep their neighbours when they are packed") {
-  const TensorCoreInstruction row =
+  const TensorCoreInstruction instruction =
       make_row(formats::e3m2, formats::e2m3, formats::fp32, 128, 16, 32, false);
-  Batch batch(row, 2);
+  Batch batch(instruction, 2);
   Random random(5);
   for (std::uint64_t& x : batch.a) x = random.bits() & 0x3F;
-  const ImageLayout layout = layout_images(row);
-  const std::vector<std::byte> packed = pack(row, layout, batch).a;
+  const ImageLayout layout = layout_images(instruction);
+  const std::vector<std::byte> packed = pack(instruction, layout, batch).a;
   for (std::size_t i = 0; i < batch.a.size(); ++i) {
     const std::size_t image = i / layout.a.size();
     std::uint64_t found = 0;
@@ -157,7 +159,8 @@ TEST_CASE("tcgen05 six-bit elements keep their neighbours when they are packed")
     REQUIRE(found == batch.a[i]);
   }
   // Words of these images are not made of whole elements, so the device refuses to pack them.
-  REQUIRE_THROWS_AS(invert(layout.a, layout.a_bytes, operand_bits(row, row.a)), formats::Error);
+  REQUIRE_THROWS_AS(invert(layout.a, layout.a_bytes, operand_bits(instruction, instruction.a)),
+                    formats::Error);
 }
 
 TEST_CASE("tcgen05 accumulators of 64 rows use the lower half of each quarter") {
@@ -203,10 +206,10 @@ TEST_CASE("tcgen05 scales lie where CUTLASS puts them") {
     }
   for (const int n : {8, 16, 128, 256})
     for (const int scales : {1, 2, 4}) {
-      TensorCoreInstruction row =
+      TensorCoreInstruction instruction =
           make_row(formats::e2m1, formats::e2m1, formats::fp32, 128, n, 64, false);
-      row.scale = {.format = formats::e8m0, .count = scales};
-      const ImageLayout layout = layout_images(row);
+      instruction.scale = {.format = formats::e8m0, .count = scales};
+      const ImageLayout layout = layout_images(instruction);
       REQUIRE(layout.a_scale.size() == static_cast<std::size_t>(128 * scales));
       REQUIRE(layout.b_scale.size() == static_cast<std::size_t>(n * scales));
       require_disjoint(layout.a_scale, 8, layout.a_scale_bytes);

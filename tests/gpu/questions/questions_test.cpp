@@ -31,22 +31,23 @@ Observation observe_model(const emulator::MatrixInstruction& model, const Hypoth
 template <class Visit>
 void for_each_test(Visit visit) {
   for (const Question& question : questions()) {
-    for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-      if (!question.concerns(row)) continue;
-      const emulator::MatrixInstruction model = catalogue_row(row);
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+      if (!question.concerns(instruction)) continue;
+      const emulator::MatrixInstruction model = catalogue_instruction(instruction);
       INFO(std::string(question.id)
-           << " " << std::string(row.name) << " " << std::string(row.variant));
-      visit(question, make_test(question, row, model));
+           << " " << std::string(instruction.name) << " " << std::string(instruction.variant));
+      visit(question, make_test(question, instruction, model));
     }
   }
 }
 
-const Executors model_answers = {[](const TensorCoreInstruction& row, Batch& batch) {
-                                   run_on_host_model(catalogue_row(row), row, batch);
-                                 },
-                                 [](const TensorCoreInstruction& row, Batch& batch) {
-                                   run_on_host_model(catalogue_row(row), row, batch);
-                                 }};
+const Executors model_answers = {
+    [](const TensorCoreInstruction& instruction, Batch& batch) {
+      run_on_host_model(catalogue_instruction(instruction), instruction, batch);
+    },
+    [](const TensorCoreInstruction& instruction, Batch& batch) {
+      run_on_host_model(catalogue_instruction(instruction), instruction, batch);
+    }};
 
 }  // namespace
 
@@ -126,10 +127,10 @@ TEST_CASE("the model gives the answers that recordings of an H200 gave") {
 }
 
 TEST_CASE("sparse trials and moved trials have their terms where they count") {
-  const TensorCoreInstruction& row =
+  const TensorCoreInstruction& instruction =
       *find_plain("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32");
-  const emulator::MatrixInstruction model = catalogue_row(row);
-  HypothesisTest test(row, model);
+  const emulator::MatrixInstruction model = catalogue_instruction(instruction);
+  HypothesisTest test(instruction, model);
   test.trial_value(3).term(0, 2, 5).term(1, 1, 7);
   test.keep_together(2);
   REQUIRE(test.placements() == 8);
@@ -137,12 +138,13 @@ TEST_CASE("sparse trials and moved trials have their terms where they count") {
   std::set<int> places;
   for (int r = 0; r < test.placements(); ++r) {
     long double total = 3;
-    for (int s = 0; s < row.stored_k(); ++s) {
-      const std::size_t at = element_index(row.m, row.stored_k(), 0, r, s);
-      const int k = dense_column(row, s, batch.e[at]);
+    for (int s = 0; s < instruction.stored_k(); ++s) {
+      const std::size_t at = element_index(instruction.m, instruction.stored_k(), 0, r, s);
+      const int k = dense_column(instruction, s, batch.e[at]);
       if (batch.a[at] != 0) places.insert(s);
-      total += value_of(row.a, batch.a[at]) *
-               value_of(row.b, batch.b[element_index(row.k, row.n, 0, k, r)]);
+      total +=
+          value_of(instruction.a, batch.a[at]) *
+          value_of(instruction.b, batch.b[element_index(instruction.k, instruction.n, 0, k, r)]);
     }
     CHECK(total == 20);
   }
@@ -150,13 +152,13 @@ TEST_CASE("sparse trials and moved trials have their terms where they count") {
 }
 
 TEST_CASE("inputs are described exactly and briefly") {
-  const TensorCoreInstruction& row =
+  const TensorCoreInstruction& instruction =
       *find_plain("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32");
-  const emulator::MatrixInstruction model = catalogue_row(row);
-  HypothesisTest test(row, model);
+  const emulator::MatrixInstruction model = catalogue_instruction(instruction);
+  HypothesisTest test(instruction, model);
   test.trial_value(1 + two(-23)).term(0, 1.5L, two(-40)).codes(1, 0x7F800001, 0x80000000);
   CHECK(describe_inputs(test) == "c = 1+2^-23, p0 = 3*2^-1 * 2^-40, p1 = [7f800001] * -0");
-  CHECK(describe_codes(row, test.trials()[0]) ==
+  CHECK(describe_codes(instruction, test.trials()[0]) ==
         "c=3f800001 0:3fc00000*2b800000 1:7f800001*80000000");
   test.trial_value(1 + two(-23)).term(3, -2, 1).fill(1, 1);
   CHECK(describe_inputs(test) ==
@@ -167,10 +169,10 @@ TEST_CASE("random inputs distinguish the compositions of FP8 mma.sync, and FP8 b
   for (const ComparisonQuestion& question : comparison_questions()) {
     if (question.id == "Q19" || question.id == "Q18c") continue;
     int tested = 0;
-    for (const TensorCoreInstruction& row : tensor_core_instructions()) {
-      if (!question.concerns(row) || row.k % 64 == 0) continue;
-      const Comparison comparison = question.test(row, model_answers, 1);
-      INFO(std::string(question.id) << " " << std::string(row.name));
+    for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
+      if (!question.concerns(instruction) || instruction.k % 64 == 0) continue;
+      const Comparison comparison = question.test(instruction, model_answers, 1);
+      INFO(std::string(question.id) << " " << std::string(instruction.name));
       CHECK(comparison.supported() == comparison.rules.data());
       CHECK(comparison.rules.size() >= 3);
       ++tested;
@@ -181,13 +183,13 @@ TEST_CASE("random inputs distinguish the compositions of FP8 mma.sync, and FP8 b
 
 TEST_CASE("an operand choice that did more than it says is noticed") {
   const TensorCoreInstruction* variant = nullptr;
-  for (const TensorCoreInstruction& row : tensor_core_instructions())
-    if (row.variant == "neg_a" && row.d == formats::fp32) variant = &row;
+  for (const TensorCoreInstruction& instruction : tensor_core_instructions())
+    if (instruction.variant == "neg_a" && instruction.d == formats::fp32) variant = &instruction;
   REQUIRE(variant != nullptr);
-  const Executors ignoring = {[](const TensorCoreInstruction& row, Batch& batch) {
-                                TensorCoreInstruction plain = row;
+  const Executors ignoring = {[](const TensorCoreInstruction& instruction, Batch& batch) {
+                                TensorCoreInstruction plain = instruction;
                                 plain.negate_a = false;
-                                run_on_host_model(catalogue_row(row), plain, batch);
+                                run_on_host_model(catalogue_instruction(instruction), plain, batch);
                               },
                               {}};
   for (const ComparisonQuestion& question : comparison_questions()) {
@@ -205,8 +207,8 @@ TEST_CASE("a result unlike the model's is counted") {
     CHECK(question.as_model());
     CHECK_FALSE(question.results.empty());
   }
-  const Executor off_by_one = [](const TensorCoreInstruction& row, Batch& batch) {
-    run_on_host_model(catalogue_row(row), row, batch);
+  const Executor off_by_one = [](const TensorCoreInstruction& instruction, Batch& batch) {
+    run_on_host_model(catalogue_instruction(instruction), instruction, batch);
     for (std::uint64_t& word : batch.d) ++word;
   };
   for (const QuestionResult& question :

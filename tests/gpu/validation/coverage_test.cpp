@@ -46,9 +46,9 @@ EventSet observe(const emulator::MatrixInstruction& model, const InputShape& x, 
 }
 
 /// What each family of an instruction covers.
-std::map<std::string, Coverage> coverage_of(const TensorCoreInstruction& row) {
-  const InputShape x = gpu::input_shape(row);
-  const auto model = emulator::require_instruction("sm_90", row.name, "coverage");
+std::map<std::string, Coverage> coverage_of(const TensorCoreInstruction& instruction) {
+  const InputShape x = gpu::input_shape(instruction);
+  const auto model = emulator::require_instruction("sm_90", instruction.name, "coverage");
   std::map<std::string, Coverage> found;
   for (const InputFamilyEntry& entry : gpu::input_families(x.kind)) {
     Coverage& coverage = found[std::string(entry.name)];
@@ -65,9 +65,9 @@ std::map<std::string, Coverage> coverage_of(const TensorCoreInstruction& row) {
 std::vector<const TensorCoreInstruction*> representatives() {
   std::vector<const TensorCoreInstruction*> rows;
   std::vector<emulator::MatrixInstruction> models;
-  for (const TensorCoreInstruction& row : gpu::tensor_core_instructions()) {
-    if (!row.variant.empty()) continue;
-    auto model = emulator::require_instruction("sm_90", row.name, "coverage");
+  for (const TensorCoreInstruction& instruction : gpu::tensor_core_instructions()) {
+    if (!instruction.variant.empty()) continue;
+    auto model = emulator::require_instruction("sm_90", instruction.name, "coverage");
     const auto alike = [&](const emulator::MatrixInstruction& other) {
       return model.a == other.a && model.b == other.b && model.c == other.c && model.d == other.d &&
              model.sparsity == other.sparsity &&
@@ -76,7 +76,7 @@ std::vector<const TensorCoreInstruction*> representatives() {
     };
     if (std::any_of(models.begin(), models.end(), alike)) continue;
     models.push_back(model);
-    rows.push_back(&row);
+    rows.push_back(&instruction);
   }
   return rows;
 }
@@ -84,8 +84,9 @@ std::vector<const TensorCoreInstruction*> representatives() {
 /// Checks one in `every` representative; returns how many.
 std::size_t check_events(std::size_t every) {
   std::vector<const TensorCoreInstruction*> rows;
-  const auto all_rows = representatives();
-  for (std::size_t at = 0; at < all_rows.size(); at += every) rows.push_back(all_rows[at]);
+  const auto all_instructions = representatives();
+  for (std::size_t at = 0; at < all_instructions.size(); at += every)
+    rows.push_back(all_instructions[at]);
   std::vector<std::map<std::string, Coverage>> found(rows.size());
   formats::parallel_for(rows.size(), 1, 0,
                         [&](std::size_t at, std::size_t) { found[at] = coverage_of(*rows[at]); });

@@ -163,14 +163,15 @@ class Kernel {
     DefaultEnvironment saved_;
   };
 
-  Kernel(const MatrixInstruction& row, const MatrixProduct& product, const ChainTiles& tiles)
-      : row_(row),
+  Kernel(const MatrixInstruction& instruction, const MatrixProduct& product,
+         const ChainTiles& tiles)
+      : instruction_(instruction),
         product_(product),
         tiles_(tiles),
-        spec_(row.steps.list[0].spec),
+        spec_(instruction.steps.list[0].spec),
         rounding_(rounding_of(spec_.result)),
-        a_element_(element_of(row.a, product.modifiers.negate_a)),
-        b_element_(element_of(row.b, product.modifiers.negate_b)),
+        a_element_(element_of(instruction.a, product.modifiers.negate_a)),
+        b_element_(element_of(instruction.b, product.modifiers.negate_b)),
         column_nans_(static_cast<std::size_t>(product.n)) {
     if (spec_.nan != NanPolicy::operand_bca) find_row_nans();
     if (spec_.nan == NanPolicy::unspecified) find_invalid_addends();
@@ -179,7 +180,7 @@ class Kernel {
   /// A panel of B stays near the first cache, a block of A in the second.
   Blocking blocking() const {
     constexpr std::int64_t most = 256;
-    const std::int64_t unit = row_.shape.k;
+    const std::int64_t unit = instruction_.shape.k;
     const std::int64_t depth =
         std::min(round_up(product_.k, unit), std::max(unit, most / unit * unit));
     const auto bytes = [&](std::int64_t width) {
@@ -279,7 +280,7 @@ class Kernel {
     return {f == formats::bf16, negate ? sign_bit<Word> : Word{0}};
   }
 
-  std::int64_t padded(std::int64_t length) const { return round_up(length, row_.shape.k); }
+  std::int64_t padded(std::int64_t length) const { return round_up(length, instruction_.shape.k); }
 
   static Lines lines_of(const ConstMatrix& first, std::int64_t line_stride, std::int64_t k_stride,
                         std::int64_t width, std::int64_t lines, std::int64_t length) {
@@ -333,7 +334,7 @@ class Kernel {
     }
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const MatrixProduct& product_;
   const ChainTiles& tiles_;
   const AccumulatorSpec& spec_;
@@ -344,8 +345,8 @@ class Kernel {
   std::vector<std::int64_t> invalid_addends_;
 };
 
-const ChainTiles* tiles_for(const MatrixInstruction& row, Width width) {
-  const bool is_double = row.d == formats::fp64;
+const ChainTiles* tiles_for(const MatrixInstruction& instruction, Width width) {
+  const bool is_double = instruction.d == formats::fp64;
   if (width == Width::widest) {
     const ChainTiles* const tiles = is_double ? double_chains_avx512() : single_chains_avx512();
     if (tiles != nullptr) return tiles;
@@ -354,45 +355,47 @@ const ChainTiles* tiles_for(const MatrixInstruction& row, Width width) {
 }
 
 template <class Word>
-void multiply_as(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply_as(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
                  Width width) {
-  const Kernel<Word> kernel(row, product, *tiles_for(row, width));
+  const Kernel<Word> kernel(instruction, product, *tiles_for(instruction, width));
   multiply_in_blocks(kernel, kernel.blocking(), product, threads);
   kernel.finish();
 }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row, Width width) {
-  const Step& step = row.steps.list[0];
+bool accepts(const MatrixInstruction& instruction, Width width) {
+  const Step& step = instruction.steps.list[0];
   const AccumulatorSpec& spec = step.spec;
-  const bool is_chain = row.steps.count == 1 && step.operation == Operation::dot &&
+  const bool is_chain = instruction.steps.count == 1 && step.operation == Operation::dot &&
                         step.selection == Selection{} && step.addend == Source::c &&
                         !step.widened && spec.summation == Summation::fma_chain &&
                         spec.input == Subnormals::keep && spec.output == Subnormals::keep &&
                         spec.result_fraction_bits == 0 && spec.nan != NanPolicy::all_ones &&
                         is_ieee_direction(spec.result);
   const auto is_single = [](const Format& f) { return f == formats::fp32 || f == formats::bf16; };
-  const bool is_double = row.a == formats::fp64 && row.b == formats::fp64 && row.d == formats::fp64;
-  const bool has_formats =
-      row.c == row.d && step.result == row.d &&
-      (is_double || (is_single(row.a) && is_single(row.b) && row.d == formats::fp32));
-  return is_chain && has_formats && row.scale.count == 0 && row.sparsity.group_elements == 0 &&
-         tiles_for(row, width) != nullptr;
+  const bool is_double = instruction.a == formats::fp64 && instruction.b == formats::fp64 &&
+                         instruction.d == formats::fp64;
+  const bool has_formats = instruction.c == instruction.d && step.result == instruction.d &&
+                           (is_double || (is_single(instruction.a) && is_single(instruction.b) &&
+                                          instruction.d == formats::fp32));
+  return is_chain && has_formats && instruction.scale.count == 0 &&
+         instruction.sparsity.group_elements == 0 && tiles_for(instruction, width) != nullptr;
 }
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               Width width) {
-  if (row.d == formats::fp64) {
-    multiply_as<std::uint64_t>(row, product, threads, width);
+  if (instruction.d == formats::fp64) {
+    multiply_as<std::uint64_t>(instruction, product, threads, width);
   } else {
-    multiply_as<std::uint32_t>(row, product, threads, width);
+    multiply_as<std::uint32_t>(instruction, product, threads, width);
   }
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end, Width width) {
-  for (std::int64_t t = begin; t < end; ++t) multiply(row, product_of(row, batch, t), 1, width);
+  for (std::int64_t t = begin; t < end; ++t)
+    multiply(instruction, product_of(instruction, batch, t), 1, width);
 }
 
 }  // namespace guardbit::emulator::chain_gemm

@@ -12,14 +12,14 @@
 namespace guardbit::emulator::chain_gemm {
 
 /// Can this CPU multiply by the instruction?
-bool accepts(const MatrixInstruction& row, Width width = Width::widest);
+bool accepts(const MatrixInstruction& instruction, Width width = Width::widest);
 
 /// As `emulator::multiply`; the instruction must be accepted.
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               Width width = Width::widest);
 
 /// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end, Width width = Width::widest);
 
 }  // namespace guardbit::emulator::chain_gemm

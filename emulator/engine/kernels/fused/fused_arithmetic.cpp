@@ -45,21 +45,21 @@ bool is_addition(const Step& step, Source addend, Source other, const Format& re
   return step == add_step(addend, other, result);
 }
 
-std::optional<Composition> composition_of(const MatrixInstruction& row) {
-  const auto& s = row.steps.list;
-  if (row.steps.count == 1 && s[0].selection == every_k && s[0].addend == Source::c)
+std::optional<Composition> composition_of(const MatrixInstruction& instruction) {
+  const auto& s = instruction.steps.list;
+  if (instruction.steps.count == 1 && s[0].selection == every_k && s[0].addend == Source::c)
     return Composition::chain;
-  const bool halves = row.steps.count >= 3 && s[0].selection == low_half_of_four &&
+  const bool halves = instruction.steps.count >= 3 && s[0].selection == low_half_of_four &&
                       s[1].selection == high_half_of_four && s[0].addend == Source::positive_zero &&
                       s[0].spec == s[1].spec && s[0].result == s[1].result &&
                       s[0].widened == s[1].widened && s[1].operation == Operation::dot;
   if (!halves) return std::nullopt;
-  if (row.steps.count == 3 && s[1].addend == Source::step_0 &&
-      is_addition(s[2], Source::c, Source::step_1, row.d))
+  if (instruction.steps.count == 3 && s[1].addend == Source::step_0 &&
+      is_addition(s[2], Source::c, Source::step_1, instruction.d))
     return Composition::chained_halves;
-  if (row.steps.count == 4 && s[1].addend == Source::positive_zero &&
-      is_addition(s[2], Source::step_0, Source::step_1, row.d) &&
-      is_addition(s[3], Source::c, Source::step_2, row.d))
+  if (instruction.steps.count == 4 && s[1].addend == Source::positive_zero &&
+      is_addition(s[2], Source::step_0, Source::step_1, instruction.d) &&
+      is_addition(s[3], Source::c, Source::step_2, instruction.d))
     return Composition::separate_halves;
   return std::nullopt;
 }
@@ -84,11 +84,11 @@ bool fits_fp32_lanes(const AccumulatorSpec& x, Result result, const Format& a, c
          (std::int64_t{x.terms + 1} << (x.kept_fraction_bits + 2)) <= (std::int64_t{1} << 22);
 }
 
-std::vector<int> places(const MatrixInstruction& row) {
+std::vector<int> places(const MatrixInstruction& instruction) {
   std::vector<int> order;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     if (step.operation != Operation::dot) continue;
-    for (int k = 0; k < row.shape.k; ++k)
+    for (int k = 0; k < instruction.shape.k; ++k)
       if (step.selection.contains(k)) order.push_back(k);
   }
   return order;
@@ -96,44 +96,46 @@ std::vector<int> places(const MatrixInstruction& row) {
 
 }  // namespace
 
-std::optional<FusedRow> fused_row(const MatrixInstruction& row) {
-  const Step& step = row.steps.list[0];
-  const std::optional<Composition> composition = composition_of(row);
+std::optional<FusedInstruction> fused_instruction(const MatrixInstruction& instruction) {
+  const Step& step = instruction.steps.list[0];
+  const std::optional<Composition> composition = composition_of(instruction);
   const std::optional<Result> result = result_of(step);
-  const bool scaled = row.scale.count != 0;
-  const bool whole_scales =
-      !scaled || (row.scale.format == formats::e8m0 && row.shape.k % row.scale.count == 0);
+  const bool scaled = instruction.scale.count != 0;
+  const bool whole_scales = !scaled || (instruction.scale.format == formats::e8m0 &&
+                                        instruction.shape.k % instruction.scale.count == 0);
   if (!composition || !result || !is_plain_fused(step) || !has_exponent_of_fp32(step) ||
-      row.c != row.d || step.result != row.d || !whole_scales)
+      instruction.c != instruction.d || step.result != instruction.d || !whole_scales)
     return std::nullopt;
-  const bool sparse = row.sparsity.group_elements != 0;
+  const bool sparse = instruction.sparsity.group_elements != 0;
   if (sparse && *composition != Composition::chain) return std::nullopt;
-  const Format a = step.widened.value_or(row.a), b = step.widened.value_or(row.b);
-  if (!is_factor(row.a) || !is_factor(row.b) || !is_factor(a) || !is_factor(b)) return std::nullopt;
+  const Format a = step.widened.value_or(instruction.a), b = step.widened.value_or(instruction.b);
+  if (!is_factor(instruction.a) || !is_factor(instruction.b) || !is_factor(a) || !is_factor(b))
+    return std::nullopt;
 
-  FusedRow fused;
+  FusedInstruction fused;
   fused.composition = *composition;
   fused.result = *result;
-  fused.order = places(row);
-  fused.execution_k = row.shape.k;
-  fused.sparsity = row.sparsity;
-  const int selected =
-      *composition == Composition::chain ? row.shape.k : static_cast<int>(fused.order.size()) / 2;
+  fused.order = places(instruction);
+  fused.execution_k = instruction.shape.k;
+  fused.sparsity = instruction.sparsity;
+  const int selected = *composition == Composition::chain
+                           ? instruction.shape.k
+                           : static_cast<int>(fused.order.size()) / 2;
   // A stored value covers as many k's as its group has to one.
-  const int stored = stored_k(row, selected);
+  const int stored = stored_k(instruction, selected);
   fused.block_k = std::min(step.spec.terms, stored) * (selected / stored);
   if (fused.block_k > longest_block || selected % fused.block_k != 0 ||
       (*composition != Composition::chain && selected != fused.block_k))
     return std::nullopt;
-  if (scaled) fused.scale_k = row.shape.k / row.scale.count;
+  if (scaled) fused.scale_k = instruction.shape.k / instruction.scale.count;
   fused.kept_fraction_bits = step.spec.kept_fraction_bits;
   fused.zero_exponent = step.spec.min_exponent;
   fused.any_exponents = scaled || !stays_normal(a, b);
-  fused.a = {row.a, lowest_exponent(a)};
-  fused.b = {row.b, lowest_exponent(b)};
+  fused.a = {instruction.a, lowest_exponent(a)};
+  fused.b = {instruction.b, lowest_exponent(b)};
 
   if (*composition == Composition::chain && !fused.any_exponents &&
-      fits_fp32_lanes(step.spec, *result, row.a, row.b)) {
+      fits_fp32_lanes(step.spec, *result, instruction.a, instruction.b)) {
     fused.lane = LaneType::fp32;
     return fused;
   }

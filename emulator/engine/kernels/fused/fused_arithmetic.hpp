@@ -34,7 +34,7 @@ struct OperandRule {
 };
 
 /// An instruction whose blocks the kernels sum.
-struct FusedRow {
+struct FusedInstruction {
   int block_k = 0;  ///< k's in a block; of sparse instructions these count those without a product
   int execution_k = 0;     ///< k's in an execution
   std::vector<int> order;  ///< the k at each place of an execution's blocks
@@ -60,6 +60,6 @@ inline constexpr int fp64_scale_exponent = 160;
 inline constexpr int widest_span = 63;
 
 /// The instruction as the kernels take it; empty when they do not.
-std::optional<FusedRow> fused_row(const MatrixInstruction& row);
+std::optional<FusedInstruction> fused_instruction(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::emulator::fused

@@ -52,39 +52,41 @@ namespace {
 using Fp64 = fused::avx512::Fp64Lanes;
 using Fp32 = fused::avx512::Fp32Lanes;
 
-bool has_kernel(const fused::FusedRow& row) {
-  return row.lane == fused::LaneType::fp32 ? fused::tile_functions<Fp32>(row).normal != nullptr
-                                           : fused::tile_functions<Fp64>(row).normal != nullptr;
+bool has_kernel(const fused::FusedInstruction& instruction) {
+  return instruction.lane == fused::LaneType::fp32
+             ? fused::tile_functions<Fp32>(instruction).normal != nullptr
+             : fused::tile_functions<Fp64>(instruction).normal != nullptr;
 }
 
 /// What executes batches that are not for tiles.
-auto row_runner(const MatrixInstruction& row) {
-  return portable::accepts(row) ? portable::run : execute;
+auto row_runner(const MatrixInstruction& instruction) {
+  return portable::accepts(instruction) ? portable::run : execute;
 }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row) {
+bool accepts(const MatrixInstruction& instruction) {
   if (!cpu::features().avx512_kernels) return false;
-  const std::optional<fused::FusedRow> fused = fused::fused_row(row);
+  const std::optional<fused::FusedInstruction> fused = fused::fused_instruction(instruction);
   return fused && has_kernel(*fused);
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
-  const fused::FusedRow fused = *fused::fused_row(row);
+  const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
   const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
   // What packing takes is won back by many outputs of an execution only.
-  if (!plain || fused::is_small(batch.shape)) return row_runner(row)(row, batch, begin, end);
+  if (!plain || fused::is_small(batch.shape))
+    return row_runner(instruction)(instruction, batch, begin, end);
   if (fused.lane == fused::LaneType::fp32) {
-    fused::run_batch<Fp32>(fused, row, batch, begin, end);
+    fused::run_batch<Fp32>(fused, instruction, batch, begin, end);
   } else {
-    fused::run_batch<Fp64>(fused, row, batch, begin, end);
+    fused::run_batch<Fp64>(fused, instruction, batch, begin, end);
   }
 }
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
-  const fused::FusedRow fused = *fused::fused_row(row);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
+  const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
   const auto by_tiles = [&](const MatrixProduct& x) {
     if (fused.lane == fused::LaneType::fp32) {
       fused::multiply<Fp32>(fused, x, threads);
@@ -93,11 +95,11 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
     }
   };
   if (fused::can_spread(fused, product)) return by_tiles(product);
-  const Engine by_executions{"", "", nullptr, row_runner(row)};
-  if (has_shared_places(row, product))
-    return emulator::multiply(by_executions, row, product, threads);
-  sparse_specials::multiply(row, product, threads, by_tiles, [&](const MatrixProduct& x) {
-    emulator::multiply(by_executions, row, x, 1);
+  const Engine by_executions{"", "", nullptr, row_runner(instruction)};
+  if (has_shared_places(instruction, product))
+    return emulator::multiply(by_executions, instruction, product, threads);
+  sparse_specials::multiply(instruction, product, threads, by_tiles, [&](const MatrixProduct& x) {
+    emulator::multiply(by_executions, instruction, x, 1);
   });
 }
 

@@ -5,13 +5,13 @@
 namespace guardbit::emulator::avx512 {
 
 /// Rows of fused accumulations, on a CPU with AVX-512 as `cpu::Features::avx512_kernels` says.
-bool accepts(const MatrixInstruction& row);
+bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction.
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end);
 
 /// The product of an accepted instruction.
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads);
 
 }  // namespace guardbit::emulator::avx512

@@ -48,8 +48,9 @@ inline bool stays_normal(const UnitRange& a, const UnitRange& b) {
 
 /// Places of K's products: whole blocks, or whole executions where those are more than a chain of
 /// blocks.
-inline std::int64_t places_of(const FusedRow& row, std::int64_t k) {
-  const std::int64_t step = row.composition == Composition::chain ? row.block_k : row.execution_k;
+inline std::int64_t places_of(const FusedInstruction& instruction, std::int64_t k) {
+  const std::int64_t step =
+      instruction.composition == Composition::chain ? instruction.block_k : instruction.execution_k;
   return (k + step - 1) / step * step;
 }
 
@@ -72,15 +73,15 @@ class Product {
     PanelMemory sums;
   };
 
-  Product(const FusedRow& row, const TileFunctions& functions, const MatrixProduct& x,
-          Memory& memory)
-      : row_(row),
-        rule_{row.kept_fraction_bits, row.zero_exponent},
+  Product(const FusedInstruction& instruction, const TileFunctions& functions,
+          const MatrixProduct& x, Memory& memory)
+      : instruction_(instruction),
+        rule_{instruction.kept_fraction_bits, instruction.zero_exponent},
         functions_(functions),
         x_(x),
-        group_(std::min(row.block_k, Lanes::sign_group)),
-        strip_(std::clamp(4 * row.block_k, Lanes::strip, piece)),
-        places_(places_of(row, x.k)),
+        group_(std::min(instruction.block_k, Lanes::sign_group)),
+        strip_(std::clamp(4 * instruction.block_k, Lanes::strip, piece)),
+        places_(places_of(instruction, x.k)),
         b_(memory.columns),
         sums_(memory.sums) {}
 
@@ -124,7 +125,8 @@ class Product {
     for (part.begin = 0; part.begin < places_; part.begin += part_places) {
       if (x_.is_stopped()) return;
       part.count = std::min(part_places, places_ - part.begin);
-      const UnitRange of_rows = row_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
+      const UnitRange of_rows =
+          instruction_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
       pack_columns(part, of_rows, threads);
       multiply(part, threads);
     }
@@ -145,7 +147,7 @@ class Product {
 
   /// Exponents of the part's rows of A at its places.
   UnitRange range_of_rows(const Part& part, int threads) const {
-    const UnitSource from = a_source(row_, x_, group_);
+    const UnitSource from = a_source(instruction_, x_, group_);
     const std::int64_t units = parts(part.rows, unit_lines);
     std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
     each_unit(units, threads, [&](std::int64_t u) {
@@ -158,16 +160,17 @@ class Product {
   }
   /// B's, and its exponents if those of the part may leave the normal range.
   void pack_columns(const Part& part, const UnitRange& of_rows, int threads) {
-    b_.prepare(row_, group_, part.columns, part.count, strip_);
-    const UnitSource from = b_source(row_, x_, group_);
+    b_.prepare(instruction_, group_, part.columns, part.count, strip_);
+    const UnitSource from = b_source(instruction_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
-    has_exponents_ = row_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
+    has_exponents_ = instruction_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
   }
   void pack_rows(const Part& part, const Task& task, Rows& a) const {
     const std::int64_t row = part.row + task.tile_begin * tile_rows;
-    a.prepare(row_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count, strip_);
-    const UnitSource from = a_source(row_, x_, group_);
+    a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count,
+              strip_);
+    const UnitSource from = a_source(instruction_, x_, group_);
     pack_values(from, row, part, a, 1);
     if (has_exponents_) pack_exponents(from, row, part, a, 1);
   }
@@ -254,7 +257,7 @@ class Product {
           coming_is_general = find(rows, task, at, coming);
           coming.largest_is_known = coming_is_general == is_general;
         }
-        const bool by_exponents = is_general && row_.any_exponents;
+        const bool by_exponents = is_general && instruction_.any_exponents;
         x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
         x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
         x.largest = largest.data();
@@ -307,14 +310,14 @@ class Product {
     x.b_codes = columns + of_b.codes;
     x.b_exponents = columns + of_b.exponents;
     x.b_signs = columns + of_b.signs;
-    x.blocks = static_cast<int>(b_.places(at.strip) / row_.block_k);
+    x.blocks = static_cast<int>(b_.places(at.strip) / instruction_.block_k);
     constexpr std::int64_t units = Lanes::columns / unit_lines;
     const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
     bool normal = true;
     for (std::int64_t u = 0; u < units; ++u) {
       const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
-      normal = normal && (!row_.any_exponents || fused::stays_normal(a_range, b_range));
+      normal = normal && (!instruction_.any_exponents || fused::stays_normal(a_range, b_range));
     }
     return !normal || large_addends_;
   }
@@ -372,7 +375,7 @@ class Product {
     return false;
   }
 
-  const FusedRow& row_;
+  const FusedInstruction& instruction_;
   TileRule rule_;
   TileFunctions functions_;
   const MatrixProduct& x_;
@@ -386,19 +389,19 @@ class Product {
 };
 
 template <class Lanes>
-void multiply(const FusedRow& row, const MatrixProduct& product, int threads) {
+void multiply(const FusedInstruction& instruction, const MatrixProduct& product, int threads) {
   static thread_local typename Product<Lanes>::Memory memory;
-  Product<Lanes>(row, tile_functions<Lanes>(row), product, memory).run(threads);
+  Product<Lanes>(instruction, tile_functions<Lanes>(instruction), product, memory).run(threads);
 }
 
 /// Too few outputs to an execution for tiles to pay.
 inline bool is_small(const Shape& shape) { return shape.m * shape.n < 64; }
 
 template <class Lanes>
-void run_batch(const FusedRow& row, const MatrixInstruction& instruction, const MatrixBatch& batch,
-               std::int64_t begin, std::int64_t end) {
+void run_batch(const FusedInstruction& fused, const MatrixInstruction& instruction,
+               const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
   for (std::int64_t t = begin; t < end; ++t)
-    multiply<Lanes>(row, product_of(instruction, batch, t), 1);
+    multiply<Lanes>(fused, product_of(instruction, batch, t), 1);
 }
 
 }  // namespace guardbit::emulator::fused

@@ -20,8 +20,8 @@ class PackedOperand {
  public:
   /// Makes room for `lines` lines over `count` places in strips of `strip`, signs in groups of
   /// `group`. Memory is kept from one range to the next.
-  void prepare(const FusedRow& row, int group, std::int64_t lines, std::int64_t count,
-               std::int64_t strip) {
+  void prepare(const FusedInstruction& instruction, int group, std::int64_t lines,
+               std::int64_t count, std::int64_t strip) {
     strip_ = strip;
     lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
     units_ = (lines_ + unit_lines - 1) / unit_lines;
@@ -29,7 +29,7 @@ class PackedOperand {
     strips_ = (count + strip - 1) / strip;
     const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
     layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
-                             row.any_exponents);
+                             instruction.any_exponents);
     const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
     strip_bytes_ = layout_.size * panels;
     memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));

@@ -32,10 +32,10 @@ struct FiniteB {
   std::vector<std::byte> codes;
   std::vector<std::vector<Place>> specials;
 
-  FiniteB(const MatrixInstruction& row, const MatrixProduct& x)
+  FiniteB(const MatrixInstruction& instruction, const MatrixProduct& x)
       : codes(static_cast<std::size_t>(x.k * x.n * x.b.codes.container_bytes)),
         specials(static_cast<std::size_t>(x.n)) {
-    const Format& f = row.b;
+    const Format& f = instruction.b;
     const std::uint64_t magnitude = formats::magnitude_mask(f), special = first_special(f);
     const std::uint64_t one =
         formats::encode(f, formats::Value{formats::Kind::finite, false, 0, 1});
@@ -73,20 +73,21 @@ struct StoredSigns {
   };
   std::vector<At> of;
 
-  StoredSigns(const MatrixInstruction& row, const MatrixProduct& x, std::int64_t first,
+  StoredSigns(const MatrixInstruction& instruction, const MatrixProduct& x, std::int64_t first,
               std::int64_t rows)
       : of(static_cast<std::size_t>(x.k)) {
-    const std::uint64_t magnitude = formats::magnitude_mask(row.a);
-    const std::int64_t stored = x.k / row.sparsity.group_elements * row.sparsity.stored_per_group;
+    const std::uint64_t magnitude = formats::magnitude_mask(instruction.a);
+    const std::int64_t stored =
+        x.k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
     for (std::int64_t i = 0; i < rows; ++i) {
       const auto word = static_cast<std::size_t>(i / 64);
       const std::uint64_t bit = std::uint64_t{1} << (i % 64);
       for (std::int64_t s = 0; s < stored; ++s) {
-        const std::uint64_t code = negated(row.a, x.a(first + i, s), x.modifiers.negate_a);
+        const std::uint64_t code = negated(instruction.a, x.a(first + i, s), x.modifiers.negate_a);
         const int k =
-            dense_k(row.sparsity, static_cast<int>(s), static_cast<int>(x.e(first + i, s)));
+            dense_k(instruction.sparsity, static_cast<int>(s), static_cast<int>(x.e(first + i, s)));
         At& at = of[static_cast<std::size_t>(k)];
-        const bool negative = (code & formats::sign_mask(row.a)) != 0;
+        const bool negative = (code & formats::sign_mask(instruction.a)) != 0;
         ((code & magnitude) == 0 ? at.zero : negative ? at.negative : at.positive)[word] |= bit;
       }
     }
@@ -135,49 +136,52 @@ double largest(const Format& f, const ConstMatrix& x, std::int64_t rows, std::in
 
 /// Might a sum of finite terms round to an infinity? Twice their magnitudes allow for what up to
 /// 1024 roundings of 11 bits add.
-bool can_overflow(const MatrixInstruction& row, const MatrixProduct& x) {
-  const std::int64_t stored = x.k / row.sparsity.group_elements * row.sparsity.stored_per_group;
-  double products = largest(row.a, x.a, x.m, stored) * largest(row.b, x.b, x.k, x.n);
-  if (row.scale.count != 0) {
-    const std::int64_t scales = scales_along(row, x.k);
-    products *= largest(row.scale.format, x.a_scale, x.m, scales) *
-                largest(row.scale.format, x.b_scale, scales, x.n);
+bool can_overflow(const MatrixInstruction& instruction, const MatrixProduct& x) {
+  const std::int64_t stored =
+      x.k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
+  double products =
+      largest(instruction.a, x.a, x.m, stored) * largest(instruction.b, x.b, x.k, x.n);
+  if (instruction.scale.count != 0) {
+    const std::int64_t scales = scales_along(instruction, x.k);
+    products *= largest(instruction.scale.format, x.a_scale, x.m, scales) *
+                largest(instruction.scale.format, x.b_scale, scales, x.n);
   }
-  const double addend = x.modifiers.zero_addend ? 0 : largest(row.c, x.c, x.m, x.n);
-  const formats::Value most = formats::decode(row.d, formats::max_finite_code(row.d));
+  const double addend = x.modifiers.zero_addend ? 0 : largest(instruction.c, x.c, x.m, x.n);
+  const formats::Value most =
+      formats::decode(instruction.d, formats::max_finite_code(instruction.d));
   const double limit = std::ldexp(static_cast<double>(most.significand), most.exponent);
-  const std::int64_t blocks = stored / std::max(1, row.steps.list[0].spec.terms) + 1;
+  const std::int64_t blocks = stored / std::max(1, instruction.steps.list[0].spec.terms) + 1;
   return blocks > 1024 || 2 * (products * static_cast<double>(stored) + addend) >= limit;
 }
 
 /// Replaces what tiles made of a touched output; false where only an execution can say.
-bool settle(const MatrixInstruction& row, const Matrix& d, std::int64_t i, std::int64_t j, bool nan,
-            bool positive, bool negative, bool may_overflow) {
+bool settle(const MatrixInstruction& instruction, const Matrix& d, std::int64_t i, std::int64_t j,
+            bool nan, bool positive, bool negative, bool may_overflow) {
   const ConstCodes codes{d.codes.data, d.codes.container_bytes, 0};
   const std::uint64_t tile = codes[i * d.row_stride + j * d.column_stride];
-  const std::uint64_t infinity = formats::infinity_code(row.d);
-  const std::uint64_t magnitude = tile & formats::magnitude_mask(row.d);
-  const bool tile_is_negative = (tile & formats::sign_mask(row.d)) != 0;
+  const std::uint64_t infinity = formats::infinity_code(instruction.d);
+  const std::uint64_t magnitude = tile & formats::magnitude_mask(instruction.d);
+  const bool tile_is_negative = (tile & formats::sign_mask(instruction.d)) != 0;
   nan = nan || (positive && negative);
   if (!nan && (magnitude > infinity || (magnitude == infinity && tile_is_negative == positive))) {
     if (may_overflow) return false;
     nan = true;
   }
   d.set(i, j,
-        nan        ? formats::all_ones_nan_code(row.d)
+        nan        ? formats::all_ones_nan_code(instruction.d)
         : positive ? infinity
-                   : infinity | formats::sign_mask(row.d));
+                   : infinity | formats::sign_mask(instruction.d));
   return true;
 }
 
 }  // namespace
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               const Multiply& by_tiles, const Multiply& exactly) {
-  const FiniteB b(row, product);
+  const FiniteB b(instruction, product);
   MatrixProduct finite = product;
   finite.b = {{b.codes.data(), product.b.codes.container_bytes, product.b.codes.shift}, product.n};
-  const bool may_overflow = can_overflow(row, finite);
+  const bool may_overflow = can_overflow(instruction, finite);
   // D may be C, which executions begin with.
   std::vector<std::byte> addends;
   MatrixProduct original = product;
@@ -198,7 +202,7 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
              band < static_cast<std::int64_t>(last); ++band) {
           const std::int64_t first = band * band_rows;
           const std::int64_t rows = std::min(band_rows, product.m - first);
-          const StoredSigns stored(row, product, first, rows);
+          const StoredSigns stored(instruction, product, first, rows);
           Bits all{};
           for (std::int64_t i = 0; i < rows; ++i)
             all[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
@@ -213,7 +217,8 @@ void multiply(const MatrixInstruction& row, const MatrixProduct& product, int th
               const bool nan = bit(touched.nan), positive = bit(touched.positive),
                          negative = bit(touched.negative);
               if (!nan && !positive && !negative) continue;
-              if (!settle(row, product.d, first + i, j, nan, positive, negative, may_overflow))
+              if (!settle(instruction, product.d, first + i, j, nan, positive, negative,
+                          may_overflow))
                 exactly(original.part(first + i, 1, j, 1));
             }
           }

@@ -28,7 +28,7 @@ using Multiply = std::function<void(const MatrixProduct&)>;
 
 /// D of a sparse instruction: `by_tiles` multiplies where B is finite, `exactly` anything, on one
 /// thread. A's stored values must stand at places of their own.
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               const Multiply& by_tiles, const Multiply& exactly);
 
 }  // namespace guardbit::emulator::sparse_specials

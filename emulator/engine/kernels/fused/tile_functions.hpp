@@ -28,9 +28,10 @@ TileFunctions functions_of() {
 }
 
 template <class Lanes, int BlockK>
-TileFunctions chain_functions(const FusedRow& row) {
+TileFunctions chain_functions(const FusedInstruction& instruction) {
   constexpr auto chain = Composition::chain;
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, chain, Result::fp16, false>();
+  if (instruction.result == Result::fp16)
+    return functions_of<Lanes, BlockK, chain, Result::fp16, false>();
   if constexpr (sizeof(typename Lanes::Value) == 4) {
     return functions_of<Lanes, BlockK, chain, Result::e8m13, true>();
   } else {
@@ -39,38 +40,39 @@ TileFunctions chain_functions(const FusedRow& row) {
 }
 
 template <class Lanes, int BlockK, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  if (row.result == Result::fp16) return functions_of<Lanes, BlockK, Blocks, Result::fp16, false>();
+TileFunctions halves_functions(const FusedInstruction& instruction) {
+  if (instruction.result == Result::fp16)
+    return functions_of<Lanes, BlockK, Blocks, Result::fp16, false>();
   return functions_of<Lanes, BlockK, Blocks, Result::fp32, false>();
 }
 
 template <class Lanes, Composition Blocks>
-TileFunctions halves_functions(const FusedRow& row) {
-  switch (row.block_k) {
-    case 8: return halves_functions<Lanes, 8, Blocks>(row);
-    case 16: return halves_functions<Lanes, 16, Blocks>(row);
+TileFunctions halves_functions(const FusedInstruction& instruction) {
+  switch (instruction.block_k) {
+    case 8: return halves_functions<Lanes, 8, Blocks>(instruction);
+    case 16: return halves_functions<Lanes, 16, Blocks>(instruction);
     default: return {};
   }
 }
 
 /// No function where the lanes have no kernel for the instruction.
 template <class Lanes>
-TileFunctions tile_functions(const FusedRow& row) {
-  if (row.composition != Composition::chain) {
+TileFunctions tile_functions(const FusedInstruction& instruction) {
+  if (instruction.composition != Composition::chain) {
     if constexpr (sizeof(typename Lanes::Value) == 8) {
-      if (row.any_exponents) return {};
-      return row.composition == Composition::chained_halves
-                 ? halves_functions<Lanes, Composition::chained_halves>(row)
-                 : halves_functions<Lanes, Composition::separate_halves>(row);
+      if (instruction.any_exponents) return {};
+      return instruction.composition == Composition::chained_halves
+                 ? halves_functions<Lanes, Composition::chained_halves>(instruction)
+                 : halves_functions<Lanes, Composition::separate_halves>(instruction);
     }
     return {};
   }
-  switch (row.block_k) {
-    case 4: return chain_functions<Lanes, 4>(row);
-    case 8: return chain_functions<Lanes, 8>(row);
-    case 16: return chain_functions<Lanes, 16>(row);
-    case 32: return chain_functions<Lanes, 32>(row);
-    case 64: return chain_functions<Lanes, 64>(row);
+  switch (instruction.block_k) {
+    case 4: return chain_functions<Lanes, 4>(instruction);
+    case 8: return chain_functions<Lanes, 8>(instruction);
+    case 16: return chain_functions<Lanes, 16>(instruction);
+    case 32: return chain_functions<Lanes, 32>(instruction);
+    case 64: return chain_functions<Lanes, 64>(instruction);
     default: return {};
   }
 }

@@ -121,7 +121,7 @@ inline constexpr int piece = 256;
 
 /// One unit of an operand: what to read.
 struct UnitSource {
-  const FusedRow& row;
+  const FusedInstruction& instruction;
   const OperandRule& rule;
   LineCodes lines;
   Decoder decode;
@@ -132,26 +132,27 @@ struct UnitSource {
   /// The codes at places [begin, begin + count), k by k.
   void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
     if (places.codes.data != nullptr) return read_sparse(first_line, begin, count, to);
-    if (row.composition == Composition::chain) return lines.read(first_line, begin, count, to);
+    if (instruction.composition == Composition::chain)
+      return lines.read(first_line, begin, count, to);
     std::array<Words, piece> ascending;
     lines.read(first_line, begin, count, ascending.data());
-    const std::size_t size = row.order.size();
+    const std::size_t size = instruction.order.size();
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-      to[i] = ascending[i / size * size + static_cast<std::size_t>(row.order[i % size])];
+      to[i] = ascending[i / size * size + static_cast<std::size_t>(instruction.order[i % size])];
   }
 
   /// Stored values at their k's, +0 between them.
   void read_sparse(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
     std::fill_n(to, count, Words{});
-    const std::int64_t group_k = row.sparsity.group_elements;
-    const std::int64_t stored = row.sparsity.stored_per_group;
+    const std::int64_t group_k = instruction.sparsity.group_elements;
+    const std::int64_t stored = instruction.sparsity.stored_per_group;
     const std::int64_t first = begin / group_k * stored;
     const std::int64_t last = std::min(lines.k, (begin + count) / group_k * stored);
     const std::int64_t there = std::min<std::int64_t>(unit_lines, lines.lines - first_line);
     for (std::int64_t line = 0; line < there; ++line) {
       for (std::int64_t s = first; s < last; ++s) {
         const auto place = static_cast<int>(places(first_line + line, s));
-        const int k = dense_k(row.sparsity, static_cast<int>(s - first), place);
+        const int k = dense_k(instruction.sparsity, static_cast<int>(s - first), place);
         to[k][line] = static_cast<std::uint32_t>(
             lines.codes[s * lines.k_stride + (first_line + line) * lines.line_stride]);
       }
@@ -165,7 +166,7 @@ struct UnitSource {
   };
   [[gnu::always_inline]] Scales scales_at(std::int64_t first_line, std::int64_t place) const {
     Words codes;
-    scales.read(first_line, place / row.scale_k, 1, &codes);
+    scales.read(first_line, place / instruction.scale_k, 1, &codes);
     Scales found;
     found.exponents = reinterpret_cast<Integers>(codes) - 127;
     for (int i = 0; i < unit_lines; ++i)
@@ -175,12 +176,12 @@ struct UnitSource {
     return found;
   }
   bool is_new_scale(std::int64_t place) const {
-    return row.scale_k != 0 && place % row.scale_k == 0;
+    return instruction.scale_k != 0 && place % instruction.scale_k == 0;
   }
 
   /// Exponents of the unit's nonzero finite numbers.
   UnitRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
-    if (!row.any_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
+    if (!instruction.any_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
     constexpr int none = 10000;
     Integers lowest = Integers{} + none, highest = Integers{} - none;
     Scales scale{};
@@ -240,7 +241,7 @@ struct UnitSource {
         if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
         if constexpr (Writer::is_double) {
           const Doubles values = __builtin_convertvector(x.values, Doubles);
-          to.values(place, row.scale_k == 0 ? values : values * scale.factors);
+          to.values(place, instruction.scale_k == 0 ? values : values * scale.factors);
         } else {
           to.values(place, x.values);
         }
@@ -282,40 +283,41 @@ struct UnitSource {
 };
 
 /// A's rows; `group` factors' signs stand together.
-inline UnitSource a_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  const std::int64_t stored = row.sparsity.group_elements == 0 ? x.k
-                                                               : x.k / row.sparsity.group_elements *
-                                                                     row.sparsity.stored_per_group;
-  UnitSource a{row,
-               row.a,
+inline UnitSource a_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+  const std::int64_t stored =
+      instruction.sparsity.group_elements == 0
+          ? x.k
+          : x.k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
+  UnitSource a{instruction,
+               instruction.a,
                {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
-               {row.a, x.modifiers.negate_a},
+               {instruction.a, x.modifiers.negate_a},
                group};
-  if (row.sparsity.group_elements != 0) a.places = x.e;
-  if (row.scale_k != 0)
+  if (instruction.sparsity.group_elements != 0) a.places = x.e;
+  if (instruction.scale_k != 0)
     a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
-                (x.k + row.scale_k - 1) / row.scale_k};
+                (x.k + instruction.scale_k - 1) / instruction.scale_k};
   return a;
 }
 /// B's columns.
-inline UnitSource b_source(const FusedRow& row, const MatrixProduct& x, int group) {
-  UnitSource b{row,
-               row.b,
+inline UnitSource b_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+  UnitSource b{instruction,
+               instruction.b,
                {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
-               {row.b, x.modifiers.negate_b},
+               {instruction.b, x.modifiers.negate_b},
                group};
-  if (row.scale_k != 0)
+  if (instruction.scale_k != 0)
     b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
-                (x.k + row.scale_k - 1) / row.scale_k};
+                (x.k + instruction.scale_k - 1) / instruction.scale_k};
   return b;
 }
 
 /// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
 /// a NaN that those would meet, nor where two values of a group claim one place.
-inline bool can_spread(const FusedRow& row, const MatrixProduct& x) {
-  const Sparsity& sparsity = row.sparsity;
+inline bool can_spread(const FusedInstruction& instruction, const MatrixProduct& x) {
+  const Sparsity& sparsity = instruction.sparsity;
   if (sparsity.group_elements == 0) return true;
-  const UnitSource b = b_source(row, x, 1);
+  const UnitSource b = b_source(instruction, x, 1);
   for (std::int64_t line = 0; line < x.n; line += unit_lines)
     if (b.any_special(line)) return false;
   const std::int64_t groups = x.k / sparsity.group_elements;

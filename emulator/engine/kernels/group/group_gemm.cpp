@@ -98,26 +98,27 @@ class Kernel {
   };
 
   /// `scales`: of each line that count.
-  Kernel(const MatrixInstruction& row, const MatrixProduct& product, std::int64_t scales)
-      : row_(row),
+  Kernel(const MatrixInstruction& instruction, const MatrixProduct& product, std::int64_t scales)
+      : instruction_(instruction),
         product_(product),
         scale_count_(scales),
-        scales_(scales_of(row.scale.format)),
-        places_(places_of_group(row)),
+        scales_(scales_of(instruction.scale.format)),
+        places_(places_of_group(instruction)),
         functions_(groups::functions_avx512(static_cast<int>(places_))) {
-    a_.bytes = doubled_values(row.a, product.modifiers.negate_a, 0);
+    a_.bytes = doubled_values(instruction.a, product.modifiers.negate_a, 0);
     a_.width = tile_rows;
     a_.scales = product.a_scale;
     b_.offset = 12;
-    b_.bytes = doubled_values(row.b, product.modifiers.negate_b, b_.offset);
+    b_.bytes = doubled_values(instruction.b, product.modifiers.negate_b, b_.offset);
     b_.width = tile_columns;
     b_.scales = product.b_scale;
     b_.scales_by_columns = true;
   }
 
   /// Places of K that 16 products of A take: those themselves, or, of sparse instructions, more.
-  static std::int64_t places_of_group(const MatrixInstruction& row) {
-    return std::int64_t{group_products} * row.shape.k / stored_k(row, row.shape.k);
+  static std::int64_t places_of_group(const MatrixInstruction& instruction) {
+    return std::int64_t{group_products} * instruction.shape.k /
+           stored_k(instruction, instruction.shape.k);
   }
 
   /// A panel of B stays in the first cache, a block of A in the second.
@@ -134,7 +135,7 @@ class Kernel {
   }
 
   void pack_a(std::byte* to, std::int64_t i, std::int64_t k, std::int64_t length) const {
-    const RowsOfA rows(row_, product_, tile_rows, i, k, length);
+    const RowsOfA rows(instruction_, product_, tile_rows, i, k, length);
     pack(rows.lines(), a_, i, k, to);
   }
 
@@ -223,7 +224,7 @@ class Kernel {
   void write_scales(const Lines& lines, const Side& side, std::int64_t first_line,
                     std::int64_t index, Group& group, ExponentRange& range) const {
     const bool is_b = side.scales_by_columns;
-    const std::int64_t scale = index * row_.scale.count * places_ / row_.shape.k;
+    const std::int64_t scale = index * instruction_.scale.count * places_ / instruction_.shape.k;
     for (std::int64_t line = 0; line < side.width; ++line) {
       const auto i = static_cast<std::size_t>(line);
       const bool there = line < lines.lines && scale < scale_count_;
@@ -258,7 +259,7 @@ class Kernel {
                   std::to_integer<int>(side.bytes[0]), lane_bytes);
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const MatrixProduct& product_;
   std::int64_t scale_count_;
   const Scales& scales_;
@@ -267,9 +268,9 @@ class Kernel {
   Side a_, b_;
 };
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, std::int64_t scales,
-              int threads) {
-  const Kernel kernel(row, product, scales);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
+              std::int64_t scales, int threads) {
+  const Kernel kernel(instruction, product, scales);
   multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
@@ -284,38 +285,39 @@ bool has_fp4_sums(const AccumulatorSpec& x) {
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row) {
-  const Step& step = row.steps.list[0];
-  const bool is_one_dot = row.steps.count == 1 && step.operation == Operation::dot &&
+bool accepts(const MatrixInstruction& instruction) {
+  const Step& step = instruction.steps.list[0];
+  const bool is_one_dot = instruction.steps.count == 1 && step.operation == Operation::dot &&
                           step.selection == Selection{} && step.addend == Source::c &&
                           !step.widened;
-  const bool has_scales = row.scale.format == formats::e8m0 || row.scale.format == formats::ue4m3;
-  if (!is_one_dot || !has_scales || !has_fp4_sums(step.spec) || row.a != formats::e2m1 ||
-      row.b != formats::e2m1 || row.c != formats::fp32 || row.d != formats::fp32 ||
-      step.result != formats::fp32)
+  const bool has_scales =
+      instruction.scale.format == formats::e8m0 || instruction.scale.format == formats::ue4m3;
+  if (!is_one_dot || !has_scales || !has_fp4_sums(step.spec) || instruction.a != formats::e2m1 ||
+      instruction.b != formats::e2m1 || instruction.c != formats::fp32 ||
+      instruction.d != formats::fp32 || step.result != formats::fp32)
     return false;
-  const std::int64_t places = Kernel::places_of_group(row);
-  return row.scale.count != 0 && row.shape.k % (places * groups_of_block) == 0 &&
-         row.shape.k / row.scale.count % places == 0 &&
+  const std::int64_t places = Kernel::places_of_group(instruction);
+  return instruction.scale.count != 0 && instruction.shape.k % (places * groups_of_block) == 0 &&
+         instruction.shape.k / instruction.scale.count % places == 0 &&
          groups::functions_avx512(static_cast<int>(places)).tile != nullptr;
 }
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
-  if (has_shared_places(row, product)) {
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
+  if (has_shared_places(instruction, product)) {
     static constexpr Engine one_by_one = {"reference", "", nullptr, execute};
-    return emulator::multiply(one_by_one, row, product, threads);
+    return emulator::multiply(one_by_one, instruction, product, threads);
   }
-  multiply(row, product, scales_along(row, product.k), threads);
+  multiply(instruction, product, scales_along(instruction, product.k), threads);
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
   for (std::int64_t t = begin; t < end; ++t) {
-    const MatrixProduct product = product_of(row, batch, t);
-    if (has_shared_places(row, product)) {
-      execute(row, batch, t, t + 1);
+    const MatrixProduct product = product_of(instruction, batch, t);
+    if (has_shared_places(instruction, product)) {
+      execute(instruction, batch, t, t + 1);
     } else {
-      multiply(row, product, row.scale.count, 1);
+      multiply(instruction, product, instruction.scale.count, 1);
     }
   }
 }

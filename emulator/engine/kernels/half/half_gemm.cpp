@@ -29,9 +29,10 @@ class Kernel {
     explicit Environment(const Kernel&) { std::fesetround(FE_DOWNWARD); }
   };
 
-  Kernel(const fused::FusedRow& row, const MatrixProduct& product, const half::Functions& functions)
-      : block_k_(row.block_k),
-        kept_fraction_bits_(row.kept_fraction_bits),
+  Kernel(const fused::FusedInstruction& instruction, const MatrixProduct& product,
+         const half::Functions& functions)
+      : block_k_(instruction.block_k),
+        kept_fraction_bits_(instruction.kept_fraction_bits),
         product_(product),
         functions_(functions) {}
 
@@ -103,24 +104,24 @@ class Kernel {
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row) {
-  const std::optional<fused::FusedRow> x = fused::fused_row(row);
-  return x && row.a == formats::fp16 && row.b == formats::fp16 && x->scale_k == 0 &&
+bool accepts(const MatrixInstruction& instruction) {
+  const std::optional<fused::FusedInstruction> x = fused::fused_instruction(instruction);
+  return x && instruction.a == formats::fp16 && instruction.b == formats::fp16 && x->scale_k == 0 &&
          x->sparsity.group_elements == 0 && x->lane == fused::LaneType::fp64 &&
          x->result == fused::Result::fp32 && x->composition == fused::Composition::chain &&
          !x->any_exponents && (x->block_k == 16 || x->block_k == 8 || x->block_k == 4) &&
          half::functions_avx2().tile != nullptr;
 }
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads) {
-  const fused::FusedRow fused = *fused::fused_row(row);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
+  const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
   const Kernel kernel(fused, product, half::functions_avx2());
   multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
-  portable::run(row, batch, begin, end);
+  portable::run(instruction, batch, begin, end);
 }
 
 }  // namespace guardbit::emulator::half_gemm

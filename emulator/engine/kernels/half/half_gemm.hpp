@@ -11,13 +11,13 @@
 namespace guardbit::emulator::half_gemm {
 
 /// Dense rows of blocks of at most 16 products, on a CPU with AVX2, FMA and F16C.
-bool accepts(const MatrixInstruction& row);
+bool accepts(const MatrixInstruction& instruction);
 
 /// As `emulator::multiply`; the instruction must be accepted.
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads);
 
 /// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end);
 
 }  // namespace guardbit::emulator::half_gemm

@@ -58,23 +58,24 @@ struct Form {
   bool b_is_unsigned = false;
 };
 
-Form form_of(const MatrixInstruction& row, const Modifiers& modifiers, bool in_words) {
-  const bool is_xor = row.steps.list[0].spec.product == Product::bit_xor;
+Form form_of(const MatrixInstruction& instruction, const Modifiers& modifiers, bool in_words) {
+  const bool is_xor = instruction.steps.list[0].spec.product == Product::bit_xor;
   int a_offset = 0, b_offset = 0;
   Form form;
   if (is_xor) {
     form.b_lack = Lack::ones;
-  } else if (!in_words && row.a.has_sign && row.b.has_sign) {
+  } else if (!in_words && instruction.a.has_sign && instruction.b.has_sign) {
     a_offset = 128;
     form.b_lack = Lack::minus_128_sums;
-  } else if (!in_words && !row.a.has_sign && !row.b.has_sign && formats::bits(row.b) == 8) {
+  } else if (!in_words && !instruction.a.has_sign && !instruction.b.has_sign &&
+             formats::bits(instruction.b) == 8) {
     b_offset = -128;
     form.a_lack = Lack::plus_128_sums;
   } else {
-    form.b_is_unsigned = row.a.has_sign;
+    form.b_is_unsigned = instruction.a.has_sign;
   }
-  form.a = byte_of_code(row.a, a_offset, modifiers.negate_a);
-  form.b = byte_of_code(row.b, b_offset, modifiers.negate_b);
+  form.a = byte_of_code(instruction.a, a_offset, modifiers.negate_a);
+  form.b = byte_of_code(instruction.b, b_offset, modifiers.negate_b);
   form.b.is_sign_of_bit = is_xor;
   return form;
 }
@@ -130,20 +131,22 @@ class Kernel {
     explicit Environment(const Kernel&) {}
   };
 
-  Kernel(const MatrixInstruction& row, const MatrixProduct& product, const IntegerTiles& tiles)
-      : row_(row),
+  Kernel(const MatrixInstruction& instruction, const MatrixProduct& product,
+         const IntegerTiles& tiles)
+      : instruction_(instruction),
         product_(product),
         tiles_(tiles),
-        form_(form_of(row, product.modifiers, tiles.group == 2)),
-        saturates_(row.steps.list[0].spec.integer_overflow == IntegerOverflow::saturate) {}
+        form_(form_of(instruction, product.modifiers, tiles.group == 2)),
+        saturates_(instruction.steps.list[0].spec.integer_overflow == IntegerOverflow::saturate) {}
 
   /// A panel of B and what of A meets it stay in the first cache, a block of A in the second.
   Blocking blocking() const {
     const std::int64_t most = 2048 / tiles_.group;
     const std::int64_t depth =
         round_up(std::min(product_.k,
-                          std::max<std::int64_t>(row_.shape.k, most / row_.shape.k * row_.shape.k)),
-                 row_.shape.k);
+                          std::max<std::int64_t>(instruction_.shape.k, most / instruction_.shape.k *
+                                                                           instruction_.shape.k)),
+                 instruction_.shape.k);
     return {tiles_.rows,
             tiles_.columns,
             depth,
@@ -154,14 +157,14 @@ class Kernel {
   }
 
   void pack_a(std::byte* to, std::int64_t i, std::int64_t k, std::int64_t length) const {
-    const RowsOfA rows(row_, product_, tiles_.rows, i, k, length);
-    pack(rows.lines(), form_.a, row_.a.has_sign, form_.a_lack, tiles_.rows, to);
+    const RowsOfA rows(instruction_, product_, tiles_.rows, i, k, length);
+    pack(rows.lines(), form_.a, instruction_.a.has_sign, form_.a_lack, tiles_.rows, to);
   }
 
   void pack_b(std::byte* to, std::int64_t j, std::int64_t k, std::int64_t length) const {
     const Lines columns = columns_of_b(product_, tiles_.columns, j, k, length);
-    pack(columns, form_.b, row_.b.has_sign || form_.b.is_sign_of_bit, form_.b_lack, tiles_.columns,
-         to);
+    pack(columns, form_.b, instruction_.b.has_sign || form_.b.is_sign_of_bit, form_.b_lack,
+         tiles_.columns, to);
   }
 
   void tile(const std::byte* a, const std::byte* b, std::int64_t i, std::int64_t j, std::int64_t k,
@@ -172,7 +175,7 @@ class Kernel {
     x.groups = groups_of(length);
     x.a_lacks = a + x.groups * tiles_.rows * lane_bytes;
     x.b_lacks = b + x.groups * tiles_.columns * lane_bytes;
-    x.chunk_groups = row_.shape.k / tiles_.group;
+    x.chunk_groups = instruction_.shape.k / tiles_.group;
     x.a_chunk_lacks = x.a_lacks + tiles_.rows * lane_bytes;
     x.b_chunk_lacks = x.b_lacks + tiles_.columns * lane_bytes;
     const auto body = [&](const std::byte* from, std::int64_t from_stride, std::byte* to,
@@ -190,11 +193,11 @@ class Kernel {
 
  private:
   std::int64_t groups_of(std::int64_t length) const {
-    return round_up(length, row_.shape.k) / tiles_.group;
+    return round_up(length, instruction_.shape.k) / tiles_.group;
   }
 
   std::size_t panel_bytes(std::int64_t width, std::int64_t depth) const {
-    const std::int64_t chunks = saturates_ ? depth / row_.shape.k : 0;
+    const std::int64_t chunks = saturates_ ? depth / instruction_.shape.k : 0;
     return static_cast<std::size_t>(
         round_up((depth / tiles_.group + 1 + chunks) * width * lane_bytes, 64));
   }
@@ -205,7 +208,7 @@ class Kernel {
     const auto largest = [](const Format& f) {
       return std::int64_t{1} << (formats::bits(f) - (f.has_sign ? 1 : 0));
     };
-    const std::int64_t products = largest(row_.a) * largest(row_.b) * length;
+    const std::int64_t products = largest(instruction_.a) * largest(instruction_.b) * length;
     const std::int64_t limit = std::int64_t{INT32_MAX} - products;
     if (limit < 0) return true;
     std::int32_t high = 0, low = 0;
@@ -233,7 +236,7 @@ class Kernel {
     std::byte* lacks = to + groups * width * lane_bytes;
     write_lacks(to, 0, groups, lack, width, lacks);
     if (!saturates_) return;
-    const std::int64_t chunk = row_.shape.k / tiles_.group;
+    const std::int64_t chunk = instruction_.shape.k / tiles_.group;
     for (std::int64_t g = 0; g < groups; g += chunk) {
       lacks += width * lane_bytes;
       write_lacks(to, g, g + chunk, lack, width, lacks);
@@ -261,7 +264,7 @@ class Kernel {
     std::memcpy(to, sums.data(), static_cast<std::size_t>(width * lane_bytes));
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const MatrixProduct& product_;
   const IntegerTiles& tiles_;
   Form form_;
@@ -275,28 +278,31 @@ const IntegerTiles* tiles_for(Width width) {
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row, Width width) {
-  const AccumulatorSpec& spec = row.steps.list[0].spec;
-  return portable::is_integer_row(row) && row.scale.count == 0 && row.shape.k % 4 == 0 &&
-         (spec.product == Product::multiply || (row.a == formats::b1 && row.b == formats::b1 &&
-                                                spec.integer_overflow == IntegerOverflow::wrap)) &&
+bool accepts(const MatrixInstruction& instruction, Width width) {
+  const AccumulatorSpec& spec = instruction.steps.list[0].spec;
+  return portable::is_integer_instruction(instruction) && instruction.scale.count == 0 &&
+         instruction.shape.k % 4 == 0 &&
+         (spec.product == Product::multiply ||
+          (instruction.a == formats::b1 && instruction.b == formats::b1 &&
+           spec.integer_overflow == IntegerOverflow::wrap)) &&
          tiles_for(width) != nullptr;
 }
 
-void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads,
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               Width width) {
-  if (has_shared_places(row, product)) {
+  if (has_shared_places(instruction, product)) {
     static constexpr Engine one_by_one = {"portable", "", portable::accepts, portable::run};
-    return emulator::multiply(one_by_one, row, product, threads);
+    return emulator::multiply(one_by_one, instruction, product, threads);
   }
   const IntegerTiles& tiles = *tiles_for(width);
-  const Kernel kernel(row, product, tiles);
+  const Kernel kernel(instruction, product, tiles);
   multiply_in_blocks(kernel, kernel.blocking(), product, threads);
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end, Width width) {
-  for (std::int64_t t = begin; t < end; ++t) multiply(row, product_of(row, batch, t), 1, width);
+  for (std::int64_t t = begin; t < end; ++t)
+    multiply(instruction, product_of(instruction, batch, t), 1, width);
 }
 
 }  // namespace guardbit::emulator::integer_gemm

@@ -65,9 +65,9 @@ const Decoder& decoder_for(const Step& step, const Format& stored) {
 
 }  // namespace
 
-Layout layout_of(const MatrixInstruction& row, int stored) {
+Layout layout_of(const MatrixInstruction& instruction, int stored) {
   Layout layout;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     Segment segment;
     if (step.operation == Operation::dot) {
       if (layout.first_dot == nullptr) layout.first_dot = &step;
@@ -77,7 +77,8 @@ Layout layout_of(const MatrixInstruction& row, int stored) {
       }
       const std::size_t length = std::max<std::size_t>(
           1, std::min(static_cast<std::size_t>(step.spec.terms), selected.size()));
-      segment.addend = AccumulatorFormat(source_format(row, step.addend, step.result), step.spec);
+      segment.addend =
+          AccumulatorFormat(source_format(instruction, step.addend, step.result), step.spec);
       segment.result = AccumulatorFormat(step.result, step.spec);
       segment.begin = layout.order.size();
       segment.blocks = (selected.size() + length - 1) / length;
@@ -94,11 +95,11 @@ Layout layout_of(const MatrixInstruction& row, int stored) {
   return layout;
 }
 
-void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                    std::int64_t t, Panel& a) {
-  const Decoder& decode = decoder_for(*layout.first_dot, row.a);
-  const std::uint64_t flip = negated(row.a, 0, batch.modifiers.negate_a);
-  const int stored = stored_k(row, batch.shape.k);
+void decode_a_lines(const MatrixInstruction& instruction, const Layout& layout,
+                    const MatrixBatch& batch, std::int64_t t, Panel& a) {
+  const Decoder& decode = decoder_for(*layout.first_dot, instruction.a);
+  const std::uint64_t flip = negated(instruction.a, 0, batch.modifiers.negate_a);
+  const int stored = stored_k(instruction, batch.shape.k);
   for (int m = 0; m < batch.shape.m; ++m) {
     const std::int64_t a_row = (t * batch.shape.m + m) * stored;
     for (std::size_t i = 0; i < a.width; ++i) {
@@ -107,10 +108,11 @@ void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const Ma
   }
 }
 
-void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                    std::int64_t t, std::span<const int> order, Panel& b) {
-  const Decoder& decode = decoder_for(*layout.first_dot, row.b);
-  const std::uint64_t flip = negated(row.b, 0, batch.modifiers.negate_b);
+void decode_b_lines(const MatrixInstruction& instruction, const Layout& layout,
+                    const MatrixBatch& batch, std::int64_t t, std::span<const int> order,
+                    Panel& b) {
+  const Decoder& decode = decoder_for(*layout.first_dot, instruction.b);
+  const std::uint64_t flip = negated(instruction.b, 0, batch.modifiers.negate_b);
   const Shape& shape = batch.shape;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i] == padding) continue;
@@ -119,13 +121,13 @@ void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const Ma
   }
 }
 
-void pick_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                  std::int64_t a_row, const Panel& dense, Panel& picked) {
+void pick_b_lines(const MatrixInstruction& instruction, const Layout& layout,
+                  const MatrixBatch& batch, std::int64_t a_row, const Panel& dense, Panel& picked) {
   for (std::size_t i = 0; i < layout.order.size(); ++i) {
     const int s = layout.order[i];
     if (s == padding) continue;
-    const auto k =
-        static_cast<std::size_t>(dense_k(row.sparsity, s, static_cast<int>(batch.e[a_row + s])));
+    const auto k = static_cast<std::size_t>(
+        dense_k(instruction.sparsity, s, static_cast<int>(batch.e[a_row + s])));
     for (int n = 0; n < batch.shape.n; ++n) picked.set(n, i, dense.get(n, k));
   }
 }

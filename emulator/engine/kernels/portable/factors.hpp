@@ -54,7 +54,7 @@ struct Layout {
 };
 
 /// The order in which a row of A of `stored` elements is laid out.
-Layout layout_of(const MatrixInstruction& row, int stored);
+Layout layout_of(const MatrixInstruction& instruction, int stored);
 
 /// Decoded lines: rows of A, columns of B.
 struct Panel {
@@ -89,15 +89,15 @@ inline Line line_of(const Panel& panel, int line) {
 }
 
 /// Decodes the rows of A of execution `t`.
-void decode_a_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                    std::int64_t t, Panel& a);
+void decode_a_lines(const MatrixInstruction& instruction, const Layout& layout,
+                    const MatrixBatch& batch, std::int64_t t, Panel& a);
 
 /// Decodes B's columns; position i of a line takes the k in `order`.
-void decode_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                    std::int64_t t, std::span<const int> order, Panel& b);
+void decode_b_lines(const MatrixInstruction& instruction, const Layout& layout,
+                    const MatrixBatch& batch, std::int64_t t, std::span<const int> order, Panel& b);
 
 /// Copies the factors of B that a sparse line of A meets, in the layout's order.
-void pick_b_lines(const MatrixInstruction& row, const Layout& layout, const MatrixBatch& batch,
-                  std::int64_t a_row, const Panel& dense, Panel& picked);
+void pick_b_lines(const MatrixInstruction& instruction, const Layout& layout,
+                  const MatrixBatch& batch, std::int64_t a_row, const Panel& dense, Panel& picked);
 
 }  // namespace guardbit::emulator::portable

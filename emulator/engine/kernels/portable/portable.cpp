@@ -5,14 +5,16 @@
 
 namespace guardbit::emulator::portable {
 
-bool accepts(const MatrixInstruction& row) { return is_integer_row(row) || is_fused_row(row); }
+bool accepts(const MatrixInstruction& instruction) {
+  return is_integer_instruction(instruction) || is_fused_instruction(instruction);
+}
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
-  if (is_integer_row(row)) {
-    run_integer(row, batch, begin, end);
+  if (is_integer_instruction(instruction)) {
+    run_integer(instruction, batch, begin, end);
   } else {
-    run_fused(row, batch, begin, end);
+    run_fused(instruction, batch, begin, end);
   }
 }
 

@@ -9,12 +9,12 @@ namespace guardbit::emulator::portable {
 
 /// Rows made of fused accumulations without block scales (and the scalar steps between them), and
 /// integer rows.
-bool accepts(const MatrixInstruction& row);
+bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction. Operands are decoded once per
 /// execution instead of once per output; a block whose exponents leave FP32's range goes to the
 /// model.
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end);
 
 }  // namespace guardbit::emulator::portable

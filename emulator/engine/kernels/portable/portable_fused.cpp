@@ -92,7 +92,7 @@ std::uint64_t special_block(const AccumulatorSpec& spec, const AccumulatorFormat
 
 // ---- Steps ----
 
-bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format& addend) {
+bool is_fused_step(const MatrixInstruction& instruction, const Step& step, const Format& addend) {
   const AccumulatorSpec& x = step.spec;
   const bool plain = x.summation == Summation::fused && x.exact_group == 1 && x.terms > 0 &&
                      x.alignment == Rounding::toward_zero &&
@@ -112,9 +112,10 @@ bool is_fused_step(const MatrixInstruction& row, const Step& step, const Format&
   const bool fits = x.kept_fraction_bits >= 0 && x.kept_fraction_bits + 2 <= 30 &&
                     (std::int64_t{terms_per_lane} << (x.kept_fraction_bits + 2)) <= INT32_MAX &&
                     x.terms <= widest_block;
-  return plain && operand(row.a) && operand(row.b) &&
-         formats::precision(row.a) + formats::precision(row.b) <= 24 && accumulator(addend) &&
-         accumulator(step.result) && fits && x.min_exponent > zero_exponent / 2;
+  return plain && operand(instruction.a) && operand(instruction.b) &&
+         formats::precision(instruction.a) + formats::precision(instruction.b) <= 24 &&
+         accumulator(addend) && accumulator(step.result) && fits &&
+         x.min_exponent > zero_exponent / 2;
 }
 
 /// A dot step: its blocks in order.
@@ -168,20 +169,21 @@ bool run_dot_step(const AccumulatorSpec& spec, const Segment& segment, const Lin
 }
 
 /// One output element of an instruction of several steps. False when the model has to decide.
-bool composed_element(const MatrixInstruction& row, const Layout& layout, const Line& a,
+bool composed_element(const MatrixInstruction& instruction, const Layout& layout, const Line& a,
                       const Line& b, std::uint64_t c, std::uint64_t& d) {
   Registers registers{};
   const DotOperands operands{{}, {}, c};
   std::size_t index = 0;
-  for (const Step& step : row.steps) {
+  for (const Step& step : instruction.steps) {
     Register& result = registers[index];
     result.format = step.result;
     if (step.operation == Operation::dot) {
-      const Register addend = read_source(step.addend, row, operands, registers, step.result);
+      const Register addend =
+          read_source(step.addend, instruction, operands, registers, step.result);
       if (!run_dot_step(step.spec, layout.segments[index], a, b, addend.code, result.code))
         return false;
     } else {
-      result.code = scalar_step(row, step, operands, registers);
+      result.code = scalar_step(instruction, step, operands, registers);
     }
     ++index;
   }
@@ -189,54 +191,54 @@ bool composed_element(const MatrixInstruction& row, const Layout& layout, const 
   return true;
 }
 
-bool fused_element(const MatrixInstruction& row, const Layout& layout, const Line& a, const Line& b,
-                   std::uint64_t c, std::uint64_t& d) {
-  if (row.steps.count > 1) return composed_element(row, layout, a, b, c, d);
-  return run_dot_step(row.steps.list[0].spec, layout.segments[0], a, b, c, d);
+bool fused_element(const MatrixInstruction& instruction, const Layout& layout, const Line& a,
+                   const Line& b, std::uint64_t c, std::uint64_t& d) {
+  if (instruction.steps.count > 1) return composed_element(instruction, layout, a, b, c, d);
+  return run_dot_step(instruction.steps.list[0].spec, layout.segments[0], a, b, c, d);
 }
 
 }  // namespace
 
-bool is_fused_row(const MatrixInstruction& row) {
-  if (row.scale.count != 0) return false;
-  const Step* const first_dot = std::find_if(row.steps.begin(), row.steps.end(), [](const Step& s) {
-    return s.operation == Operation::dot;
-  });
-  return std::all_of(row.steps.begin(), row.steps.end(), [&](const Step& step) {
+bool is_fused_instruction(const MatrixInstruction& instruction) {
+  if (instruction.scale.count != 0) return false;
+  const Step* const first_dot =
+      std::find_if(instruction.steps.begin(), instruction.steps.end(),
+                   [](const Step& s) { return s.operation == Operation::dot; });
+  return std::all_of(instruction.steps.begin(), instruction.steps.end(), [&](const Step& step) {
     return step.operation != Operation::dot ||
            (step.widened == first_dot->widened &&
-            is_fused_step(row, step, source_format(row, step.addend, step.result)));
+            is_fused_step(instruction, step, source_format(instruction, step.addend, step.result)));
   });
 }
 
-void run_fused(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run_fused(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
                std::int64_t end) {
   const DefaultEnvironment environment;
   const Shape& shape = batch.shape;
-  const bool sparse = row.sparsity.group_elements != 0;
-  const int stored = stored_k(row, shape.k);
-  const Layout layout = layout_of(row, stored);
+  const bool sparse = instruction.sparsity.group_elements != 0;
+  const int stored = stored_k(instruction, shape.k);
+  const Layout layout = layout_of(instruction, stored);
   std::vector<int> every_k(static_cast<std::size_t>(shape.k));
   std::iota(every_k.begin(), every_k.end(), 0);
   Panel a(shape.m, layout.order.size());
   Panel b(shape.n, layout.order.size());
   Panel b_dense(sparse ? shape.n : 0, every_k.size());
   for (std::int64_t t = begin; t < end; ++t) {
-    decode_a_lines(row, layout, batch, t, a);
+    decode_a_lines(instruction, layout, batch, t, a);
     if (sparse) {
-      decode_b_lines(row, layout, batch, t, every_k, b_dense);
+      decode_b_lines(instruction, layout, batch, t, every_k, b_dense);
     } else {
-      decode_b_lines(row, layout, batch, t, layout.order, b);
+      decode_b_lines(instruction, layout, batch, t, layout.order, b);
     }
     for (int m = 0; m < shape.m; ++m) {
       const std::int64_t d_row = (t * shape.m + m) * shape.n;
       const Line a_line = line_of(a, m);
-      if (sparse) pick_b_lines(row, layout, batch, (t * shape.m + m) * stored, b_dense, b);
+      if (sparse) pick_b_lines(instruction, layout, batch, (t * shape.m + m) * stored, b_dense, b);
       for (int n = 0; n < shape.n; ++n) {
         const std::uint64_t c = batch.modifiers.zero_addend ? 0 : batch.c[d_row + n];
         std::uint64_t d = 0;
-        if (!fused_element(row, layout, a_line, line_of(b, n), c, d)) {
-          d = dot(row, gather(row, batch, t, m, n).view());
+        if (!fused_element(instruction, layout, a_line, line_of(b, n), c, d)) {
+          d = dot(instruction, gather(instruction, batch, t, m, n).view());
         }
         batch.d.set(d_row + n, d);
       }

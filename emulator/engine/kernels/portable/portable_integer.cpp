@@ -33,21 +33,22 @@ std::int64_t integer_total(Product product, const std::int16_t* a, const std::in
 
 }  // namespace
 
-bool is_integer_row(const MatrixInstruction& row) {
-  const Step& step = row.steps.list[0];
-  return row.steps.count == 1 && step.operation == Operation::dot &&
+bool is_integer_instruction(const MatrixInstruction& instruction) {
+  const Step& step = instruction.steps.list[0];
+  return instruction.steps.count == 1 && step.operation == Operation::dot &&
          step.selection == Selection{} && step.addend == Source::c &&
          step.spec.summation == Summation::integer && step.spec.terms == 0 &&
-         formats::is_integer(row.a) && formats::is_integer(row.b) && formats::bits(row.a) <= 8 &&
-         formats::bits(row.b) <= 8 && row.c == formats::int32 && row.d == formats::int32;
+         formats::is_integer(instruction.a) && formats::is_integer(instruction.b) &&
+         formats::bits(instruction.a) <= 8 && formats::bits(instruction.b) <= 8 &&
+         instruction.c == formats::int32 && instruction.d == formats::int32;
 }
 
-void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run_integer(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
                  std::int64_t end) {
   const Shape& shape = batch.shape;
-  const int stored = stored_k(row, shape.k);
-  const bool sparse = row.sparsity.group_elements != 0;
-  const AccumulatorSpec& spec = row.steps.list[0].spec;
+  const int stored = stored_k(instruction, shape.k);
+  const bool sparse = instruction.sparsity.group_elements != 0;
+  const AccumulatorSpec& spec = instruction.steps.list[0].spec;
   const auto width = static_cast<std::size_t>(stored);
   std::vector<std::int16_t> a(static_cast<std::size_t>(shape.m) * width);
   std::vector<std::int16_t> b(static_cast<std::size_t>(shape.n) * width);
@@ -57,15 +58,15 @@ void run_integer(const MatrixInstruction& row, const MatrixBatch& batch, std::in
   for (std::int64_t t = begin; t < end; ++t) {
     const std::int64_t a_base = t * shape.m * stored;
     for (std::size_t i = 0; i < a.size(); ++i)
-      a[i] = value(row.a, batch.a[a_base + static_cast<std::int64_t>(i)]);
+      a[i] = value(instruction.a, batch.a[a_base + static_cast<std::int64_t>(i)]);
     for (int m = 0; m < shape.m; ++m) {
       if (sparse || m == 0) {
         for (int n = 0; n < shape.n; ++n) {
           for (int s = 0; s < stored; ++s) {
             const int e = sparse ? static_cast<int>(batch.e[a_base + m * stored + s]) : 0;
-            const std::int64_t k = dense_k(row.sparsity, s, e);
+            const std::int64_t k = dense_k(instruction.sparsity, s, e);
             b[static_cast<std::size_t>(n) * width + static_cast<std::size_t>(s)] =
-                value(row.b, batch.b[(t * shape.k + k) * shape.n + n]);
+                value(instruction.b, batch.b[(t * shape.k + k) * shape.n + n]);
           }
         }
       }

@@ -29,10 +29,10 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {
 }
 
 /// One execution of a batch as a product.
-inline MatrixProduct product_of(const MatrixInstruction& row, const MatrixBatch& batch,
+inline MatrixProduct product_of(const MatrixInstruction& instruction, const MatrixBatch& batch,
                                 std::int64_t execution) {
   const Shape& s = batch.shape;
-  const std::int64_t stored = stored_k(row, s.k);
+  const std::int64_t stored = stored_k(instruction, s.k);
   const auto matrix = [execution](const ConstCodes& codes, std::int64_t rows,
                                   std::int64_t columns) {
     return ConstMatrix{codes, columns}.from(execution * rows, 0);
@@ -46,8 +46,8 @@ inline MatrixProduct product_of(const MatrixInstruction& row, const MatrixBatch&
   x.c = matrix(batch.c, s.m, s.n);
   x.d = Matrix{batch.d, s.n}.from(std::int64_t{execution} * s.m, 0);
   x.e = matrix(batch.e, s.m, stored);
-  x.a_scale = matrix(batch.a_scale, s.m, row.scale.count);
-  x.b_scale = matrix(batch.b_scale, row.scale.count, s.n);
+  x.a_scale = matrix(batch.a_scale, s.m, instruction.scale.count);
+  x.b_scale = matrix(batch.b_scale, instruction.scale.count, s.n);
   x.modifiers = batch.modifiers;
   return x;
 }

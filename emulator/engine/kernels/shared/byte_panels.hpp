@@ -108,16 +108,17 @@ inline void gather_group(const Lines& x, std::int64_t g, std::int64_t width, std
 }
 
 /// Rows [i, i + rows) of a sparse A over `length` k's from `k` on, with zeros between, as codes.
-inline std::vector<std::byte> dense_rows(const MatrixInstruction& row, const MatrixProduct& x,
-                                         std::int64_t i, std::int64_t rows, std::int64_t k,
-                                         std::int64_t length) {
+inline std::vector<std::byte> dense_rows(const MatrixInstruction& instruction,
+                                         const MatrixProduct& x, std::int64_t i, std::int64_t rows,
+                                         std::int64_t k, std::int64_t length) {
   std::vector<std::byte> dense(static_cast<std::size_t>(rows * length));
-  const std::int64_t first = stored_k(row, static_cast<int>(k));
-  const std::int64_t count = stored_k(row, static_cast<int>(length));
+  const std::int64_t first = stored_k(instruction, static_cast<int>(k));
+  const std::int64_t count = stored_k(instruction, static_cast<int>(length));
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t s = 0; s < count; ++s) {
       const auto e = static_cast<int>(x.e(i + r, first + s));
-      dense[static_cast<std::size_t>(r * length + dense_k(row.sparsity, static_cast<int>(s), e))] =
+      dense[static_cast<std::size_t>(r * length +
+                                     dense_k(instruction.sparsity, static_cast<int>(s), e))] =
           static_cast<std::byte>(x.a(i + r, first + s));
     }
   }
@@ -127,14 +128,14 @@ inline std::vector<std::byte> dense_rows(const MatrixInstruction& row, const Mat
 /// Rows of A for a tile, from row i and place k on: where they lie, or made dense.
 class RowsOfA {
  public:
-  RowsOfA(const MatrixInstruction& row, const MatrixProduct& x, std::int64_t tile_rows,
+  RowsOfA(const MatrixInstruction& instruction, const MatrixProduct& x, std::int64_t tile_rows,
           std::int64_t i, std::int64_t k, std::int64_t length)
       : lines_{nullptr, x.a.row_stride, x.a.column_stride, std::min(tile_rows, x.m - i), length} {
-    if (row.sparsity.group_elements == 0) {
+    if (instruction.sparsity.group_elements == 0) {
       lines_.data = x.a.from(i, k).codes.data;
       return;
     }
-    dense_ = dense_rows(row, x, i, lines_.lines, k, length);
+    dense_ = dense_rows(instruction, x, i, lines_.lines, k, length);
     lines_.data = dense_.data();
     lines_.line_stride = length;
     lines_.k_stride = 1;
@@ -158,10 +159,10 @@ inline Lines columns_of_b(const MatrixProduct& x, std::int64_t tile_columns, std
 
 /// Two stored values of a sparse instruction at one place count both, which dense rows of A cannot
 /// hold.
-inline bool has_shared_places(const MatrixInstruction& row, const MatrixProduct& x) {
-  const Sparsity& sparsity = row.sparsity;
+inline bool has_shared_places(const MatrixInstruction& instruction, const MatrixProduct& x) {
+  const Sparsity& sparsity = instruction.sparsity;
   if (sparsity.group_elements == 0) return false;
-  const std::int64_t count = stored_k(row, static_cast<int>(x.k));
+  const std::int64_t count = stored_k(instruction, static_cast<int>(x.k));
   for (std::int64_t i = 0; i < x.m; ++i) {
     for (std::int64_t s = 0; s < count; s += sparsity.stored_per_group) {
       std::uint64_t seen = 0;

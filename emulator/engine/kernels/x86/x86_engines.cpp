@@ -20,53 +20,55 @@ bool has_registers() {
 }
 
 template <int bits>
-bool is_fused(const MatrixInstruction& row) {
-  return bits == 512 && avx512::accepts(row);
+bool is_fused(const MatrixInstruction& instruction) {
+  return bits == 512 && avx512::accepts(instruction);
 }
 
 template <int bits>
-bool is_integer(const MatrixInstruction& row) {
-  return integer_gemm::accepts(row, width<bits>);
+bool is_integer(const MatrixInstruction& instruction) {
+  return integer_gemm::accepts(instruction, width<bits>);
 }
 
 template <int bits>
-bool is_grouped(const MatrixInstruction& row) {
-  return bits == 512 && group_gemm::accepts(row);
+bool is_grouped(const MatrixInstruction& instruction) {
+  return bits == 512 && group_gemm::accepts(instruction);
 }
 
 /// Where AVX-512 has no kernel of its own.
 template <int bits>
-bool is_half(const MatrixInstruction& row) {
-  return bits == 256 && half_gemm::accepts(row);
+bool is_half(const MatrixInstruction& instruction) {
+  return bits == 256 && half_gemm::accepts(instruction);
 }
 
 }  // namespace
 
 template <int bits>
-bool Kernels<bits>::accepts(const MatrixInstruction& row) {
-  return has_registers<bits>() &&
-         (is_fused<bits>(row) || is_grouped<bits>(row) || is_half<bits>(row) ||
-          is_integer<bits>(row) || chain_gemm::accepts(row, width<bits>));
+bool Kernels<bits>::accepts(const MatrixInstruction& instruction) {
+  return has_registers<bits>() && (is_fused<bits>(instruction) || is_grouped<bits>(instruction) ||
+                                   is_half<bits>(instruction) || is_integer<bits>(instruction) ||
+                                   chain_gemm::accepts(instruction, width<bits>));
 }
 
 template <int bits>
-void Kernels<bits>::run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
-                        std::int64_t end) {
-  if (is_fused<bits>(row)) return avx512::run(row, batch, begin, end);
-  if (is_grouped<bits>(row)) return group_gemm::run(row, batch, begin, end);
-  if (is_half<bits>(row)) return half_gemm::run(row, batch, begin, end);
-  if (is_integer<bits>(row)) return integer_gemm::run(row, batch, begin, end, width<bits>);
-  chain_gemm::run(row, batch, begin, end, width<bits>);
+void Kernels<bits>::run(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                        std::int64_t begin, std::int64_t end) {
+  if (is_fused<bits>(instruction)) return avx512::run(instruction, batch, begin, end);
+  if (is_grouped<bits>(instruction)) return group_gemm::run(instruction, batch, begin, end);
+  if (is_half<bits>(instruction)) return half_gemm::run(instruction, batch, begin, end);
+  if (is_integer<bits>(instruction))
+    return integer_gemm::run(instruction, batch, begin, end, width<bits>);
+  chain_gemm::run(instruction, batch, begin, end, width<bits>);
 }
 
 template <int bits>
-void Kernels<bits>::multiply(const MatrixInstruction& row, const MatrixProduct& product,
+void Kernels<bits>::multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
                              int threads) {
-  if (is_fused<bits>(row)) return avx512::multiply(row, product, threads);
-  if (is_grouped<bits>(row)) return group_gemm::multiply(row, product, threads);
-  if (is_half<bits>(row)) return half_gemm::multiply(row, product, threads);
-  if (is_integer<bits>(row)) return integer_gemm::multiply(row, product, threads, width<bits>);
-  chain_gemm::multiply(row, product, threads, width<bits>);
+  if (is_fused<bits>(instruction)) return avx512::multiply(instruction, product, threads);
+  if (is_grouped<bits>(instruction)) return group_gemm::multiply(instruction, product, threads);
+  if (is_half<bits>(instruction)) return half_gemm::multiply(instruction, product, threads);
+  if (is_integer<bits>(instruction))
+    return integer_gemm::multiply(instruction, product, threads, width<bits>);
+  chain_gemm::multiply(instruction, product, threads, width<bits>);
 }
 
 template struct Kernels<512>;

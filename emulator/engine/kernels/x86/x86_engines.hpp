@@ -12,10 +12,11 @@ namespace guardbit::emulator::x86_engines {
 /// What an Engine needs, with the registers of one width.
 template <int bits>
 struct Kernels {
-  static bool accepts(const MatrixInstruction& row);
-  static void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
-                  std::int64_t end);
-  static void multiply(const MatrixInstruction& row, const MatrixProduct& product, int threads);
+  static bool accepts(const MatrixInstruction& instruction);
+  static void run(const MatrixInstruction& instruction, const MatrixBatch& batch,
+                  std::int64_t begin, std::int64_t end);
+  static void multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
+                       int threads);
 };
 
 extern template struct Kernels<512>;

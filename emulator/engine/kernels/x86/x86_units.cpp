@@ -20,7 +20,7 @@ namespace guardbit::emulator::x86_units {
 
 namespace {
 
-enum class Instruction : std::uint8_t {
+enum class Opcode : std::uint8_t {
   vfmadd231pd,
   vfmadd231ps,
   vfmadd231ph,
@@ -39,32 +39,32 @@ enum class Instruction : std::uint8_t {
 
 struct Unit {
   std::string_view name;
-  Instruction instruction;
+  Opcode opcode;
   bool cpu::Features::*feature;
 };
 
 using cpu::Features;
 constexpr std::array units = {
-    Unit{"VFMADD231PD", Instruction::vfmadd231pd, &Features::fma},
-    Unit{"VFMADD231PS", Instruction::vfmadd231ps, &Features::fma},
-    Unit{"VFMADD231PH", Instruction::vfmadd231ph, &Features::avx512_fp16},
-    Unit{"VDPBF16PS", Instruction::vdpbf16ps, &Features::avx512_bf16},
-    Unit{"VPDPBUSD", Instruction::vpdpbusd, &Features::avx512_vnni},
-    Unit{"VPDPBUSDS", Instruction::vpdpbusds, &Features::avx512_vnni},
-    Unit{"VPDPWSSD", Instruction::vpdpwssd, &Features::avx512_vnni},
-    Unit{"VPDPWSSDS", Instruction::vpdpwssds, &Features::avx512_vnni},
-    Unit{"TDPBF16PS", Instruction::tdpbf16ps, &Features::amx_bf16},
-    Unit{"TDPFP16PS", Instruction::tdpfp16ps, &Features::amx_fp16},
-    Unit{"TDPBSSD", Instruction::tdpbssd, &Features::amx_int8},
-    Unit{"TDPBSUD", Instruction::tdpbsud, &Features::amx_int8},
-    Unit{"TDPBUSD", Instruction::tdpbusd, &Features::amx_int8},
-    Unit{"TDPBUUD", Instruction::tdpbuud, &Features::amx_int8},
+    Unit{"VFMADD231PD", Opcode::vfmadd231pd, &Features::fma},
+    Unit{"VFMADD231PS", Opcode::vfmadd231ps, &Features::fma},
+    Unit{"VFMADD231PH", Opcode::vfmadd231ph, &Features::avx512_fp16},
+    Unit{"VDPBF16PS", Opcode::vdpbf16ps, &Features::avx512_bf16},
+    Unit{"VPDPBUSD", Opcode::vpdpbusd, &Features::avx512_vnni},
+    Unit{"VPDPBUSDS", Opcode::vpdpbusds, &Features::avx512_vnni},
+    Unit{"VPDPWSSD", Opcode::vpdpwssd, &Features::avx512_vnni},
+    Unit{"VPDPWSSDS", Opcode::vpdpwssds, &Features::avx512_vnni},
+    Unit{"TDPBF16PS", Opcode::tdpbf16ps, &Features::amx_bf16},
+    Unit{"TDPFP16PS", Opcode::tdpfp16ps, &Features::amx_fp16},
+    Unit{"TDPBSSD", Opcode::tdpbssd, &Features::amx_int8},
+    Unit{"TDPBSUD", Opcode::tdpbsud, &Features::amx_int8},
+    Unit{"TDPBUSD", Opcode::tdpbusd, &Features::amx_int8},
+    Unit{"TDPBUUD", Opcode::tdpbuud, &Features::amx_int8},
 };
 
-const Unit* unit_of(const MatrixInstruction& row) {
-  if (row.arch != "x86") return nullptr;
+const Unit* unit_of(const MatrixInstruction& instruction) {
+  if (instruction.arch != "x86") return nullptr;
   const auto* const found = std::find_if(units.begin(), units.end(), [&](const Unit& unit) {
-    return unit.name == std::string_view(row.name);
+    return unit.name == std::string_view(instruction.name);
   });
   return found == units.end() ? nullptr : &*found;
 }
@@ -79,42 +79,32 @@ struct Vectors {
   alignas(register_bytes) std::array<std::byte, register_bytes> a{}, b{}, d{};
 };
 
-__attribute__((target("avx512f"))) void multiply_512(Instruction instruction, Vectors& x) {
+__attribute__((target("avx512f"))) void multiply_512(Opcode opcode, Vectors& x) {
   const __m512i a = _mm512_load_si512(x.a.data());
   const __m512i b = _mm512_load_si512(x.b.data());
   __m512i d = _mm512_load_si512(x.d.data());
-  switch (instruction) {
-    case Instruction::vfmadd231ph:
+  switch (opcode) {
+    case Opcode::vfmadd231ph:
       asm volatile("vfmadd231ph %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
       break;
-    case Instruction::vdpbf16ps:
-      asm volatile("vdpbf16ps %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
-      break;
-    case Instruction::vpdpbusd:
-      asm volatile("vpdpbusd %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
-      break;
-    case Instruction::vpdpbusds:
-      asm volatile("vpdpbusds %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
-      break;
-    case Instruction::vpdpwssd:
-      asm volatile("vpdpwssd %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
-      break;
-    case Instruction::vpdpwssds:
-      asm volatile("vpdpwssds %2, %1, %0" : "+v"(d) : "v"(a), "v"(b));
-      break;
+    case Opcode::vdpbf16ps: asm volatile("vdpbf16ps %2, %1, %0" : "+v"(d) : "v"(a), "v"(b)); break;
+    case Opcode::vpdpbusd: asm volatile("vpdpbusd %2, %1, %0" : "+v"(d) : "v"(a), "v"(b)); break;
+    case Opcode::vpdpbusds: asm volatile("vpdpbusds %2, %1, %0" : "+v"(d) : "v"(a), "v"(b)); break;
+    case Opcode::vpdpwssd: asm volatile("vpdpwssd %2, %1, %0" : "+v"(d) : "v"(a), "v"(b)); break;
+    case Opcode::vpdpwssds: asm volatile("vpdpwssds %2, %1, %0" : "+v"(d) : "v"(a), "v"(b)); break;
     default: break;
   }
   _mm512_store_si512(x.d.data(), d);
 }
 
 /// By halves of the registers, for CPUs without AVX-512.
-__attribute__((target("avx"))) void multiply_256(Instruction instruction, Vectors& x) {
+__attribute__((target("avx"))) void multiply_256(Opcode opcode, Vectors& x) {
   for (std::size_t at = 0; at < register_bytes; at += sizeof(__m256i)) {
     auto* const result = reinterpret_cast<__m256i*>(x.d.data() + at);
     const __m256i a = _mm256_load_si256(reinterpret_cast<const __m256i*>(x.a.data() + at));
     const __m256i b = _mm256_load_si256(reinterpret_cast<const __m256i*>(x.b.data() + at));
     __m256i d = _mm256_load_si256(result);
-    if (instruction == Instruction::vfmadd231pd) {
+    if (opcode == Opcode::vfmadd231pd) {
       asm volatile("vfmadd231pd %2, %1, %0" : "+x"(d) : "x"(a), "x"(b));
     } else {
       asm volatile("vfmadd231ps %2, %1, %0" : "+x"(d) : "x"(a), "x"(b));
@@ -154,7 +144,7 @@ class TileConfiguration {
   TileConfiguration& operator=(const TileConfiguration&) = delete;
   ~TileConfiguration() { asm volatile("tilerelease"); }
 
-  void multiply(Instruction instruction, Tiles& x) const {
+  void multiply(Opcode opcode, Tiles& x) const {
     const std::size_t stride = register_bytes;
     asm volatile(
         "tileloadd (%0,%3,1), %%tmm0\n\t"
@@ -163,15 +153,15 @@ class TileConfiguration {
         :
         : "r"(&x.d), "r"(&x.a), "r"(&x.b), "r"(stride)
         : "memory");
-    switch (instruction) {
-      case Instruction::tdpbf16ps: asm volatile("tdpbf16ps %tmm2, %tmm1, %tmm0"); break;
-      case Instruction::tdpfp16ps:  // tdpfp16ps %tmm2, %tmm1, %tmm0, which assemblers of 2022 lack
+    switch (opcode) {
+      case Opcode::tdpbf16ps: asm volatile("tdpbf16ps %tmm2, %tmm1, %tmm0"); break;
+      case Opcode::tdpfp16ps:  // tdpfp16ps %tmm2, %tmm1, %tmm0, which assemblers of 2022 lack
         asm volatile(".byte 0xc4, 0xe2, 0x6b, 0x5c, 0xc1");
         break;
-      case Instruction::tdpbssd: asm volatile("tdpbssd %tmm2, %tmm1, %tmm0"); break;
-      case Instruction::tdpbsud: asm volatile("tdpbsud %tmm2, %tmm1, %tmm0"); break;
-      case Instruction::tdpbusd: asm volatile("tdpbusd %tmm2, %tmm1, %tmm0"); break;
-      case Instruction::tdpbuud: asm volatile("tdpbuud %tmm2, %tmm1, %tmm0"); break;
+      case Opcode::tdpbssd: asm volatile("tdpbssd %tmm2, %tmm1, %tmm0"); break;
+      case Opcode::tdpbsud: asm volatile("tdpbsud %tmm2, %tmm1, %tmm0"); break;
+      case Opcode::tdpbusd: asm volatile("tdpbusd %tmm2, %tmm1, %tmm0"); break;
+      case Opcode::tdpbuud: asm volatile("tdpbuud %tmm2, %tmm1, %tmm0"); break;
       default: break;
     }
     asm volatile("tilestored %%tmm0, (%0,%1,1)" : : "r"(&x.d), "r"(stride) : "memory");
@@ -197,16 +187,18 @@ std::uint64_t get(const Format& f, const std::byte* bytes, std::size_t at) {
 /// The operands of one execution as the unit gets them.
 class Operands {
  public:
-  Operands(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t execution)
-      : row_(row), batch_(batch), execution_(execution) {}
+  Operands(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t execution)
+      : instruction_(instruction), batch_(batch), execution_(execution) {}
 
   std::uint64_t a(int m, int k) const {
     const Shape& s = batch_.shape;
-    return negated(row_.a, batch_.a[(execution_ * s.m + m) * s.k + k], batch_.modifiers.negate_a);
+    return negated(instruction_.a, batch_.a[(execution_ * s.m + m) * s.k + k],
+                   batch_.modifiers.negate_a);
   }
   std::uint64_t b(int k, int n) const {
     const Shape& s = batch_.shape;
-    return negated(row_.b, batch_.b[(execution_ * s.k + k) * s.n + n], batch_.modifiers.negate_b);
+    return negated(instruction_.b, batch_.b[(execution_ * s.k + k) * s.n + n],
+                   batch_.modifiers.negate_b);
   }
   std::uint64_t c(int m, int n) const {
     return batch_.modifiers.zero_addend ? 0 : batch_.c[place(m, n)];
@@ -218,18 +210,18 @@ class Operands {
     return (execution_ * batch_.shape.m + m) * batch_.shape.n + n;
   }
 
-  const MatrixInstruction& row_;
+  const MatrixInstruction& instruction_;
   const MatrixBatch& batch_;
   std::int64_t execution_;
 };
 
 /// Outputs [begin, end) of a batch, in its order, one lane each; a lane holds K products of as many
 /// bytes together as one result.
-void run_vectors(const MatrixInstruction& row, Instruction instruction, const MatrixBatch& batch,
+void run_vectors(const MatrixInstruction& instruction, Opcode opcode, const MatrixBatch& batch,
                  std::int64_t begin, std::int64_t end) {
   const std::int64_t outputs = std::int64_t{batch.shape.m} * batch.shape.n;
-  const auto lanes = static_cast<std::int64_t>(register_bytes / container_bytes(row.d));
-  const auto lane_products = static_cast<std::size_t>(row.shape.k);
+  const auto lanes = static_cast<std::int64_t>(register_bytes / container_bytes(instruction.d));
+  const auto lane_products = static_cast<std::size_t>(instruction.shape.k);
   const auto place_of = [&](std::int64_t output) {
     const auto inside = static_cast<int>(output % outputs);
     return std::pair(inside / batch.shape.n, inside % batch.shape.n);
@@ -240,87 +232,87 @@ void run_vectors(const MatrixInstruction& row, Instruction instruction, const Ma
     for (std::size_t lane = 0; lane < count; ++lane) {
       const std::int64_t output = first + static_cast<std::int64_t>(lane);
       const auto [m, n] = place_of(output);
-      const Operands operands(row, batch, output / outputs);
+      const Operands operands(instruction, batch, output / outputs);
       for (int k = 0; k < batch.shape.k; ++k) {
         const std::size_t at = lane * lane_products + static_cast<std::size_t>(k);
-        put(row.a, x.a.data(), at, operands.a(m, k));
-        put(row.b, x.b.data(), at, operands.b(k, n));
+        put(instruction.a, x.a.data(), at, operands.a(m, k));
+        put(instruction.b, x.b.data(), at, operands.b(k, n));
       }
-      put(row.c, x.d.data(), lane, operands.c(m, n));
+      put(instruction.c, x.d.data(), lane, operands.c(m, n));
     }
-    const bool is_fma3 =
-        instruction == Instruction::vfmadd231pd || instruction == Instruction::vfmadd231ps;
-    is_fma3 ? multiply_256(instruction, x) : multiply_512(instruction, x);
+    const bool is_fma3 = opcode == Opcode::vfmadd231pd || opcode == Opcode::vfmadd231ps;
+    is_fma3 ? multiply_256(opcode, x) : multiply_512(opcode, x);
     for (std::size_t lane = 0; lane < count; ++lane) {
       const std::int64_t output = first + static_cast<std::int64_t>(lane);
       const auto [m, n] = place_of(output);
-      Operands(row, batch, output / outputs).set_d(m, n, get(row.d, x.d.data(), lane));
+      Operands(instruction, batch, output / outputs)
+          .set_d(m, n, get(instruction.d, x.d.data(), lane));
     }
   }
 }
 
 /// One tile of 16 x 16 outputs from (m0, n0) on. B's tile holds, in row i, the 4 / width(B)
 /// elements of K that make the i-th dword, side by side for each column (Intel SDM, TDP*).
-void run_tile(const MatrixInstruction& row, Instruction instruction, const Operands& operands,
+void run_tile(const MatrixInstruction& instruction, Opcode opcode, const Operands& operands,
               const Shape& shape, int m0, int n0, const TileConfiguration& configuration) {
   Tiles x;
   const int rows = std::min(tile_rows, shape.m - m0);
   const int columns = std::min(tile_rows, shape.n - n0);
-  const auto packed = static_cast<int>(4 / container_bytes(row.b));
+  const auto packed = static_cast<int>(4 / container_bytes(instruction.b));
   const auto index = [](int i) { return static_cast<std::size_t>(i); };
   for (int m = 0; m < rows; ++m) {
     for (int k = 0; k < shape.k; ++k)
-      put(row.a, x.a[index(m)].data(), index(k), operands.a(m0 + m, k));
+      put(instruction.a, x.a[index(m)].data(), index(k), operands.a(m0 + m, k));
     for (int n = 0; n < columns; ++n)
-      put(row.c, x.d[index(m)].data(), index(n), operands.c(m0 + m, n0 + n));
+      put(instruction.c, x.d[index(m)].data(), index(n), operands.c(m0 + m, n0 + n));
   }
   for (int k = 0; k < shape.k; ++k) {
     for (int n = 0; n < columns; ++n) {
-      put(row.b, x.b[index(k / packed)].data(), index(n * packed + k % packed),
+      put(instruction.b, x.b[index(k / packed)].data(), index(n * packed + k % packed),
           operands.b(k, n0 + n));
     }
   }
-  configuration.multiply(instruction, x);
+  configuration.multiply(opcode, x);
   for (int m = 0; m < rows; ++m) {
     for (int n = 0; n < columns; ++n)
-      operands.set_d(m0 + m, n0 + n, get(row.d, x.d[index(m)].data(), index(n)));
+      operands.set_d(m0 + m, n0 + n, get(instruction.d, x.d[index(m)].data(), index(n)));
   }
 }
 
-void run_tiles(const MatrixInstruction& row, Instruction instruction, const MatrixBatch& batch,
+void run_tiles(const MatrixInstruction& instruction, Opcode opcode, const MatrixBatch& batch,
                std::int64_t begin, std::int64_t end) {
   const TileConfiguration configuration;
   for (std::int64_t t = begin; t < end; ++t) {
-    const Operands operands(row, batch, t);
+    const Operands operands(instruction, batch, t);
     for (int m = 0; m < batch.shape.m; m += tile_rows) {
       for (int n = 0; n < batch.shape.n; n += tile_rows)
-        run_tile(row, instruction, operands, batch.shape, m, n, configuration);
+        run_tile(instruction, opcode, operands, batch.shape, m, n, configuration);
     }
   }
 }
 
 /// Only these obey the caller's rounding and flushing; the others have theirs wired in.
-bool reads_mxcsr(Instruction instruction) {
-  return instruction == Instruction::vfmadd231pd || instruction == Instruction::vfmadd231ps ||
-         instruction == Instruction::vfmadd231ph;
+bool reads_mxcsr(Opcode opcode) {
+  return opcode == Opcode::vfmadd231pd || opcode == Opcode::vfmadd231ps ||
+         opcode == Opcode::vfmadd231ph;
 }
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& row) {
-  const Unit* const unit = unit_of(row);
+bool accepts(const MatrixInstruction& instruction) {
+  const Unit* const unit = unit_of(instruction);
   return unit != nullptr && cpu::features().*unit->feature;
 }
 
-void run(const MatrixInstruction& row, const MatrixBatch& batch, std::int64_t begin,
+void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
          std::int64_t end) {
-  const Instruction instruction = unit_of(row)->instruction;
+  const Opcode opcode = unit_of(instruction)->opcode;
   std::optional<DefaultEnvironment> environment;
-  if (reads_mxcsr(instruction)) environment.emplace();
-  if (row.family == Family::amx) {
-    run_tiles(row, instruction, batch, begin, end);
+  if (reads_mxcsr(opcode)) environment.emplace();
+  if (instruction.family == Family::amx) {
+    run_tiles(instruction, opcode, batch, begin, end);
   } else {
-    run_vectors(row, instruction, batch, begin, end);
+    run_vectors(instruction, opcode, batch, begin, end);
   }
 }
 

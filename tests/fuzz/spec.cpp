@@ -7,8 +7,8 @@ using namespace guardbit::tests;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz::parse_or_refuse([&] {
     const std::string text =
-        emulator::row_spec(emulator::parse_row_spec(fuzz::text_of(data, size), "input"));
-    fuzz::require(emulator::row_spec(emulator::parse_row_spec(text, "again")) == text,
+        emulator::instruction_text(emulator::parse_instruction(fuzz::text_of(data, size), "input"));
+    fuzz::require(emulator::instruction_text(emulator::parse_instruction(text, "again")) == text,
                   "a row that does not come back from its text");
   });
 }

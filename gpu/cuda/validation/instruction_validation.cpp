@@ -1,4 +1,4 @@
-#include "gpu/cuda/validation/row_validation.hpp"
+#include "gpu/cuda/validation/instruction_validation.hpp"
 
 #include <algorithm>
 
@@ -13,17 +13,17 @@ namespace {
 /// Outputs of one launch: enough to fill the device, few enough to stay in its cache.
 constexpr std::int64_t outputs_per_launch = std::int64_t{1} << 22;
 
-std::vector<InputFamilyEntry> chosen_families(const TensorCoreInstruction& row,
+std::vector<InputFamilyEntry> chosen_families(const TensorCoreInstruction& instruction,
                                               const emulator::MatrixInstruction& model,
                                               std::string_view name) {
   std::vector<InputFamilyEntry> chosen;
   std::string names;
-  for (const InputFamilyEntry& entry : input_families(input_shape(row, model).kind)) {
+  for (const InputFamilyEntry& entry : input_families(input_shape(instruction, model).kind)) {
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
     if (name.empty() || name == entry.name) chosen.push_back(entry);
   }
   if (chosen.empty())
-    throw formats::Error(std::string(row.name),
+    throw formats::Error(std::string(instruction.name),
                          "has no family '" + std::string(name) + "' of inputs", names);
   return chosen;
 }
@@ -42,19 +42,21 @@ std::vector<std::string_view> unseen_events(const emulator::MatrixInstruction& m
 
 }  // namespace
 
-RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
-                       const ValidationPlan& plan,
-                       const std::function<bool(std::uint64_t)>& goes_on) {
-  const std::vector<InputFamilyEntry> families = chosen_families(row, model, plan.family);
+InstructionReport validate_instruction(const TensorCoreInstruction& instruction,
+                                       const emulator::MatrixInstruction& model,
+                                       const ValidationPlan& plan,
+                                       const std::function<bool(std::uint64_t)>& goes_on) {
+  const std::vector<InputFamilyEntry> families = chosen_families(instruction, model, plan.family);
   const auto each =
       static_cast<std::int64_t>((plan.outputs + families.size() - 1) / families.size());
-  Validator validator(row, model, std::min(outputs_per_launch, each));
-  RowReport report;
+  Validator validator(instruction, model, std::min(outputs_per_launch, each));
+  InstructionReport report;
   for (const InputFamilyEntry& entry : families) {
     FamilyReport& family = report.families.emplace_back();
     family.name = entry.name;
     std::uint64_t judged_by_reference = 0;
-    for (std::int64_t first = 0; first * row.m * row.n < each; first += validator.executions()) {
+    for (std::int64_t first = 0; first * instruction.m * instruction.n < each;
+         first += validator.executions()) {
       if (!goes_on(report.outputs)) {
         report.interrupted = true;
         return report;
@@ -81,40 +83,41 @@ RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixI
   return report;
 }
 
-Batch reduce_mismatch(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
-                      const Batch& batch) {
+Batch reduce_mismatch(const TensorCoreInstruction& instruction,
+                      const emulator::MatrixInstruction& model, const Batch& batch) {
   const auto by_model = [&](Batch x) {
-    run_on_host_model(model, row, x);
+    run_on_host_model(model, instruction, x);
     return x.d;
   };
   const std::vector<std::uint64_t> expected = by_model(batch);
   const auto first = std::mismatch(batch.d.begin(), batch.d.end(), expected.begin()).first;
   if (first == batch.d.end()) return batch;  // only a kernel of the model differed, not the model
   const auto at = static_cast<std::size_t>(first - batch.d.begin());
-  const int i = static_cast<int>(at) / row.n, j = static_cast<int>(at) % row.n;
+  const int i = static_cast<int>(at) / instruction.n, j = static_cast<int>(at) % instruction.n;
   Batch best = batch;
   const auto attempt = [&](auto change) {
     Batch next = best;
     change(next);
-    run_on_tensor_core(row, next);
+    run_on_tensor_core(instruction, next);
     if (next.d[at] != by_model(next)[at]) best = next;
   };
   attempt([&](Batch& x) {
-    for (int r = 0; r < row.m; ++r)
-      for (int s = 0; s < row.stored_k(); ++s)
-        if (r != i) x.a[element_index(row.m, row.stored_k(), 0, r, s)] = 0;
-    for (int k = 0; k < row.k; ++k)
-      for (int n = 0; n < row.n; ++n)
-        if (n != j) x.b[element_index(row.k, row.n, 0, k, n)] = 0;
-    for (int r = 0; r < row.m; ++r)
-      for (int n = 0; n < row.n; ++n)
-        if (r != i || n != j) x.c[element_index(row.m, row.n, 0, r, n)] = 0;
+    for (int r = 0; r < instruction.m; ++r)
+      for (int s = 0; s < instruction.stored_k(); ++s)
+        if (r != i) x.a[element_index(instruction.m, instruction.stored_k(), 0, r, s)] = 0;
+    for (int k = 0; k < instruction.k; ++k)
+      for (int n = 0; n < instruction.n; ++n)
+        if (n != j) x.b[element_index(instruction.k, instruction.n, 0, k, n)] = 0;
+    for (int r = 0; r < instruction.m; ++r)
+      for (int n = 0; n < instruction.n; ++n)
+        if (r != i || n != j) x.c[element_index(instruction.m, instruction.n, 0, r, n)] = 0;
   });
-  attempt([&](Batch& x) { x.c[element_index(row.m, row.n, 0, i, j)] = 0; });
-  for (int s = 0; s < row.stored_k(); ++s)
-    attempt([&](Batch& x) { x.a[element_index(row.m, row.stored_k(), 0, i, s)] = 0; });
-  for (int k = 0; k < row.k; ++k)
-    attempt([&](Batch& x) { x.b[element_index(row.k, row.n, 0, k, j)] = 0; });
+  attempt([&](Batch& x) { x.c[element_index(instruction.m, instruction.n, 0, i, j)] = 0; });
+  for (int s = 0; s < instruction.stored_k(); ++s)
+    attempt(
+        [&](Batch& x) { x.a[element_index(instruction.m, instruction.stored_k(), 0, i, s)] = 0; });
+  for (int k = 0; k < instruction.k; ++k)
+    attempt([&](Batch& x) { x.b[element_index(instruction.k, instruction.n, 0, k, j)] = 0; });
   return best;
 }
 

@@ -27,7 +27,7 @@ struct FamilyReport {
   emulator::Coverage coverage;  ///< of the outputs that the reference judged
 };
 
-struct RowReport {
+struct InstructionReport {
   std::uint64_t outputs = 0, mismatches = 0;
   std::uint64_t reference_outputs = 0, reference_mismatches = 0;
   double plain_fma_seconds = 0;  ///< of as many dot products by FP32 multiply-adds; 0: not measured
@@ -40,13 +40,14 @@ struct RowReport {
 
 /// Compares the tensor core with the model family by family. `goes_on(outputs done)` is asked
 /// between launches; false ends the row early. formats::Error for a family the row does not have.
-RowReport validate_row(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
-                       const ValidationPlan& plan,
-                       const std::function<bool(std::uint64_t)>& goes_on);
+InstructionReport validate_instruction(const TensorCoreInstruction& instruction,
+                                       const emulator::MatrixInstruction& model,
+                                       const ValidationPlan& plan,
+                                       const std::function<bool(std::uint64_t)>& goes_on);
 
 /// A smaller batch that still differs: one output, with as many operands zero as the difference
 /// survives. Executes the instruction again for every attempt.
-Batch reduce_mismatch(const TensorCoreInstruction& row, const emulator::MatrixInstruction& model,
-                      const Batch& batch);
+Batch reduce_mismatch(const TensorCoreInstruction& instruction,
+                      const emulator::MatrixInstruction& model, const Batch& batch);
 
 }  // namespace guardbit::gpu
