@@ -16,7 +16,8 @@ namespace guardbit::formats {
 /// are chosen is not part of the format.
 struct BlockFormat {
   Format element;
-  int element_exponent = 0;  ///< implied scale of the elements (MXINT8 counts in 2^-6)
+  /// implied scale of the elements (MXINT8 counts in 2^-6)
+  int element_exponent = 0;
   Format scale;
   int block_size = 0;
   std::optional<Format> tensor_scale;
@@ -36,8 +37,10 @@ inline constexpr BlockFormat nvfp4 = {e2m1, 0, ue4m3, 16, fp32};
 struct BlockFormatEntry {
   std::string_view name;
   BlockFormat format;
-  std::string_view aliases;   ///< comma separated
-  std::string_view standard;  ///< the document that defines it
+  /// comma separated
+  std::string_view aliases;
+  /// the document that defines it
+  std::string_view standard;
 };
 
 inline constexpr std::array block_format_catalogue = {

@@ -6,17 +6,24 @@ namespace guardbit::formats {
 
 /// How the bits below the sign are read.
 enum class Encoding : std::uint8_t {
-  floating,      ///< biased exponent, fraction with an implicit leading bit
-  power_of_two,  ///< a biased exponent and nothing else: no zero, no sign (OCP MX E8M0)
-  integer,       ///< two's complement when signed; `fraction_bits` magnitude bits
+  /// biased exponent, fraction with an implicit leading bit
+  floating,
+  /// a biased exponent and nothing else: no zero, no sign (OCP MX E8M0)
+  power_of_two,
+  /// two's complement when signed; `fraction_bits` magnitude bits
+  integer,
 };
 
 /// Which codes are not finite numbers.
 enum class Specials : std::uint8_t {
-  ieee,               ///< the largest biased exponent holds infinity and NaNs
-  nan_all_ones,       ///< only the all-ones magnitude is NaN; no infinity (OCP E4M3, E8M0)
-  nan_negative_zero,  ///< only the code of negative zero is NaN; no infinity ("fnuz")
-  none,               ///< every code is finite
+  /// the largest biased exponent holds infinity and NaNs
+  ieee,
+  /// only the all-ones magnitude is NaN; no infinity (OCP E4M3, E8M0)
+  nan_all_ones,
+  /// only the code of negative zero is NaN; no infinity ("fnuz")
+  nan_negative_zero,
+  /// every code is finite
+  none,
 };
 
 /// A number format is data: everything else about it is derived below. A code is an unsigned
@@ -28,8 +35,8 @@ struct Format {
   int fraction_bits = 0;
   int bias = 0;
   Specials specials = Specials::none;
-  bool has_subnormals =
-      true;  ///< when false, a zero biased exponent means zero whatever the fraction
+  /// when false, a zero biased exponent means zero whatever the fraction
+  bool has_subnormals = true;
 
   friend constexpr bool operator==(const Format&, const Format&) = default;
 };

@@ -43,8 +43,10 @@ inline constexpr Format b1 = integer(1, false);
 struct FormatEntry {
   std::string_view name;
   Format format;
-  std::string_view aliases;   ///< comma separated
-  std::string_view standard;  ///< the document that defines it
+  /// comma separated
+  std::string_view aliases;
+  /// the document that defines it
+  std::string_view standard;
 };
 
 /// Every named format. The command line, the files, the tests and the documents read this table.

@@ -14,7 +14,8 @@ enum class Rounding : std::uint8_t {
   upward,
   downward,
   to_odd,
-  stochastic,  ///< RandomBits are added to the discarded fraction; the carry decides
+  /// RandomBits are added to the discarded fraction; the carry decides
+  stochastic,
 };
 
 /// Input of stochastic rounding: an integer of `count` bits. The discarded fraction, truncated to
@@ -94,28 +95,41 @@ constexpr Rounded<Word> shift_right_and_round(Word significand, int shift, bool 
 /// a format.
 struct Overflow {
   enum class Finite : std::uint8_t {
-    infinity,  ///< IEEE 754-2019 7.4: infinity (NaN where there is none), unless the rounding stops
-               ///< at the maximum
-    infinity_always,  ///< infinity whatever the rounding: matrix units truncate, yet overflow
-                      ///< (NUMERICS 1.4)
-    saturate,         ///< the largest finite number
-    wrap,             ///< integers only: modulo 2^bits
+    /// IEEE 754-2019 7.4: infinity (NaN where there is none), unless the rounding stops
+    /// at the maximum
+    infinity,
+    /// infinity whatever the rounding: matrix units truncate, yet overflow
+    /// (NUMERICS 1.4)
+    infinity_always,
+    /// the largest finite number
+    saturate,
+    /// integers only: modulo 2^bits
+    wrap,
   };
   enum class Infinity : std::uint8_t {
     keep,
+    /// keep: NaN where the format has no infinity
     saturate
-  };  ///< keep: NaN where the format has no infinity
+  };
   enum class Nan : std::uint8_t {
-    payload,          ///< quieted; sign and leading payload bits kept (IEEE 754-2019 6.2.3, x86)
-    quiet_signed,     ///< the quiet bit alone, sign kept
-    quiet,            ///< the quiet bit alone, positive
-    all_ones_signed,  ///< all magnitude bits, sign kept
-    all_ones,         ///< all magnitude bits, positive (NVIDIA's canonical NaN)
-    all_ones_of_nan,  ///< all magnitude bits, positive for a NaN, signed for a number that
-                      ///< overflowed (cuda_fp8.h)
-    cut,              ///< fraction cut, not quieted, sign kept; infinity where the cut leaves none
-                      ///< (cvt.rna.tf32)
-    cut_then_below,   ///< cut, then the next lower magnitude code (cvt.rna.satfinite.tf32)
+    /// quieted; sign and leading payload bits kept (IEEE 754-2019 6.2.3, x86)
+    payload,
+    /// the quiet bit alone, sign kept
+    quiet_signed,
+    /// the quiet bit alone, positive
+    quiet,
+    /// all magnitude bits, sign kept
+    all_ones_signed,
+    /// all magnitude bits, positive (NVIDIA's canonical NaN)
+    all_ones,
+    /// all magnitude bits, positive for a NaN, signed for a number that
+    /// overflowed (cuda_fp8.h)
+    all_ones_of_nan,
+    /// fraction cut, not quieted, sign kept; infinity where the cut leaves none
+    /// (cvt.rna.tf32)
+    cut,
+    /// cut, then the next lower magnitude code (cvt.rna.satfinite.tf32)
+    cut_then_below,
   };
   /// The answer where the format has no NaN.
   enum class NoNan : std::uint8_t { maximum, zero, negative_zero, minimum, opposite_zero };

@@ -220,8 +220,7 @@ ParsedValue parse_value(std::string_view text, std::string_view where) {
     throw Error(
         std::string(where),
         in_quotes(text) +
-            " is neither a code nor a number; a code names its "
-            "format, as in 0x3c00:fp16, and a hexadecimal number its exponent, as in 0x1.8p-3");
+            " is neither a code nor a number; a code names its format, as in 0x3c00:fp16, and a hexadecimal number its exponent, as in 0x1.8p-3");
   }
   if (const auto number = parse_scientific(rest, 10, 'e'))
     return from_decimal_digits(negative, *number);

@@ -22,11 +22,14 @@ struct Decimal {
 
 /// What a person wrote for a number.
 struct ParsedValue {
-  Unrounded value;  ///< rounds as the exact number would, in any format
-  std::optional<Decimal>
-      decimal;  ///< exactly; absent for NaN, infinity and exponents past the bounds below
-  std::optional<Format> format;  ///< when it was written as a code
-  std::uint64_t code = 0;        ///< then the code
+  /// rounds as the exact number would, in any format
+  Unrounded value;
+  /// exactly; absent for NaN, infinity and exponents past the bounds below
+  std::optional<Decimal> decimal;
+  /// when it was written as a code
+  std::optional<Format> format;
+  /// then the code
+  std::uint64_t code = 0;
 };
 
 /// Bounds of what is computed exactly: longer numbers are refused, and larger or smaller ones

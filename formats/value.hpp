@@ -16,7 +16,8 @@ enum class Kind : std::uint8_t { zero, finite, infinity, nan };
 struct Value {
   Kind kind = Kind::zero;
   bool negative = false;
-  int exponent = 0;  ///< of the significand's unit
+  /// of the significand's unit
+  int exponent = 0;
   std::uint64_t significand = 0;
 
   friend constexpr bool operator==(const Value&, const Value&) = default;

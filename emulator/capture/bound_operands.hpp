@@ -11,14 +11,18 @@ namespace guardbit::emulator {
 
 /// What an array's element type must say about the format of its codes.
 enum class ElementType {
-  named,  ///< the format itself; U8 for formats narrower than a byte and for scales, F32 for TF32
-  same_bits,  ///< or unsigned words of the same width
+  /// the format itself; U8 for formats narrower than a byte and for scales, F32 for TF32
+  named,
+  /// or unsigned words of the same width
+  same_bits,
 };
 
 /// A batch whose operands lie in tensors; the tensors keep the memory alive.
 struct BoundBatch {
-  MatrixBatch batch;    ///< `d` unset
-  ConstCodes recorded;  ///< the tensor d, where there is one
+  /// `d` unset
+  MatrixBatch batch;
+  /// the tensor d, where there is one
+  ConstCodes recorded;
   std::vector<formats::Tensor> tensors;
 
   std::int64_t outputs() const { return batch.count * batch.shape.m * batch.shape.n; }

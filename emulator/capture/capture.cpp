@@ -155,11 +155,11 @@ Capture make_capture(formats::TensorFile file, const std::string& where) {
   }
   const std::string kind = metadata.require("kind");
   if (kind == "gemm" || kind == "conv2d") {
-    throw Error(where,
-                "captures of kind '" + kind +
-                    "' are replayed by a plan: guardbit explain finds it, "
-                    "guardbit verify --plan executes it",
-                "instruction, dot");
+    throw Error(
+        where,
+        "captures of kind '" + kind +
+            "' are replayed by a plan: guardbit explain finds it, guardbit verify --plan executes it",
+        "instruction, dot");
   }
   if (kind != "instruction" && kind != "dot") metadata.refuse("kind", kind, "instruction, dot");
   Capture capture =

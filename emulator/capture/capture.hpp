@@ -16,8 +16,10 @@ namespace guardbit::emulator {
 /// batch with M = N = 1.
 struct Capture {
   std::string path;
-  std::string kind;  ///< instruction or dot
-  std::string arch;  ///< as the file names it
+  /// instruction or dot
+  std::string kind;
+  /// as the file names it
+  std::string arch;
   MatrixInstruction instruction;
   BoundBatch operands;
 };

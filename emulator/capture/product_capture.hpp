@@ -13,12 +13,17 @@ namespace guardbit::emulator {
 /// What a library answered: a capture of kind `gemm` or `conv2d`; or many executions of one
 /// instruction, as a batch of products whose chains begin with C.
 struct GemmCapture {
-  std::string path, kind, arch;  ///< kind: gemm, conv2d or instruction
+  /// kind: gemm, conv2d or instruction
+  std::string path, kind, arch;
   std::map<std::string, std::string> metadata;
-  GemmProblem problem;                     ///< of kind gemm
-  std::optional<Convolution> convolution;  ///< then `problem` holds a and b as one row each
-  CodeMatrix d;                            ///< as [batch, m, n] or as `lower_output` lays it out
-  std::vector<std::int64_t> shape;         ///< of the tensor d
+  /// of kind gemm
+  GemmProblem problem;
+  /// then `problem` holds a and b as one row each
+  std::optional<Convolution> convolution;
+  /// as [batch, m, n] or as `lower_output` lays it out
+  CodeMatrix d;
+  /// of the tensor d
+  std::vector<std::int64_t> shape;
   double alpha = 1, beta = 0;
   bool tf32 = false;
 

@@ -17,22 +17,29 @@ namespace guardbit::emulator {
 
 /// What a field decides, and therefore which operands make it visible.
 enum class FieldConcern : std::uint8_t {
-  structure,      ///< which products are added together, and how
-  precision,      ///< which bits are kept below a large term, and how results are rounded
-  small_numbers,  ///< zeros and subnormal numbers
-  specials,       ///< infinities, NaNs and overflow
+  /// which products are added together, and how
+  structure,
+  /// which bits are kept below a large term, and how results are rounded
+  precision,
+  /// zeros and subnormal numbers
+  small_numbers,
+  /// infinities, NaNs and overflow
+  specials,
 };
 
 struct AccumulatorField {
   std::string_view name;
-  std::string_view meaning;  ///< one line of documentation
+  /// one line of documentation
+  std::string_view meaning;
   FieldConcern concern;
   long (*get)(const AccumulatorSpec&);
   void (*set)(AccumulatorSpec&, long);
   /// The address of the member, for its place in the declaration.
   const void* (*address)(const AccumulatorSpec&);
-  std::span<const std::string_view> words;  ///< of the values 0, 1, ...; empty for a number
-  long least, greatest;                     ///< values that the text of an instruction may give
+  /// of the values 0, 1, ...; empty for a number
+  std::span<const std::string_view> words;
+  /// values that the text of an instruction may give
+  long least, greatest;
   /// Does the model read the field in this step?
   bool (*read)(const MatrixInstruction&, const Step&);
   /// Values that a probe tries in this step; null: every value from least to greatest if it is

@@ -14,7 +14,8 @@ namespace guardbit::emulator {
 struct Arch {
   std::string_view name;
   std::string_view title;
-  std::string_view alias_of;  ///< empty for machines with a page
+  /// empty for machines with a page
+  std::string_view alias_of;
 };
 
 /// Every machine, oldest first.

@@ -10,10 +10,13 @@ namespace guardbit::emulator {
 /// An instruction's name taken apart. ptxas accepts the qualifiers of a name in any order; only the
 /// order of the types and of the layouts carries meaning.
 struct ParsedName {
-  std::string key;  ///< equal for names that mean the same row: qualifiers sorted, types in order,
-                    ///< free geometry open
-  std::string layouts;  ///< "row.col", or empty when the name has none
-  Shape shape{};        ///< from the mMnNkK token; 0 where it is open (n written as N) or absent
+  /// equal for names that mean the same row: qualifiers sorted, types in order,
+  /// free geometry open
+  std::string key;
+  /// "row.col", or empty when the name has none
+  std::string layouts;
+  /// from the mMnNkK token; 0 where it is open (n written as N) or absent
+  Shape shape{};
 };
 
 ParsedName parse_name(std::string_view name);

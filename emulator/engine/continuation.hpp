@@ -16,9 +16,12 @@ bool takes_addend(const MatrixInstruction& instruction);
 /// blocks, each block's result being the next one's addend: so is the last block's to the block
 /// that follows. Or it is a sum of integers that wraps, which has no order.
 struct Continuation {
-  MatrixInstruction instruction;  ///< the same arithmetic; the addend of the first block is C
-  std::uint64_t begin = 0;        ///< that addend where a sum begins, in C's format
-  int shortest = 1;               ///< elements of K of whole blocks, sparse groups and scales
+  /// the same arithmetic; the addend of the first block is C
+  MatrixInstruction instruction;
+  /// that addend where a sum begins, in C's format
+  std::uint64_t begin = 0;
+  /// elements of K of whole blocks, sparse groups and scales
+  int shortest = 1;
 
   /// The instruction with a K of at least `k` elements, rounded up to whole blocks: what the chain
   /// needs, and no zero products after it.

@@ -9,8 +9,10 @@ namespace guardbit::emulator::cpu {
 /// other processors and systems.
 struct Features {
   bool fma = false;
-  bool avx2_kernels = false;    ///< AVX2, FMA, F16C
-  bool avx512_kernels = false;  ///< AVX512 F, BW, DQ, VL, VBMI, BITALG, VPOPCNTDQ
+  /// AVX2, FMA, F16C
+  bool avx2_kernels = false;
+  /// AVX512 F, BW, DQ, VL, VBMI, BITALG, VPOPCNTDQ
+  bool avx512_kernels = false;
   bool avx_vnni = false;
   bool avx512_bf16 = false, avx512_vnni = false, avx512_fp16 = false;
   bool amx_bf16 = false, amx_fp16 = false, amx_int8 = false;

@@ -47,12 +47,18 @@ struct Matrix {
 /// products.
 struct MatrixProduct {
   std::int64_t m = 0, n = 0, k = 0;
-  ConstMatrix a;                 ///< [m, stored k]
-  ConstMatrix b;                 ///< [k, n]
-  ConstMatrix c;                 ///< [m, n]; not read with modifiers.zero_addend
-  Matrix d;                      ///< [m, n]; may be the very matrix c
-  ConstMatrix e{};               ///< like a: metadata of sparse instructions
-  ConstMatrix a_scale, b_scale;  ///< [m, scales], [scales, n]: `scale.count` for each execution
+  /// [m, stored k]
+  ConstMatrix a;
+  /// [k, n]
+  ConstMatrix b;
+  /// [m, n]; not read with modifiers.zero_addend
+  ConstMatrix c;
+  /// [m, n]; may be the very matrix c
+  Matrix d;
+  /// like a: metadata of sparse instructions
+  ConstMatrix e{};
+  /// [m, scales], [scales, n]: `scale.count` for each execution
+  ConstMatrix a_scale, b_scale;
   Modifiers modifiers{};
   /// Asked now and then, from any thread; once it says true, what is left of D is not computed.
   const std::function<bool()>* stop = nullptr;

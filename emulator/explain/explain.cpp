@@ -183,8 +183,10 @@ class Observer {
   }
 
   Explanation& explanation_;
-  std::vector<std::size_t> selected_;  ///< pairs of the current step
-  std::vector<std::size_t> indices_;   ///< pairs of the current block
+  /// pairs of the current step
+  std::vector<std::size_t> selected_;
+  /// pairs of the current block
+  std::vector<std::size_t> indices_;
   std::ptrdiff_t next_ = 0;
 };
 

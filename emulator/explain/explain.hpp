@@ -27,51 +27,68 @@ std::string conversion_text(const AccumulatorSpec& spec, const Format& format);
 
 /// One product's operands, as the unit takes them: after negation and sparse gathering.
 struct FactorPair {
-  int k = 0;  ///< row of B
+  /// row of B
+  int k = 0;
   std::uint64_t a = 0, b = 0;
 };
 
 /// A term of a block: a product, the exact sum of a group of products, or the addend.
 struct ExplainedTerm {
-  std::vector<std::size_t>
-      pairs;         ///< into Explanation::pairs: one, a whole group, or none for the addend
-  Decimal value;     ///< exact
-  int exponent = 0;  ///< fused blocks: what the unit aligns by
-  std::uint64_t significand =
-      0;  ///< fused blocks: |value| in multiples of 2^(exponent - fraction_bits); not normalised
+  /// into Explanation::pairs: one, a whole group, or none for the addend
+  std::vector<std::size_t> pairs;
+  /// exact
+  Decimal value;
+  /// fused blocks: what the unit aligns by
+  int exponent = 0;
+  /// fused blocks: |value| in multiples of 2^(exponent - fraction_bits); not normalised
+  std::uint64_t significand = 0;
   int fraction_bits = 0;
-  Decimal cut;  ///< what alignment took away: value less what was kept
+  /// what alignment took away: value less what was kept
+  Decimal cut;
 };
 
 /// The grid to which a fused block cuts its terms: multiples of 2^grid.
 struct Alignment {
-  int exponent = 0;  ///< E, the largest of the terms' exponents
-  int grid = 0;      ///< E - F
+  /// E, the largest of the terms' exponents
+  int exponent = 0;
+  /// E - F
+  int grid = 0;
 };
 
 /// One fused multiply-add of a chain and its rounding error.
 struct ChainStep {
-  std::size_t pair = 0;  ///< into Explanation::pairs
+  /// into Explanation::pairs
+  std::size_t pair = 0;
   Decimal exact;
-  std::uint64_t rounded = 0;  ///< a code of the block's result format
-  Decimal error;              ///< rounded less exact
+  /// a code of the block's result format
+  std::uint64_t rounded = 0;
+  /// rounded less exact
+  Decimal error;
 };
 
 /// One block: the products that are added together, and their sum.
 struct ExplainedBlock {
-  std::size_t step = 0;  ///< index into the instruction's steps
+  /// index into the instruction's steps
+  std::size_t step = 0;
   std::size_t products = 0;
   int first_k = 0, last_k = 0;
-  std::optional<std::size_t> special_pair;  ///< the first product that is an infinity or a NaN
-  bool special = false;                ///< an infinity or a NaN decides; then what follows is empty
-  std::optional<Alignment> alignment;  ///< fused blocks
-  std::vector<ExplainedTerm>
-      largest;  ///< at most three products or groups, largest magnitude first
+  /// the first product that is an infinity or a NaN
+  std::optional<std::size_t> special_pair;
+  /// an infinity or a NaN decides; then what follows is empty
+  bool special = false;
+  /// fused blocks
+  std::optional<Alignment> alignment;
+  /// at most three products or groups, largest magnitude first
+  std::vector<ExplainedTerm> largest;
   ExplainedTerm addend;
-  std::size_t terms_cut = 0;        ///< terms that alignment took something from
-  Decimal exact_sum;                ///< of all terms before alignment
-  std::optional<Decimal> kept_sum;  ///< fused blocks: of the terms after alignment
-  std::optional<ChainStep> worst;   ///< chains: the step with the largest rounding error
+  /// terms that alignment took something from
+  std::size_t terms_cut = 0;
+  /// of all terms before alignment
+  Decimal exact_sum;
+  /// fused blocks: of the terms after alignment
+  std::optional<Decimal> kept_sum;
+  /// chains: the step with the largest rounding error
+  std::optional<ChainStep> worst;
   Register addend_register, result;
 };
 
@@ -84,7 +101,8 @@ struct ExplainedStep {
 /// One element of D: its operands, and what each step and block made of them.
 struct Explanation {
   MatrixInstruction instruction;
-  std::vector<FactorPair> pairs;  ///< in the order in which the unit takes them
+  /// in the order in which the unit takes them
+  std::vector<FactorPair> pairs;
   std::vector<std::uint64_t> a_scale, b_scale;
   std::uint64_t c = 0;
   std::vector<ExplainedStep> steps;

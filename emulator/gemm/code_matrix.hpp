@@ -25,8 +25,10 @@ struct Strides {
 struct CodeMatrix {
   Format format{};
   std::int64_t batch = 1, rows = 0, columns = 0;
-  SharedBytes bytes;                    ///< from the first element on
-  std::optional<Strides> strides = {};  ///< nothing: rows side by side, one after the other
+  /// from the first element on
+  SharedBytes bytes;
+  /// nothing: rows side by side, one after the other
+  std::optional<Strides> strides = {};
 
   bool empty() const { return bytes.empty(); }
   std::int64_t size() const { return batch * rows * columns; }

@@ -33,11 +33,16 @@ class FewDots {
   AccumulatorFormat result_;
   Sparsity sparsity_;
   std::int64_t outputs_ = 0;
-  std::int64_t stored_k_ = 0;   ///< products of one output
-  std::int64_t block_ = 0;      ///< products of one block
-  std::int64_t execution_ = 0;  ///< products of one instruction
-  int drop_ = 0;                ///< bits of a product below the grid of its own exponent
-  std::vector<std::int32_t> magnitudes_, exponents_;  ///< magnitudes signed
+  /// products of one output
+  std::int64_t stored_k_ = 0;
+  /// products of one block
+  std::int64_t block_ = 0;
+  /// products of one instruction
+  std::int64_t execution_ = 0;
+  /// bits of a product below the grid of its own exponent
+  int drop_ = 0;
+  /// magnitudes signed
+  std::vector<std::int32_t> magnitudes_, exponents_;
 };
 
 }  // namespace guardbit::emulator

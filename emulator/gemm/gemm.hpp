@@ -27,18 +27,26 @@ class FewDots;
 
 /// A and B as a plan's unit takes them.
 struct GemmOperands {
-  std::optional<MatrixInstruction> instruction;  ///< nothing for a CUDA core's multiply-add
-  Format sum{};                                  ///< of the unit's accumulator
-  std::int64_t run = 1;        ///< elements of K that each pair of pieces takes in turn
-  std::int64_t expansion = 1;  ///< products of pieces for each element of K
-  CodeMatrix a, b, e, c;  ///< c: where the chain begins with it; of a multiply-add, a and b are
-                          ///< in the format of its sums
-  bool rounds_products = false;      ///< of a multiply-add that is not fused
-  std::vector<PieceProducts> apart;  ///< in the order in which they are added
+  /// nothing for a CUDA core's multiply-add
+  std::optional<MatrixInstruction> instruction;
+  /// of the unit's accumulator
+  Format sum{};
+  /// elements of K that each pair of pieces takes in turn
+  std::int64_t run = 1;
+  /// products of pieces for each element of K
+  std::int64_t expansion = 1;
+  /// c: where the chain begins with it; of a multiply-add, a and b are
+  /// in the format of its sums
+  CodeMatrix a, b, e, c;
+  /// of a multiply-add that is not fused
+  bool rounds_products = false;
+  /// in the order in which they are added
+  std::vector<PieceProducts> apart;
   /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
   /// infinity or a NaN.
   std::vector<int> a_exponents, b_exponents;
-  std::shared_ptr<const FewDots> few = nullptr;  ///< of a few dot products, where it can be
+  /// of a few dot products, where it can be
+  std::shared_ptr<const FewDots> few = nullptr;
 
   /// Elements of K; filled up where pieces or loads ask for it.
   std::int64_t k() const { return b.rows / expansion; }
@@ -46,7 +54,8 @@ struct GemmOperands {
 
 struct PieceProducts {
   GemmOperands operands;
-  int rank = 0;  ///< the total of the pieces' ranks
+  /// the total of the pieces' ranks
+  int rank = 0;
 };
 
 /// Converts A and B where the plan asks for it; else they are views of the problem's.
@@ -66,9 +75,12 @@ GemmOperands part(const GemmOperands& operands, const OutputBlock& block);
 
 /// How chains are run.
 struct Execution {
-  const Engine* engine = nullptr;  ///< of the unit; null: the first model that takes it
-  int threads = 0;                 ///< 0: all
-  const std::function<bool()>* stop = nullptr;  ///< as MatrixProduct's
+  /// of the unit; null: the first model that takes it
+  const Engine* engine = nullptr;
+  /// 0: all
+  int threads = 0;
+  /// as MatrixProduct's
+  const std::function<bool()>* stop = nullptr;
 };
 
 /// The sum of each part of `plan.split`, as it leaves the thread block; with stream-K one part, the
@@ -85,8 +97,10 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
                   int threads = 1);
 
 struct ExecuteOptions {
-  std::string_view engine = "auto";  ///< as plan_engine (gemm_engine.hpp) takes it
-  int threads = 0;                   ///< 0: all; the result does not depend on their number
+  /// as plan_engine (gemm_engine.hpp) takes it
+  std::string_view engine = "auto";
+  /// 0: all; the result does not depend on their number
+  int threads = 0;
   /// Told now and then, on the caller's thread, how many rows are done; ends the work by answering
   /// false.
   std::function<bool(std::int64_t)> progress = {};

@@ -269,9 +269,11 @@ class Ending {
   const GemmProblem& problem_;
   const Addends& addends_;
   bool initial_;
-  double alpha_;  ///< of sums
+  /// of sums
+  double alpha_;
   bool has_c_, has_bias_, is_scaled_;
-  double weight_;  ///< of what is added
+  /// of what is added
+  double weight_;
 };
 
 CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& addends,

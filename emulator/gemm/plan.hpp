@@ -29,26 +29,33 @@ struct GemmUnit {
 /// less than `ranks`.
 struct InputConversion {
   enum class Cut : std::uint8_t {
-    rest,  ///< each piece is what those before it left, rounded (3xTF32, BF16x9); one chain takes
-           ///< all products, smaller ones first within each instruction or run
-    scaled_rest,  ///< the same times 2^shift for each piece before it (Ootomo and Yokota, IJHPCA
-                  ///< 36, 2022): products of each total rank have a chain of their own; only the
-                  ///< leading chain is promoted. At its end, from the last rank on,
-                  ///< sum = fma(sum, 2^-shift, sum of the rank before) in FP32
-    slices,       ///< integers of the unit's bits below the leading bit of the row's (of B: the
-             ///< column's) greatest magnitude, truncated (Ozaki's scheme; Ootomo, Ozaki and Yokota,
-             ///< IJHPCA 38, 2024): each product has a chain of its own, which is exact; these are
-             ///< added in the epilogue's format, those of the last rank first
-    grouped_slices,  ///< the same, but products of one total rank share a chain
+    /// each piece is what those before it left, rounded (3xTF32, BF16x9); one chain takes
+    /// all products, smaller ones first within each instruction or run
+    rest,
+    /// the same times 2^shift for each piece before it (Ootomo and Yokota, IJHPCA
+    /// 36, 2022): products of each total rank have a chain of their own; only the
+    /// leading chain is promoted. At its end, from the last rank on,
+    /// sum = fma(sum, 2^-shift, sum of the rank before) in FP32
+    scaled_rest,
+    /// integers of the unit's bits below the leading bit of the row's (of B: the
+    /// column's) greatest magnitude, truncated (Ozaki's scheme; Ootomo, Ozaki and Yokota,
+    /// IJHPCA 38, 2024): each product has a chain of its own, which is exact; these are
+    /// added in the epilogue's format, those of the last rank first
+    slices,
+    /// the same, but products of one total rank share a chain
+    grouped_slices,
   };
   Rounding rounding = Rounding::nearest_even;
   int pieces = 1;
   int ranks = 1;
   Cut cut = Cut::rest;
-  int shift = 0;         ///< of scaled rests
-  std::int64_t run = 0;  ///< of rests: elements of K whose products of one pair of pieces come
-                         ///< before those of the next pair; 0: one instruction's
-  std::optional<Rounding> last = {};  ///< of the last piece, where it is rounded in another way
+  /// of scaled rests
+  int shift = 0;
+  /// of rests: elements of K whose products of one pair of pieces come
+  /// before those of the next pair; 0: one instruction's
+  std::int64_t run = 0;
+  /// of the last piece, where it is rounded in another way
+  std::optional<Rounding> last = {};
 
   bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;
@@ -56,35 +63,49 @@ struct InputConversion {
 
 /// Which k's the accumulators of a partition take.
 enum class Division : std::uint8_t {
-  ceil,           ///< consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
-  balanced,       ///< consecutive runs; the first tiles % parts of them have one tile more
-  balanced_last,  ///< consecutive runs; the last tiles % parts of them have one tile more
-  round_robin,    ///< tile t goes to accumulator t % parts
+  /// consecutive runs of ceil(tiles / parts) tiles; the last one shorter, or none
+  ceil,
+  /// consecutive runs; the first tiles % parts of them have one tile more
+  balanced,
+  /// consecutive runs; the last tiles % parts of them have one tile more
+  balanced_last,
+  /// tile t goes to accumulator t % parts
+  round_robin,
 };
 
 /// In which order partial sums are added.
 enum class SumOrder : std::uint8_t {
-  ascending,      ///< ((p0 + p1) + p2) + ...
-  descending,     ///< ((pn + pn-1) + ...) + p0
-  adjacent,       ///< a tree: p0 + p1, p2 + p3, ... then again
-  adjacent_last,  ///< the same from the last part on: pn + pn-1, pn-2 + pn-3, ... then again
-  halves,    ///< a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
-             ///< number, whether or not each has a part
-  by_four,   ///< four sums take the parts in turn; then ((s0 + s1) + s2) + s3
-  buffers,   ///< of n parts all but the last go round ceil(n / 2) buffers and are added there; the
-             ///< last one then takes the buffers in turn: ((pn + b0) + b1) + ...
-  in_place,  ///< of a split: each part goes through the epilogue, the first one with its addend,
-             ///< the others with what the one before left in D, rounded to D's format
+  /// ((p0 + p1) + p2) + ...
+  ascending,
+  /// ((pn + pn-1) + ...) + p0
+  descending,
+  /// a tree: p0 + p1, p2 + p3, ... then again
+  adjacent,
+  /// the same from the last part on: pn + pn-1, pn-2 + pn-3, ... then again
+  adjacent_last,
+  /// a tree: p[i] + p[i + n/2], then again; what a warp's shuffles do, n being their
+  /// number, whether or not each has a part
+  halves,
+  /// four sums take the parts in turn; then ((s0 + s1) + s2) + s3
+  by_four,
+  /// of n parts all but the last go round ceil(n / 2) buffers and are added there; the
+  /// last one then takes the buffers in turn: ((pn + b0) + b1) + ...
+  buffers,
+  /// of a split: each part goes through the epilogue, the first one with its addend,
+  /// the others with what the one before left in D, rounded to D's format
+  in_place,
 };
 
 /// K partitioned over `parts` accumulators, whose sums are added afterwards. `tile` neighbours in K
 /// always go to the same accumulator.
 struct Partition {
   int parts = 1;
-  std::int64_t tile = 1;  ///< elements of K (a tile of K)
+  /// elements of K (a tile of K)
+  std::int64_t tile = 1;
   Division division = Division::ceil;
   SumOrder order = SumOrder::ascending;
-  Format sums = formats::fp32;  ///< what a partial sum is stored in and added in
+  /// what a partial sum is stored in and added in
+  Format sums = formats::fp32;
 
   bool whole() const { return parts <= 1; }
   friend bool operator==(const Partition&, const Partition&) = default;
@@ -96,14 +117,18 @@ struct Partition {
 struct StreamK {
   enum class Tiles : std::uint8_t {
     all,
-    one_tile,  ///< only the first tiles % blocks; the others are whole
-    two_tile,  ///< the first blocks + tiles % blocks, where blocks do not divide the tiles
+    /// only the first tiles % blocks; the others are whole
+    one_tile,
+    /// the first blocks + tiles % blocks, where blocks do not divide the tiles
+    two_tile,
   };
   int blocks = 0;
   std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
   Tiles tiles = Tiles::all;
-  bool along_m = false;  ///< order of tiles: down the columns of D, not along its rows
-  Division division = Division::ceil;  ///< of the iterations over blocks: ceil or balanced
+  /// order of tiles: down the columns of D, not along its rows
+  bool along_m = false;
+  /// of the iterations over blocks: ceil or balanced
+  Division division = Division::ceil;
   SumOrder order = SumOrder::ascending;
   Format sums = formats::fp32;
 
@@ -121,11 +146,16 @@ struct LoadOrder {
 /// A chain of a unit is ended every `interval` elements of K and added to a sum in FP32. 0: never.
 struct Promotion {
   enum class Adder : std::uint8_t {
-    add,          ///< sum + partial
-    scaled_fma,   ///< fma(partial, scale_a * scale_b, sum)
-    scale_a_fma,  ///< fma(partial * scale_a, scale_b, sum)
-    scale_b_fma,  ///< fma(partial * scale_b, scale_a, sum)
-    scaled_add,   ///< sum + partial * (scale_a * scale_b)
+    /// sum + partial
+    add,
+    /// fma(partial, scale_a * scale_b, sum)
+    scaled_fma,
+    /// fma(partial * scale_a, scale_b, sum)
+    scale_a_fma,
+    /// fma(partial * scale_b, scale_a, sum)
+    scale_b_fma,
+    /// sum + partial * (scale_a * scale_b)
+    scaled_add,
   };
   std::int64_t interval = 0;
   Adder adder = Adder::add;
@@ -135,13 +165,18 @@ struct Promotion {
 /// The k's of an implicit GEMM: filter row r, filter column s, channel c.
 struct ConvolutionOrder {
   enum class Walk : std::uint8_t {
-    rsc,  ///< channels innermost (NHWC)
-    crs,  ///< channels outermost (NCHW)
-    src,  ///< filter columns outermost
+    /// channels innermost (NHWC)
+    rsc,
+    /// channels outermost (NCHW)
+    crs,
+    /// filter columns outermost
+    src,
   };
   Walk walk = Walk::rsc;
-  int channel_block = 0;  ///< the walk is made for each block of that many channels in turn; 0: all
-  int channel_multiple = 1;  ///< channels are filled up with zeros to a multiple of this
+  /// the walk is made for each block of that many channels in turn; 0: all
+  int channel_block = 0;
+  /// channels are filled up with zeros to a multiple of this
+  int channel_multiple = 1;
   friend bool operator==(const ConvolutionOrder&, const ConvolutionOrder&) = default;
 };
 
@@ -149,24 +184,34 @@ struct ConvolutionOrder {
 /// no c; a bias beside a c is added to what `addition` gives.
 struct Epilogue {
   enum class Addition : std::uint8_t {
-    fma_product,  ///< fma(alpha, accumulator, addend)
-    fma_addend,   ///< fma(beta, c, alpha * accumulator)
-    separate,     ///< alpha * accumulator + addend
-    rounded,      ///< round(alpha * accumulator) + addend, rounded to D's format first
-    initial,      ///< the first chain begins with c instead of zero; alpha and beta are not used
+    /// fma(alpha, accumulator, addend)
+    fma_product,
+    /// fma(beta, c, alpha * accumulator)
+    fma_addend,
+    /// alpha * accumulator + addend
+    separate,
+    /// round(alpha * accumulator) + addend, rounded to D's format first
+    rounded,
+    /// the first chain begins with c instead of zero; alpha and beta are not used
+    initial,
   };
   enum class Scales : std::uint8_t {
-    joint,     ///< alpha * (scale_a * scale_b), once
-    a_then_b,  ///< accumulator * scale_a * scale_b
-    b_then_a,  ///< accumulator * scale_b * scale_a
+    /// alpha * (scale_a * scale_b), once
+    joint,
+    /// accumulator * scale_a * scale_b
+    a_then_b,
+    /// accumulator * scale_b * scale_a
+    b_then_a,
   };
   Addition addition = Addition::fma_product;
   Scales scales = Scales::joint;
   /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so.
   enum class AlphaOn : std::uint8_t { sum, a, b };
   AlphaOn alpha_on = AlphaOn::sum;
-  Format compute = formats::fp32;  ///< of every operation here
-  Format output = formats::fp32;   ///< D; rounded to nearest even
+  /// of every operation here
+  Format compute = formats::fp32;
+  /// D; rounded to nearest even
+  Format output = formats::fp32;
   double alpha = 1, beta = 0;
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
@@ -179,12 +224,15 @@ struct Epilogue {
 struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
-  ConvolutionOrder convolution;  ///< of convolutions only
+  /// of convolutions only
+  ConvolutionOrder convolution;
   LoadOrder loads;
-  std::int64_t residue_first = 0;  ///< tile of K whose incomplete part comes first; 0: last
+  /// tile of K whose incomplete part comes first; 0: last
+  std::int64_t residue_first = 0;
   Promotion promotion;
   Partition slices, split;
-  StreamK stream_k;  ///< in place of a split
+  /// in place of a split
+  StreamK stream_k;
   Epilogue epilogue;
   friend bool operator==(const GemmPlan&, const GemmPlan&) = default;
 };

@@ -10,7 +10,8 @@ namespace guardbit::emulator {
 /// What executes a plan's unit: an engine, or "host", which has the multiply-adds of CUDA cores.
 struct PlanEngine {
   std::string_view name;
-  const Engine* engine = nullptr;  ///< null for "host"
+  /// null for "host"
+  const Engine* engine = nullptr;
 };
 
 /// The one of that name; "auto" is the first model that takes the plan's unit. formats::Error when

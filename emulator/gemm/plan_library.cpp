@@ -46,10 +46,10 @@ constexpr std::array rows = {
     LibraryPlan{"cublas-13", hopper, "cutlass_75_wmma_tensorop_f16_s161616gemm_f16",
                 "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 d=fp16",
                 "residue_first=T, T the tile of K in the name"},
-    LibraryPlan{"cublas-13", hopper, "cutlass_80_tensorop_s1688gemm",
-                "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 d=fp32",
-                "S slices of a multiple of 4 or more: split=SxT:ceil; residue_first=16 or 32, the "
-                "tile in the name"},
+    LibraryPlan{
+        "cublas-13", hopper, "cutlass_80_tensorop_s1688gemm",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 d=fp32",
+        "S slices of a multiple of 4 or more: split=SxT:ceil; residue_first=16 or 32, the tile in the name"},
     LibraryPlan{"cublas-13", hopper, "sm80_xmma_gemm_f32f32_tf32f32_f32",
                 "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 d=fp32", ""},
     LibraryPlan{"cublas-13", hopper, "cutlass_80_simt_sgemm", "simt/fma.fp32 d=fp32",

@@ -11,11 +11,15 @@ namespace guardbit::emulator {
 /// A plan seen in the wild: what kernels of that name were measured to do. Where a kernel divides
 /// K, the plan shows one division; the number of parts follows the shape.
 struct LibraryPlan {
-  std::string_view library;  ///< cublas-13, cudnn-9, ...
+  /// cublas-13, cudnn-9, ...
+  std::string_view library;
   std::string_view arch;
-  std::string_view kernel;  ///< pattern of kernel names; '*' stands for anything
-  std::string_view plan;    ///< as parse_plan reads it
-  std::string_view note;    ///< what varies with the call
+  /// pattern of kernel names; '*' stands for anything
+  std::string_view kernel;
+  /// as parse_plan reads it
+  std::string_view plan;
+  /// what varies with the call
+  std::string_view note;
 };
 
 /// The table, likely rows before others.

@@ -167,8 +167,7 @@ class PlanReader {
     if (key == "beta") return real(value, plan_.epilogue.beta);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
-        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, "
-        "d, alpha, beta");
+        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta");
   }
 
  private:

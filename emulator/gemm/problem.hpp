@@ -18,9 +18,12 @@ struct Output {
 
 /// Where the outputs of a selection lie in the product that they were selected from.
 struct Origin {
-  std::int64_t batch = 1, m = 0, n = 0;     ///< of that product
-  std::vector<std::int64_t> rows, columns;  ///< selected ones
-  std::vector<Output> outputs;              ///< or scattered ones, one for each batch entry
+  /// of that product
+  std::int64_t batch = 1, m = 0, n = 0;
+  /// selected ones
+  std::vector<std::int64_t> rows, columns;
+  /// or scattered ones, one for each batch entry
+  std::vector<Output> outputs;
 };
 
 /// D = epilogue(A * B) for every batch entry: what was asked of a library. `c`, `bias` [1, n],
@@ -30,8 +33,10 @@ struct Origin {
 struct GemmProblem {
   CodeMatrix a, b, c, bias, scale_a, scale_b;
   std::int64_t scale_k = 0;
-  bool sparse_a = false;  ///< A holds at most two numbers that are not zero in each four of a row
-  std::optional<Origin> origin = {};  ///< of a selection
+  /// A holds at most two numbers that are not zero in each four of a row
+  bool sparse_a = false;
+  /// of a selection
+  std::optional<Origin> origin = {};
 
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }

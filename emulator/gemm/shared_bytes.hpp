@@ -32,7 +32,8 @@ class SharedBytes {
 
  private:
   const std::byte* data_ = nullptr;
-  std::byte* own_ = nullptr;  ///< null where the memory is not to be written
+  /// null where the memory is not to be written
+  std::byte* own_ = nullptr;
   std::size_t size_ = 0;
   std::shared_ptr<const void> owner_;
 };

@@ -10,15 +10,21 @@ using formats::Rounding;
 
 /// How the products of one dot product and the addend become one number.
 enum class Summation : std::uint8_t {
-  fused,  ///< aligned to the largest exponent, cut there, added exactly, converted once (NVIDIA;
-          ///< NUMERICS 1.1)
-  exact,  ///< added without any loss, rounded once (CDNA1; NUMERICS 4.1)
-  fma_chain,  ///< one fused multiply-add per product, k ascending
-  pairwise,   ///< products and partial sums rounded in a balanced tree, the addend last (CDNA2;
-              ///< NUMERICS 4.1)
-  two_stage,  ///< products fused among themselves, then that sum fused with the addend (CDNA3;
-              ///< NUMERICS 4.1)
-  integer,    ///< exact total including the addend, then wrapped or saturated once (NUMERICS 3.1)
+  /// aligned to the largest exponent, cut there, added exactly, converted once (NVIDIA;
+  /// NUMERICS 1.1)
+  fused,
+  /// added without any loss, rounded once (CDNA1; NUMERICS 4.1)
+  exact,
+  /// one fused multiply-add per product, k ascending
+  fma_chain,
+  /// products and partial sums rounded in a balanced tree, the addend last (CDNA2;
+  /// NUMERICS 4.1)
+  pairwise,
+  /// products fused among themselves, then that sum fused with the addend (CDNA3;
+  /// NUMERICS 4.1)
+  two_stage,
+  /// exact total including the addend, then wrapped or saturated once (NUMERICS 3.1)
+  integer,
 };
 
 /// What one pair of operands contributes.
@@ -29,20 +35,26 @@ enum class Interleave : std::uint8_t { none, even_odd };
 
 enum class Subnormals : std::uint8_t {
   keep,
-  flush,    ///< operands count as +0; a result whose code is subnormal is the zero of its sign
-  daz_ftz,  ///< x86's DAZ and FTZ: operands are zeros of their sign; a result is one when it is
-            ///< tiny after rounding (IEEE 754-2019 7.5), which some that round up to the smallest
-            ///< normal number are (NUMERICS 5.2)
+  /// operands count as +0; a result whose code is subnormal is the zero of its sign
+  flush,
+  /// x86's DAZ and FTZ: operands are zeros of their sign; a result is one when it is
+  /// tiny after rounding (IEEE 754-2019 7.5), which some that round up to the smallest
+  /// normal number are (NUMERICS 5.2)
+  daz_ftz,
 };
 
 enum class NanPolicy : std::uint8_t {
-  all_ones,     ///< 7FFFFFFF or 7FFF: sign and payload dropped
-  operand_bca,  ///< of each FMA: a quieted copy of B, else of C, else of A; an invalid operation
-                ///< gives the negative quiet NaN (DMMA, measured on an H200)
-  operand_abc,  ///< of each FMA: a quieted copy of A, else of B, else of C; of each addition: of
-                ///< the first operand, else of the second; an invalid operation gives the negative
-                ///< quiet NaN (x86, NUMERICS 5.3)
-  unspecified,  ///< some NaN: no source gives sign and payload, so NaNs are compared as NaN
+  /// 7FFFFFFF or 7FFF: sign and payload dropped
+  all_ones,
+  /// of each FMA: a quieted copy of B, else of C, else of A; an invalid operation
+  /// gives the negative quiet NaN (DMMA, measured on an H200)
+  operand_bca,
+  /// of each FMA: a quieted copy of A, else of B, else of C; of each addition: of
+  /// the first operand, else of the second; an invalid operation gives the negative
+  /// quiet NaN (x86, NUMERICS 5.3)
+  operand_abc,
+  /// some NaN: no source gives sign and payload, so NaNs are compared as NaN
+  unspecified,
 };
 
 /// Sign of a nonzero sum that the final conversion turns into zero.
@@ -56,15 +68,18 @@ enum class IntegerOverflow : std::uint8_t { wrap, saturate };
 struct AccumulatorSpec {
   Summation summation = Summation::fused;
   Product product = Product::multiply;
-  int terms =
-      0;  ///< products accumulated together (L); longer dot products are chained blocks. 0: all
-  int exact_group =
-      1;  ///< products summed exactly before alignment (16 in the FP4 block-scaled kinds)
-  int kept_fraction_bits = 0;                  ///< F: bits kept below 2^E
-  Rounding alignment = Rounding::toward_zero;  ///< how a term is cut to the grid
-  int min_exponent = 0;  ///< e0: the exponent that a zero product and a zero addend contribute to E
-  int result_fraction_bits =
-      0;  ///< fraction bits of the result when fewer than its format has (13 for E8M13); 0: all
+  /// products accumulated together (L); longer dot products are chained blocks. 0: all
+  int terms = 0;
+  /// products summed exactly before alignment (16 in the FP4 block-scaled kinds)
+  int exact_group = 1;
+  /// F: bits kept below 2^E
+  int kept_fraction_bits = 0;
+  /// how a term is cut to the grid
+  Rounding alignment = Rounding::toward_zero;
+  /// e0: the exponent that a zero product and a zero addend contribute to E
+  int min_exponent = 0;
+  /// fraction bits of the result when fewer than its format has (13 for E8M13); 0: all
+  int result_fraction_bits = 0;
   Rounding result = Rounding::toward_zero;
   Subnormals input = Subnormals::keep;
   Subnormals output = Subnormals::keep;
@@ -74,16 +89,16 @@ struct AccumulatorSpec {
 
   // Two-stage accumulation only.
   Interleave interleave = Interleave::none;
-  int zero_product_exponent =
-      0;  ///< the exponent that a zero product contributes; a zero addend has min_exponent
-  int sum_kept_fraction_bits =
-      0;  ///< bits of the product sum kept below the larger of its and the addend's exponent
-  int total_kept_fraction_bits =
-      0;  ///< bits of the total kept below its leading bit before the final rounding
-  int addend_cutoff =
-      0;  ///< an addend whose exponent is this much below E counts as zero. 0: never
-  int product_overflow_exponent =
-      0;  ///< a product of this exponent or more is an infinity at once. 0: never
+  /// the exponent that a zero product contributes; a zero addend has min_exponent
+  int zero_product_exponent = 0;
+  /// bits of the product sum kept below the larger of its and the addend's exponent
+  int sum_kept_fraction_bits = 0;
+  /// bits of the total kept below its leading bit before the final rounding
+  int total_kept_fraction_bits = 0;
+  /// an addend whose exponent is this much below E counts as zero. 0: never
+  int addend_cutoff = 0;
+  /// a product of this exponent or more is an infinity at once. 0: never
+  int product_overflow_exponent = 0;
 
   friend constexpr bool operator==(const AccumulatorSpec&, const AccumulatorSpec&) = default;
 };

@@ -13,7 +13,8 @@ namespace guardbit::emulator {
 struct ConstCodes {
   const std::byte* data = nullptr;
   int container_bytes = 0;
-  int shift = 0;  ///< bits of the container below the code (TF32: 13)
+  /// bits of the container below the code (TF32: 13)
+  int shift = 0;
 
   std::uint64_t operator[](std::int64_t index) const {
     const std::byte* const at = data + index * container_bytes;

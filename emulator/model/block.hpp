@@ -15,7 +15,8 @@ struct Block {
   const Format& a_format;
   const Format& b_format;
   std::span<const Value> a, b;
-  std::span<const Value> a_scale, b_scale;  ///< per element; empty when unscaled
+  /// per element; empty when unscaled
+  std::span<const Value> a_scale, b_scale;
   const Format& scale_format;
   Value addend;
   const Format& addend_format;

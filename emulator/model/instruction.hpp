@@ -68,7 +68,8 @@ struct BlockScale {
 /// carries a position e in its group, and stands for the k's  group * group_elements + e * chunk +
 /// (0 .. chunk-1). 0: dense.
 struct Sparsity {
-  int group_elements = 0;  ///< elements of K covered by one group
+  /// elements of K covered by one group
+  int group_elements = 0;
   int stored_per_group = 0;
   int chunk = 1;
   friend constexpr bool operator==(const Sparsity&, const Sparsity&) = default;
@@ -96,9 +97,12 @@ enum class Source : std::int8_t {
 };
 
 enum class Operation : std::uint8_t {
-  dot,      ///< spec over the selected products, plus `addend`
-  add,      ///< addend + other, rounded once by spec.result
-  convert,  ///< addend, rounded once by spec.result
+  /// spec over the selected products, plus `addend`
+  dot,
+  /// addend + other, rounded once by spec.result
+  add,
+  /// addend, rounded once by spec.result
+  convert,
 };
 
 /// One step of an instruction. A native instruction is a single `dot`; what the compiler emulates
@@ -109,9 +113,11 @@ struct Step {
   Source addend = Source::c;
   Source other = Source::positive_zero;
   AccumulatorSpec spec{};
-  Format result{};                  ///< format of what the step produces
-  std::optional<Format> widened{};  ///< A and B are converted to this first, which changes the
-                                    ///< exponents of subnormals
+  /// format of what the step produces
+  Format result{};
+  /// A and B are converted to this first, which changes the
+  /// exponents of subnormals
+  std::optional<Format> widened{};
 
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
@@ -130,14 +136,18 @@ struct Steps {
 
 /// How we know that a row is right.
 enum class Basis : std::uint8_t {
-  measured,    ///< a recording of that device is reproduced bit for bit
-  documented,  ///< the vendor's document or a validated published model says so
-  inferred,    ///< concluded from relatives of the device or from disassembly
+  /// a recording of that device is reproduced bit for bit
+  measured,
+  /// the vendor's document or a validated published model says so
+  documented,
+  /// concluded from relatives of the device or from disassembly
+  inferred,
 };
 
 struct Evidence {
   Basis basis = Basis::inferred;
-  std::string_view source;  ///< where the fact comes from, and any doubt about it
+  /// where the fact comes from, and any doubt about it
+  std::string_view source;
 };
 
 /// Versions of ptxas that compile the instruction this way, as major * 100 + minor; `until` is
@@ -156,8 +166,10 @@ inline constexpr int max_k = 256;
 
 /// One row of the catalogue: everything that decides the bits of D.
 struct MatrixInstruction {
-  Name name;              ///< the PTX qualifier, or the vendor's mnemonic
-  std::string_view arch;  ///< sm_90, cdna3, tpu, ...
+  /// the PTX qualifier, or the vendor's mnemonic
+  Name name;
+  /// sm_90, cdna3, tpu, ...
+  std::string_view arch;
   Family family = Family::mma;
   Shape shape{};
   Format a{}, b{}, c{}, d{};

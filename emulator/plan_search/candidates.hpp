@@ -16,13 +16,18 @@ struct Candidates {
   /// Each function makes one stage: plans without an order of partial sums and without an epilogue.
   /// Call each once and in order: it leaves out what an earlier stage gave.
   std::vector<std::function<std::vector<GemmPlan>()>> stages;
-  std::size_t simple_stages = 0;  ///< index of the last stage that does not partition K
+  /// index of the last stage that does not partition K
+  std::size_t simple_stages = 0;
   /// False if the result lies further from the exact product than rounding can take it.
   bool plausible = true;
-  std::vector<GemmPlan> units;  ///< every unit and conversion in the stages, as plans of only that
-  std::vector<ConvolutionOrder> walks;  ///< likely ones first; a matrix product has one
-  std::vector<SumOrder> orders;         ///< of a plan's partial sums
-  std::vector<Format> workspaces;       ///< formats in which partial sums are stored
+  /// every unit and conversion in the stages, as plans of only that
+  std::vector<GemmPlan> units;
+  /// likely ones first; a matrix product has one
+  std::vector<ConvolutionOrder> walks;
+  /// of a plan's partial sums
+  std::vector<SumOrder> orders;
+  /// formats in which partial sums are stored
+  std::vector<Format> workspaces;
   std::vector<Epilogue> epilogues;
 };
 

@@ -95,7 +95,8 @@ class Comparer {
   const GemmPlan& plan_;
   GemmProblem problem_;
   CodeMatrix computed_;
-  CodeMatrix products_;  ///< without C and bias; empty where there are none
+  /// without C and bias; empty where there are none
+  CodeMatrix products_;
 };
 
 /// The area grown to whole cells: elements of a wrong tile may agree by chance.
@@ -372,11 +373,10 @@ Diagnosis Comparer::run() {
   if (everywhere || by_chance) {
     if (std::string factor = wrong_factor_of_all(); !factor.empty())
       result.findings.push_back(std::move(factor));
-    result.findings.push_back(result.largest_distance <= 1024
-                                  ? "differences of a few ulp all over: the order or precision of "
-                                    "the sums is none that was tried"
-                                  : "large differences all over: this is not the product that was "
-                                    "asked for, or another one was added");
+    result.findings.push_back(
+        result.largest_distance <= 1024
+            ? "differences of a few ulp all over: the order or precision of the sums is none that was tried"
+            : "large differences all over: this is not the product that was asked for, or another one was added");
     return result;
   }
   for (FailedArea& x : result.areas) {

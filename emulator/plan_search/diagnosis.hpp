@@ -19,19 +19,27 @@ namespace guardbit::emulator {
 struct FailedArea {
   std::int64_t batch = 0, row = 0, rows = 0, column = 0, columns = 0;
   std::int64_t mismatches = 0;
-  std::uint64_t largest_distance = 0;  ///< in codes of D, without NaNs
-  std::string finding;                 ///< what it looks like
+  /// in codes of D, without NaNs
+  std::uint64_t largest_distance = 0;
+  /// what it looks like
+  std::string finding;
 };
 
 struct Diagnosis {
   std::int64_t mismatches = 0, outputs = 0;
-  std::int64_t rows = 0, columns = 0;                       ///< with a mismatch
-  std::uint64_t median_distance = 0, largest_distance = 0;  ///< in codes of D
-  std::int64_t nans = 0;          ///< outputs that are NaN in the result but not in the plan's
-  std::vector<FailedArea> areas;  ///< at most six, those with most mismatches first
+  /// with a mismatch
+  std::int64_t rows = 0, columns = 0;
+  /// in codes of D
+  std::uint64_t median_distance = 0, largest_distance = 0;
+  /// outputs that are NaN in the result but not in the plan's
+  std::int64_t nans = 0;
+  /// at most six, those with most mismatches first
+  std::vector<FailedArea> areas;
   std::int64_t area_count = 0;
-  std::vector<std::string> findings;  ///< plain sentences
-  bool looks_like_bug = false;        ///< the rest of D is the plan's
+  /// plain sentences
+  std::vector<std::string> findings;
+  /// the rest of D is the plan's
+  bool looks_like_bug = false;
 };
 
 /// Executes the plan and compares. `interrupted` is asked now and then; when it says true, the

@@ -16,13 +16,20 @@ namespace guardbit::emulator {
 
 /// A plan with few mismatches, and what they look like.
 struct NearMiss {
-  PlanResult result;             ///< mismatches on all outputs
-  std::int64_t on_sample = 0;    ///< mismatches on the third sample
-  std::int64_t far = 0;          ///< mismatches by more than 16 codes
-  std::int64_t off_ties = 0;     ///< mismatches that are not near a tie of D's rounding
-  std::int64_t cells = 0;        ///< squares of 8 x 8 outputs with a mismatch
-  std::vector<Output> failed;    ///< a few of the mismatches
-  std::size_t out_of_reach = 0;  ///< those of `failed` that no other order of the sums can give
+  /// mismatches on all outputs
+  PlanResult result;
+  /// mismatches on the third sample
+  std::int64_t on_sample = 0;
+  /// mismatches by more than 16 codes
+  std::int64_t far = 0;
+  /// mismatches that are not near a tie of D's rounding
+  std::int64_t off_ties = 0;
+  /// squares of 8 x 8 outputs with a mismatch
+  std::int64_t cells = 0;
+  /// a few of the mismatches
+  std::vector<Output> failed;
+  /// those of `failed` that no other order of the sums can give
+  std::size_t out_of_reach = 0;
 };
 
 /// Describes the mismatches of `near_miss.result` on `sample`, which must hold all outputs. `sums`:

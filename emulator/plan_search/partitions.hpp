@@ -27,7 +27,8 @@ class KnownPartitions {
 
  private:
   std::int64_t k_;
-  std::set<std::array<std::uint64_t, 2>> seen_;  ///< digests
+  /// digests
+  std::set<std::array<std::uint64_t, 2>> seen_;
 };
 
 /// Lists of plans for one capture, likely ones first in each.
@@ -85,7 +86,8 @@ class PartitionedPlans {
   const GemmCapture& capture_;
   std::int64_t k_;
   bool has_8_bit_operands_;
-  std::vector<Grid> grids_;  ///< blocks in x, y and z of the kernels that the capture names
+  /// blocks in x, y and z of the kernels that the capture names
+  std::vector<Grid> grids_;
 };
 
 }  // namespace guardbit::emulator

@@ -27,7 +27,8 @@ double median(std::vector<double> list) {
 /// The median distance of a result's finite elements from exact values.
 struct Distance {
   double absolute = 0;
-  double ulps = 0;  ///< of the result's format
+  /// of the result's format
+  double ulps = 0;
 };
 
 Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {

@@ -27,8 +27,10 @@ CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bo
                         int threads);
 
 struct ResultEvidence {
-  std::size_t supported = 0;  ///< the first so many units fit the result
-  bool plausible = true;      ///< the result is as near to a product as rounded sums can be
+  /// the first so many units fit the result
+  std::size_t supported = 0;
+  /// the result is as near to a product as rounded sums can be
+  bool plausible = true;
 };
 
 /// Puts the units first that fit the result. Two facts decide. The partition of K moves a sum by

@@ -85,10 +85,14 @@ class Search {
   const SearchOptions& options_;
   Candidates candidates_;
   SearchResult result_;
-  std::vector<PlanResult> nearest_;        ///< best plans by mismatches on the second sample
-  std::vector<PlanResult> far_;            ///< plans that failed the first, by mismatches there
-  std::vector<NearMiss> near_misses_;      ///< the best first
-  std::optional<GemmPlan> asked_damaged_;  ///< the plan that `damaged_` is about
+  /// best plans by mismatches on the second sample
+  std::vector<PlanResult> nearest_;
+  /// plans that failed the first, by mismatches there
+  std::vector<PlanResult> far_;
+  /// the best first
+  std::vector<NearMiss> near_misses_;
+  /// the plan that `damaged_` is about
+  std::optional<GemmPlan> asked_damaged_;
   bool damaged_ = false;
 };
 
@@ -179,9 +183,12 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
 
 /// What became of one plan of a stage, with each order of its sums and each epilogue.
 struct TriedPlan {
-  std::int64_t count = 0;           ///< variations tried
-  PlanResult best;                  ///< on the first sample
-  std::vector<PlanResult> results;  ///< on the second; empty if the best failed the first
+  /// variations tried
+  std::int64_t count = 0;
+  /// on the first sample
+  PlanResult best;
+  /// on the second; empty if the best failed the first
+  std::vector<PlanResult> results;
 };
 
 /// Tries plans on the first two samples; keeps exact ones as results and the best other one as a

@@ -21,16 +21,21 @@ struct PlanResult {
 };
 
 struct SearchOptions {
-  int threads = 0;                    ///< 0: all that the machine has
-  std::size_t most_plans = 16;        ///< the search stops at that many exact plans
-  bool simple = false;                ///< only plans whose K is one chain
-  std::function<bool()> interrupted;  ///< asked now and then; the search ends when it says true
+  /// 0: all that the machine has
+  int threads = 0;
+  /// the search stops at that many exact plans
+  std::size_t most_plans = 16;
+  /// only plans whose K is one chain
+  bool simple = false;
+  /// asked now and then; the search ends when it says true
+  std::function<bool()> interrupted;
 };
 
 struct SearchResult {
   /// Plans without a mismatch, likely ones first; if there are none, the plans with the fewest.
   std::vector<PlanResult> plans;
-  std::int64_t tried = 0;  ///< number of plans that were executed on a sample
+  /// number of plans that were executed on a sample
+  std::int64_t tried = 0;
   bool explained() const { return !plans.empty() && plans.front().mismatches == 0; }
 };
 

@@ -54,7 +54,8 @@ struct Sample {
 /// A capture as a matrix product, with K in one order: a convolution is lowered by `walk`.
 struct Lowered {
   ConvolutionOrder walk;
-  std::deque<Sample> samples;  ///< at least four, ever more outputs; the last one holds all of D
+  /// at least four, ever more outputs; the last one holds all of D
+  std::deque<Sample> samples;
 };
 
 /// One entry for each of `candidates.walks`, in their order.

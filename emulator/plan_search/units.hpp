@@ -19,7 +19,8 @@ struct UnitChoice {
   InputConversion input;
   LoadOrder loads = {};
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
-  double alpha = 1;  ///< used if `alpha_on` is an operand
+  /// used if `alpha_on` is an operand
+  double alpha = 1;
 };
 
 /// Sets the plan's unit, conversion, loads and alpha.

@@ -18,12 +18,16 @@ namespace {
 
 /// One output as it was recorded, and what its exact value is the sum of.
 struct Terms {
-  double error = 0;  ///< recorded less exact
+  /// recorded less exact
+  double error = 0;
   double recorded = 0;
-  double product = 0;  ///< alpha * A * B
-  double c = 0;        ///< beta * C
+  /// alpha * A * B
+  double product = 0;
+  /// beta * C
+  double c = 0;
   double bias = 0;
-  std::vector<double> prefix;  ///< [k]: what the first k elements of K give of `product`
+  /// [k]: what the first k elements of K give of `product`
+  std::vector<double> prefix;
 };
 
 double value(const CodeMatrix& x, std::int64_t at) { return scalar::decoded(x.format, x[at]); }

@@ -16,7 +16,8 @@ namespace guardbit::emulator {
 /// Elements of K that may be missing from the recorded outputs.
 struct MissingRange {
   KRange range;
-  double share = 1;  ///< sum of squared errors without these elements, over the sum with them
+  /// sum of squared errors without these elements, over the sum with them
+  double share = 1;
 };
 
 /// The eight ranges of K with the smallest shares, the smallest first. Tails of any length; other

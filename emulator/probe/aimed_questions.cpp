@@ -250,15 +250,20 @@ class Aimer {
   const BlackBox& box_;
   OperandDraw draw_;
   Question q_;
-  std::vector<bool> scaled_;          ///< slots whose scales are set
-  std::optional<std::size_t> last_;   ///< where the last term stands
-  std::optional<std::size_t> block_;  ///< length of the block to which terms are confined
+  /// slots whose scales are set
+  std::vector<bool> scaled_;
+  /// where the last term stands
+  std::optional<std::size_t> last_;
+  /// length of the block to which terms are confined
+  std::optional<std::size_t> block_;
   std::size_t length_ = 1, first_ = 0;
   std::array<int, 2> result_bits_{};
-  std::vector<int> tails_;  ///< bits below a large exponent where something is cut or rounded
+  /// bits below a large exponent where something is cut or rounded
+  std::vector<int> tails_;
   bool staged_ = false;
   int kept_ = 0, zero_ = 0;
-  int least_ = 0, greatest_ = 0;  ///< exponents of products
+  /// exponents of products
+  int least_ = 0, greatest_ = 0;
 };
 
 }  // namespace

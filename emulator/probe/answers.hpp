@@ -17,7 +17,8 @@ namespace guardbit::emulator {
 inline constexpr std::array topics = {Topic::grid, Topic::tiny, Topic::specials, Topic::raw};
 
 using Answers = std::vector<Answered>;
-using AnswersByTopic = std::array<Answers, topics.size()>;  ///< by topic
+/// by topic
+using AnswersByTopic = std::array<Answers, topics.size()>;
 
 /// The answer that the model of an instruction gives.
 std::uint64_t model(const MatrixInstruction& instruction, const Question& question);

@@ -88,10 +88,13 @@ void check_repeats(const BlackBox& box, std::mt19937_64& random) {
 /// The state of a probe.
 struct Search {
   std::vector<MatrixInstruction> structures;
-  AnswersByTopic training;  ///< answers that fields are fitted to
-  AnswersByTopic held_out;  ///< answers that no fit uses, which confirm it
+  /// answers that fields are fitted to
+  AnswersByTopic training;
+  /// answers that no fit uses, which confirm it
+  AnswersByTopic held_out;
   Fitted fitted;
-  std::vector<MatrixInstruction> equivalents;  ///< other structures that also give every answer
+  /// other structures that also give every answer
+  std::vector<MatrixInstruction> equivalents;
 
   bool plausible() const {
     return !structures.empty() && fitted.mismatches <= training[0].size() / 4;

@@ -35,8 +35,10 @@ struct BlackBox {
   Format a{}, b{}, c{}, d{};
   BlockScale scale{};
   int k = 0;
-  bool has_addend = true;   ///< false: the unit has no C, and questions leave it +0
-  bool nans_alike = false;  ///< all NaN answers count as equal
+  /// false: the unit has no C, and questions leave it +0
+  bool has_addend = true;
+  /// all NaN answers count as equal
+  bool nans_alike = false;
   std::function<std::vector<std::uint64_t>(std::span<const Question>)> answer;
 };
 
@@ -44,18 +46,26 @@ struct BlackBox {
 struct Answered {
   Question question;
   std::uint64_t d = 0;
-  bool any_nan = false;  ///< d is a NaN, and any NaN counts as equal to it
+  /// d is a NaN, and any NaN counts as equal to it
+  bool any_nan = false;
 };
 
 /// The value of one field of the arithmetic, and the evidence for it.
 struct Finding {
-  std::string field;   ///< "kept_fraction_bits"
-  std::string value;   ///< "25"
-  std::string others;  ///< values that no answer excludes: "-999..-20"; empty if there are none
-  std::string reason;  ///< why these are not excluded
-  std::string nearest_rejected;  ///< the nearest value that an answer excludes
-  std::size_t proof = 0;         ///< index in `answers` of that answer, if there is such a value
-  std::uint64_t otherwise = 0;   ///< the answer that a unit with the rejected value would give
+  /// "kept_fraction_bits"
+  std::string field;
+  /// "25"
+  std::string value;
+  /// values that no answer excludes: "-999..-20"; empty if there are none
+  std::string others;
+  /// why these are not excluded
+  std::string reason;
+  /// the nearest value that an answer excludes
+  std::string nearest_rejected;
+  /// index in `answers` of that answer, if there is such a value
+  std::size_t proof = 0;
+  /// the answer that a unit with the rejected value would give
+  std::uint64_t otherwise = 0;
 };
 
 /// Instructions of the catalogue that compute alike.
@@ -66,19 +76,29 @@ struct CatalogueMatch {
 struct ProbeReport {
   SumTree tree;
   bool tree_observable = false;
-  std::string tree_note;  ///< what could not be observed of the tree
-  std::string
-      tree_arithmetic;  ///< scalar arithmetic of the nodes, if it gives every ordinary answer
-  std::size_t tree_mismatches = 0;  ///< answers that it does not give; all NaNs count as equal
-  bool has_structure = false;      ///< some list of the model's steps adds in the order of the tree
-  bool explained = false;          ///< `instruction` gives every answer
-  bool nans_alike = false;         ///< except signs and payloads of NaNs, which no NanPolicy gives
-  MatrixInstruction instruction;   ///< the arithmetic that gives the most answers
-  std::size_t mismatches = 0;      ///< answers that `instruction` does not give
-  std::vector<Finding> findings;   ///< the fields of `instruction`
-  std::vector<std::string> alike;  ///< other structures that also give every answer
+  /// what could not be observed of the tree
+  std::string tree_note;
+  /// scalar arithmetic of the nodes, if it gives every ordinary answer
+  std::string tree_arithmetic;
+  /// answers that it does not give; all NaNs count as equal
+  std::size_t tree_mismatches = 0;
+  /// some list of the model's steps adds in the order of the tree
+  bool has_structure = false;
+  /// `instruction` gives every answer
+  bool explained = false;
+  /// except signs and payloads of NaNs, which no NanPolicy gives
+  bool nans_alike = false;
+  /// the arithmetic that gives the most answers
+  MatrixInstruction instruction;
+  /// answers that `instruction` does not give
+  std::size_t mismatches = 0;
+  /// the fields of `instruction`
+  std::vector<Finding> findings;
+  /// other structures that also give every answer
+  std::vector<std::string> alike;
   std::vector<CatalogueMatch> catalogue;
-  std::vector<Answered> answers;  ///< all questions except those for the tree
+  /// all questions except those for the tree
+  std::vector<Answered> answers;
 };
 
 /// An instruction executed by an engine, as a black box; of a sparse instruction, its stored

@@ -33,10 +33,14 @@ Question zero_question(const BlackBox& box);
 
 /// Kinds of questions (NUMERICS 7.1).
 enum class Topic : std::uint8_t {
-  grid,      ///< what is kept below a large term, how it is cut, how the result is rounded
-  tiny,      ///< zero addends, subnormal operands and results, signs of zeros
-  specials,  ///< infinities, NaNs, overflow
-  raw,       ///< random bits
+  /// what is kept below a large term, how it is cut, how the result is rounded
+  grid,
+  /// zero addends, subnormal operands and results, signs of zeros
+  tiny,
+  /// infinities, NaNs, overflow
+  specials,
+  /// random bits
+  raw,
 };
 
 /// The topic whose questions show the fields of that concern; `grid` for the structure, too.

@@ -26,7 +26,8 @@ std::vector<int> leaves(const SumTree& tree);
 struct TreeAnswer {
   SumTree tree;
   bool observable = false;
-  std::string note;  ///< what cannot be observed, and why; empty for a whole tree
+  /// what cannot be observed, and why; empty for a whole tree
+  std::string note;
 };
 
 /// Finds the tree by FPRev's method (arXiv 2411.00442): a large product and its negative absorb all

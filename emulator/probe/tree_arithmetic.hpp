@@ -14,11 +14,14 @@ namespace guardbit::emulator {
 
 /// How the nodes of a tree compute if each has two children.
 struct TreeArithmetic {
-  bool fused = false;  ///< products are added by fused multiply-adds; else they are rounded first
+  /// products are added by fused multiply-adds; else they are rounded first
+  bool fused = false;
   Rounding rounding = Rounding::nearest_even;
-  Format sums{};  ///< the format of every node; the last sum is converted to that of D
+  /// the format of every node; the last sum is converted to that of D
+  Format sums{};
   Subnormals input = Subnormals::keep, output = Subnormals::keep;
-  bool from_zero = false;  ///< a sum that begins with a product adds it to +0
+  /// a sum that begins with a product adds it to +0
+  bool from_zero = false;
 };
 
 /// The code of D; empty if a node has more than two children.

@@ -159,12 +159,16 @@ Roundings execution(const MatrixInstruction& instruction) {
 }
 
 struct Unit {
-  Format a{}, b{};              ///< of its operands
-  Format least_a{}, least_b{};  ///< whose smallest exponent it aligns by
-  Roundings execution;          ///< of `k` products
+  /// of its operands
+  Format a{}, b{};
+  /// whose smallest exponent it aligns by
+  Format least_a{}, least_b{};
+  /// of `k` products
+  Roundings execution;
   std::int64_t k = 1;
   bool flushes = false;
-  std::optional<MatrixInstruction> instruction;  ///< nothing for a multiply-add
+  /// nothing for a multiply-add
+  std::optional<MatrixInstruction> instruction;
 };
 
 Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
@@ -204,7 +208,8 @@ double conversion(const Format& from, const Format& to, Rounding rounding) {
 struct Conversions {
   Roundings error;
   double magnitude = 1;
-  double least_growth = 1;  ///< of the smallest normal number, so that all pieces are normal
+  /// of the smallest normal number, so that all pieces are normal
+  double least_growth = 1;
 };
 
 Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {

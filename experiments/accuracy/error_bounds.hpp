@@ -16,10 +16,14 @@ namespace guardbit::experiments {
 /// as `least_a` and `least_b`. For results below D's largest number and without overflow on the
 /// way.
 struct ErrorBound {
-  double sum = 0;       ///< relative to S: conversions, accumulation, reduction, epilogue
-  double likely = 0;    ///< in place of `sum`, with probability `confidence` for all outputs
-  double last = 0;      ///< rounding into D's format
-  double absolute = 0;  ///< what underflow adds
+  /// relative to S: conversions, accumulation, reduction, epilogue
+  double sum = 0;
+  /// in place of `sum`, with probability `confidence` for all outputs
+  double likely = 0;
+  /// rounding into D's format
+  double last = 0;
+  /// what underflow adds
+  double absolute = 0;
   double least_a = 0, least_b = 0;
   double confidence = 0, lambda = 0;
   /// Are the errors of mean zero? Truncation toward zero makes sums of one sign drift, and then

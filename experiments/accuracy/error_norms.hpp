@@ -11,9 +11,12 @@ namespace guardbit::experiments {
 
 /// Errors added up beside what they are errors of: what every norm below is made of.
 struct ErrorTally {
-  std::int64_t count = 0, nonzero = 0;  ///< errors; those of a reference other than zero
-  double largest = 0;                   ///< |error|
-  double largest_relative = 0;          ///< |error| / |reference|, where that is not zero
+  /// errors; those of a reference other than zero
+  std::int64_t count = 0, nonzero = 0;
+  /// |error|
+  double largest = 0;
+  /// |error| / |reference|, where that is not zero
+  double largest_relative = 0;
   double largest_reference = 0;
   double sum = 0, sum_signed = 0, sum_relative = 0, sum_reference = 0;
 
@@ -23,13 +26,20 @@ struct ErrorTally {
 /// How far numbers lie from what they should be.
 struct Errors {
   std::size_t count = 0;
-  double largest = 0;             ///< |x - exact|
-  double mean_exact = 0;          ///< mean of |exact|
-  double largest_exact = 0;       ///< largest |exact|
-  double largest_relative = 0;    ///< largest |x - exact| / |exact|, of an exact other than zero
-  double mean_signed = 0;         ///< mean of x - exact
-  double mean_squared = 0;        ///< of x - exact
-  double mean_squared_exact = 0;  ///< of exact
+  /// |x - exact|
+  double largest = 0;
+  /// mean of |exact|
+  double mean_exact = 0;
+  /// largest |exact|
+  double largest_exact = 0;
+  /// largest |x - exact| / |exact|, of an exact other than zero
+  double largest_relative = 0;
+  /// mean of x - exact
+  double mean_signed = 0;
+  /// of x - exact
+  double mean_squared = 0;
+  /// of exact
+  double mean_squared_exact = 0;
 
   /// The largest error over the mean magnitude.
   double largest_over_mean() const { return largest / mean_exact; }
@@ -48,7 +58,8 @@ struct SpecialCounts {
   std::int64_t nan_both = 0, nan_result = 0, nan_reference = 0;
   /// An infinite element where the reference is the same infinity, or rounds to it in D's format.
   std::int64_t infinity_both = 0;
-  std::int64_t infinity_result = 0, infinity_reference = 0;  ///< elsewhere
+  /// elsewhere
+  std::int64_t infinity_result = 0, infinity_reference = 0;
 
   /// Elements that are special on one side alone.
   std::int64_t disagreements() const {
@@ -66,18 +77,29 @@ struct BoundCheck {
 struct ErrorAnalysis {
   std::int64_t outputs = 0, compared = 0;
   SpecialCounts specials;
-  std::int64_t equal = 0;            ///< no error
-  std::int64_t within_half_ulp = 0;  ///< among them the equal ones
+  /// no error
+  std::int64_t equal = 0;
+  /// among them the equal ones
+  std::int64_t within_half_ulp = 0;
   double largest_ulps = 0, mean_ulps = 0, root_mean_square_ulps = 0;
-  double largest_relative = 0, mean_relative = 0;  ///< where the reference is not 0
-  double largest_error = 0, mean_error = 0;        ///< magnitudes
-  double frobenius = 0;                            ///< norm of the errors by that of the reference
-  double largest_by_mean = 0;  ///< largest error by the mean magnitude of the reference
-  std::optional<double> largest_componentwise, mean_componentwise;  ///< |error| / (|A| |B|)
-  double bias_error = 0, bias_ulps = 0;                             ///< signed means
-  double bias_relative = 0;   ///< sum of the errors by the sum of the reference's magnitudes
-  double bias_magnitude = 0;  ///< the same of |result| - |reference|: negative toward zero
-  std::optional<std::int64_t> worst;  ///< the element with most ulps, or a disagreeing special
+  /// where the reference is not 0
+  double largest_relative = 0, mean_relative = 0;
+  /// magnitudes
+  double largest_error = 0, mean_error = 0;
+  /// norm of the errors by that of the reference
+  double frobenius = 0;
+  /// largest error by the mean magnitude of the reference
+  double largest_by_mean = 0;
+  /// |error| / (|A| |B|)
+  std::optional<double> largest_componentwise, mean_componentwise;
+  /// signed means
+  double bias_error = 0, bias_ulps = 0;
+  /// sum of the errors by the sum of the reference's magnitudes
+  double bias_relative = 0;
+  /// the same of |result| - |reference|: negative toward zero
+  double bias_magnitude = 0;
+  /// the element with most ulps, or a disagreeing special
+  std::optional<std::int64_t> worst;
   std::optional<BoundCheck> deterministic, probabilistic;
 };
 
@@ -90,7 +112,8 @@ ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::F
 /// there are any. Infinity where a special disagrees, NaN where nothing is compared.
 struct HeatMap {
   std::int64_t tile_rows = 0, tile_columns = 0;
-  std::int64_t rows = 0, columns = 0;  ///< tiles
+  /// tiles
+  std::int64_t rows = 0, columns = 0;
   std::vector<double> largest;
 };
 

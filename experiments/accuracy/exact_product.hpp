@@ -35,9 +35,11 @@ Doubles plain_product(const Doubles& a, const Doubles& b, int threads);
 /// below 2^53.
 struct ExactElement {
   const double* parts = nullptr;
-  std::int64_t stride = 0;  ///< between parts
+  /// between parts
+  std::int64_t stride = 0;
   int count = 0, exponent = 0, step = 0;
-  bool special = false;  ///< an infinity or a NaN among its factors; then there are no parts
+  /// an infinity or a NaN among its factors; then there are no parts
+  bool special = false;
   /// An exponent that the element's magnitude stays below.
   int highest = 0;
 };

@@ -133,7 +133,8 @@ class ExactSum {
   double nearest() const { return nearest_double(limbs_, lowest_); }
 
  private:
-  static constexpr int largest_limbs = 80;  ///< 2^64 squares of FP64's largest need 69
+  /// 2^64 squares of FP64's largest need 69
+  static constexpr int largest_limbs = 80;
 
   std::size_t top() const {
     std::size_t used = limbs_.size();
@@ -151,7 +152,8 @@ class ExactSum {
   }
 
   int lowest_;
-  std::vector<std::uint64_t> limbs_;  ///< the lowest one first; no zero on top
+  /// the lowest one first; no zero on top
+  std::vector<std::uint64_t> limbs_;
 };
 
 }  // namespace guardbit::experiments

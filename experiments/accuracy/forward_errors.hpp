@@ -13,8 +13,10 @@ namespace guardbit::experiments {
 struct Deviation {
   double result = 0;
   double reference = 0;
-  double error = 0;  ///< result - reference
-  double ulps = 0;   ///< the error in units of the reference's last place in D's format
+  /// result - reference
+  double error = 0;
+  /// the error in units of the reference's last place in D's format
+  double ulps = 0;
 };
 
 /// Result after result in the order of `d`, which has the shape of the reference.

@@ -31,9 +31,12 @@ std::vector<double> magnitude_products(Run& run, const emulator::GemmProblem& pr
 
 /// Square results of random matrices.
 struct RandomProduct {
-  formats::Format format;    ///< of A and B
-  std::string distribution;  ///< one of distribution_names
-  std::int64_t size = 0;     ///< rows of A, columns of B
+  /// of A and B
+  formats::Format format;
+  /// one of distribution_names
+  std::string distribution;
+  /// rows of A, columns of B
+  std::int64_t size = 0;
   std::int64_t k = 0;
 };
 /// The largest |error| / (|A||B|) that the plan makes of one.

@@ -12,10 +12,14 @@ namespace guardbit::experiments {
 
 /// How we know a number that a measurement is compared with.
 enum class Certainty : std::uint8_t {
-  measured,  ///< on hardware, by this project's own runs
-  read,      ///< in the source that is named
-  recalled,  ///< from the source that is named, which was not read again
-  derived,   ///< from the definitions; the experiment's method says how
+  /// on hardware, by this project's own runs
+  measured,
+  /// in the source that is named
+  read,
+  /// from the source that is named, which was not read again
+  recalled,
+  /// from the definitions; the experiment's method says how
+  derived,
 };
 
 enum class Verdict : std::uint8_t { reproduced, differs, undecidable };
@@ -25,8 +29,10 @@ struct Reference {
   enum class Relation : std::uint8_t { equals, at_most, at_least };
 
   double value = 0;
-  double tolerance = 0;               ///< of the difference
-  std::string tolerance_reason = {};  ///< where the tolerance comes from; empty where it is 0
+  /// of the difference
+  double tolerance = 0;
+  /// where the tolerance comes from; empty where it is 0
+  std::string tolerance_reason = {};
   std::string source = {};
   Certainty certainty = Certainty::derived;
   Relation relation = Relation::equals;
@@ -36,7 +42,8 @@ struct Reference {
 
 /// One measured number, and what it should be.
 struct Finding {
-  std::string key;  ///< what is measured: stable, and unique in its experiment
+  /// what is measured: stable, and unique in its experiment
+  std::string key;
   std::string unit;
   double measured = 0;
   std::optional<Reference> reference = {};
@@ -48,7 +55,8 @@ struct Finding {
 struct Curve {
   std::string name;
   std::vector<double> x = {}, y = {};
-  bool points = false;  ///< not joined by lines
+  /// not joined by lines
+  bool points = false;
 
   void add(double at, double value) {
     x.push_back(at);
@@ -57,7 +65,8 @@ struct Curve {
 };
 
 struct Figure {
-  std::string title, x_label, y_label;  ///< labels name their units
+  /// labels name their units
+  std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
   std::vector<Curve> curves = {};
 };
@@ -65,8 +74,10 @@ struct Figure {
 /// What came out of a run.
 struct Outcome {
   std::vector<Finding> findings;
-  Figure figure;                   ///< without curves where there is nothing to draw
-  std::vector<std::string> notes;  ///< what the numbers mean; sentences
+  /// without curves where there is nothing to draw
+  Figure figure;
+  /// what the numbers mean; sentences
+  std::vector<std::string> notes;
 
   /// Differs if any finding does. Otherwise reproduced if any could be decided, unless the
   /// experiment has nothing to reproduce.
@@ -77,11 +88,16 @@ class Run;
 
 /// A question that one run answers.
 struct Experiment {
-  std::string_view name;      ///< E08
-  std::string_view slug;      ///< fp8_accumulation_width, which names its file
-  std::string_view question;  ///< one sentence
-  std::string_view method;    ///< what is computed, sentences
-  std::string_view expected;  ///< the reference in words, with its source
+  /// E08
+  std::string_view name;
+  /// fp8_accumulation_width, which names its file
+  std::string_view slug;
+  /// one sentence
+  std::string_view question;
+  /// what is computed, sentences
+  std::string_view method;
+  /// the reference in words, with its source
+  std::string_view expected;
   std::vector<Parameter> parameters;
   Outcome (*run)(Run& run) = nullptr;
   /// Its findings are relations that theory demands; it never says `reproduced`.

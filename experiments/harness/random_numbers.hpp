@@ -10,11 +10,16 @@
 namespace guardbit::experiments {
 
 enum class Distribution : std::uint8_t {
-  normal,       ///< mean 0, deviation 1
-  uniform,      ///< [0, 1)
-  laplace,      ///< mean 0, deviation 1
-  outliers,     ///< normal, but one in a hundred numbers is 20 times as large
-  log_uniform,  ///< 2^(uniform of [-16, 16)), of either sign
+  /// mean 0, deviation 1
+  normal,
+  /// [0, 1)
+  uniform,
+  /// mean 0, deviation 1
+  laplace,
+  /// normal, but one in a hundred numbers is 20 times as large
+  outliers,
+  /// 2^(uniform of [-16, 16)), of either sign
+  log_uniform,
 };
 
 inline constexpr std::string_view distribution_names =
@@ -31,7 +36,8 @@ class Draws {
 
   /// 64 random bits.
   std::uint64_t word(std::uint64_t index) const;
-  double uniform(std::uint64_t index) const;  ///< [0, 1), a multiple of 2^-53
+  /// [0, 1), a multiple of 2^-53
+  double uniform(std::uint64_t index) const;
   double draw(Distribution distribution, std::uint64_t index) const;
   /// For Rounding::stochastic, 32 bits.
   formats::RandomBits bits(std::uint64_t index) const;

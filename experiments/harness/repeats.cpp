@@ -32,8 +32,7 @@ Reference reference_of_repeats(std::string_view printed, const Repeats& measured
   reference.tolerance = half_digit(printed) + 3 * measured.spread_of_one_more() * smaller;
   reference.tolerance_reason = "half a unit of the ";
   reference.tolerance_reason.append(by).append(
-      " last digit, and three standard deviations of another repeat, as a share of the smaller "
-      "number: it is one run with other numbers");
+      " last digit, and three standard deviations of another repeat, as a share of the smaller number: it is one run with other numbers");
   return reference;
 }
 

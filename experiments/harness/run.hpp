@@ -37,7 +37,8 @@ class Run {
     Settings settings;
     std::uint64_t seed = 1;
     int threads = 0;
-    Points known;  ///< of an earlier run with the same settings and seed
+    /// of an earlier run with the same settings and seed
+    Points known;
     std::function<bool()> stop;
     /// Told after each point that was computed; `share` is between 0 and 1.
     std::function<void(double share)> progress;

@@ -14,12 +14,17 @@ struct Parameter {
 
   std::string_view name;
   std::string_view meaning;
-  std::string_view usual;  ///< VALUES, as they are written for --set
-  std::string_view quick;  ///< with --quick; empty: the usual ones
+  /// VALUES, as they are written for --set
+  std::string_view usual;
+  /// with --quick; empty: the usual ones
+  std::string_view quick;
   Kind kind = Kind::integer;
-  bool many = false;              ///< takes lists and ranges
-  double least = 1, most = 1;     ///< of integers and numbers
-  std::string_view choices = {};  ///< of words, comma separated
+  /// takes lists and ranges
+  bool many = false;
+  /// of integers and numbers
+  double least = 1, most = 1;
+  /// of words, comma separated
+  std::string_view choices = {};
 };
 
 /// The values that VALUES stands for, each as it would be written alone: a list of values between

@@ -28,7 +28,8 @@ constexpr std::array quirks = {
 
 constexpr std::array calibrators = {"max", "percentile", "entropy", "mse", "search"};
 
-constexpr std::int64_t last_fp32_count = std::int64_t{1} << 24;  ///< + 1 rounds back to it
+/// + 1 rounds back to it
+constexpr std::int64_t last_fp32_count = std::int64_t{1} << 24;
 
 /// Bins below the one at `first`.
 std::int64_t sum_from(const MagnitudeHistogram& h, std::size_t first) {

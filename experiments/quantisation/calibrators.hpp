@@ -43,7 +43,8 @@ inline constexpr std::string_view quirk_names =
 /// How many magnitudes lie in each bin; bin i is [edges[i], edges[i + 1]), the last one closed.
 struct MagnitudeHistogram {
   std::vector<std::int64_t> counts;
-  std::vector<double> edges;  ///< FP32 numbers, one more than bins
+  /// FP32 numbers, one more than bins
+  std::vector<double> edges;
 };
 
 /// Counts batches of numbers. The first batch chooses the range of the bins; larger numbers of
@@ -68,11 +69,16 @@ class HistogramCollector {
 };
 
 enum class Calibrator : std::uint8_t {
-  max,         ///< the largest magnitude
-  percentile,  ///< a share of the numbers is not clipped
-  entropy,     ///< least divergence of the clipped histogram from its merged bins
-  mse,         ///< least squared error of the bins' centres
-  search,      ///< least squared error of the numbers, at 39 multiples of the largest magnitude
+  /// the largest magnitude
+  max,
+  /// a share of the numbers is not clipped
+  percentile,
+  /// least divergence of the clipped histogram from its merged bins
+  entropy,
+  /// least squared error of the bins' centres
+  mse,
+  /// least squared error of the numbers, at 39 multiples of the largest magnitude
+  search,
 };
 Calibrator require_calibrator(std::string_view name, std::string_view where);
 std::string_view name_of(Calibrator calibrator);
@@ -81,7 +87,8 @@ struct CalibrationOptions {
   int bits = 8;
   bool is_unsigned = false;
   double percentile = 99.99;
-  std::size_t first_bin = 128, stride = 1;  ///< of entropy and mse
+  /// of entropy and mse
+  std::size_t first_bin = 128, stride = 1;
   CalibrationQuirks quirks;
 
   /// Largest integer: 127 of 8 bits with a sign, 255 of 8 without.
@@ -94,7 +101,8 @@ double percentile_amax(const MagnitudeHistogram& histogram, const CalibrationOpt
 /// The choice of one edge, and how good each one was.
 struct EntropyChoice {
   double amax = 0;
-  std::vector<double> divergences;  ///< of edges first_bin, first_bin + stride, ...
+  /// of edges first_bin, first_bin + stride, ...
+  std::vector<double> divergences;
 };
 /// For each i: the first i bins, the rest added to the last of them, against the same bins merged
 /// into bound() + 1 groups, each group's count spread over its bins that are not empty
@@ -111,7 +119,8 @@ std::optional<double> mse_amax(const MagnitudeHistogram& histogram,
 /// Squared errors of the numbers at each multiple of a first amax, summed over batches.
 class AmaxSearch {
  public:
-  static constexpr int steps = 39;  ///< from a quarter to four times
+  /// from a quarter to four times
+  static constexpr int steps = 39;
 
   AmaxSearch(float first_amax, const CalibrationOptions& options);
   void collect(std::span<const float> numbers);

@@ -8,9 +8,12 @@ namespace guardbit::experiments {
 /// In which FP32 operations a number becomes an integer and comes back. They differ in the last
 /// place, and so at ties by one integer.
 enum class IntegerArithmetic : std::uint8_t {
-  modelopt,  ///< x * (bound / amax); q / (bound / amax)
-  pytorch,   ///< x * (1 / s), rounded, then the zero point added; (q - z) * s
-  divide,    ///< x / s, rounded, then the zero point added; (q - z) * s
+  /// x * (bound / amax); q / (bound / amax)
+  modelopt,
+  /// x * (1 / s), rounded, then the zero point added; (q - z) * s
+  pytorch,
+  /// x / s, rounded, then the zero point added; (q - z) * s
+  divide,
 };
 IntegerArithmetic require_arithmetic(std::string_view name, std::string_view where);
 std::string_view name_of(IntegerArithmetic arithmetic);
@@ -49,10 +52,14 @@ IntegerGrid affine_grid(float least, float largest, int bits, bool is_unsigned,
 
 /// What passes a gradient through rounding.
 enum class StraightThrough : std::uint8_t {
-  pytorch,        ///< where the rounded integer is in range
-  modelopt,       ///< where the number itself is: |x| <= amax
-  pass_through,   ///< everywhere (ModelOpt's pass_through_bwd)
-  learned_scale,  ///< as pytorch, and the scale and the zero point learn, too
+  /// where the rounded integer is in range
+  pytorch,
+  /// where the number itself is: |x| <= amax
+  modelopt,
+  /// everywhere (ModelOpt's pass_through_bwd)
+  pass_through,
+  /// as pytorch, and the scale and the zero point learn, too
+  learned_scale,
 };
 StraightThrough require_straight_through(std::string_view name, std::string_view where);
 

@@ -34,9 +34,9 @@ void require_matrix(const IntegerTensor& t, std::size_t axis, std::string_view w
   const bool one = t.grids.size() == 1;
   const bool along = t.group_shape.size() == 1 && t.group_shape[0] == t.shape[axis];
   if (!one && !along)
-    throw formats::Error(std::string(where),
-                         "an integer product takes one scale for all, or one for each row of A and "
-                         "column of B");
+    throw formats::Error(
+        std::string(where),
+        "an integer product takes one scale for all, or one for each row of A and column of B");
 }
 
 const IntegerGrid& grid_at(const IntegerTensor& t, std::int64_t index) {

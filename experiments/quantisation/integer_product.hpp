@@ -13,8 +13,10 @@ namespace guardbit::experiments {
 
 struct IntegerProductOptions {
   std::string arch = "sm_90";
-  std::string instruction;  ///< empty: mma.sync of the operands' integers, sparse if `sparse`
-  bool sparse = false;      ///< A is 2:4 sparse
+  /// empty: mma.sync of the operands' integers, sparse if `sparse`
+  std::string instruction;
+  /// A is 2:4 sparse
+  bool sparse = false;
   int threads = 0;
 };
 
@@ -22,9 +24,10 @@ struct IntegerProductOptions {
 struct IntegerProduct {
   std::int64_t m = 0, n = 0;
   std::string instruction;
-  std::vector<std::int32_t> sums;  ///< of (qa - za)(qb - zb), row-major [m, n], modulo 2^32
-  std::vector<double>
-      factors;  ///< scale of each sum: that of its row of A times that of its column
+  /// of (qa - za)(qb - zb), row-major [m, n], modulo 2^32
+  std::vector<std::int32_t> sums;
+  /// scale of each sum: that of its row of A times that of its column
+  std::vector<double> factors;
 };
 
 /// a [M, K] with a scale for all or for each row (axis 0), b [K, N] with one for all or for each

@@ -14,20 +14,26 @@ namespace guardbit::experiments {
 /// Numbers that share a scale.
 enum class Granularity : std::uint8_t {
   tensor,
-  channel,  ///< the same index along an axis
-  block,    ///< runs along the last axis; the last one of a row may be shorter
+  /// the same index along an axis
+  channel,
+  /// runs along the last axis; the last one of a row may be shorter
+  block,
 };
 Granularity require_granularity(std::string_view name, std::string_view where);
 
 /// How a tensor becomes integers: data.
 struct IntegerScheme {
   Granularity granularity = Granularity::tensor;
-  std::size_t axis = 0;      ///< of channels
-  std::int64_t block = 128;  ///< numbers of a block
-  bool affine = false;       ///< [least, largest] instead of [-amax, amax]
+  /// of channels
+  std::size_t axis = 0;
+  /// numbers of a block
+  std::int64_t block = 128;
+  /// [least, largest] instead of [-amax, amax]
+  bool affine = false;
   IntegerArithmetic arithmetic = IntegerArithmetic::modelopt;
   Calibrator calibrator = Calibrator::max;
-  CalibrationOptions calibration;  ///< bits, sign and what the calibrator takes
+  /// bits, sign and what the calibrator takes
+  CalibrationOptions calibration;
 };
 
 /// Throws formats::Error, beginning with `where`, for what does not go together: affine with
@@ -36,12 +42,17 @@ void require_scheme(const IntegerScheme& scheme, std::string_view where);
 
 /// A tensor as integers.
 struct IntegerTensor {
-  std::vector<std::int64_t> shape, group_shape;  ///< group_shape: one scale each
-  std::vector<std::int8_t> signed_codes;         ///< row-major; empty for integers without a sign
+  /// group_shape: one scale each
+  std::vector<std::int64_t> shape, group_shape;
+  /// row-major; empty for integers without a sign
+  std::vector<std::int8_t> signed_codes;
   std::vector<std::uint8_t> unsigned_codes;
-  std::vector<IntegerGrid> grids;   ///< row-major along group_shape
-  std::vector<float> amax;          ///< of each group, as calibrated
-  std::vector<std::int32_t> group;  ///< of each number
+  /// row-major along group_shape
+  std::vector<IntegerGrid> grids;
+  /// of each group, as calibrated
+  std::vector<float> amax;
+  /// of each number
+  std::vector<std::int32_t> group;
 
   std::int32_t code(std::size_t i) const {
     return signed_codes.empty() ? unsigned_codes[i] : signed_codes[i];
@@ -61,12 +72,16 @@ IntegerTensor quantised(std::span<const float> numbers, std::vector<std::int64_t
 /// What that cost.
 struct IntegerErrors {
   std::uint64_t numbers = 0, clipped = 0, nonzero = 0, zeros_made = 0;
-  double signal = 0, noise = 0;  ///< sums of squares
-  double largest = 0;            ///< |error|
+  /// sums of squares
+  double signal = 0, noise = 0;
+  /// |error|
+  double largest = 0;
 
   double clipped_percent() const;
-  double zeros_percent() const;  ///< of those that were not zero
-  double sqnr_db() const;        ///< infinite without any error
+  /// of those that were not zero
+  double zeros_percent() const;
+  /// infinite without any error
+  double sqnr_db() const;
 };
 IntegerErrors errors_of(const IntegerTensor& tensor, std::span<const float> numbers);
 

@@ -28,9 +28,9 @@ std::array<std::size_t, group_size> order_of(const std::array<float, group_size>
 
 PruningAxis input_axis(std::span<const std::int64_t> shape, std::string_view where) {
   if (shape.size() != 2 && shape.size() != 4)
-    throw formats::Error(std::string(where),
-                         "2:4 pruning takes a matrix [out, in] or a convolution's weights "
-                         "[out, in, rows, columns]");
+    throw formats::Error(
+        std::string(where),
+        "2:4 pruning takes a matrix [out, in] or a convolution's weights [out, in, rows, columns]");
   PruningAxis axis{static_cast<std::size_t>(shape[1]), 1};
   if (shape.size() == 4)
     axis.stride = static_cast<std::size_t>(shape[2]) * static_cast<std::size_t>(shape[3]);

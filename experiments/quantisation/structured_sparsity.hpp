@@ -16,14 +16,18 @@ struct PruningSummary {
   /// Groups without such a tie whose best two masks keep sums of magnitudes that are equal in FP32:
   /// a search over the six masks (ModelOpt) may take either.
   std::uint64_t rounded_ties = 0;
-  double kept = 0, all = 0;                  ///< sums of |w|
-  double kept_squares = 0, all_squares = 0;  ///< of w^2
+  /// sums of |w|
+  double kept = 0, all = 0;
+  /// of w^2
+  double kept_squares = 0, all_squares = 0;
 };
 
 /// How groups of four lie in a tensor.
 struct PruningAxis {
-  std::size_t length = 0;  ///< of the axis, a multiple of 4
-  std::size_t stride = 1;  ///< between its neighbours
+  /// of the axis, a multiple of 4
+  std::size_t length = 0;
+  /// between its neighbours
+  std::size_t stride = 1;
 };
 /// The input dimension of a weight: the last axis of a matrix, channels (axis 1) of a convolution's
 /// K, C, R, S. Throws formats::Error, beginning with `where`, for other shapes and lengths that
@@ -40,7 +44,8 @@ PruningSummary prune(std::span<float> weights, const PruningAxis& axis, std::str
 /// The stored form of four numbers of which two at least are zero: two numbers and their places.
 struct StoredPair {
   float first = 0, second = 0;
-  std::uint8_t places = 0;  ///< two bits each, the first number's in the lower ones
+  /// two bits each, the first number's in the lower ones
+  std::uint8_t places = 0;
 };
 StoredPair stored_pair(std::span<const float, 4> group);
 

@@ -39,10 +39,14 @@ GroupScale deepgemm_scale(float amax, float largest, float floor, bool power_of_
 
 /// How the exponent of an MX block's scale follows from its largest magnitude.
 enum class MxMode : std::uint8_t {
-  floor,  ///< floor(log2 amax) less the element's largest exponent (OCP MX 1.0, 6.3)
-  ceil,   ///< ceil(log2 amax) less that
-  even,   ///< floor, after half an element ulp was added to amax
-  rceil,  ///< ceil(log2(amax / largest)) of the quotient in FP32 (cuBLAS, cuDNN, CUTLASS)
+  /// floor(log2 amax) less the element's largest exponent (OCP MX 1.0, 6.3)
+  floor,
+  /// ceil(log2 amax) less that
+  ceil,
+  /// floor, after half an element ulp was added to amax
+  even,
+  /// ceil(log2(amax / largest)) of the quotient in FP32 (cuBLAS, cuDNN, CUTLASS)
+  rceil,
 };
 std::string_view name_of(MxMode mode);
 
@@ -53,9 +57,11 @@ GroupScale mx_scale(MxMode mode, const formats::Format& element, float amax);
 
 /// NVFP4's two levels.
 enum class Nvfp4Rule : std::uint8_t {
-  transformer_engine,  ///< the scale of a tiny block becomes zero, and the block is lost
-  torchao,             ///< block scales are at least E4M3's smallest normal number; a tensor
-                       ///< of zeros is NaN
+  /// the scale of a tiny block becomes zero, and the block is lost
+  transformer_engine,
+  /// block scales are at least E4M3's smallest normal number; a tensor
+  /// of zeros is NaN
+  torchao,
 };
 
 class Nvfp4Scales {
@@ -75,15 +81,18 @@ class Nvfp4Scales {
 struct DelayedRules {
   enum class Algorithm : std::uint8_t { max, most_recent };
   enum class Kernel : std::uint8_t {
-    bulk,    ///< a tensor without amax keeps its history (TE PR 825)
-    single,  ///< the history always rolls
+    /// a tensor without amax keeps its history (TE PR 825)
+    bulk,
+    /// the history always rolls
+    single,
   };
   float largest = 448;
   std::size_t history = 1024;
   Algorithm algorithm = Algorithm::max;
   Kernel kernel = Kernel::bulk;
   float margin = 0;
-  bool python = false;  ///< (largest/amax)/2^margin, as the fallback in Python computes it
+  /// (largest/amax)/2^margin, as the fallback in Python computes it
+  bool python = false;
 };
 
 class DelayedScale {
@@ -103,7 +112,8 @@ class DelayedScale {
 
  private:
   DelayedRules rules_;
-  std::vector<float> history_;  ///< the present step's first, then the oldest to the newest
+  /// the present step's first, then the oldest to the newest
+  std::vector<float> history_;
   float scale_ = 1;
 };
 

@@ -23,7 +23,8 @@ class ElementGrid {
  public:
   struct Rounded {
     double value = 0;
-    bool is_past_largest = false;  ///< `value` is the largest number then, with the sign of y
+    /// `value` is the largest number then, with the sign of y
+    bool is_past_largest = false;
   };
 
   explicit ElementGrid(const formats::Format& format)

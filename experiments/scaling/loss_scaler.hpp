@@ -14,25 +14,36 @@ namespace guardbit::experiments {
 /// Which clean step makes the scale grow. `run` counts clean steps, the present one included, since
 /// the last overflow or (but for multiples) growth; n is the interval.
 enum class GrowthTest : std::uint8_t {
-  reached,            ///< run == n; a run that is past n already never ends
-  reached_or_passed,  ///< run >= n
-  exceeded,           ///< run == n + 1: the counter is tested before it counts
-  multiple,           ///< run is a multiple of n; growth does not end the run
-  multiple_exceeded,  ///< run - 1 is a positive multiple of n; the same (DeepSpeed @18fd4c97)
+  /// run == n; a run that is past n already never ends
+  reached,
+  /// run >= n
+  reached_or_passed,
+  /// run == n + 1: the counter is tested before it counts
+  exceeded,
+  /// run is a multiple of n; growth does not end the run
+  multiple,
+  /// run - 1 is a positive multiple of n; the same (DeepSpeed @18fd4c97)
+  multiple_exceeded,
 };
 
 /// What becomes of a grown scale.
 enum class Ceiling : std::uint8_t {
-  none,    ///< stored as it is: past the largest number it is infinite, and stays so
-  finite,  ///< stored if finite, else the old one stays
-  clamp,   ///< at most ScalerRules::ceiling
+  /// stored as it is: past the largest number it is infinite, and stays so
+  none,
+  /// stored if finite, else the old one stays
+  finite,
+  /// at most ScalerRules::ceiling
+  clamp,
 };
 
 /// How a scaled gradient is unscaled, in FP32.
 enum class Unscaling : std::uint8_t {
-  reciprocal,       ///< times 1/scale, rounded to FP64 and then to FP32
-  fp32_reciprocal,  ///< times 1/scale, rounded to FP32 once
-  division,         ///< over the scale
+  /// times 1/scale, rounded to FP64 and then to FP32
+  reciprocal,
+  /// times 1/scale, rounded to FP32 once
+  fp32_reciprocal,
+  /// over the scale
+  division,
 };
 
 /// When gradients are looked at for infinities and NaNs.
@@ -41,25 +52,37 @@ enum class FiniteTest : std::uint8_t { scaled, unscaled };
 /// A dynamic loss scaler is data: one state machine, LossScaler, reads it.
 struct ScalerRules {
   std::string_view name;
-  std::string_view source;     ///< where the rules were read
-  formats::Format type;        ///< that the scale is kept in
-  formats::Format arithmetic;  ///< that factors are rounded to, and scale times factor, before the
-                               ///< result is rounded to `type`
+  /// where the rules were read
+  std::string_view source;
+  /// that the scale is kept in
+  formats::Format type;
+  /// that factors are rounded to, and scale times factor, before the
+  /// result is rounded to `type`
+  formats::Format arithmetic;
   double initial = 65536;
   double growth = 2;
   double backoff = 0.5;
-  bool divides = false;       ///< backing off is dividing by `growth`; `backoff` is not used
-  bool fixed_factor = false;  ///< the original has no such parameter, or does not use it
+  /// backing off is dividing by `growth`; `backoff` is not used
+  bool divides = false;
+  /// the original has no such parameter, or does not use it
+  bool fixed_factor = false;
   std::int64_t interval = 2000;
   GrowthTest growth_test = GrowthTest::reached;
-  std::optional<double> floor = std::nullopt;  ///< a scale that backs off stays at least here
+  /// a scale that backs off stays at least here
+  std::optional<double> floor = std::nullopt;
   Ceiling ceiling_rule = Ceiling::none;
-  double ceiling = std::numeric_limits<double>::infinity();  ///< with Ceiling::clamp
-  bool clamps_initial = false;      ///< the initial scale, too, is at most `ceiling`
-  int hysteresis = 1;               ///< the overflow from which on every one backs off
-  bool clean_step_refills = false;  ///< a clean step forgets overflows; otherwise only growth does
-  bool raises_at_floor = false;     ///< ends the run where it would back off from the floor
-  bool raises_at_zero = false;      ///< the host divides by the scale: an exception at zero
+  /// with Ceiling::clamp
+  double ceiling = std::numeric_limits<double>::infinity();
+  /// the initial scale, too, is at most `ceiling`
+  bool clamps_initial = false;
+  /// the overflow from which on every one backs off
+  int hysteresis = 1;
+  /// a clean step forgets overflows; otherwise only growth does
+  bool clean_step_refills = false;
+  /// ends the run where it would back off from the floor
+  bool raises_at_floor = false;
+  /// the host divides by the scale: an exception at zero
+  bool raises_at_zero = false;
   bool needs_positive_backoff = true;
   FiniteTest finite_test = FiniteTest::scaled;
   Unscaling unscaling = Unscaling::reciprocal;
@@ -112,15 +135,16 @@ inline constexpr std::array scaler_presets = {
                 .ceiling = 0x1.fffffep127,
                 .finite_test = FiniteTest::unscaled,
                 .unscaling = Unscaling::division},
-    ScalerRules{.name = "megatron",
-                .source = "megatron/core/optimizer/grad_scaler.py @00caa53a; defaults of "
-                          "megatron/training/arguments.py",
-                .type = formats::fp32,
-                .arithmetic = formats::fp32,  // factors are FP32 tensors
-                .initial = 0x1p32,
-                .interval = 1000,
-                .floor = 1,
-                .hysteresis = 2},
+    ScalerRules{
+        .name = "megatron",
+        .source =
+            "megatron/core/optimizer/grad_scaler.py @00caa53a; defaults of megatron/training/arguments.py",
+        .type = formats::fp32,
+        .arithmetic = formats::fp32,  // factors are FP32 tensors
+        .initial = 0x1p32,
+        .interval = 1000,
+        .floor = 1,
+        .hysteresis = 2},
     ScalerRules{.name = "deepspeed",
                 .source = "DynamicLossScaler of deepspeed/runtime/fp16/loss_scaler.py @03365187",
                 .type = formats::fp64,  // a Python float
@@ -143,12 +167,17 @@ void check(const ScalerRules& rules);
 enum class ScaleChange : std::uint8_t {
   none,
   grown,
-  not_finite,  ///< should have grown, but the result is not finite and the old scale stays
-  at_ceiling,  ///< should have grown, but is at the ceiling
+  /// should have grown, but the result is not finite and the old scale stays
+  not_finite,
+  /// should have grown, but is at the ceiling
+  at_ceiling,
   backed_off,
-  at_floor,  ///< should have backed off, but is at the floor
-  held,      ///< an overflow that hysteresis forgives
-  raised,    ///< the original ends the run with an exception
+  /// should have backed off, but is at the floor
+  at_floor,
+  /// an overflow that hysteresis forgives
+  held,
+  /// the original ends the run with an exception
+  raised,
 };
 std::string_view name_of(ScaleChange change);
 
@@ -197,7 +226,8 @@ class LossScaler {
 /// A scaled gradient after unscaling, in FP32, and whether the step is skipped for it.
 struct UnscaledGradient {
   double gradient = 0;
-  bool found = false;  ///< not finite where the scaler looks
+  /// not finite where the scaler looks
+  bool found = false;
 };
 UnscaledGradient unscale(const ScalerRules& rules, double scale, double scaled);
 

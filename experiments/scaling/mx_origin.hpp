@@ -29,13 +29,16 @@ bool is_consistent(const MxData& data);
 /// Blocks that a mode cannot have written.
 struct MxContradictions {
   std::uint64_t count = 0;
-  std::optional<std::uint64_t> first;  ///< of all blocks
+  /// of all blocks
+  std::optional<std::uint64_t> first;
 };
 
 struct MxOrigin {
   std::uint64_t blocks = 0;
-  std::uint64_t telling = 0;                            ///< blocks that can contradict a mode
-  std::array<MxContradictions, mx_modes.size()> modes;  ///< in their order
+  /// blocks that can contradict a mode
+  std::uint64_t telling = 0;
+  /// in their order
+  std::array<MxContradictions, mx_modes.size()> modes;
   /// Were it rceil, the chance that no block's largest element lies below the range of floor; 1 if
   /// there is such a block.
   double chance_of_rceil = 1;

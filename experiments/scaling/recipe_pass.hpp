@@ -15,7 +15,8 @@ namespace guardbit::experiments {
 /// A tensor's elements in row-major order, as a matrix of its last dimension.
 struct Extent {
   std::size_t count = 0;
-  std::size_t columns = 1;  ///< not zero where there are elements
+  /// not zero where there are elements
+  std::size_t columns = 1;
 
   /// Elements after which runs begin anew.
   std::size_t row_length(Layout layout) const { return layout == Layout::flat ? count : columns; }
@@ -88,7 +89,8 @@ void read_pieces(
 /// What several recipes do to a tensor, or to several together.
 struct StoredTensor {
   Signal signal;
-  std::vector<RecipeOutcome> outcomes;  ///< by recipe
+  /// by recipe
+  std::vector<RecipeOutcome> outcomes;
 
   void add(const StoredTensor& other);
 };

@@ -46,8 +46,7 @@ std::optional<std::string> why_not_additive(const Recipe& recipe, Layout layout,
   if (is_scaled_by_tensor(recipe) && !all_have([&](const TensorPart& part) {
         return std::bit_cast<std::uint32_t>(part.amax) == std::bit_cast<std::uint32_t>(first.amax);
       }))
-    return "its scale follows from the largest magnitude of the whole tensor, which parts do not "
-           "share";
+    return "its scale follows from the largest magnitude of the whole tensor, which parts do not share";
   if (recipe.grouping.columns == 0) return std::nullopt;
 
   const auto length = static_cast<std::uint64_t>(recipe.grouping.columns);

@@ -13,7 +13,8 @@ namespace guardbit::experiments {
 /// What recipes do to a tensor or to any number of them.
 struct RecipeStatistics {
   Signal signal;
-  std::vector<std::optional<RecipeOutcome>> outcomes;  ///< by recipe; nothing where it is not known
+  /// by recipe; nothing where it is not known
+  std::vector<std::optional<RecipeOutcome>> outcomes;
 
   /// Of other tensors, by the same recipes.
   void add(const RecipeStatistics& other);
@@ -23,8 +24,10 @@ struct RecipeStatistics {
 /// A part of a tensor that was counted alone.
 struct TensorPart {
   std::uint64_t elements = 0;
-  std::uint64_t columns = 0;  ///< its last dimension; 0 for a vector or a scalar
-  float amax = 0;             ///< as amax_of gives it
+  /// its last dimension; 0 for a vector or a scalar
+  std::uint64_t columns = 0;
+  /// as amax_of gives it
+  float amax = 0;
 };
 
 /// Why outcomes of these parts do not add up to that of the whole; nothing where they do: every

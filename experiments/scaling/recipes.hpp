@@ -15,21 +15,32 @@ namespace guardbit::experiments {
 
 /// How a recipe scales a group of elements.
 enum class Scaling : std::uint8_t {
-  fixed,             ///< by 2^exponent, the product rounded to FP32
-  te_current,        ///< te_current_scale
-  te_current_power,  ///< the same, a power of two
-  torchao,           ///< torchao_scale
-  torchao_power,     ///< the same, a power of two
-  te_delayed,        ///< DelayedScale, from the steps before
-  mx,                ///< mx_scale
-  nvfp4,             ///< Nvfp4Scales
-  deepgemm,          ///< deepgemm_scale
-  deepgemm_power,    ///< the same, a power of two
+  /// by 2^exponent, the product rounded to FP32
+  fixed,
+  /// te_current_scale
+  te_current,
+  /// the same, a power of two
+  te_current_power,
+  /// torchao_scale
+  torchao,
+  /// the same, a power of two
+  torchao_power,
+  /// DelayedScale, from the steps before
+  te_delayed,
+  /// mx_scale
+  mx,
+  /// Nvfp4Scales
+  nvfp4,
+  /// deepgemm_scale
+  deepgemm,
+  /// the same, a power of two
+  deepgemm_power,
 };
 
 /// Elements that share a scale.
 struct Grouping {
-  int rows = 0, columns = 0;  ///< 0 columns: the whole tensor; 1 row: a run of elements
+  /// 0 columns: the whole tensor; 1 row: a run of elements
+  int rows = 0, columns = 0;
 
   friend bool operator==(const Grouping&, const Grouping&) = default;
 };
@@ -40,21 +51,29 @@ struct Recipe {
   formats::Format element;
   Scaling scaling = Scaling::fixed;
   Grouping grouping;
-  int exponent = 0;       ///< Scaling::fixed
-  bool saturates = true;  ///< numbers past the largest are clamped, else infinite or NaN
+  /// Scaling::fixed
+  int exponent = 0;
+  /// numbers past the largest are clamped, else infinite or NaN
+  bool saturates = true;
   MxMode mx_mode = MxMode::rceil;
   Nvfp4Rule nvfp4_rule = Nvfp4Rule::transformer_engine;
-  float floor = 0;  ///< of a group's amax, Scaling::deepgemm
+  /// of a group's amax, Scaling::deepgemm
+  float floor = 0;
   DelayedRules delayed;
-  int scale_bytes = 0;   ///< of each group's scale
-  int tensor_bytes = 0;  ///< once for the tensor
+  /// of each group's scale
+  int scale_bytes = 0;
+  /// once for the tensor
+  int tensor_bytes = 0;
 };
 
 /// What some recipes are there for several of.
 struct RecipeVariants {
-  std::vector<int> exponents = {0, 8, 16, 24};  ///< of FP16's loss scales 2^k
-  std::vector<std::size_t> histories = {1024};  ///< lengths of delayed scaling's windows
-  float margin = 0;                             ///< of delayed scaling
+  /// of FP16's loss scales 2^k
+  std::vector<int> exponents = {0, 8, 16, 24};
+  /// lengths of delayed scaling's windows
+  std::vector<std::size_t> histories = {1024};
+  /// of delayed scaling
+  float margin = 0;
 };
 
 /// All recipes that are known.
@@ -62,8 +81,10 @@ std::vector<Recipe> known_recipes(const RecipeVariants& variants);
 
 /// How runs of elements (groups of one row) lie.
 enum class Layout : std::uint8_t {
-  flat,  ///< along the flattened tensor, the last one padded with zeros
-  rows,  ///< along the last dimension, padded at the end of each row
+  /// along the flattened tensor, the last one padded with zeros
+  flat,
+  /// along the last dimension, padded at the end of each row
+  rows,
 };
 
 /// A tensor as FP32 numbers; `columns` is its last dimension, 1 for a scalar.
@@ -74,12 +95,18 @@ struct TensorValues {
 
 /// What a recipe does to the finite elements. Sums are exact, so they add up in any order.
 struct RecipeOutcome {
-  std::uint64_t underflow = 0;    ///< numbers other than zero that come back as zero
-  std::uint64_t saturated = 0;    ///< past the largest number after scaling
-  std::uint64_t nonfinite = 0;    ///< come back as infinity or NaN
-  std::uint64_t groups = 0;       ///< that have a scale
-  std::uint64_t bytes = 0;        ///< that what is stored takes, scales included
-  ExactSum noise{lowest_square};  ///< of (x - what comes back)^2, the difference rounded to FP64
+  /// numbers other than zero that come back as zero
+  std::uint64_t underflow = 0;
+  /// past the largest number after scaling
+  std::uint64_t saturated = 0;
+  /// come back as infinity or NaN
+  std::uint64_t nonfinite = 0;
+  /// that have a scale
+  std::uint64_t groups = 0;
+  /// that what is stored takes, scales included
+  std::uint64_t bytes = 0;
+  /// of (x - what comes back)^2, the difference rounded to FP64
+  ExactSum noise{lowest_square};
 
   void add(const RecipeOutcome& other);
   friend bool operator==(const RecipeOutcome&, const RecipeOutcome&) = default;

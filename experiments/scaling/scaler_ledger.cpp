@@ -23,15 +23,13 @@ std::string_view meaning_of(ScalerAlarm alarm) {
     case ScalerAlarm::below_one: return "the scale is below 1: it makes gradients smaller";
     case ScalerAlarm::skips_in_a_row: return "steps in a row were skipped";
     case ScalerAlarm::writes_nan:
-      return "the next step will write NaN: at this scale zero unscales to NaN, after the test for "
-             "infinities";
+      return "the next step will write NaN: at this scale zero unscales to NaN, after the test for infinities";
     case ScalerAlarm::divides_by_zero: return "the next step will raise: 1/scale with scale 0";
     case ScalerAlarm::infinite:
       return "the scale is infinite: every further step is skipped, and half of it is infinite";
     case ScalerAlarm::raised: return "the scaler raises: an overflow at the smallest scale";
     case ScalerAlarm::stopped:
-      return "the scale does not grow until the next overflow: the run of clean steps is past the "
-             "interval, and only equality is tested";
+      return "the scale does not grow until the next overflow: the run of clean steps is past the interval, and only equality is tested";
   }
   return "";
 }

@@ -11,14 +11,21 @@ namespace guardbit::experiments {
 /// What a run of a loss scaler gives reason to warn of. Most alarms sound once when their state is
 /// entered, and again only after it was left.
 enum class ScalerAlarm : std::uint8_t {
-  below_one,        ///< the scale makes gradients smaller
-  skips_in_a_row,   ///< as many as the ledger was told to warn of
-  writes_nan,       ///< the next step that finds no overflow writes NaN: see writes_nan()
-  divides_by_zero,  ///< the next step ends in an exception of the host language
-  infinite,         ///< every later step is skipped: infinity over two is infinity
-  raised,           ///< the original ends the run with an exception
-  stopped,          ///< the clean run is past the interval that is tested for equality: no growth
-                    ///< until the next overflow
+  /// the scale makes gradients smaller
+  below_one,
+  /// as many as the ledger was told to warn of
+  skips_in_a_row,
+  /// the next step that finds no overflow writes NaN: see writes_nan()
+  writes_nan,
+  /// the next step ends in an exception of the host language
+  divides_by_zero,
+  /// every later step is skipped: infinity over two is infinity
+  infinite,
+  /// the original ends the run with an exception
+  raised,
+  /// the clean run is past the interval that is tested for equality: no growth
+  /// until the next overflow
+  stopped,
 };
 std::string_view name_of(ScalerAlarm alarm);
 /// A sentence without its full stop; of skips the number goes before it.
@@ -27,8 +34,10 @@ std::string_view meaning_of(ScalerAlarm alarm);
 struct ScalerEvent {
   std::uint64_t step = 0;
   ScalerAlarm alarm = ScalerAlarm::below_one;
-  double scale = 0;  ///< after the step
-  int in_a_row = 0;  ///< steps skipped one after the other, this one included
+  /// after the step
+  double scale = 0;
+  /// steps skipped one after the other, this one included
+  int in_a_row = 0;
 };
 
 /// Runs a scaler and keeps the books.

@@ -110,12 +110,13 @@ Outcome run(Run& run) {
       {"to nearest even: final weight", "", single[0]},
       {"compensated (Kahan): final weight", "", single[1]},
       {"stochastic: mean final weight", "", walks[0],
-       Reference{.value = end,
-                 .tolerance = 4 * error,
-                 .tolerance_reason = "four standard errors of the mean of the trials, from the "
-                                     "variance of each rounding",
-                 .source = "each stochastic rounding keeps its mean",
-                 .certainty = Certainty::derived}},
+       Reference{
+           .value = end,
+           .tolerance = 4 * error,
+           .tolerance_reason =
+               "four standard errors of the mean of the trials, from the variance of each rounding",
+           .source = "each stochastic rounding keeps its mean",
+           .certainty = Certainty::derived}},
       {"smallest |update| / |w| at which loss ends, over all w", "2^-9",
        std::ldexp(thresholds[0], 9)},
       {"largest |update| / |w| that is lost, over all w", "2^-9", std::ldexp(thresholds[1], 9)}};
@@ -147,13 +148,9 @@ Experiment stale_weights() {
       .slug = "stale_weights",
       .question = "What becomes of a BF16 weight that gets a thousand small updates?",
       .method =
-          "A BF16 weight is updated step by step: rounded to nearest even, stochastically (32 "
-          "random bits), or with Kahan's compensation in a second BF16 number.",
+          "A BF16 weight is updated step by step: rounded to nearest even, stochastically (32 random bits), or with Kahan's compensation in a second BF16 number.",
       .expected =
-          "1 + 1000 * 0.001: nearest even stays at 1 (measured); stochastic rounding reaches 2 in "
-          "the mean (follows from its definition), Kahan about 2 (recalled); an update is lost "
-          "from "
-          "|update| / |w| between 2^-9 and 2^-8 down.",
+          "1 + 1000 * 0.001: nearest even stays at 1 (measured); stochastic rounding reaches 2 in the mean (follows from its definition), Kahan about 2 (recalled); an update is lost from |update| / |w| between 2^-9 and 2^-8 down.",
       .parameters = {{"weight", "before the first step", "1", "", Kind::number, false, 1e-3, 1e3},
                      {"update", "of each step", "0.001", "", Kind::number, false, 1e-6, 1e3},
                      {"steps", "", "1000", "", Kind::integer, false, 1, 100000},

@@ -26,7 +26,8 @@ enum class Way : std::uint8_t { fp32, nearest, stochastic, kahan };
 struct Named {
   Way way;
   const char* name;
-  const char* recipe;  ///< of products, activations and gradients
+  /// of products, activations and gradients
+  const char* recipe;
 };
 constexpr std::array ways = {
     Named{Way::fp32, "FP32 weights", "bf16_amp"},
@@ -45,9 +46,12 @@ double neighbour_of(double x, bool larger) {
 
 /// What happened to the updates of a run.
 struct Tally {
-  double updates = 0, lost = 0;  ///< other than zero; those that left the weight as it was
-  double wrong = 0;              ///< lost, though above half the way to the neighbour
-  double moved = 0, wanted = 0, variance = 0;  ///< stochastic: sums, and the variance to expect
+  /// other than zero; those that left the weight as it was
+  double updates = 0, lost = 0;
+  /// lost, though above half the way to the neighbour
+  double wrong = 0;
+  /// stochastic: sums, and the variance to expect
+  double moved = 0, wanted = 0, variance = 0;
 };
 
 class Weights {
@@ -110,7 +114,8 @@ class Weights {
   float learning_rate_;
   Draws draws_;
   std::uint64_t step_ = 0;
-  std::vector<std::vector<double>> lost_;  ///< Kahan's compensation
+  /// Kahan's compensation
+  std::vector<std::vector<double>> lost_;
 };
 
 constexpr std::int64_t loss_interval = 50;
@@ -211,15 +216,16 @@ Outcome run(Run& run) {
     const double tolerance = 0.15 + 400 * to_fp32.error;
     outcome.findings.push_back(
         {name + ": accuracy over that of FP32 weights", "points", 100 * to_fp32.share,
-         Reference{.value = 0.05,
-                   .tolerance = tolerance,
-                   .tolerance_reason = "the published range is -0.1 to +0.2; four standard errors, "
-                                       "from the images that only one of the two recognises",
-                   .source = "arXiv 2010.06192, abstract",
-                   .certainty = Certainty::read,
-                   .undecidable = hurt + 0.05 > tolerance
-                                      ? ""
-                                      : "rounding to nearest loses no more than that either"}});
+         Reference{
+             .value = 0.05,
+             .tolerance = tolerance,
+             .tolerance_reason =
+                 "the published range is -0.1 to +0.2; four standard errors, from the images that only one of the two recognises",
+             .source = "arXiv 2010.06192, abstract",
+             .certainty = Certainty::read,
+             .undecidable = hurt + 0.05 > tolerance
+                                ? ""
+                                : "rounding to nearest loses no more than that either"}});
     outcome.findings.push_back({name + ": points recovered from rounding to nearest", "points",
                                 100 * to_nearest.share,
                                 Reference{.value = 7,
@@ -229,8 +235,7 @@ Outcome run(Run& run) {
                                           .undecidable = "of other networks and data"}});
   }
   outcome.notes.emplace_back(
-      "FP32 weights run with BF16 products and activations, so that nothing but the weights "
-      "differs.");
+      "FP32 weights run with BF16 products and activations, so that nothing but the weights differs.");
   return outcome;
 }
 
@@ -243,14 +248,9 @@ Experiment stochastic_weights() {
       .slug = "stochastic_weights",
       .question = "Do stochastic rounding and Kahan's sums repair training with BF16 weights?",
       .method =
-          "A network of two layers is trained on generated digits by SGD, everything in BF16 on a "
-          "Hopper tensor core; weights take updates to nearest even, stochastically, or with "
-          "Kahan's "
-          "compensation in BF16, beside FP32 weights; the same first weights and batches.",
+          "A network of two layers is trained on generated digits by SGD, everything in BF16 on a Hopper tensor core; weights take updates to nearest even, stochastically, or with Kahan's compensation in BF16, beside FP32 weights; the same first weights and batches.",
       .expected =
-          "Both end within -0.1 to +0.2 points of FP32 and recover up to 7 points (arXiv "
-          "2010.06192, "
-          "abstract read); stochastic rounding moves weights by what it should in the mean.",
+          "Both end within -0.1 to +0.2 points of FP32 and recover up to 7 points (arXiv 2010.06192, abstract read); stochastic rounding moves weights by what it should in the mean.",
       .parameters = {{"steps", "", "1500", "600", Kind::integer, false, 1, 1000000},
                      {"learning_rate", "", "0.003", "", Kind::number, false, 1e-7, 10},
                      {"hidden", "numbers of the layer between", "64", "16", Kind::integer, false, 1,

@@ -23,10 +23,14 @@ LossScaler started_at(std::string_view name, double scale) {
 
 /// What a scaler does under nothing but overflows, from 2^16.
 struct Decline {
-  double steps = 0;           ///< overflows until the scale stays, is zero, or the run is ended
-  double lowest = 0;          ///< the scale then
-  double first_move = 0;      ///< the overflow that lowers the scale first
-  bool ends_the_run = false;  ///< with an exception
+  /// overflows until the scale stays, is zero, or the run is ended
+  double steps = 0;
+  /// the scale then
+  double lowest = 0;
+  /// the overflow that lowers the scale first
+  double first_move = 0;
+  /// with an exception
+  bool ends_the_run = false;
 };
 
 Decline decline(std::string_view name) {
@@ -64,8 +68,10 @@ struct Known {
   std::string_view name;
   double overflows, lowest, first_move, growth;
   std::string_view source;
-  Certainty certainty;                    ///< of first_move and growth
-  std::string_view declined_source = {};  ///< of overflows and lowest; empty: as the others
+  /// of first_move and growth
+  Certainty certainty;
+  /// of overflows and lowest; empty: as the others
+  std::string_view declined_source = {};
 };
 constexpr std::array known = {
     Known{"pytorch", 166, 0, 1, 2000, "torch 2.11's source", Certainty::read,
@@ -146,8 +152,7 @@ Outcome run(Run& run) {
   add_traps(outcome);
   outcome.figure = figure(run.settings().integer("overflows"));
   outcome.notes.emplace_back(
-      "Without a floor a scaler of FP32 is at zero after 166 overflows, and the next clean step "
-      "writes NaN into every weight; DeepSpeed ends the run at its floor instead.");
+      "Without a floor a scaler of FP32 is at zero after 166 overflows, and the next clean step writes NaN into every weight; DeepSpeed ends the run at its floor instead.");
   return outcome;
 }
 
@@ -159,13 +164,9 @@ Experiment scaler_dynamics() {
       .slug = "scaler_dynamics",
       .question = "What do seven loss scalers do when nothing but overflows comes, or none?",
       .method =
-          "Each preset of `guardbit scaler` starts at 2^16 and sees overflows until its scale "
-          "moves no more, then at 2^10 clean steps until it grows; and PyTorch's scaler is asked "
-          "what it unscales at its extremes.",
+          "Each preset of `guardbit scaler` starts at 2^16 and sees overflows until its scale moves no more, then at 2^10 clean steps until it grows; and PyTorch's scaler is asked what it unscales at its extremes.",
       .expected =
-          "PyTorch: zero after 166 overflows, then NaN is written (measured); Apex: 1091 halvings "
-          "(measured); floors, hysteresis and first growth of the others as their sources have "
-          "them (read; Megatron's recalled).",
+          "PyTorch: zero after 166 overflows, then NaN is written (measured); Apex: 1091 halvings (measured); floors, hysteresis and first growth of the others as their sources have them (read; Megatron's recalled).",
       .parameters = {{"overflows", "that the plot shows", "180", "", Parameter::Kind::integer,
                       false, 1, 2000}},
       .run = run,

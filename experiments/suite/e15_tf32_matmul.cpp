@@ -25,9 +25,9 @@ constexpr std::array recorded = {
 };
 
 constexpr std::array products = {
-    RecordedProduct{"cuBLAS, TF32, 64x64x256", "mm_tf32_64x64x256.safetensors",
-                    "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 split=8x32:ceil "
-                    "d=fp32"},
+    RecordedProduct{
+        "cuBLAS, TF32, 64x64x256", "mm_tf32_64x64x256.safetensors",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 split=8x32:ceil d=fp32"},
     RecordedProduct{"cuBLAS, FP32, 64x64x256", "mm_fp32_64x64x256.safetensors",
                     "simt/fma.fp32 split=8x32:ceil d=fp32"},
 };
@@ -103,8 +103,7 @@ Outcome run(Run& run) {
     outcome.notes.emplace_back(
         "The recording is of 1024 x 1024 x 1024; the largest of fewer errors is smaller.");
   outcome.notes.emplace_back(
-      "Rounding the inputs explains the error of TF32 products; how the unit adds does not matter "
-      "beside it.");
+      "Rounding the inputs explains the error of TF32 products; how the unit adds does not matter beside it.");
   return outcome;
 }
 
@@ -117,14 +116,9 @@ Experiment tf32_matmul() {
       .slug = "tf32_matmul",
       .question = "How much does TF32 lose in a matrix product, and why?",
       .method =
-          "Normal FP32 matrices are multiplied as cuBLAS does on Hopper in TF32 and (one chain of "
-          "multiply-adds) in FP32, and exactly after rounding the inputs to TF32; the largest "
-          "error "
-          "over the mean magnitude of the exact product. Recorded products of cuBLAS are computed "
-          "again.",
+          "Normal FP32 matrices are multiplied as cuBLAS does on Hopper in TF32 and (one chain of multiply-adds) in FP32, and exactly after rounding the inputs to TF32; the largest error over the mean magnitude of the exact product. Recorded products of cuBLAS are computed again.",
       .expected =
-          "1024 x 1024 x 1024 on an H200: 1.97e-3 in TF32, 7.25e-6 in FP32, 1.97e-3 from rounded "
-          "inputs alone (measured). Recorded products: every bit (measured).",
+          "1024 x 1024 x 1024 on an H200: 1.97e-3 in TF32, 7.25e-6 in FP32, 1.97e-3 from rounded inputs alone (measured). Recorded products: every bit (measured).",
       .parameters = {{"K", "products in each sum", "1024", "", Kind::integer, false, 8, 65536},
                      {"MN", "rows of A and columns of B", "1024", "", Kind::integer, false, 16,
                       4096},

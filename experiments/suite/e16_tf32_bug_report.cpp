@@ -57,12 +57,12 @@ Outcome run(Run& run) {
       {"TF32 against FP64", "", found[0].median(),
        reference("2.89e-4", found[0], "tensorflow PR 127577, simulated")},
       {"FP32 against FP64", "", found[1].median(),
-       Reference{.value = 4.4e-7,
-                 .source = "tensorflow PR 127577",
-                 .certainty = Certainty::read,
-                 .undecidable =
-                     "the order in which NumPy's BLAS added is not known; here it is one "
-                     "chain over K"}},
+       Reference{
+           .value = 4.4e-7,
+           .source = "tensorflow PR 127577",
+           .certainty = Certainty::read,
+           .undecidable =
+               "the order in which NumPy's BLAS added is not known; here it is one chain over K"}},
       {"TF32 against FP32", "", found[2].median(),
        reference("2.9477e-4", found[2], "tensorflow issue 127346, GPU against CPU")}};
   outcome.figure = {"E16: differences of one layer, and what was reported", "repeat",
@@ -90,14 +90,9 @@ Experiment tf32_bug_report() {
       .slug = "tf32_bug_report",
       .question = "Is the CPU/GPU discrepancy of tensorflow issue 127346 a bug?",
       .method =
-          "The reported layer, x [64 * 197, 1536] of N(0, 1000), w of N(0, 50), bias of N(0, 50), "
-          "on "
-          "an Ampere tensor core in TF32, in FP32 and in FP64; the largest difference over the "
-          "largest output.",
+          "The reported layer, x [64 * 197, 1536] of N(0, 1000), w of N(0, 50), bias of N(0, 50), on an Ampere tensor core in TF32, in FP32 and in FP64; the largest difference over the largest output.",
       .expected =
-          "GPU against CPU 2.9477e-4 (issue 127346, read); simulated TF32 against FP64 2.89e-4, "
-          "FP32 "
-          "4.4e-7 (PR 127577, read).",
+          "GPU against CPU 2.9477e-4 (issue 127346, read); simulated TF32 against FP64 2.89e-4, FP32 4.4e-7 (PR 127577, read).",
       .parameters = {{"rows", "of x", "12608", "1024", Kind::integer, false, 16, 100000},
                      {"repeats", "with other random numbers", "3", "4", Kind::integer, false, 3,
                       100}},

@@ -75,9 +75,7 @@ Experiment fp8_formats() {
       .question = "What can the two FP8 formats hold?",
       .method = "Every code is decoded and counted.",
       .expected =
-          "E4M3: up to 448, down to 2^-9, 18 binades, two NaNs, no infinity; E5M2: up to 57344, "
-          "down "
-          "to 2^-16, 32 binades (arXiv 2209.05433, read).",
+          "E4M3: up to 448, down to 2^-9, 18 binades, two NaNs, no infinity; E5M2: up to 57344, down to 2^-16, 32 binades (arXiv 2209.05433, read).",
       .parameters = {{"format", "to look at", "e4m3,e5m2", "", Parameter::Kind::word, true, 0, 0,
                       "e4m3,e5m2,e4m3fnuz,e5m2fnuz,e3m2,e2m3,e2m1,fp16,bf16"}},
       .run = run,

@@ -158,16 +158,17 @@ void add_recipes(Run& run, Outcome& outcome, const std::string& distribution) {
                   .source = "of two ways each block takes the better one",
                   .relation = Reference::Relation::at_most}},
        {key + " after Hadamard: sum of squares over before", "", x[5],
-        Reference{.value = 1,
-                  .tolerance = 2 * fp32_unit + 0x1p-40,
-                  .tolerance_reason = "each number is rounded to FP32, which moves squares by two "
-                                      "units of 2^-24 at most; and FP64's own errors",
-                  .source = "the transform is orthogonal"}},
+        Reference{
+            .value = 1,
+            .tolerance = 2 * fp32_unit + 0x1p-40,
+            .tolerance_reason =
+                "each number is rounded to FP32, which moves squares by two units of 2^-24 at most; and FP64's own errors",
+            .source = "the transform is orthogonal"}},
        {key + " rounded stochastically: squared error over signal", "", x[2],
         Reference{.value = x[8],
                   .tolerance = 4 * x[9],
-                  .tolerance_reason = "four standard deviations of the sum, from each element's "
-                                      "probabilities",
+                  .tolerance_reason =
+                      "four standard deviations of the sum, from each element's probabilities",
                   .source = "(x - low)(high - x) for neighbours low and high"}},
        {key + " rounded stochastically: mean error", "standard errors", std::abs(x[10]),
         Reference{.value = 4,
@@ -221,9 +222,8 @@ Outcome run(Run& run) {
   const double bit = 1e-9;
   const std::string reason = "steps of the bisection";
   outcome.findings.push_back(
-      {"NVFP4, Transformer Engine: log2 of the largest block amax / tensor "
-       "amax that is lost",
-       "", lost[0],
+      {"NVFP4, Transformer Engine: log2 of the largest block amax / tensor amax that is lost", "",
+       lost[0],
        Reference{.value = std::log2(std::ldexp(1.0, -10) / 448),
                  .tolerance = bit,
                  .tolerance_reason = reason,
@@ -234,12 +234,7 @@ Outcome run(Run& run) {
                                         .tolerance_reason = reason,
                                         .source = "elements round to zero up to 0.25 * 2^-6"}});
   outcome.notes.emplace_back(
-      "Recipes scale as Transformer Engine does, blocks of 16 along the numbers. A Hadamard "
-      "transform "
-      "spreads an outlier over its block; stochastic rounding trades error for the absence of "
-      "bias; "
-      "4 over 6 lets a block's largest number be 4 where E2M1's gap between 4 and 6 would cost "
-      "more.");
+      "Recipes scale as Transformer Engine does, blocks of 16 along the numbers. A Hadamard transform spreads an outlier over its block; stochastic rounding trades error for the absence of bias; 4 over 6 lets a block's largest number be 4 where E2M1's gap between 4 and 6 would cost more.");
   return outcome;
 }
 
@@ -252,16 +247,9 @@ Experiment fp4_formats() {
       .slug = "fp4_formats",
       .question = "Which FP4 block format keeps more of a tensor?",
       .method =
-          "Random numbers are quantised to MXFP4 (blocks of 32, powers of two by either rule) and "
-          "NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again; NVFP4 also "
-          "after "
-          "a random Hadamard transform, rounded stochastically, and with 4 over 6. Then the "
-          "largest "
-          "block that NVFP4 loses altogether, by the two rules for its smallest scale.",
+          "Random numbers are quantised to MXFP4 (blocks of 32, powers of two by either rule) and NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again; NVFP4 also after a random Hadamard transform, rounded stochastically, and with 4 over 6. Then the largest block that NVFP4 loses altogether, by the two rules for its smallest scale.",
       .expected =
-          "No published figure for these numbers: NVFP4 keeps more of numbers without outliers, "
-          "and "
-          "the borders follow from the formats.",
+          "No published figure for these numbers: NVFP4 keeps more of numbers without outliers, and the borders follow from the formats.",
       .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 500,
                       10000000},
                      {"distribution", "of the numbers", "normal,laplace,outliers,log_uniform", "",

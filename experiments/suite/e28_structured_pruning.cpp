@@ -12,7 +12,8 @@ namespace guardbit::experiments {
 namespace {
 
 constexpr std::size_t group = 4;
-constexpr std::size_t batch = 5000;  ///< groups whose shares are one sample of the spread
+/// groups whose shares are one sample of the spread
+constexpr std::size_t batch = 5000;
 
 /// What the two largest magnitudes of each group keep: sums of |w| and w^2 kept and in all, groups
 /// in which a tie decides which are kept; batch after batch.
@@ -105,9 +106,7 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "Where magnitudes are equal, libraries choose differently (ModelOpt by the iteration order "
-      "of "
-      "a Python set): masks that differ in such groups are no error.");
+      "Where magnitudes are equal, libraries choose differently (ModelOpt by the iteration order of a Python set): masks that differ in such groups are no error.");
   return outcome;
 }
 

@@ -132,9 +132,7 @@ Outcome run(Run& run) {
       {"1 + 2^-11 + 2^-30 to FP16, and through FP32: difference", "ulp", twice[0],
        Reference{.value = 1, .source = "FP32 drops 2^-30, which leaves a tie"}});
   outcome.notes.emplace_back(
-      "Stored once, nearly every output is the format's number nearest to the exact one; that is "
-      "why "
-      "hardly any is worse than with more stores.");
+      "Stored once, nearly every output is the format's number nearest to the exact one; that is why hardly any is worse than with more stores.");
   return outcome;
 }
 
@@ -147,10 +145,7 @@ Experiment fused_stores() {
       .slug = "fused_stores",
       .question = "What does it cost to store between the operations of a layer?",
       .method =
-          "x [rows, 256] of N(0, 1) times w [256, 128] of N(0, 1/16) on a Hopper tensor core, a "
-          "bias, "
-          "GELU (sigmoid form) and an RMS norm, every operation rounded to FP32; results between "
-          "kernels and at the end are stored in 16 bits. Compared with FP64 throughout.",
+          "x [rows, 256] of N(0, 1) times w [256, 128] of N(0, 1/16) on a Hopper tensor core, a bias, GELU (sigmoid form) and an RMS norm, every operation rounded to FP32; results between kernels and at the end are stored in 16 bits. Compared with FP64 throughout.",
       .expected =
           "No published figure: the mean squared error grows with the number of stores (theory).",
       .parameters = {{"format", "of what is stored", "fp16,bf16", "", Kind::word, true, 0, 0,

@@ -15,7 +15,8 @@ namespace {
 struct Device {
   std::string_view name;
   double bits_16, bits_8, tf32, fp32, terabytes;
-  std::string_view ridge, source;  ///< FLOP/B in BF16, as it was written down
+  /// FLOP/B in BF16, as it was written down
+  std::string_view ridge, source;
   Certainty certainty;
 };
 constexpr std::array devices = {
@@ -36,8 +37,7 @@ constexpr std::array devices = {
 };
 
 constexpr std::string_view device_names =
-    "h200_measured,h200_datasheet,v100_datasheet,a100_datasheet,h100_datasheet,l40s_datasheet,"
-    "b200_datasheet";
+    "h200_measured,h200_datasheet,v100_datasheet,a100_datasheet,h100_datasheet,l40s_datasheet,b200_datasheet";
 
 double peak_of(const Device& device, const formats::Format& format) {
   if (format == formats::fp32) return device.fp32;
@@ -55,7 +55,8 @@ double bytes_of(const formats::Format& format) {
 struct Operation {
   std::string_view name;
   double flops;
-  double elements;  ///< in the operation's format
+  /// in the operation's format
+  double elements;
 };
 
 std::vector<Operation> operations(double n, double batch) {
@@ -120,8 +121,7 @@ Outcome run(Run& run) {
       add_device(run, outcome, device, word, operations(n, batch));
   }
   outcome.notes.emplace_back(
-      "An operation left of the ridge waits for memory: a narrower format moves it up along the "
-      "slope, whatever the unit's rate.");
+      "An operation left of the ridge waits for memory: a narrower format moves it up along the slope, whatever the unit's rate.");
   return outcome;
 }
 
@@ -134,13 +134,9 @@ Experiment roofline() {
       .slug = "roofline",
       .question = "Which operations does memory limit, and which the matrix unit?",
       .method =
-          "FLOP per byte of each operation from its shape and the format's width (every number "
-          "read "
-          "or written once), against a device's peak rate and bandwidth.",
+          "FLOP per byte of each operation from its shape and the format's width (every number read or written once), against a device's peak rate and bandwidth.",
       .expected =
-          "Ridge of an H200 in BF16: 183 FLOP/B of what it reached (788 TFLOP/s, 4.3 TB/s, "
-          "measured), "
-          "206 by its datasheet (recalled).",
+          "Ridge of an H200 in BF16: 183 FLOP/B of what it reached (788 TFLOP/s, 4.3 TB/s, measured), 206 by its datasheet (recalled).",
       .parameters = {{"n", "side of square matrices, length of rows", "4096", "", Kind::integer,
                       false, 1, 1000000},
                      {"batch", "rows of the batched product", "16", "", Kind::integer, false, 1,

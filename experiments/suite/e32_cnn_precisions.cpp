@@ -11,8 +11,10 @@ namespace guardbit::experiments {
 
 namespace {
 
-constexpr std::int64_t recorded_steps = 600;  ///< of the runs on the H200
-constexpr std::int64_t loss_interval = 10;    ///< steps whose mean loss the plot shows
+/// of the runs on the H200
+constexpr std::int64_t recorded_steps = 600;
+/// steps whose mean loss the plot shows
+constexpr std::int64_t loss_interval = 10;
 
 /// Accuracy and loss on the test images, the last loss scale, steps that were skipped; then the
 /// mean training loss of every ten steps.
@@ -75,10 +77,11 @@ void add_recorded_scale(Run& run, Outcome& outcome) {
        Reference{.value = 8 * 65536, .source = "it doubles after 200, 400 and 600"}});
   outcome.findings.push_back(
       {"places of one overflow in 600 steps that end at the recorded 131072", "", x[1],
-       Reference{.value = steps,
-                 .source = "torch 2.11 on an H200 ended at 131072; one overflow halves once and "
-                           "leaves two whole intervals wherever it comes",
-                 .certainty = Certainty::measured}});
+       Reference{
+           .value = steps,
+           .source =
+               "torch 2.11 on an H200 ended at 131072; one overflow halves once and leaves two whole intervals wherever it comes",
+           .certainty = Certainty::measured}});
 }
 
 Outcome run(Run& run) {
@@ -120,24 +123,22 @@ Outcome run(Run& run) {
     outcome.findings.push_back(
         {recipe + ": test accuracy over that of " + recipes.front(), "points",
          100 * difference.share,
-         Reference{.value = 0,
-                   .tolerance = 400 * difference.error,
-                   .tolerance_reason = "four standard errors, from the images that only one of the "
-                                       "two recognises",
-                   .source =
-                       "torch 2.11 on an H200, a CNN on scikit-learn's digits: 92.9 % in FP32, "
-                       "93.3 to 93.6 % in the others, equal within noise",
-                   .certainty = Certainty::measured,
-                   .undecidable = s.integer("steps") < recorded_steps
-                                      ? "networks that still learn differ by more than test images "
-                                        "tell (a step skipped early, say)"
-                                      : ""}});
+         Reference{
+             .value = 0,
+             .tolerance = 400 * difference.error,
+             .tolerance_reason =
+                 "four standard errors, from the images that only one of the two recognises",
+             .source =
+                 "torch 2.11 on an H200, a CNN on scikit-learn's digits: 92.9 % in FP32, 93.3 to 93.6 % in the others, equal within noise",
+             .certainty = Certainty::measured,
+             .undecidable =
+                 s.integer("steps") < recorded_steps
+                     ? "networks that still learn differ by more than test images tell (a step skipped early, say)"
+                     : ""}});
   }
   add_recorded_scale(run, outcome);
   outcome.notes.emplace_back(
-      "The digits are drawn by this program, so accuracies are not those of scikit-learn's; what "
-      "is "
-      "compared is that no precision differs from the first one by more than noise.");
+      "The digits are drawn by this program, so accuracies are not those of scikit-learn's; what is compared is that no precision differs from the first one by more than noise.");
   return outcome;
 }
 
@@ -150,29 +151,25 @@ Experiment cnn_precisions() {
       .slug = "cnn_precisions",
       .question = "Does a small CNN learn as well in half precision as in FP32?",
       .method =
-          "A CNN (3x3 convolutions with ReLU and pools, two linear layers) is trained on generated "
-          "digits from the same weights and batches; every matrix product of forward and backward "
-          "runs on the recipe's unit, bit for bit. PyTorch's loss scaler is also run over every "
-          "place of one overflow.",
+          "A CNN (3x3 convolutions with ReLU and pools, two linear layers) is trained on generated digits from the same weights and batches; every matrix product of forward and backward runs on the recipe's unit, bit for bit. PyTorch's loss scaler is also run over every place of one overflow.",
       .expected =
-          "Accuracies equal within noise, and a loss scale that ends at 2^17 after 600 steps at an "
-          "interval of 200, which one overflow explains (measured, torch 2.11 on an H200).",
-      .parameters = {{"recipe", "precision; the first is compared with",
-                      "fp32,tf32,fp16_amp,fp16_amp_unscaled,fp16,bf16", "fp32,fp16_amp,bf16",
-                      Kind::word, true, 0, 0,
-                      "fp32,tf32,fp16_amp,fp16_amp_unscaled,bf16_amp,fp16,bf16,fp8_delayed,"
-                      "fp8_current,mxfp8,nvfp4"},
-                     {"steps", "", "600", "", Kind::integer, false, 10, 1000000},
-                     {"images", "to train on", "6000", "2000", Kind::integer, false, 64, 1000000},
-                     {"test", "images", "2000", "1000", Kind::integer, false, 10, 1000000},
-                     {"filters", "of the convolutions", "8,16", "", Kind::integer, true, 1, 1024},
-                     {"hidden", "numbers of the linear layer between", "64", "", Kind::integer,
-                      false, 1, 4096},
-                     {"batch", "images of a step", "64", "16", Kind::integer, false, 1, 4096},
-                     {"learning_rate", "", "0.02", "", Kind::number, false, 1e-6, 10},
-                     {"momentum", "", "0.9", "", Kind::number, false, 0, 1},
-                     {"interval", "clean steps until the loss scale grows", "200", "",
-                      Kind::integer, false, 1, 1000000}},
+          "Accuracies equal within noise, and a loss scale that ends at 2^17 after 600 steps at an interval of 200, which one overflow explains (measured, torch 2.11 on an H200).",
+      .parameters =
+          {{"recipe", "precision; the first is compared with",
+            "fp32,tf32,fp16_amp,fp16_amp_unscaled,fp16,bf16", "fp32,fp16_amp,bf16", Kind::word,
+            true, 0, 0,
+            "fp32,tf32,fp16_amp,fp16_amp_unscaled,bf16_amp,fp16,bf16,fp8_delayed,fp8_current,mxfp8,nvfp4"},
+           {"steps", "", "600", "", Kind::integer, false, 10, 1000000},
+           {"images", "to train on", "6000", "2000", Kind::integer, false, 64, 1000000},
+           {"test", "images", "2000", "1000", Kind::integer, false, 10, 1000000},
+           {"filters", "of the convolutions", "8,16", "", Kind::integer, true, 1, 1024},
+           {"hidden", "numbers of the linear layer between", "64", "", Kind::integer, false, 1,
+            4096},
+           {"batch", "images of a step", "64", "16", Kind::integer, false, 1, 4096},
+           {"learning_rate", "", "0.02", "", Kind::number, false, 1e-6, 10},
+           {"momentum", "", "0.9", "", Kind::number, false, 0, 1},
+           {"interval", "clean steps until the loss scale grows", "200", "", Kind::integer, false,
+            1, 1000000}},
       .run = run,
   };
 }

@@ -77,11 +77,9 @@ Experiment error_by_architecture() {
       .slug = "error_by_architecture",
       .question = "How does the error of a matrix product grow with K on each machine?",
       .method =
-          "The same random matrices on each machine's widest unit for the format ("
-          "accumulated in FP32), against their FP64 product.",
+          "The same random matrices on each machine's widest unit for the format (accumulated in FP32), against their FP64 product.",
       .expected =
-          "Errors stay within each unit's own worst-case bound, and units that cut toward zero "
-          "never give too much of positive numbers (derived).",
+          "Errors stay within each unit's own worst-case bound, and units that cut toward zero never give too much of positive numbers (derived).",
       .parameters = {{"K", "products in each sum", "64:4096:x2", "64:1024:x4", Kind::integer, true,
                       1, 65536},
                      {"MN", "rows and columns", "64", "32", Kind::integer, false, 1, 1024},

@@ -25,7 +25,8 @@ struct RecordedFp8 {
 
 /// A product of random matrices, repeated with other numbers.
 struct Fp8Sweep {
-  std::string key;  ///< of its points and findings
+  /// of its points and findings
+  std::string key;
   std::string distribution;
   std::int64_t k = 0, size = 0, repeats = 1;
   emulator::GemmPlan plan;

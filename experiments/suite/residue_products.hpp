@@ -10,7 +10,8 @@ class Run;
 /// Rows of FP64 numbers; of B the columns, so that both are dotted along rows.
 struct NumberRows {
   std::int64_t rows = 0, k = 0;
-  std::vector<double> values;  ///< row-major
+  /// row-major
+  std::vector<double> values;
   double at(std::int64_t i, std::int64_t j) const {
     return values[static_cast<std::size_t>(i * k + j)];
   }
@@ -22,9 +23,12 @@ struct NumberRows {
 /// exactly by a Hopper tensor core in INT8; the Chinese remainder theorem gives the integers'
 /// product.
 struct ResidueProduct {
-  std::vector<double> numbers;  ///< [rows of a, rows of b]
-  int bits = 0;                 ///< of the integers
-  std::int64_t wrong = 0;       ///< sums that are not those of the integers (of 128-bit arithmetic)
+  /// [rows of a, rows of b]
+  std::vector<double> numbers;
+  /// of the integers
+  int bits = 0;
+  /// sums that are not those of the integers (of 128-bit arithmetic)
+  std::int64_t wrong = 0;
 };
 /// `moduli` of them are used, 2 to most_moduli. k is at most 2^16.
 ResidueProduct residue_product(Run& run, const NumberRows& a, const NumberRows& b, int moduli);

@@ -22,9 +22,12 @@ struct UnitUnderTest {
   formats::Format inputs;
   emulator::GemmPlan plan;
   int block = 1;
-  bool exact = false;          ///< integers: no order at all changes a bit
-  bool multiply_adds = false;  ///< one rounding per product, so that zeros change nothing
-  bool truncates = false;      ///< every rounding on the way goes toward zero
+  /// integers: no order at all changes a bit
+  bool exact = false;
+  /// one rounding per product, so that zeros change nothing
+  bool multiply_adds = false;
+  /// every rounding on the way goes toward zero
+  bool truncates = false;
 };
 
 /// How many products the instruction's first step adds together.

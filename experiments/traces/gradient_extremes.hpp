@@ -12,9 +12,12 @@ namespace guardbit::experiments {
 /// What decides whether a gradient overflows, at any scale and in any format: rounding is monotone,
 /// so that the largest finite magnitude overflows if anything finite does.
 struct GradientExtremes {
-  formats::Value largest;           ///< magnitude, of the finite elements; zero if there are none
-  std::uint64_t largest_index = 0;  ///< the first of equal ones
-  std::optional<std::uint64_t> first_nonfinite;  ///< index
+  /// magnitude, of the finite elements; zero if there are none
+  formats::Value largest;
+  /// the first of equal ones
+  std::uint64_t largest_index = 0;
+  /// index
+  std::optional<std::uint64_t> first_nonfinite;
 };
 
 /// Of a tensor of a floating-point format with a sign, read a window at a time.

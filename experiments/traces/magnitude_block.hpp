@@ -26,9 +26,11 @@ inline constexpr int count_shift = 40;
 struct MagnitudeBlock {
   alignas(64) std::array<std::uint32_t, block_length> magnitudes;
   alignas(64) std::array<std::uint32_t, block_length> slots;
-  alignas(64) std::array<SlotTerm, block_length> terms;  ///< of each element
+  /// of each element
+  alignas(64) std::array<SlotTerm, block_length> terms;
   std::uint32_t largest;
-  std::uint32_t least_less_one;  ///< of numbers other than zero
+  /// of numbers other than zero
+  std::uint32_t least_less_one;
   bool has_subnormal, has_nonfinite;
 };
 
@@ -37,7 +39,8 @@ inline constexpr std::size_t lanes_of_counts = 8;
 struct ExponentCounts {
   std::array<std::array<std::uint32_t, 256>, lanes_of_counts> lanes = {};
   std::uint32_t largest = 0;
-  std::uint32_t least_less_one = ~std::uint32_t{0};  ///< of numbers other than zero
+  /// of numbers other than zero
+  std::uint32_t least_less_one = ~std::uint32_t{0};
 };
 
 /// What is done to blocks, compiled for one instruction set. Words may lie at any address.
@@ -46,7 +49,8 @@ struct BlockFunctions {
   using Count = bool(ExponentCounts&, const std::byte* words);
 
   std::string_view instruction_set;
-  std::array<Fill*, ranks> fill;  ///< by the number of cuts
+  /// by the number of cuts
+  std::array<Fill*, ranks> fill;
   /// Counts a block: at most 2^32 elements before a lane is full. A block with a subnormal number,
   /// an infinity or a NaN is not counted, and false.
   Count* count;

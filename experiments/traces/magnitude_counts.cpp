@@ -52,7 +52,8 @@ void add_one(const MagnitudeCells& cells, std::uint64_t magnitude, std::uint64_t
 /// scaling moves a cut by whole binades.
 struct Slots {
   FractionCuts cuts;
-  std::vector<std::size_t> cell;  ///< of each slot
+  /// of each slot
+  std::vector<std::size_t> cell;
 
   static std::optional<Slots> of(const MagnitudeCells& cells) {
     if (cells.word() != formats::fp32) return std::nullopt;

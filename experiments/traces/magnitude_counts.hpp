@@ -19,11 +19,14 @@ namespace guardbit::experiments {
 struct MagnitudeCounts {
   std::uint64_t elements = 0;
   std::vector<std::uint64_t> count;
-  std::vector<Sum192> sum, squares;  ///< meaningful for finite numbers
-  std::uint64_t largest = 0;         ///< magnitude of finite numbers
-  std::uint64_t least =
-      std::numeric_limits<std::uint64_t>::max();  ///< magnitude of numbers other than zero
-  std::optional<std::uint64_t> first_nonfinite;   ///< index
+  /// meaningful for finite numbers
+  std::vector<Sum192> sum, squares;
+  /// magnitude of finite numbers
+  std::uint64_t largest = 0;
+  /// magnitude of numbers other than zero
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  /// index
+  std::optional<std::uint64_t> first_nonfinite;
 
   explicit MagnitudeCounts(std::size_t cells = 0) : count(cells), sum(cells), squares(cells) {}
 

@@ -10,8 +10,10 @@ namespace guardbit::experiments {
 /// What a recorded tensor is, as its name tells.
 struct TraceName {
   std::optional<std::uint64_t> step, rank;
-  std::string tensor;  ///< without step, rank and role
-  std::string role;    ///< wgrad, grad_out, grad_in, act, weight or update; empty: not known
+  /// without step, rank and role
+  std::string tensor;
+  /// wgrad, grad_out, grad_in, act, weight or update; empty: not known
+  std::string role;
 
   friend bool operator==(const TraceName&, const TraceName&) = default;
 };

@@ -27,11 +27,16 @@ struct StoringOutcome {
 /// Statistics of a tensor or of any number of them; all exact, so they add up in any order.
 struct TraceStatistics {
   std::uint64_t elements = 0, zeros = 0, subnormals = 0, infinities = 0, nans = 0;
-  std::optional<double> amax;          ///< of the finite numbers
-  std::optional<double> amin_nonzero;  ///< of the finite numbers other than zero
-  ExactSum sum{lowest_magnitude}, squares{lowest_square};  ///< of the finite numbers
-  std::map<int, std::uint64_t> binades;  ///< floor(log2 |x|) of finite numbers other than zero
-  std::vector<StoringOutcome> outcomes;  ///< of each Storing
+  /// of the finite numbers
+  std::optional<double> amax;
+  /// of the finite numbers other than zero
+  std::optional<double> amin_nonzero;
+  /// of the finite numbers
+  ExactSum sum{lowest_magnitude}, squares{lowest_square};
+  /// floor(log2 |x|) of finite numbers other than zero
+  std::map<int, std::uint64_t> binades;
+  /// of each Storing
+  std::vector<StoringOutcome> outcomes;
   RecipeStatistics recipes;
 
   std::uint64_t nonzero() const { return elements - zeros - infinities - nans; }
@@ -49,7 +54,8 @@ TraceStatistics statistics_of(const MagnitudeCells& cells, const MagnitudeCounts
 /// The scales at which nothing overflows and at most `tolerance` of the numbers other than zero
 /// become zero. Underflow falls and overflow grows with the scale, so they are neighbours.
 struct ScaleWindow {
-  std::optional<int> first, last;  ///< log2; of the scales that were tried
+  /// log2; of the scales that were tried
+  std::optional<int> first, last;
   /// The smallest scale that loses least among those at which nothing overflows.
   std::optional<int> recommended;
 };

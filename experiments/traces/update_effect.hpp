@@ -11,8 +11,10 @@ namespace guardbit::experiments {
 
 /// What updates do to weights that are kept in a format.
 struct UpdateEffect {
-  std::uint64_t changes = 0;         ///< updates other than zero
-  std::vector<std::uint64_t> stale;  ///< of each format: changes that leave the weight as it was
+  /// updates other than zero
+  std::uint64_t changes = 0;
+  /// of each format: changes that leave the weight as it was
+  std::vector<std::uint64_t> stale;
 
   void add(const UpdateEffect& other);
   friend bool operator==(const UpdateEffect&, const UpdateEffect&) = default;

@@ -18,7 +18,8 @@ class Context;
 struct FakeQuantisation {
   int bits = 8;
   StraightThrough estimator = StraightThrough::pytorch;
-  Calibrator weights = Calibrator::max;  ///< or search
+  /// or search
+  Calibrator weights = Calibrator::max;
   /// A batch's share in the running range of activations (PyTorch's moving average; its default of
   /// 0.01 is recalled).
   float average = 0.01F;

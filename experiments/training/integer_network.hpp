@@ -18,7 +18,8 @@ namespace guardbit::experiments::training {
 struct IntegerExecution {
   std::string arch = "sm_80";
   RequantisationRule rule = RequantisationRule::double_rounding;
-  bool sparse = false;  ///< layers whose weights are 2:4 sparse take the sparse instruction
+  /// layers whose weights are 2:4 sparse take the sparse instruction
+  bool sparse = false;
   int threads = 0;
 };
 
@@ -37,8 +38,10 @@ class IntegerNetwork {
                  std::string_view where);
 
   struct Result {
-    Tensor logits;                                            ///< [examples, classes]
-    std::map<std::string, std::vector<std::uint8_t>> inputs;  ///< integers of each layer
+    /// [examples, classes]
+    Tensor logits;
+    /// integers of each layer
+    std::map<std::string, std::vector<std::uint8_t>> inputs;
   };
   Result run(const Tensor& examples) const;
   /// The instructions that multiply, each once.
@@ -48,11 +51,13 @@ class IntegerNetwork {
   struct LayerPlan {
     std::string name;
     bool convolves = false, pools = false, sparse = false;
-    Windows windows;  ///< of a convolution; without images
+    /// of a convolution; without images
+    Windows windows;
     IntegerTensor weights;
     IntegerGrid input;
     std::vector<std::int32_t> bias;
-    std::vector<double> factors;  ///< that a sum stands for, by outputs
+    /// that a sum stands for, by outputs
+    std::vector<double> factors;
   };
   void add_layer(const formats::TensorFile& weights, const std::map<std::string, LayerGrids>& grids,
                  LayerPlan layer, std::string_view where);
@@ -67,14 +72,18 @@ class IntegerNetwork {
 /// What a network is worth on integers, fake-quantised in FP32 and executed.
 struct IntegerEvaluation {
   Evaluation fake, executed;
-  std::int64_t examples = 0, other_answers = 0;  ///< whose largest logits are not at one place
+  /// whose largest logits are not at one place
+  std::int64_t examples = 0, other_answers = 0;
   double largest_logit = 0, logit_difference = 0;
   struct Inputs {
     std::string layer;
-    std::int64_t numbers = 0, different = 0;  ///< integers, and those that are not equal
-    std::int32_t largest = 0;                 ///< difference
+    /// integers, and those that are not equal
+    std::int64_t numbers = 0, different = 0;
+    /// difference
+    std::int32_t largest = 0;
   };
-  std::vector<Inputs> inputs;  ///< in the layers' order
+  /// in the layers' order
+  std::vector<Inputs> inputs;
   std::vector<std::string> instructions;
 };
 

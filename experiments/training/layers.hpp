@@ -54,7 +54,8 @@ class Convolution {
   Parameter filters_, bias_;
   LayerQuantiser quantiser_;
   Windows windows_;
-  CodedMatrix x_, w_;  ///< x_: of the windows
+  /// x_: of the windows
+  CodedMatrix x_, w_;
   Format x_format_;
 };
 
@@ -69,7 +70,8 @@ class MaxPool {
  private:
   std::int64_t size_;
   Pooling pooling_;
-  std::vector<std::int32_t> chosen_;  ///< y * size + x of each output's maximum
+  /// y * size + x of each output's maximum
+  std::vector<std::int32_t> chosen_;
 };
 
 class Relu {
@@ -113,8 +115,10 @@ class Normalisation {
  private:
   bool centred_;
   Parameter weight_, bias_;
-  Tensor normalised_;         ///< before weight and bias
-  Values inverse_deviation_;  ///< of each row
+  /// before weight and bias
+  Tensor normalised_;
+  /// of each row
+  Values inverse_deviation_;
   Format x_format_;
 };
 
@@ -148,7 +152,8 @@ class Attention {
   /// What one head of one sequence keeps for its gradient.
   struct Head {
     CodedMatrix query, key, value, weights_coded;
-    Tensor weights;  ///< after softmax
+    /// after softmax
+    Tensor weights;
   };
   Tensor part(const Tensor& joint, std::int64_t sequence, std::int64_t which,
               std::int64_t head) const;
@@ -159,7 +164,8 @@ class Attention {
   std::string name_;
   std::int64_t columns_, heads_;
   std::int64_t time_ = 0;
-  Linear joint_, out_;  ///< queries, keys and values at once; what the heads give
+  /// queries, keys and values at once; what the heads give
+  Linear joint_, out_;
   std::vector<Head> kept_;
   Format format_;
 };
@@ -198,8 +204,10 @@ void learn_scales(Layer& layer);
 /// times the loss scale, in their format.
 struct Loss {
   float loss = 0;
-  std::int64_t correct = 0;  ///< rows whose largest logit is their label's
-  Tensor gradient;           ///< empty where none is asked for
+  /// rows whose largest logit is their label's
+  std::int64_t correct = 0;
+  /// empty where none is asked for
+  Tensor gradient;
 };
 Loss cross_entropy_loss(Context& context, const Tensor& logits,
                         const std::vector<std::int32_t>& labels, float loss_scale,

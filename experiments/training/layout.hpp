@@ -12,7 +12,8 @@ namespace guardbit::experiments::training {
 /// matrix, a row for each output position (image, row, column), in a row the window's elements
 /// (row, column, channel): the K of the layer's products.
 struct Windows {
-  std::int64_t images = 0, height = 0, width = 0, channels = 0;  ///< of the input
+  /// of the input
+  std::int64_t images = 0, height = 0, width = 0, channels = 0;
   std::int64_t window_height = 0, window_width = 0, padding = 0;
 
   constexpr std::int64_t out_height() const { return height + 2 * padding - window_height + 1; }

@@ -13,12 +13,18 @@ namespace guardbit::experiments::training {
 struct ModelShape {
   enum class Kind : std::uint8_t { cnn, mlp, gpt };
   Kind kind = Kind::cnn;
-  std::int64_t classes = 10;                           ///< of gpt: distinct tokens
-  std::int64_t height = 28, width = 28, channels = 1;  ///< of cnn
-  std::int64_t inputs = 784;                           ///< of mlp
-  std::vector<std::int64_t> hidden = {128};      ///< of mlp; of cnn the one before the classes
-  std::vector<std::int64_t> filters = {32, 64};  ///< of cnn: 3x3, each followed by a pool
-  std::int64_t columns = 64, heads = 4, blocks = 2, time = 64;  ///< of gpt
+  /// of gpt: distinct tokens
+  std::int64_t classes = 10;
+  /// of cnn
+  std::int64_t height = 28, width = 28, channels = 1;
+  /// of mlp
+  std::int64_t inputs = 784;
+  /// of mlp; of cnn the one before the classes
+  std::vector<std::int64_t> hidden = {128};
+  /// of cnn: 3x3, each followed by a pool
+  std::vector<std::int64_t> filters = {32, 64};
+  /// of gpt
+  std::int64_t columns = 64, heads = 4, blocks = 2, time = 64;
 };
 
 /// Layers one after the other.

@@ -18,15 +18,21 @@ struct OptimizerRules {
   Kind kind = Kind::sgd;
   float learning_rate = 0.01F, momentum = 0.0F, weight_decay = 0.0F;
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
-  Format first = formats::fp32;   ///< momentum, Adam's first moment
-  Format second = formats::fp32;  ///< Adam's second moment
-  formats::Rounding state_rounding = formats::Rounding::nearest_even;   ///< or stochastic
-  formats::Rounding weight_rounding = formats::Rounding::nearest_even;  ///< or stochastic
+  /// momentum, Adam's first moment
+  Format first = formats::fp32;
+  /// Adam's second moment
+  Format second = formats::fp32;
+  /// or stochastic
+  formats::Rounding state_rounding = formats::Rounding::nearest_even;
+  /// or stochastic
+  formats::Rounding weight_rounding = formats::Rounding::nearest_even;
   /// What is kept beside a weight.
   enum class Keeping : std::uint8_t {
     nothing,
-    rest,    ///< what rounding took from its updates, in the weight's format (Kahan)
-    master,  ///< an FP32 weight, which updates move and the weight is rounded from
+    /// what rounding took from its updates, in the weight's format (Kahan)
+    rest,
+    /// an FP32 weight, which updates move and the weight is rounded from
+    master,
   };
   Keeping keeping = Keeping::nothing;
 };

@@ -36,10 +36,12 @@ enum class Operation : std::uint8_t {
 
 /// What autocast does to an operation's inputs.
 enum class Cast : std::uint8_t {
-  low_precision,  ///< to the format that autocast is asked for
+  /// to the format that autocast is asked for
+  low_precision,
   fp32,
   as_it_is,
-  widest,  ///< to the widest of the inputs' formats
+  /// to the widest of the inputs' formats
+  widest,
 };
 
 /// PyTorch 2.11's policy on CUDA (aten/src/ATen/autocast_mode.cpp), for the operations here.
@@ -59,27 +61,39 @@ std::string_view name_of(Pass pass);
 /// How the operands of products get their scales.
 enum class OperandScaling : std::uint8_t {
   none,
-  delayed,  ///< of the tensor, from the steps before (Transformer Engine)
-  current,  ///< of the tensor, from itself
-  mx,       ///< of blocks of 32 along K, E8M0
-  nvfp4,    ///< of blocks of 16 along K, E4M3, and of the tensor
+  /// of the tensor, from the steps before (Transformer Engine)
+  delayed,
+  /// of the tensor, from itself
+  current,
+  /// of blocks of 32 along K, E8M0
+  mx,
+  /// of blocks of 16 along K, E4M3, and of the tensor
+  nvfp4,
 };
 
 /// What decides the bits of a training run beside the model, data and optimizer.
 struct PrecisionRecipe {
   std::string name, title;
-  Format weights{};              ///< parameters, as the optimizer keeps them
-  bool autocast = false;         ///< the policy is in force, with this format:
-  Format low{};                  ///< of what runs in low precision
-  Format operand{}, gradient{};  ///< of products: activations and weights; gradients
+  /// parameters, as the optimizer keeps them
+  Format weights{};
+  /// the policy is in force, with this format:
+  bool autocast = false;
+  /// of what runs in low precision
+  Format low{};
+  /// of products: activations and weights; gradients
+  Format operand{}, gradient{};
   OperandScaling scaling = OperandScaling::none;
-  DelayedRules delayed{};  ///< Scaling::delayed; `largest` follows from the format
-  std::array<emulator::GemmPlan, passes>
-      plans;           ///< of each product; what leaves it is rounded by the layer
-  bool eigen = false;  ///< products by Eigen instead: a yardstick, no model
-  std::optional<FakeQuantisation> quantisation;  ///< of products' operands, before all else
+  /// Scaling::delayed; `largest` follows from the format
+  DelayedRules delayed{};
+  /// of each product; what leaves it is rounded by the layer
+  std::array<emulator::GemmPlan, passes> plans;
+  /// products by Eigen instead: a yardstick, no model
+  bool eigen = false;
+  /// of products' operands, before all else
+  std::optional<FakeQuantisation> quantisation;
   std::optional<ScalerRules> scaler;
-  double fixed_scale = 1;  ///< of the loss, where there is no scaler
+  /// of the loss, where there is no scaler
+  double fixed_scale = 1;
 };
 
 struct RecipeName {

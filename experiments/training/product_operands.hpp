@@ -16,17 +16,22 @@ namespace guardbit::experiments::training {
 /// One operand of a product as its unit takes it: lines (rows of A, columns of B) of k elements.
 struct Operand {
   std::int64_t lines = 0, k = 0;
-  emulator::ConstMatrix codes;   ///< (line, k)
-  emulator::ConstMatrix scales;  ///< (line, block of k), where blocks have scales
-  float scale = 1;               ///< of the tensor: an element stands for itself times this
+  /// (line, k)
+  emulator::ConstMatrix codes;
+  /// (line, block of k), where blocks have scales
+  emulator::ConstMatrix scales;
+  /// of the tensor: an element stands for itself times this
+  float scale = 1;
 };
 
 /// What is done to a tensor's numbers before they are rounded into the operands' format.
 struct Encoding {
   Format format = formats::fp32;
   OperandScaling scaling = OperandScaling::none;
-  float encode = 1, decode = 1;  ///< of the tensor; Transformer Engine's scale and scale_inv
-  float tensor_amax = 0;         ///< OperandScaling::nvfp4
+  /// of the tensor; Transformer Engine's scale and scale_inv
+  float encode = 1, decode = 1;
+  /// OperandScaling::nvfp4
+  float tensor_amax = 0;
   // NVFP4's recipe (arXiv 2509.25149): weights share scales in squares, gradients are rounded
   // stochastically, both operands of weights' gradients are mixed along K.
   bool square_blocks = false, stochastic = false;
@@ -76,8 +81,10 @@ class CodedMatrix {
   Encoding encoding_;
   std::int64_t rows_ = 0, columns_ = 0, underflow_ = 0;
   int threads_ = 1;
-  std::vector<std::byte> codes_;  ///< row-major; without blocks
-  Values values_;                 ///< the source, where there are blocks
+  /// row-major; without blocks
+  std::vector<std::byte> codes_;
+  /// the source, where there are blocks
+  Values values_;
   /// By rows, by columns and mixed, each made when it is first asked for.
   mutable std::optional<CodedLines> rows_lines_, column_lines_, mixed_lines_;
 };

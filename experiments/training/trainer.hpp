@@ -28,12 +28,17 @@ struct TrainingRules {
 
 /// What a step did.
 struct StepRecord {
-  std::int64_t step = 0;  ///< counted from 1
-  float loss = 0;         ///< mean over the batch, before the loss scale
-  double scale = 1;       ///< the loss scale it was made with
-  bool skipped = false;   ///< an overflow was found, and the weights stayed
+  /// counted from 1
+  std::int64_t step = 0;
+  /// mean over the batch, before the loss scale
+  float loss = 0;
+  /// the loss scale it was made with
+  double scale = 1;
+  /// an overflow was found, and the weights stayed
+  bool skipped = false;
   std::int64_t correct = 0, rows = 0;
-  std::array<StoreCounts, 3> stores{};  ///< by Role
+  /// by Role
+  std::array<StoreCounts, 3> stores{};
   friend bool operator==(const StepRecord& a, const StepRecord& b) {
     return a.step == b.step && a.loss == b.loss && a.scale == b.scale && a.skipped == b.skipped;
   }

@@ -31,7 +31,8 @@ int exponent_of(const Value& x) { return x.exponent + leading_bit(x.significand)
 }  // namespace
 
 struct ArrayConversion::Buffers {
-  kernels::LaneCounts* counts = nullptr;  ///< where elements are counted
+  /// where elements are counted
+  kernels::LaneCounts* counts = nullptr;
   alignas(line) std::array<std::byte, chunk * word_bytes> codes;
   alignas(line) std::array<std::byte, chunk * word_bytes> words;
   alignas(line) std::array<std::byte, chunk * word_bytes> products;

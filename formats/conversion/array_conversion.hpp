@@ -64,11 +64,15 @@ class ArrayConversion {
   ConversionOptions options_;
   const kernels::Kernels* kernels_;
   Path path_ = Path::reference;
-  std::size_t from_bits_ = 0, to_bits_ = 0;    ///< in memory
-  bool unpacks_ = false, packs_ = false;       ///< codes that do not lie in whole bytes
-  std::optional<kernels::Widening> widening_;  ///< not used where the codes are FP32 words
+  /// in memory
+  std::size_t from_bits_ = 0, to_bits_ = 0;
+  /// codes that do not lie in whole bytes
+  bool unpacks_ = false, packs_ = false;
+  /// not used where the codes are FP32 words
+  std::optional<kernels::Widening> widening_;
   std::optional<kernels::Narrowing> narrowing_;
-  std::optional<kernels::Multiplication> multiplication_;  ///< before the narrowing's own scale
+  /// before the narrowing's own scale
+  std::optional<kernels::Multiplication> multiplication_;
   std::optional<kernels::Counting> counting_;
   kernels::ByteTable table_{};
 };

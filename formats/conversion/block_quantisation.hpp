@@ -39,14 +39,19 @@ inline constexpr ScaleRule scale_nearest = {ScaleRule::Divisor::largest_number,
 
 struct BlockQuantisationOptions {
   ScaleRule rule = scale_of_exponents;
-  Rounding rounding = Rounding::nearest_even;  ///< of the elements
-  Overflow overflow = overflow_saturate;       ///< of the elements
-  std::optional<Value> tensor_scale;           ///< divides everything; finite, above zero
+  /// of the elements
+  Rounding rounding = Rounding::nearest_even;
+  /// of the elements
+  Overflow overflow = overflow_saturate;
+  /// divides everything; finite, above zero
+  std::optional<Value> tensor_scale;
   /// Of Rounding::stochastic: the element at `column` of `row` takes random_bits(seed, row * length
   /// + column, random_bits).
   std::uint64_t seed = 0;
-  int random_bits = most_random_bits;  ///< 1 to 32
-  int threads = 0;                     ///< 0: all
+  /// 1 to 32
+  int random_bits = most_random_bits;
+  /// 0: all
+  int threads = 0;
   /// Elements done, now and then, from any thread, one at a time.
   std::function<void(std::size_t done)> progress;
 };
@@ -88,8 +93,10 @@ class BlockQuantisation {
 
  private:
   enum class Method : std::uint8_t {
-    exponents,   ///< the scale is a power of two: it moves the destination's lowest exponent
-    thresholds,  ///< few elements and scales: FP32 magnitudes from which each one is reached
+    /// the scale is a power of two: it moves the destination's lowest exponent
+    exponents,
+    /// few elements and scales: FP32 magnitudes from which each one is reached
+    thresholds,
     reference,
   };
 
@@ -114,7 +121,8 @@ class BlockQuantisation {
                              std::byte& scale) const;
   bool is_stochastic() const { return options_.rounding == Rounding::stochastic; }
 
-  static constexpr std::size_t most_elements = 8;  ///< magnitudes, where thresholds serve
+  /// magnitudes, where thresholds serve
+  static constexpr std::size_t most_elements = 8;
   static constexpr std::size_t most_scales = 128;
 
   BlockFormat format_;
@@ -129,9 +137,11 @@ class BlockQuantisation {
   // thresholds
   kernels::Thresholds<most_scales> scale_thresholds_{};
   static constexpr int eighth_shift = 20;  // of words, to their sign, exponent and 3 bits more
-  std::array<std::uint8_t, 0x7F8> reached_before_{};  ///< thresholds, by an eighth of a binade
+  /// thresholds, by an eighth of a binade
+  std::array<std::uint8_t, 0x7F8> reached_before_{};
   std::array<kernels::Thresholds<most_elements>, most_scales> element_thresholds_{};
-  std::array<kernels::BlockCarries, most_scales> carries_{};  ///< where stochastic
+  /// where stochastic
+  std::array<kernels::BlockCarries, most_scales> carries_{};
   std::uint32_t random_mask_ = 0;
 };
 

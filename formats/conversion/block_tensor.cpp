@@ -28,7 +28,8 @@ constexpr std::size_t word_bytes = sizeof(std::uint32_t);
 
 /// A shape seen along one of its axes.
 struct Along {
-  std::size_t outer = 1, length = 1, inner = 1;  ///< indices before the axis, on it, behind it
+  /// indices before the axis, on it, behind it
+  std::size_t outer = 1, length = 1, inner = 1;
 
   Along(const std::vector<std::int64_t>& shape, std::size_t axis) {
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -18,8 +18,10 @@ namespace guardbit::formats {
 
 /// A tensor in a block format. The blocks lie along one of its axes.
 struct BlockTensor {
-  Tensor elements;  ///< in the tensor's shape
-  Tensor scales;    ///< the same shape, the axis counted in blocks
+  /// in the tensor's shape
+  Tensor elements;
+  /// the same shape, the axis counted in blocks
+  Tensor scales;
   std::optional<Value> tensor_scale;
 };
 

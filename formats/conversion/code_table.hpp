@@ -43,7 +43,8 @@ class CodeTable {
   std::vector<Outcome> outcomes_;
   std::vector<std::uint64_t> results_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Occurrences>> occurrences_;  ///< of threads that are not converting
+  /// of threads that are not converting
+  std::vector<std::unique_ptr<Occurrences>> occurrences_;
 };
 
 }  // namespace guardbit::formats

@@ -17,14 +17,18 @@ namespace guardbit::formats {
 struct ConversionOptions {
   Rounding rounding = Rounding::nearest_even;
   Overflow overflow = overflow_ieee;
-  std::optional<Format> source;  ///< what a converter reads (Converter::source)
-  std::optional<Value> scale;    ///< finite and not zero
-  std::uint64_t seed =
-      0;  ///< of Rounding::stochastic: element i takes random_bits(seed, i, random_bits)
-  int random_bits = 32;  ///< 1 to 32
-  int threads = 0;       ///< 0: all
-  std::function<void(std::size_t done)>
-      progress;  ///< elements done, now and then, from any thread, one at a time
+  /// what a converter reads (Converter::source)
+  std::optional<Format> source;
+  /// finite and not zero
+  std::optional<Value> scale;
+  /// of Rounding::stochastic: element i takes random_bits(seed, i, random_bits)
+  std::uint64_t seed = 0;
+  /// 1 to 32
+  int random_bits = 32;
+  /// 0: all
+  int threads = 0;
+  /// elements done, now and then, from any thread, one at a time
+  std::function<void(std::size_t done)> progress;
 };
 
 /// The options that follow a converter's row.
@@ -36,13 +40,20 @@ ConversionOptions options_of(const Converter& converter);
 struct ConversionSummary {
   std::uint64_t elements = 0;
   std::uint64_t nans_in = 0;
-  std::uint64_t zeros_made = 0;       ///< from numbers other than zero
-  std::uint64_t infinities_made = 0;  ///< from finite numbers
-  std::uint64_t nans_made = 0;        ///< from anything but NaN
-  std::uint64_t saturated = 0;        ///< out of range, and a finite number now
-  std::uint64_t subnormals_made = 0;  ///< results that are subnormal
-  std::uint64_t inexact = 0;          ///< results that differ from the number that was rounded
-  std::uint64_t compared = 0;  ///< zeros kept and finite numbers in range: what the errors are over
+  /// from numbers other than zero
+  std::uint64_t zeros_made = 0;
+  /// from finite numbers
+  std::uint64_t infinities_made = 0;
+  /// from anything but NaN
+  std::uint64_t nans_made = 0;
+  /// out of range, and a finite number now
+  std::uint64_t saturated = 0;
+  /// results that are subnormal
+  std::uint64_t subnormals_made = 0;
+  /// results that differ from the number that was rounded
+  std::uint64_t inexact = 0;
+  /// zeros kept and finite numbers in range: what the errors are over
+  std::uint64_t compared = 0;
   /// In units of the destination's last place at the exact number; each error exact to 2^-63 ulp,
   /// the sum exact.
   double max_ulp_error = 0;

@@ -12,7 +12,8 @@ namespace guardbit::formats {
 /// What happened to one element.
 struct Outcome {
   std::uint64_t code = 0;
-  std::uint64_t error = 0;  ///< of ulp_error, when compared
+  /// of ulp_error, when compared
+  std::uint64_t error = 0;
   bool nan_in = false;
   bool zero_made = false;
   bool infinity_made = false;

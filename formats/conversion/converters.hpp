@@ -21,10 +21,14 @@ struct Converter {
   std::span<const Format> destinations;
   Rounding rounding = Rounding::nearest_even;
   Overflow overflow;
-  int random_bits = 0;           ///< of Rounding::stochastic
-  std::string_view description;  ///< one line
-  std::string_view reference;    ///< where the rule was read or measured
-  Format source = fp32;          ///< other numbers are rounded to it first, to nearest even
+  /// of Rounding::stochastic
+  int random_bits = 0;
+  /// one line
+  std::string_view description;
+  /// where the rule was read or measured
+  std::string_view reference;
+  /// other numbers are rounded to it first, to nearest even
+  Format source = fp32;
 };
 
 namespace converter_rows {
@@ -108,14 +112,14 @@ inline constexpr std::array converters = {
               converter_rows::e8m0_source},
     Converter{"cvt.rm", converter_rows::sixteen_bits, Rounding::downward, converter_rows::device, 0,
               "NVIDIA cvt.rm: downward", converter_rows::measured},
-    Converter{"cvt.rna",
-              converter_rows::only_tf32,
-              Rounding::nearest_away,
-              {.nan = converter_rows::Nan::cut},
-              0,
-              "NVIDIA cvt.rna.tf32: integer code; a NaN with nothing in its upper fraction becomes "
-              "infinity",
-              converter_rows::measured},
+    Converter{
+        "cvt.rna",
+        converter_rows::only_tf32,
+        Rounding::nearest_away,
+        {.nan = converter_rows::Nan::cut},
+        0,
+        "NVIDIA cvt.rna.tf32: integer code; a NaN with nothing in its upper fraction becomes infinity",
+        converter_rows::measured},
     Converter{"cvt.rn.satfinite", converter_rows::sixteen_bits, Rounding::nearest_even,
               converter_rows::device_satfinite, 0, "NVIDIA cvt.rn.satfinite: clamped, infinity too",
               converter_rows::measured},
@@ -179,14 +183,14 @@ inline constexpr std::array converters = {
               converter_rows::device_satfinite, 0,
               "cuda_fp8.h __NV_SATFINITE from float, half or bfloat16: as cvt.rn.satfinite",
               converter_rows::cuda_header},
-    Converter{"cuda_fp8.nosat",
-              converter_rows::fp8,
-              Rounding::nearest_even,
-              {.nan = converter_rows::Nan::all_ones_of_nan},
-              0,
-              "cuda_fp8.h __NV_NOSAT from float, half or bfloat16: E4M3 overflows to NaN of the "
-              "sign, E5M2 to infinity",
-              converter_rows::cuda_header},
+    Converter{
+        "cuda_fp8.nosat",
+        converter_rows::fp8,
+        Rounding::nearest_even,
+        {.nan = converter_rows::Nan::all_ones_of_nan},
+        0,
+        "cuda_fp8.h __NV_NOSAT from float, half or bfloat16: E4M3 overflows to NaN of the sign, E5M2 to infinity",
+        converter_rows::cuda_header},
     Converter{"cuda_fp8.satfinite.f64",
               converter_rows::fp8,
               Rounding::nearest_even,

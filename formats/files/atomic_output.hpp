@@ -35,8 +35,10 @@ class AtomicOutput {
   template <class Write>
   void write_all(std::span<const std::byte> bytes, const Write& write);
 
-  std::string path_;    ///< as the user wrote it, for messages
-  std::string target_;  ///< with symbolic links resolved, so that a link stays one
+  /// as the user wrote it, for messages
+  std::string path_;
+  /// with symbolic links resolved, so that a link stays one
+  std::string target_;
   std::string temporary_;
   int descriptor_ = -1;
 };

@@ -20,10 +20,12 @@ struct GzipReader::Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream() { inflateEnd(&state); }
 
-  std::span<const std::byte> packed;  ///< what zlib has not taken yet
+  /// what zlib has not taken yet
+  std::span<const std::byte> packed;
   std::string where;
   z_stream state{};
-  bool is_over = false;  ///< the last member has ended
+  /// the last member has ended
+  bool is_over = false;
 };
 
 namespace {

@@ -104,7 +104,8 @@ std::optional<Element> element_of(const Hdf5Library& h5, hid_t type) {
 /// One dataset, as it is to be read.
 struct Dataset {
   std::string name, place;
-  NpyArray array;  ///< without bytes
+  /// without bytes
+  NpyArray array;
   std::vector<hsize_t> shape, chunk;
   std::size_t width = 0;
 };

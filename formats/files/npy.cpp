@@ -15,7 +15,8 @@ namespace {
 
 /// What a type string says about one element.
 struct Element {
-  Format format;  ///< of unsigned words when `known` is false
+  /// of unsigned words when `known` is false
+  Format format;
   bool known;
   bool big_endian;
 };
@@ -164,11 +165,11 @@ std::vector<Tensor> with_formats(const std::string& where, const FormatOverrides
         overrides.named.contains(tensor.name) ||
         (overrides.any && can_be_read_as(tensor.format, tensor.packing, *overrides.any));
     if (known || given) continue;
-    throw Error(where,
-                "array " + in_quotes(tensor.name) + " holds words of " +
-                    std::to_string(container_bits(tensor.format)) +
-                    " bits of unknown format: give the format, or put it into the name (as in "
-                    "x.bf16.npy)");
+    throw Error(
+        where,
+        "array " + in_quotes(tensor.name) + " holds words of " +
+            std::to_string(container_bits(tensor.format)) +
+            " bits of unknown format: give the format, or put it into the name (as in x.bf16.npy)");
   }
   return tensors;
 }

@@ -10,7 +10,8 @@ namespace guardbit::formats {
 
 /// The header of a .npy array (NEP 1 and its versions 2 and 3), as written there.
 struct NpyHeader {
-  std::string descr;  ///< byte order and type string
+  /// byte order and type string
+  std::string descr;
   bool fortran_order = false;
   std::vector<std::int64_t> shape;
 };

@@ -41,7 +41,8 @@ std::optional<Format> commented_format(std::string_view comment) {
 /// An array whose .npy header has been read and checked against the entry's size.
 struct Described {
   NpyArray array;
-  std::size_t offset = 0;  ///< of the data in the entry
+  /// of the data in the entry
+  std::size_t offset = 0;
   NpyHeader header;
 };
 

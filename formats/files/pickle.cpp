@@ -154,9 +154,9 @@ class Machine {
   void push_global(const std::string& module, const std::string& name) {
     std::string whole = module + "." + name;
     if (std::ranges::find(names_.known, whole) == names_.known.end() && !is_callable(whole)) {
-      refuse("the pickle names " + in_quotes(whole) +
-             ", which is none of the tensors, numbers, strings and containers of them that are "
-             "read; nothing was run");
+      refuse(
+          "the pickle names " + in_quotes(whole) +
+          ", which is none of the tensors, numbers, strings and containers of them that are read; nothing was run");
     }
     push_text(PickleKind::global, std::move(whole));
   }

@@ -18,16 +18,21 @@ enum class PickleKind : std::uint8_t {
   bytes,
   tuple,
   list,
-  dict,        ///< items: key, value, key, value …
-  global,      ///< text: "module.name"; nothing is imported
-  call,        ///< text: the global that would be called, items: its arguments; nothing is called
-  persistent,  ///< items: the identifier
+  /// items: key, value, key, value …
+  dict,
+  /// text: "module.name"; nothing is imported
+  global,
+  /// text: the global that would be called, items: its arguments; nothing is called
+  call,
+  /// items: the identifier
+  persistent,
 };
 
 /// A value of a pickle. Others are named by their index in Pickle::values.
 struct PickleValue {
   PickleKind kind = PickleKind::none;
-  std::int64_t integer = 0;  ///< of booleans, too
+  /// of booleans, too
+  std::int64_t integer = 0;
   double real = 0;
   std::string text = {};
   std::vector<std::uint32_t> items = {};

@@ -21,9 +21,12 @@ TensorFile read_safetensors(const MappedFile& file, const FormatOverrides& overr
 
 /// Where the tensors of a file lie.
 struct SafetensorsLayout {
-  std::string head;                    ///< what comes before all tensors
-  std::vector<Packing> packings;       ///< how their codes lie
-  std::vector<std::uint64_t> offsets;  ///< in the file
+  /// what comes before all tensors
+  std::string head;
+  /// how their codes lie
+  std::vector<Packing> packings;
+  /// in the file
+  std::vector<std::uint64_t> offsets;
 };
 
 /// The layout of tensors whose bytes are not there yet. Error for a name that comes twice.

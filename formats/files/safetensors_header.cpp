@@ -140,8 +140,10 @@ class HeaderReader {
   const std::string& where_;
   Place place_ = Place::outside;
   std::string key_;
-  std::set<std::string> names_;  ///< keys seen in the root
-  std::set<std::string> keys_;   ///< keys seen in the current inner object
+  /// keys seen in the root
+  std::set<std::string> names_;
+  /// keys seen in the current inner object
+  std::set<std::string> keys_;
   int offsets_ = 0;
 };
 

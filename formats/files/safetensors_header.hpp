@@ -13,13 +13,15 @@ struct SafetensorsEntry {
   std::string name;
   std::string dtype;
   std::vector<std::int64_t> shape;
-  std::uint64_t begin = 0;  ///< offsets into the data that follows the header
+  /// offsets into the data that follows the header
+  std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<SafetensorsEntry> entries;  ///< in the header's order
+  /// in the header's order
+  std::vector<SafetensorsEntry> entries;
 };
 
 /// The syntax of a safetensors header: one JSON object padded with spaces, every name once, nothing

@@ -28,9 +28,10 @@ struct TensorFile {
 /// Formats that the caller knows better than the file. Both need the bits per element that the file
 /// stores.
 struct FormatOverrides {
-  std::optional<Format> any;  ///< for every tensor that can be read so; Error when none can
-  std::map<std::string, Format>
-      named;  ///< for one tensor; wins over `any`; Error when it is absent or cannot
+  /// for every tensor that can be read so; Error when none can
+  std::optional<Format> any;
+  /// for one tensor; wins over `any`; Error when it is absent or cannot
+  std::map<std::string, Format> named;
 };
 
 /// Applies the overrides to tensors as the file says them; `where` names the file in errors.

@@ -37,9 +37,12 @@ class TensorOutput {
  private:
   std::string path_;
   std::vector<Tensor> tensors_;
-  std::optional<AtomicOutput> output_;        ///< nothing for .npz, which is written at the end
-  std::vector<std::uint64_t> offsets_;        ///< of the tensors in the file
-  std::vector<std::span<std::byte>> memory_;  ///< of the tensors of an .npz
+  /// nothing for .npz, which is written at the end
+  std::optional<AtomicOutput> output_;
+  /// of the tensors in the file
+  std::vector<std::uint64_t> offsets_;
+  /// of the tensors of an .npz
+  std::vector<std::span<std::byte>> memory_;
 };
 
 }  // namespace guardbit::formats

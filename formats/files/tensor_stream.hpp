@@ -20,7 +20,8 @@ using WindowVisitor = std::function<void(std::span<const std::byte> bytes, std::
 
 /// A tensor of an open file.
 struct StreamedTensor {
-  Tensor tensor;  ///< `bytes` are empty where they have to be read first
+  /// `bytes` are empty where they have to be read first
+  Tensor tensor;
   /// Gives the visitor every element once, a window of at most `window_bytes` at a time or, where
   /// the file's own pages can be used, all at once. Error for what is only found then: a checksum
   /// that is wrong, data that ends early.
@@ -31,7 +32,8 @@ struct StreamedTensor {
 struct TensorStreams {
   std::map<std::string, std::string> metadata;
   std::vector<StreamedTensor> tensors;
-  std::vector<std::pair<std::string, std::string>> left_out;  ///< names and why
+  /// names and why
+  std::vector<std::pair<std::string, std::string>> left_out;
 };
 
 /// Whole numbers of elements of every width, and of whole bytes of dense codes, fit.

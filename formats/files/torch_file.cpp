@@ -90,10 +90,14 @@ const TorchDtype* find_dtype_of(const PickleValue& value, std::string_view Torch
 struct View {
   Tensor tensor;
   const ZipEntry* entry = nullptr;
-  std::uint64_t offset = 0;            ///< of the first element in the storage, in elements
-  std::uint64_t extent = 0;            ///< elements of the storage from there to the last one
-  std::vector<std::uint64_t> strides;  ///< in elements
-  std::uint64_t width = 0;             ///< bytes of an element
+  /// of the first element in the storage, in elements
+  std::uint64_t offset = 0;
+  /// elements of the storage from there to the last one
+  std::uint64_t extent = 0;
+  /// in elements
+  std::vector<std::uint64_t> strides;
+  /// bytes of an element
+  std::uint64_t width = 0;
   std::uint64_t count() const { return static_cast<std::uint64_t>(element_count(tensor.shape)); }
 
   bool is_contiguous() const {
@@ -358,9 +362,9 @@ bool is_legacy_torch(std::span<const std::byte> bytes) {
 
 TensorStreams open_torch(const MappedFile& file, const FormatOverrides& overrides) {
   if (is_legacy_torch(file.bytes)) {
-    throw Error(printable(file.path),
-                "written in the form that torch.save had before PyTorch 1.6, which is not read: "
-                "load it and save it again");
+    throw Error(
+        printable(file.path),
+        "written in the form that torch.save had before PyTorch 1.6, which is not read: load it and save it again");
   }
   const auto archive = std::make_shared<const ZipArchive>(file, "what torch.save wrote");
   const ZipEntry& program = program_of(*archive);

@@ -18,7 +18,8 @@ namespace guardbit::formats {
 
 struct ZipEntry {
   std::string name;
-  std::string place;  ///< the file and the entry, for errors
+  /// the file and the entry, for errors
+  std::string place;
   std::uint64_t index = 0, size = 0;
   bool deflated = false;
 };

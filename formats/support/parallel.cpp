@@ -99,7 +99,8 @@ class Workers {
   std::condition_variable begin_, end_;
   const std::function<void()>* work_ = nullptr;
   std::size_t threads_ = 0;
-  std::atomic<std::size_t> wanted_ = 0, running_ = 0;  ///< change under the mutex
+  /// change under the mutex
+  std::atomic<std::size_t> wanted_ = 0, running_ = 0;
 };
 
 }  // namespace

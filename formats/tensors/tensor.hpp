@@ -13,8 +13,10 @@ namespace guardbit::formats {
 
 /// How codes lie in memory.
 enum class Packing : std::uint8_t {
-  container,  ///< one code per 8-, 16-, 32- or 64-bit little-endian word (`container_bits`)
-  dense,      ///< sub-byte codes back to back, first element in the lowest bits
+  /// one code per 8-, 16-, 32- or 64-bit little-endian word (`container_bits`)
+  container,
+  /// sub-byte codes back to back, first element in the lowest bits
+  dense,
 };
 
 /// An array of codes in row-major order, as a file holds it. `bytes` views memory that `owner`

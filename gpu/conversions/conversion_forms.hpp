@@ -11,10 +11,13 @@ namespace guardbit::gpu {
 
 /// One form of PTX `cvt` that ptxas 13.0 accepts for sm_90a (gpu/conversions/conversions.txt).
 struct ConversionForm {
-  std::string_view name;  ///< as PTX spells it: "cvt.rn.satfinite.relu.e4m3x2.f32"
+  /// as PTX spells it: "cvt.rn.satfinite.relu.e4m3x2.f32"
+  std::string_view name;
   ConversionRule rule;
-  int kernel = 0;   ///< index of the device kernel, one per pair of types
-  int variant = 0;  ///< which instruction of that kernel
+  /// index of the device kernel, one per pair of types
+  int kernel = 0;
+  /// which instruction of that kernel
+  int variant = 0;
 };
 
 /// Every form, in the order of gpu/conversions/conversions.txt.

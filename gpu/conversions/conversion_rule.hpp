@@ -12,13 +12,20 @@ struct ConversionRule {
   formats::Format source, destination;
   formats::Rounding rounding = formats::Rounding::nearest_even;
   formats::Overflow overflow;
-  int elements = 1;            ///< of the destination register
-  bool integral = false;       ///< .rni, .rzi, .rmi, .rpi to a floating format
-  bool relu = false;           ///< numbers below zero become +0, a NaN the canonical one
-  bool clamp = false;          ///< .sat to a floating format: to [+0, 1], a NaN becomes +0
-  bool flush_source = false;   ///< .ftz: subnormal sources become zeros of their sign
-  bool flush_result = false;   ///< .ftz from FP64: so do results that are tiny after rounding
-  std::uint64_t nan_code = 0;  ///< what a NaN becomes in an integer format
+  /// of the destination register
+  int elements = 1;
+  /// .rni, .rzi, .rmi, .rpi to a floating format
+  bool integral = false;
+  /// numbers below zero become +0, a NaN the canonical one
+  bool relu = false;
+  /// .sat to a floating format: to [+0, 1], a NaN becomes +0
+  bool clamp = false;
+  /// .ftz: subnormal sources become zeros of their sign
+  bool flush_source = false;
+  /// .ftz from FP64: so do results that are tiny after rounding
+  bool flush_result = false;
+  /// what a NaN becomes in an integer format
+  std::uint64_t nan_code = 0;
 
   friend constexpr bool operator==(const ConversionRule&, const ConversionRule&) = default;
 };

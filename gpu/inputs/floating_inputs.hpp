@@ -14,7 +14,8 @@ namespace guardbit::gpu {
 struct FactorAim {
   bool zero = false;
   bool negative = false;
-  int exponent = 0;  ///< of the product
+  /// of the product
+  int exponent = 0;
   std::uint64_t fraction = 0;
 };
 

@@ -12,9 +12,12 @@
 namespace guardbit::gpu {
 
 struct ExecutionWindow {
-  int low = 0, high = 0;  ///< exponents of the products
-  int partner = 1;        ///< products s and s ^ partner cancel in families that cancel
-  int variant = 0;        ///< eight random bits that choose between forms of a family
+  /// exponents of the products
+  int low = 0, high = 0;
+  /// products s and s ^ partner cancel in families that cancel
+  int partner = 1;
+  /// eight random bits that choose between forms of a family
+  int variant = 0;
 
   /// If no exponent of B lets A reach the whole window, B has two: `b_large`, for large terms,
   /// where this bit of s is set, and `b_small` elsewhere. -1: B has one exponent.
@@ -180,16 +183,23 @@ constexpr int with_bit(int s, int bit, int value) {
 /// role(s) is 0 for the large term, 1 for its partner, and so on.
 struct RowPlan {
   int scramble = 0, stride = 1;
-  int group = 0;     ///< which accumulation takes the first roles
-  int exponent = 0;  ///< of the large term
-  int distance = 0;  ///< of the small terms below it
+  /// which accumulation takes the first roles
+  int group = 0;
+  /// of the large term
+  int exponent = 0;
+  /// of the small terms below it
+  int distance = 0;
   int small_terms = 0;
   bool negative = false, cancels = false, alternative = false;
-  std::uint64_t fraction = 0;  ///< of the large term's factor in A
+  /// of the large term's factor in A
+  std::uint64_t fraction = 0;
 
-  int bits = 0;        ///< of the numbers that are permuted
-  int split_bit = -1;  ///< as ExecutionWindow::split_bit
-  int group_bit = -1;  ///< InputShape::group_bit without the split bit; -1 if not grouped
+  /// of the numbers that are permuted
+  int bits = 0;
+  /// as ExecutionWindow::split_bit
+  int split_bit = -1;
+  /// InputShape::group_bit without the split bit; -1 if not grouped
+  int group_bit = -1;
 
   constexpr int role(int s) const {
     const bool large = split_bit >= 0 && ((s >> split_bit) & 1) != 0;
@@ -209,7 +219,8 @@ struct RowPlan {
     return split_bit >= 0 ? with_bit(s, split_bit, 1) : s;
   }
 
-  static constexpr int idle_roles = 256;  ///< no family gives these a term
+  /// no family gives these a term
+  static constexpr int idle_roles = 256;
 };
 
 constexpr RowPlan row_plan(const InputShape& x, const ExecutionWindow& window, std::uint64_t key,

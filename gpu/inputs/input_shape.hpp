@@ -14,17 +14,25 @@ namespace guardbit::gpu {
 
 /// What must be known of an operand's words (register_words.hpp) to make an element.
 struct OperandWords {
-  int ignored = 0;        ///< low bits that the hardware ignores
-  int fraction_bits = 0;  ///< below the leading bit, the ignored ones included
+  /// low bits that the hardware ignores
+  int ignored = 0;
+  /// below the leading bit, the ignored ones included
+  int fraction_bits = 0;
   int bias = 0;
-  int lowest = 0;        ///< exponent of the smallest subnormal
-  int least_normal = 0;  ///< exponent of the smallest normal number
-  int highest = 0;       ///< exponent of the largest finite number
+  /// exponent of the smallest subnormal
+  int lowest = 0;
+  /// exponent of the smallest normal number
+  int least_normal = 0;
+  /// exponent of the largest finite number
+  int highest = 0;
   bool has_infinity = false;
   std::uint64_t mask = 0;
-  std::uint64_t sign = 0;      ///< 0 for unsigned integers
-  std::uint64_t infinity = 0;  ///< all exponent bits: infinity where the format has it
-  std::uint64_t largest = 0;   ///< finite, ignored bits set
+  /// 0 for unsigned integers
+  std::uint64_t sign = 0;
+  /// all exponent bits: infinity where the format has it
+  std::uint64_t infinity = 0;
+  /// finite, ignored bits set
+  std::uint64_t largest = 0;
 };
 
 constexpr OperandWords operand_words(const Format& f) {
@@ -57,27 +65,35 @@ InputKind input_kind(const TensorCoreInstruction& instruction);
 struct InputShape {
   InputKind kind = InputKind::floating;
   OperandWords a, b, c, d, scale;
-  int scales = 0;  ///< of a row of A and a column of B; 0 without block scales
+  /// of a row of A and a column of B; 0 without block scales
+  int scales = 0;
   int m = 0, n = 0, k = 0, stored_k = 0;
-  int stored_k_bits = 0;  ///< that number the stored values of a row
+  /// that number the stored values of a row
+  int stored_k_bits = 0;
 
   // Sparsity: as SparseGroup. The group number of a stored value s is s >> stored_shift, that of a
   // position k of K is k >> dense_shift.
   bool sparse = false, unordered = false;
   int group_stored = 1, group_positions = 1;
   int stored_shift = 0, dense_shift = 0;
-  bool ignore_c = false;  ///< C is +0
-  bool negated = false;   ///< the products are subtracted
+  /// C is +0
+  bool ignore_c = false;
+  /// the products are subtracted
+  bool negated = false;
 
   // Arithmetic of the first accumulation; of a chain of roundings, what corresponds.
   /// Two accumulations of the instruction differ in this bit of s, which says which of them takes
   /// a product: the border between two blocks, or how the compiler partitions K (NUMERICS 1.5). -1
   /// where all products are accumulated together.
   int group_bit = -1;
-  int kept_bits = 0;      ///< F: bits kept below the largest exponent
-  int result_bits = 0;    ///< fraction bits of the accumulation's result
-  int final_bits = 0;     ///< fraction bits of D
-  int zero_exponent = 0;  ///< e0: exponent of a zero addend
+  /// F: bits kept below the largest exponent
+  int kept_bits = 0;
+  /// fraction bits of the accumulation's result
+  int result_bits = 0;
+  /// fraction bits of D
+  int final_bits = 0;
+  /// e0: exponent of a zero addend
+  int zero_exponent = 0;
   int lowest_product = 0, highest_product = 0;
 };
 

@@ -49,21 +49,31 @@ namespace guardbit::gpu {
 
 /// What the accumulator is rounded to after each block.
 enum class Accumulated : int {
-  fp32,   ///< toward zero
-  e8m13,  ///< toward zero, 13 fraction bits
-  fp16,   ///< to nearest even
+  /// toward zero
+  fp32,
+  /// toward zero, 13 fraction bits
+  e8m13,
+  /// to nearest even
+  fp16,
 };
 
 /// A row whose blocks the offset accumulator can sum.
 struct TunedInstruction {
-  int terms = 0;        ///< products per block (L): 4, 8, 16 or 32
-  int execution_k = 0;  ///< products per execution of the instruction
+  /// products per block (L): 4, 8, 16 or 32
+  int terms = 0;
+  /// products per execution of the instruction
+  int execution_k = 0;
   Accumulated accumulated{};
-  bool composed = false;        ///< two blocks from +0, chained; then added to C (FP8 as two HMMAs)
-  int kept_fraction_bits = 0;   ///< F
-  int zero_exponent = 0;        ///< e0
-  bool wide_exponents = false;  ///< products may fall below FP32's normal range, or rise above it
-  emulator::Step step{};        ///< of every block; of a composed row, the first
+  /// two blocks from +0, chained; then added to C (FP8 as two HMMAs)
+  bool composed = false;
+  /// F
+  int kept_fraction_bits = 0;
+  /// e0
+  int zero_exponent = 0;
+  /// products may fall below FP32's normal range, or rise above it
+  bool wide_exponents = false;
+  /// of every block; of a composed row, the first
+  emulator::Step step{};
   emulator::Format a{}, b{}, d{};
 };
 
@@ -81,11 +91,16 @@ constexpr std::int64_t source_k(const TunedInstruction& instruction, std::int64_
 
 /// How relative exponents become weights for a block of `terms` products.
 struct ExponentWindow {
-  int base_bits;         ///< B: weights are powers of 2^B
-  int top;               ///< biased exponent of S over B, where r_max = 0
-  int a_bias, b_bias;    ///< biased exponents of the weight of r = 0
-  int depth;             ///< the smallest weight is that of r = -depth
-  std::uint32_t factor;  ///< high word of bits(S) * factor: (biased exponent / B) << 20 | anything
+  /// B: weights are powers of 2^B
+  int base_bits;
+  /// biased exponent of S over B, where r_max = 0
+  int top;
+  /// biased exponents of the weight of r = 0
+  int a_bias, b_bias;
+  /// the smallest weight is that of r = -depth
+  int depth;
+  /// high word of bits(S) * factor: (biased exponent / B) << 20 | anything
+  std::uint32_t factor;
 
   /// Exact where the quotient is at least this.
   constexpr int lowest() const { return top - depth; }
@@ -103,7 +118,8 @@ constexpr ExponentWindow exponent_window(int terms) {
   return w;
 }
 
-constexpr std::uint16_t special_weight = 0x7F80;  ///< infinity: S is infinity or NaN
+/// infinity: S is infinity or NaN
+constexpr std::uint16_t special_weight = 0x7F80;
 
 /// BF16 weight of a nonzero finite factor; +0 below the window.
 constexpr std::uint16_t a_weight(const ExponentWindow& w, int relative) {
@@ -119,7 +135,8 @@ constexpr std::uint16_t b_weight(const ExponentWindow& w, int relative) {
 /// addend decides E.
 constexpr int no_exponent = -300;
 
-constexpr int exponent_shift = 20;  ///< of FP64's exponent field in its high word
+/// of FP64's exponent field in its high word
+constexpr int exponent_shift = 20;
 constexpr std::uint32_t exponent_field = 0x7FF00000;
 
 /// Added to a row's exponent (A's side), so that quotient + both exponents is the biased exponent
@@ -189,10 +206,14 @@ inline constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
 
 /// Constants of a row, in fields of FP64's high word.
 struct OffsetRule {
-  std::uint32_t addend_shift = 0;     ///< 52 - F
-  std::uint32_t zero_exponent = 0;    ///< of a zero addend, FP16 only
-  std::uint32_t lowest_exponent = 0;  ///< of a nonzero one, FP16 only
-  std::int32_t lowest_offset = 0;     ///< of X; 0 where products of the formats are always safe
+  /// 52 - F
+  std::uint32_t addend_shift = 0;
+  /// of a zero addend, FP16 only
+  std::uint32_t zero_exponent = 0;
+  /// of a nonzero one, FP16 only
+  std::uint32_t lowest_exponent = 0;
+  /// of X; 0 where products of the formats are always safe
+  std::int32_t lowest_offset = 0;
   std::int32_t highest_products = 0;
 };
 
@@ -269,8 +290,10 @@ inline constexpr std::uint32_t first_excluded = kind == Accumulated::fp16
 /// How an output takes a block.
 enum class Route : int {
   chain,
-  model,  ///< the chain cannot
-  keep,   ///< D is C: a NaN, an infinity among finite products, or no products but zeros
+  /// the chain cannot
+  model,
+  /// D is C: a NaN, an infinity among finite products, or no products but zeros
+  keep,
 };
 
 /// `sum` is the quotient of S; `lines` the exponents of both lines as packed; `any_products`

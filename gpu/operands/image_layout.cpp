@@ -28,7 +28,8 @@ bool quad_pairs(const TensorCoreInstruction& instruction) {
 struct RegisterShape {
   int rows, columns, executions, lanes;
   int element_bits;
-  int padding = 0;  ///< zero bits below an element
+  /// zero bits below an element
+  int padding = 0;
 };
 
 /// Places every element that `locate(lane, reg, element)` names. Returns the image's bytes.

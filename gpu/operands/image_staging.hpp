@@ -10,11 +10,16 @@ namespace guardbit::gpu {
 /// The inverse of an operand's offset table: for each 32-bit word of an image the elements that lie
 /// in it, lowest bits first; -1 where none does. One thread of the device makes one word of it.
 struct WordTable {
-  int words = 0;          ///< of an image
-  int per_word = 1;       ///< elements in a word; 1 for elements of 64 bits, which take two words
-  int element_bits = 32;  ///< of a place for one
-  int padding = 0;        ///< zero bits below the element in its place
-  std::vector<std::int32_t> elements;  ///< [words][per_word]
+  /// of an image
+  int words = 0;
+  /// elements in a word; 1 for elements of 64 bits, which take two words
+  int per_word = 1;
+  /// of a place for one
+  int element_bits = 32;
+  /// zero bits below the element in its place
+  int padding = 0;
+  /// [words][per_word]
+  std::vector<std::int32_t> elements;
 };
 
 /// Does every element lie in a place of its own width within a word? FP6 and FP4 of tcgen05 in

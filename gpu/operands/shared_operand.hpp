@@ -9,12 +9,16 @@ namespace guardbit::gpu {
 /// Memory consists of atoms: eight rows of `swizzle` bytes (16 without a swizzle) that run along K
 /// for a K-major operand, or eight k's of as many bytes that run along M or N.
 struct SharedOperand {
-  int rows;  ///< M of A, N of B
-  int k;     ///< stored K
-  int bits;  ///< of an element
-  bool
-      k_strided;  ///< MN-major: consecutive elements belong to consecutive rows (16-bit types only)
-  int swizzle;    ///< 0, 32, 64 or 128 bytes
+  /// M of A, N of B
+  int rows;
+  /// stored K
+  int k;
+  /// of an element
+  int bits;
+  /// MN-major: consecutive elements belong to consecutive rows (16-bit types only)
+  bool k_strided;
+  /// 0, 32, 64 or 128 bytes
+  int swizzle;
 
   constexpr int line_bytes() const { return swizzle == 0 ? 16 : swizzle; }
   constexpr int atom_bytes() const { return 8 * line_bytes(); }

@@ -25,12 +25,15 @@ struct Operation {
   Kind kind;
   Format a, b, d;
   int m, n;
-  Format scale = formats::e8m0;  ///< of both scale matrices; block-scaled kinds only
+  /// of both scale matrices; block-scaled kinds only
+  Format scale = formats::e8m0;
   bool sparse = false;
-  bool saturate = false;  ///< i8 only
+  /// i8 only
+  bool saturate = false;
   bool negate_a = false, negate_b = false;
   bool a_m_major = false, b_n_major = false;
-  int sparsity_selector = 0;  ///< 0 or 1: the metadata column of 16-bit and TF32 kinds
+  /// 0 or 1: the metadata column of 16-bit and TF32 kinds
+  int sparsity_selector = 0;
 };
 
 /// What no field can hold: a type that the kind does not take.
@@ -123,9 +126,11 @@ constexpr std::uint32_t instruction_descriptor(const Operation& x) {
 /// How the core matrices of an operand without swizzle follow each other in shared memory, in
 /// bytes. A core matrix is 8 rows of 16 contiguous bytes (PTX ISA, "Canonical layouts").
 struct CoreMatrixStrides {
-  int leading;  ///< along K: to the next 16 bytes, or the next 8 k's where K is strided
-  int stride;   ///< along M or N: to the next 8 rows, or the next 16 bytes where M or N is
-                ///< contiguous
+  /// along K: to the next 16 bytes, or the next 8 k's where K is strided
+  int leading;
+  /// along M or N: to the next 8 rows, or the next 16 bytes where M or N is
+  /// contiguous
+  int stride;
 };
 
 /// `rows` of A (or columns of B) with elements in containers of `container_bits`; the core matrices

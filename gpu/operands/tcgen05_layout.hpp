@@ -17,7 +17,8 @@
 namespace guardbit::gpu::tcgen05 {
 
 inline constexpr int lanes = 128;
-inline constexpr int column_bits = 32;  ///< of one lane
+/// of one lane
+inline constexpr int column_bits = 32;
 
 /// Bytes of a row of A that one instruction takes, padding included. A column of B has as many, or
 /// twice as many when A is sparse.
@@ -47,7 +48,8 @@ constexpr std::int64_t shared_bit(int rows, int container, int element_bits, boo
 constexpr int lane_of_row(int m, int r) { return m == 64 ? r / 16 * 32 + r % 16 : r; }
 
 struct TensorMemoryPlace {
-  int lane, bit;  ///< the bit counts through the lane's columns of this operand
+  /// the bit counts through the lane's columns of this operand
+  int lane, bit;
 };
 
 /// Sparsity metadata has two columns, the first at an even address; the selector of the instruction

@@ -18,9 +18,12 @@ constexpr std::size_t element_index(int rows, int columns, int t, int i, int j) 
 /// Independent executions of one instruction; every element is a word (words.hpp), row-major.
 struct Batch {
   int executions = 0;
-  std::vector<std::uint64_t> a, b, c, d;        ///< [T,M,stored K], [T,K,N], [T,M,N], [T,M,N]
-  std::vector<std::uint8_t> e;                  ///< [T,M,stored K] positions, sparse rows only
-  std::vector<std::uint64_t> a_scale, b_scale;  ///< [T,M,scales], [T,scales,N], block-scaled only
+  /// [T,M,stored K], [T,K,N], [T,M,N], [T,M,N]
+  std::vector<std::uint64_t> a, b, c, d;
+  /// [T,M,stored K] positions, sparse rows only
+  std::vector<std::uint8_t> e;
+  /// [T,M,scales], [T,scales,N], block-scaled only
+  std::vector<std::uint64_t> a_scale, b_scale;
 
   Batch() = default;
   Batch(const TensorCoreInstruction& instruction, int count) : executions(count) {

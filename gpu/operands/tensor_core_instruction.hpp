@@ -18,7 +18,8 @@ enum class Unit { mma, wmma, wgmma, tcgen05 };
 /// Scale factors of a block-scaled form: `count` along K for each row of A and column of B.
 struct ScaleOperand {
   Format format{};
-  int count = 0;  ///< 0: the form takes none
+  /// 0: the form takes none
+  int count = 0;
   /// PTX's selectors: the first byte of A's register, which of two lane pairs of four holds it, the
   /// first byte of B's register, which lane of four holds it. mma only.
   struct Ids {
@@ -29,13 +30,20 @@ struct ScaleOperand {
 /// One instruction that ptxas 13.0 accepts: the PTX name, its shape and formats, and which kernel
 /// runs it. A name may be there in several variants: operand choices that the name does not carry.
 struct TensorCoreInstruction {
-  std::string_view arch;     ///< as the catalogue names it: sm_90
-  std::string_view name;     ///< exactly as PTX spells it
-  std::string_view variant;  ///< neg_a, scale_d0, a_regs, …; empty for the plain form
-  std::string_view wrapper;  ///< the struct that holds it, to find its SASS
-  std::string_view plain;    ///< the name whose plain form should give the same D; empty for itself
-  std::string_view group;    ///< the generated file wrappers_<group>.cu with its kernel
-  int index;                 ///< of the kernel in its group
+  /// as the catalogue names it: sm_90
+  std::string_view arch;
+  /// exactly as PTX spells it
+  std::string_view name;
+  /// neg_a, scale_d0, a_regs, …; empty for the plain form
+  std::string_view variant;
+  /// the struct that holds it, to find its SASS
+  std::string_view wrapper;
+  /// the name whose plain form should give the same D; empty for itself
+  std::string_view plain;
+  /// the generated file wrappers_<group>.cu with its kernel
+  std::string_view group;
+  /// of the kernel in its group
+  int index;
   Unit unit;
   int m, n, k;
   Format a, b, c, d;
@@ -43,13 +51,20 @@ struct TensorCoreInstruction {
   bool a_column_major = false, b_row_major = false;
   bool negate_a = false, negate_b = false;
   bool a_from_registers = false;
-  bool a_from_tensor_memory = false;  ///< tcgen05
-  bool ignore_c = false;              ///< wgmma scale-d = 0
-  bool unordered = false;             ///< the positions of a sparse group may descend
-  bool byte_containers = false;       ///< FP6 and FP4 elements lie in bytes of their own
-  bool size_sweep = false;  ///< another N of a form that is there with the least and the largest
-  int selector = 0;         ///< which lanes of four hold the sparsity metadata
-  int a_swizzle = 0, b_swizzle = 0;  ///< bytes of the swizzle of shared memory; 0: none
+  /// tcgen05
+  bool a_from_tensor_memory = false;
+  /// wgmma scale-d = 0
+  bool ignore_c = false;
+  /// the positions of a sparse group may descend
+  bool unordered = false;
+  /// FP6 and FP4 elements lie in bytes of their own
+  bool byte_containers = false;
+  /// another N of a form that is there with the least and the largest
+  bool size_sweep = false;
+  /// which lanes of four hold the sparsity metadata
+  int selector = 0;
+  /// bytes of the swizzle of shared memory; 0: none
+  int a_swizzle = 0, b_swizzle = 0;
   ScaleOperand scale{};
 
   constexpr int stored_k() const { return sparse ? k / 2 : k; }
@@ -91,9 +106,12 @@ void check_against_catalogue(const TensorCoreInstruction& instruction);
 /// Values of one group of four in a sparse row: for TF32 one of two, for packed four-bit formats
 /// two pairs of eight.
 struct SparseGroup {
-  int stored;     ///< stored values that four metadata bits describe
-  int positions;  ///< positions a stored value can take
-  int span;       ///< columns of the group in the dense matrix
+  /// stored values that four metadata bits describe
+  int stored;
+  /// positions a stored value can take
+  int positions;
+  /// columns of the group in the dense matrix
+  int span;
 };
 SparseGroup sparse_group(const TensorCoreInstruction& instruction);
 

@@ -140,8 +140,7 @@ const std::vector<ComparisonQuestion>& comparison_questions() {
       {"Q18c", "Do the driver and the toolkit translate FP8 mma.sync to code of the same results?",
        is_emulated_fp8, compare_translations},
       {"Q19",
-       "Do operand choices (registers or shared memory, N, imm-scale -1, scale-d = 0, transposes, "
-       "selectors, layouts) change anything but what they say?",
+       "Do operand choices (registers or shared memory, N, imm-scale -1, scale-d = 0, transposes, selectors, layouts) change anything but what they say?",
        [](const TensorCoreInstruction& instruction) {
          return find_plain(instruction.plain) != nullptr;
        },

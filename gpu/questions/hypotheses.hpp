@@ -37,7 +37,8 @@ struct Trial {
 
 struct Hypothesis {
   std::string meaning;
-  std::vector<std::uint64_t> words;  ///< predicted words of D, one for each trial
+  /// predicted words of D, one for each trial
+  std::vector<std::uint64_t> words;
   /// The instruction that computes so; empty where the model has no such arithmetic.
   std::optional<emulator::MatrixInstruction> model;
 };
@@ -55,7 +56,8 @@ class HypothesisTest {
       : instruction(tested), assumed(model) {}
 
   const TensorCoreInstruction& instruction;
-  const emulator::MatrixInstruction& assumed;  ///< the model in the catalogue
+  /// the model in the catalogue
+  const emulator::MatrixInstruction& assumed;
 
   /// Starts a trial whose addend is that word, or that number.
   HypothesisTest& trial(std::uint64_t c = 0);
@@ -108,8 +110,10 @@ Batch batch_of(const HypothesisTest& test);
 
 /// What an executed batch shows.
 struct Observation {
-  std::vector<std::uint64_t> words;  ///< of D, one for each trial, at the first placement
-  bool same_everywhere = true;       ///< all placements agree
+  /// of D, one for each trial, at the first placement
+  std::vector<std::uint64_t> words;
+  /// all placements agree
+  bool same_everywhere = true;
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 Observation observe(const HypothesisTest& test, const Batch& batch);

@@ -16,17 +16,22 @@ namespace guardbit::gpu {
 /// Instructions that were tested with the same words.
 struct Tested {
   std::vector<const TensorCoreInstruction*> instructions;
-  std::vector<std::string> trials;  ///< describe_codes
+  /// describe_codes
+  std::vector<std::string> trials;
 };
 
 /// The result of a test, shared by all instructions with the same inputs and observation.
 struct TestResult {
   std::vector<Tested> tested;
-  std::string inputs;              ///< describe_inputs
-  std::vector<std::string> words;  ///< observed words of D, hexadecimal
-  std::string conclusion;          ///< the supported hypothesis, or why the question is undecided
+  /// describe_inputs
+  std::string inputs;
+  /// observed words of D, hexadecimal
+  std::vector<std::string> words;
+  /// the supported hypothesis, or why the question is undecided
+  std::string conclusion;
   bool decided = false;
-  bool as_model = false;  ///< the catalogue's model gives the same words
+  /// the catalogue's model gives the same words
+  bool as_model = false;
 
   std::vector<const TensorCoreInstruction*> instructions() const;
 };

@@ -37,8 +37,7 @@ std::span<const Undecidable> undecidable() {
       {"e0 of f16 results before Hopper",
        "the rule that the H200 confirms: -19 on Volta, -20 on Turing, Ampere and Ada",
        "V100 (sm_70), T4 (sm_75), A100 (sm_80), RTX 4090 or L40S (sm_89): Q1 on each"},
-      {"FP8, FP6 and FP4 on sm_120 (QMMA): one block of 32 with 25 kept bits, or two chained f16 "
-       "instructions?",
+      {"FP8, FP6 and FP4 on sm_120 (QMMA): one block of 32 with 25 kept bits, or two chained f16 instructions?",
        "one block of 32, F = 25", "RTX 50 series or RTX PRO 6000 (sm_120): Q12, Q13 and Q18"},
       {"Block-scaled kinds (mxf8f6f4, mxf4, mxf4nvf4): F, e0, groups, NaN scales",
        "the rules of docs/NUMERICS.md 1.6",

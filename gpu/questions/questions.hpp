@@ -19,7 +19,8 @@ struct Question {
   std::string_view id;
   std::string_view text;
   bool (*concerns)(const TensorCoreInstruction& instruction);
-  void (*design)(HypothesisTest& x);  ///< adds the trials and the hypotheses
+  /// adds the trials and the hypotheses
+  void (*design)(HypothesisTest& x);
   Translation translation = Translation::ahead_of_time;
 };
 

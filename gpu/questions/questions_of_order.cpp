@@ -167,8 +167,7 @@ void design_emulated_fp8(HypothesisTest& x) {
   native.result_fraction_bits = f32 ? 13 : 0;
   const Format d = x.instruction.d;
   x.add_hypothesis(
-      "k % 4 in {0, 1} in one f16 instruction from zero, the rest in a second chained to it; "
-      "C is added last",
+      "k % 4 in {0, 1} in one f16 instruction from zero, the rest in a second chained to it; C is added last",
       expect({true, false, false, true, false, true, true}, cut, f32 ? up : cut),
       x.with_steps(fp8_chained(hmma, d, {}, {}).steps));
   x.add_hypothesis(

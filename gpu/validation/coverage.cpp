@@ -8,11 +8,15 @@ namespace {
 
 /// The exponents of the numbers that a source can hold.
 struct Range {
-  int lowest = 0;   ///< every number is a multiple of 2^lowest
-  int aligned = 0;  ///< the least exponent with which a nonzero number is aligned
-  int highest = 0;  ///< largest exponent; below `lowest` when there is only zero
+  /// every number is a multiple of 2^lowest
+  int lowest = 0;
+  /// the least exponent with which a nonzero number is aligned
+  int aligned = 0;
+  /// largest exponent; below `lowest` when there is only zero
+  int highest = 0;
   bool infinity = false, nan = false;
-  int fraction_bits = 0;  ///< of any one number
+  /// of any one number
+  int fraction_bits = 0;
 
   bool only_zero() const { return highest < lowest; }
 };
@@ -83,7 +87,8 @@ bool addend_overflows(const Range& addend, const Step& step, const Format& c, in
 
 struct Products {
   Range range;
-  int count = 0;  ///< in one block
+  /// in one block
+  int count = 0;
 };
 
 EventSet possible_in_dot(const MatrixInstruction& instruction, const Step& step,

@@ -21,7 +21,8 @@ using formats::Format;
 
 /// How often a matrix holds what.
 struct Mixture {
-  int special = 0, zero = 0, largest = 0;  ///< one in so many; 0: none
+  /// one in so many; 0: none
+  int special = 0, zero = 0, largest = 0;
 };
 
 std::uint64_t code(const Format& f, const Mixture& x, Random& random) {

@@ -24,8 +24,8 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y);
 
 /// A kind of 2:4 sparsity, which decides what meets what before any arithmetic.
 struct SharedSparsity {
-  MatrixInstruction
-      instruction;  ///< sparse, as the catalogue has it; a measured one where there is one
+  /// sparse, as the catalogue has it; a measured one where there is one
+  MatrixInstruction instruction;
   std::vector<const MatrixInstruction*> rows;
 };
 const std::vector<SharedSparsity>& sparsities();

@@ -12,10 +12,14 @@ int lowest_exponent(const Format& f) { return formats::min_exponent(f) - f.fract
 
 /// The parameters of a row that a probe is aimed at, read from its first accumulation.
 struct Target {
-  int kept = 0;            ///< F, or the result's precision where nothing is aligned
-  int result_bits = 0;     ///< fraction bits of the accumulation's result
-  int final_bits = 0;      ///< fraction bits of D
-  std::vector<int> tails;  ///< bits below a large exponent where something is cut or rounded
+  /// F, or the result's precision where nothing is aligned
+  int kept = 0;
+  /// fraction bits of the accumulation's result
+  int result_bits = 0;
+  /// fraction bits of D
+  int final_bits = 0;
+  /// bits below a large exponent where something is cut or rounded
+  std::vector<int> tails;
   int block = 1;
   int zero_exponent = 0;
   int lowest_product = 0, highest_product = 0;
@@ -181,7 +185,8 @@ class Draft {
 
   const MatrixInstruction& instruction_;
   std::vector<bool> taken_, scaled_;
-  int last_ = -1;  ///< where the last term stands
+  /// where the last term stands
+  int last_ = -1;
 
  public:
   Random random;

@@ -11,18 +11,30 @@ namespace guardbit::tests {
 /// Inputs made for one question about a unit (NUMERICS 7.1): few terms at exponents that matter,
 /// everything else zero.
 enum class Probe {
-  ladder,          ///< terms around the last bit kept below a large term, which cancels or not
-  tie,             ///< terms around half an ulp of the result
-  carry,           ///< terms of one sign that sum past the next power of two
-  smallest_grid,   ///< zero addend, products around the zero exponent's grid and the least result
-  block_boundary,  ///< a large term and its negative in different blocks, small ones between
-  addend_alone,    ///< every product a zero of either sign
-  few_terms,       ///< one to five terms anywhere
-  crowd,           ///< equal terms around the smallest result, and small ones
-  overflow,        ///< terms around the largest number
-  underflow,       ///< the smallest normal number, and terms that take about half an ulp off it
-  negative_zeros,  ///< every product and the addend -0, but for a few that underflow
-  limits,          ///< integers: operands and addend at their limits
+  /// terms around the last bit kept below a large term, which cancels or not
+  ladder,
+  /// terms around half an ulp of the result
+  tie,
+  /// terms of one sign that sum past the next power of two
+  carry,
+  /// zero addend, products around the zero exponent's grid and the least result
+  smallest_grid,
+  /// a large term and its negative in different blocks, small ones between
+  block_boundary,
+  /// every product a zero of either sign
+  addend_alone,
+  /// one to five terms anywhere
+  few_terms,
+  /// equal terms around the smallest result, and small ones
+  crowd,
+  /// terms around the largest number
+  overflow,
+  /// the smallest normal number, and terms that take about half an ulp off it
+  underflow,
+  /// every product and the addend -0, but for a few that underflow
+  negative_zeros,
+  /// integers: operands and addend at their limits
+  limits,
 };
 inline constexpr std::array<std::string_view, 12> probe_names = {
     "ladder",    "tie",   "carry",    "smallest-grid", "block-boundary", "addend-alone",

@@ -25,7 +25,8 @@ constexpr std::uint64_t seed = 1;
 /// An arithmetic of the H200, with the instruction of the most products that has it.
 struct Subject {
   const TensorCoreInstruction* instruction = nullptr;
-  MatrixInstruction arithmetic;  ///< dense, K counts the stored products
+  /// dense, K counts the stored products
+  MatrixInstruction arithmetic;
 };
 
 std::vector<Subject> subjects() {

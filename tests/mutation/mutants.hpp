@@ -20,9 +20,12 @@ enum class Place {
   other,
   widened,
   result_format,
-  swapped_operands,    ///< of an addition
-  swapped_selections,  ///< of two accumulations
-  last_step,           ///< left out
+  /// of an addition
+  swapped_operands,
+  /// of two accumulations
+  swapped_selections,
+  /// left out
+  last_step,
   operand_format,
   scale_format,
   scale_count,
@@ -34,7 +37,8 @@ struct Mutant {
   MatrixInstruction instruction;
   Place place = Place::spec;
   int step = 0;
-  std::string field;  ///< "kept_fraction_bits", "step 1 addend"
+  /// "kept_fraction_bits", "step 1 addend"
+  std::string field;
   std::string from, to;
 };
 

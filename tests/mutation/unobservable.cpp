@@ -44,7 +44,8 @@ struct Case {
   const Mutant& mutant;
   const Step& before;
   const Step& after;
-  std::string_view field;  ///< of the spec
+  /// of the spec
+  std::string_view field;
 
   bool is_last() const { return mutant.step == instruction.steps.count - 1; }
   std::size_t last() const { return static_cast<std::size_t>(instruction.steps.count) - 1; }
@@ -316,7 +317,8 @@ std::string about_operation(const Case& x) {
 /// formats of a step before and after; everything else is aligned alike.
 struct AffectedFactors {
   bool any = false;
-  int highest = 0;  ///< exponent by which one of them is aligned at most
+  /// exponent by which one of them is aligned at most
+  int highest = 0;
 };
 AffectedFactors affected_factors(const Format& stored, const Format& before, const Format& after) {
   const int lowest = unit_of(stored);

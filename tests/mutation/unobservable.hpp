@@ -8,8 +8,10 @@ namespace guardbit::tests {
 
 /// Why no vector can notice a mutant.
 struct Unobservable {
-  std::string reason;               ///< empty: it must be noticed
-  bool recording_may_tell = false;  ///< the oracle does not know, a recording of the device may
+  /// empty: it must be noticed
+  std::string reason;
+  /// the oracle does not know, a recording of the device may
+  bool recording_may_tell = false;
 
   explicit operator bool() const { return !reason.empty(); }
 };

@@ -212,9 +212,7 @@ std::vector<RowVectors> read_vectors(const std::filesystem::path& file) {
 
 void write_vectors(std::ostream& out, const std::vector<RowVectors>& rows) {
   out << "# Vectors of the mutation test: operands chosen by a search, answers by the oracle.\n"
-         "# ARCH TOOLKIT PRODUCTS NAME, then PURPOSE and codes in hexadecimal; zeros at the end "
-         "are "
-         "left out.\n";
+         "# ARCH TOOLKIT PRODUCTS NAME, then PURPOSE and codes in hexadecimal; zeros at the end are left out.\n";
   for (const auto& [row, list] : rows) {
     out << header_of(row) << "\n";
     for (const TestVector& v : list) {

@@ -15,8 +15,7 @@ using nlohmann::json;
 const std::string golden = "tests/golden/gemm/";
 const std::string tf32 = golden + "mm_tf32_72x88x520.safetensors";
 const std::string tf32_plan =
-    "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil "
-    "d=fp32";
+    "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil d=fp32";
 
 std::vector<std::string> keys_of(const json& j) {
   std::vector<std::string> keys;

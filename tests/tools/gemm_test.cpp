@@ -105,10 +105,9 @@ TEST_CASE("explain exits with 1 for a result that no plan gives, and says where 
 }
 
 TEST_CASE("explain searches the rows of an instruction") {
-  const CommandResult result =
-      run_command({"explain",
-                   "tests/golden/mma.sync/"
-                   "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"});
+  const CommandResult result = run_command(
+      {"explain",
+       "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"});
   CHECK(result.status == 0);
   holds(result.out, "add=initial");
 }

@@ -43,10 +43,10 @@ std::string browser() {
 }
 
 bool run_browser(const std::string& words, const std::string& log) {
-  const std::string command = "timeout 60 " + browser() +
-                              " --headless --no-sandbox --disable-gpu --hide-scrollbars"
-                              " --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr " +
-                              words + " >/dev/null 2>'" + log + "'";
+  const std::string command =
+      "timeout 60 " + browser() +
+      " --headless --no-sandbox --disable-gpu --hide-scrollbars --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr " +
+      words + " >/dev/null 2>'" + log + "'";
   return std::system(command.c_str()) == 0;
 }
 
@@ -72,8 +72,10 @@ std::array<unsigned, 2> size_of_png(const std::string& bytes) {
 }
 
 struct Expected {
-  int drawings = 0;  ///< in the page itself, not as pictures
-  int rows = 0;      ///< at least
+  /// in the page itself, not as pictures
+  int drawings = 0;
+  /// at least
+  int rows = 0;
 };
 
 /// Opens the page at two widths, light and dark (narrow and dark only when it must be quick), and

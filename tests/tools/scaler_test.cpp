@@ -41,14 +41,12 @@ struct Spelling {
 };
 const std::vector<Spelling> spellings = {
     {"arrays.json",
-     "[[0,2.5,1024,true,512],[1,2.25,512,false,512],[2,2,512,false,1024],[3,2,1024,false,1024],"
-     "[4,2,1024,false,2048],[5,2,2048,false,2048]]"},
+     "[[0,2.5,1024,true,512],[1,2.25,512,false,512],[2,2,512,false,1024],[3,2,1024,false,1024],[4,2,1024,false,2048],[5,2,2048,false,2048]]"},
     {"numbers.json",
      R"({"log":[[0,2.5,1024,1,512],[1,NaN,512,0,512],[2,2,512,0,1024],[3,2,1024,0,1024],
         [4,-Infinity,1024,0,2048],[5,2,2048,0,2048]],"confusion":[[1,2,3,4,5],[1,2,3,4,5]]})"},
     {"short.json",
-     "[[0,1024,true],[1,512,false],[2,512,false],[3,1024,false],[4,1024,false],"
-     "[5,2048,false]]"},
+     "[[0,1024,true],[1,512,false],[2,512,false],[3,1024,false],[4,1024,false],[5,2048,false]]"},
     {"objects.json",
      R"({"meta":{"model":"a \"NaN\" b"},"runs":{"amp":{"steps":[
         {"step":0,"loss":2.5,"scale_before":1024.0,"overflow":true,"scale_after":512.0},
@@ -65,8 +63,7 @@ const std::vector<Spelling> spellings = {
         [1024,0.0,3],[1024,0.0,4],[2048,0.0,5]]})"},
     {"lines.jsonl",
      "{\"config\":\"x\",\"growth_interval\":2}\n"
-     "{\"step\":0,\"loss_scale\":1024,\"skipped\":true}\n{\"step\":1,\"loss_scale\":512,"
-     "\"skipped\":false}\n\n{\"step\":2,\"loss_scale\":512,\"skipped\":false}\n"
+     "{\"step\":0,\"loss_scale\":1024,\"skipped\":true}\n{\"step\":1,\"loss_scale\":512,\"skipped\":false}\n\n{\"step\":2,\"loss_scale\":512,\"skipped\":false}\n"
      "{\"step\":3,\"loss_scale\":1024,\"skipped\":false}\n"
      "{\"step\":4,\"loss_scale\":1024,\"skipped\":false}\n"
      "{\"step\":5,\"loss_scale\":2048,\"skipped\":false}\n"},

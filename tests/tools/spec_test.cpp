@@ -155,10 +155,9 @@ TEST_CASE("a program of which it is not known how it goes on is refused beyond i
   CHECK(refused.status == 2);
   CHECK(refused.out.empty());
   CHECK(is_one_error_line(refused.error));
-  CHECK(refused.error ==
-        "guardbit: plan: unknown/probed takes no addend, and its steps do not show how a sum goes "
-        "on beyond its K = 6; this one has K = 20: probe the unit with --c, or split K into parts "
-        "of at most 6, whose sums the plan adds\n");
+  CHECK(
+      refused.error ==
+      "guardbit: plan: unknown/probed takes no addend, and its steps do not show how a sum goes on beyond its K = 6; this one has K = 20: probe the unit with --c, or split K into parts of at most 6, whose sums the plan adds\n");
   CHECK_FALSE(std::filesystem::exists(d));
   CHECK(multiply("unknown/probed split=4x6:ceil", d).status == 0);
   const CommandResult verified =
@@ -210,8 +209,7 @@ TEST_CASE("a spec that takes a row's name is executed in its place") {
   const std::string spec = folder.path("row.txt");
   const auto text = [&](int kept) {
     return "name " + name +
-           "\narch sm_90\nshape m16n8k16\nformats fp16 fp16 fp32 fp32\nstep dot "
-           "into=fp32 kept_fraction_bits=" +
+           "\narch sm_90\nshape m16n8k16\nformats fp16 fp16 fp32 fp32\nstep dot into=fp32 kept_fraction_bits=" +
            std::to_string(kept) + " min_exponent=-133\n";
   };
   write_text(spec, text(25));

@@ -192,9 +192,10 @@ from = "fp32"
 calibrators = ["max"]
 )");
   const CommandResult result = tests::run_shell(
-      folder, std::string("RANDOM=7; delays=$(for i in {1..40}; do printf '0.%03d ' "
-                          "$((20 + RANDOM % 400)); done)") +
-                  killing);
+      folder,
+      std::string(
+          "RANDOM=7; delays=$(for i in {1..40}; do printf '0.%03d ' $((20 + RANDOM % 400)); done)") +
+          killing);
   INFO(result.error);
   REQUIRE(result.status == 0);
   compare_runs(folder, {"fp32", "fp16_amp", "fp8_delayed", "int8_qat", "int4_qat", "bf16"},

@@ -8,17 +8,25 @@ namespace guardbit::tools {
 
 /// What `guardbit bench` is asked for. Empty lists and zeros mean the defaults of the set.
 struct BenchOptions {
-  std::vector<std::string> only;     ///< a benchmark's name must hold one of them
-  std::vector<std::string> kinds;    ///< gemm, convert, replay, memory, trace
-  std::vector<std::string> engines;  ///< names of engines
-  std::vector<std::string> data;     ///< families of operands
-  std::vector<int> sizes;            ///< M = N = K of products
+  /// a benchmark's name must hold one of them
+  std::vector<std::string> only;
+  /// gemm, convert, replay, memory, trace
+  std::vector<std::string> kinds;
+  /// names of engines
+  std::vector<std::string> engines;
+  /// families of operands
+  std::vector<std::string> data;
+  /// M = N = K of products
+  std::vector<int> sizes;
   std::vector<int> threads;
-  std::string arch, instruction;  ///< one that is none of the cases
+  /// one that is none of the cases
+  std::string arch, instruction;
   int repetitions = 0;
-  double seconds = 0;  ///< least time of one repetition
+  /// least time of one repetition
+  double seconds = 0;
   bool full = false, curves = false, list = false, json = false;
-  std::vector<std::string> compare;  ///< two files
+  /// two files
+  std::vector<std::string> compare;
 };
 
 /// Adds the options to a command, which `guardbit` and the program that measures both read.

@@ -11,8 +11,10 @@ namespace guardbit::tools {
 struct Case {
   std::string_view name;
   std::string_view arch, instruction;
-  double goal = 0, moonshot = 0;  ///< rate of a product on one thread over Eigen's; 0: none is set
-  double avx2_goal = 0, avx2_moonshot = 0;  ///< of engine avx2, over Eigen compiled for AVX2
+  /// rate of a product on one thread over Eigen's; 0: none is set
+  double goal = 0, moonshot = 0;
+  /// of engine avx2, over Eigen compiled for AVX2
+  double avx2_goal = 0, avx2_moonshot = 0;
 };
 
 std::span<const Case> cases();

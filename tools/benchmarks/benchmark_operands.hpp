@@ -14,15 +14,22 @@ namespace guardbit::tools {
 /// What matrices hold. Integers take part in `zeros` alone; otherwise they are uniform, those of 32
 /// bits over 24.
 struct DataFamily {
-  std::string name = "normal";  ///< of a benchmark
-  double specials = 0;          ///< share of infinities and NaNs, where the format has them
-  double zeros = 0;             ///< share of zeros
-  double subnormals = 0;        ///< share of A's numbers that are subnormal, where it has them
-  int binades =
-      0;  ///< exponents uniform over that many, from 1 downwards; 0: a normal distribution
-  int scale_binades = 0;    ///< the same of block scales, around 1
-  bool wide = false;        ///< exponents uniform over all that neither over- nor underflow in D
-  bool cancelling = false;  ///< products at neighbouring k cancel, all but the last bits of a tenth
+  /// of a benchmark
+  std::string name = "normal";
+  /// share of infinities and NaNs, where the format has them
+  double specials = 0;
+  /// share of zeros
+  double zeros = 0;
+  /// share of A's numbers that are subnormal, where it has them
+  double subnormals = 0;
+  /// exponents uniform over that many, from 1 downwards; 0: a normal distribution
+  int binades = 0;
+  /// the same of block scales, around 1
+  int scale_binades = 0;
+  /// exponents uniform over all that neither over- nor underflow in D
+  bool wide = false;
+  /// products at neighbouring k cancel, all but the last bits of a tenth
+  bool cancelling = false;
 };
 
 /// normal, wide, cancelling, specials (1 %), zeros (97 %), subnormals (half).

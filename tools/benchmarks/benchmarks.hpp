@@ -12,8 +12,10 @@ namespace guardbit::tools {
 /// One benchmark before it is measured.
 struct Planned {
   Result result;
-  std::string yardstick;         ///< name of another benchmark of the group; empty: it has none
-  std::string native_yardstick;  ///< the same
+  /// name of another benchmark of the group; empty: it has none
+  std::string yardstick;
+  /// the same
+  std::string native_yardstick;
   /// Makes operands and returns what is to be timed; may make the work smaller.
   std::function<std::function<void()>(Result&)> prepare;
 };

@@ -9,7 +9,8 @@ namespace guardbit::tools {
 /// Another library's conversion of an array of FP32, rounded to nearest even.
 struct ConversionPeer {
   std::string_view library;
-  std::size_t written = 0;  ///< bytes of an element: CPFloat's stay FP32
+  /// bytes of an element: CPFloat's stay FP32
+  std::size_t written = 0;
   void (*convert)(const float* from, void* to, std::size_t count) = nullptr;
 };
 

@@ -16,7 +16,8 @@ struct Subject {
 
 struct Schedule {
   int repetitions = 3;
-  double seconds = 0.05;  ///< least time of one repetition
+  /// least time of one repetition
+  double seconds = 0.05;
 };
 
 /// Wall-clock seconds of one run of a subject, the mean of each repetition.

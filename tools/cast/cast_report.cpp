@@ -58,7 +58,8 @@ struct Column {
   std::string_view heading;
   std::string_view key;
   Json (*value)(const Row&);
-  std::string (*text)(const Row&) = nullptr;  ///< in the table, where it is not the value's
+  /// in the table, where it is not the value's
+  std::string (*text)(const Row&) = nullptr;
 };
 
 const std::vector<Column<Cast>> cast_columns = {
@@ -162,8 +163,8 @@ void print_table(std::span<const Cast> casts, const std::string& to) {
 
 void print_table(std::span<const BlockCast> casts, const std::string& to) {
   print_columns(casts, block_columns, to);
-  std::cout << "Errors in units of a block (its scale times the tensor scale); errors and SNR over "
-               "finite numbers that still are.\n";
+  std::cout
+      << "Errors in units of a block (its scale times the tensor scale); errors and SNR over finite numbers that still are.\n";
   for (const BlockCast& cast : casts) {
     const formats::BlockSummary& s = cast.summary;
     if (s.compared == s.elements && s.under_no_scale == 0) continue;

@@ -16,7 +16,8 @@ namespace guardbit::tools {
 /// A tensor converted to codes of one format.
 struct Cast {
   formats::Tensor tensor;
-  std::string from;  ///< name of the format
+  /// name of the format
+  std::string from;
   formats::ConversionSummary summary;
 };
 
@@ -24,7 +25,8 @@ struct Cast {
 struct BlockCast {
   formats::BlockTensor tensor;
   formats::Format from;
-  std::string to;  ///< name of the block format
+  /// name of the block format
+  std::string to;
   std::size_t axis = 0;
   formats::BlockSummary summary;
 };

@@ -17,10 +17,13 @@ using CatalogueInstructions = std::vector<const emulator::MatrixInstruction*>;
 /// Rows of one machine and one arithmetic, with all their shapes and operand formats.
 struct CatalogueEntry {
   const emulator::MatrixInstruction* first = nullptr;
-  std::string kind;        ///< "kind::mxf4" of the name, or nothing
-  std::string arithmetic;  ///< in words; variants apart by " / "
+  /// "kind::mxf4" of the name, or nothing
+  std::string kind;
+  /// in words; variants apart by " / "
+  std::string arithmetic;
   std::vector<std::string> shapes;
-  std::vector<std::pair<std::string, std::string>> pairs;  ///< formats of A and B
+  /// formats of A and B
+  std::vector<std::pair<std::string, std::string>> pairs;
 };
 
 /// Machines that have the same rows, and these rows as the first of them has them.

@@ -23,13 +23,17 @@ struct Answer {
 struct Dissection {
   formats::Format format;
   std::uint64_t code = 0;
-  formats::Value value;                ///< of the code
-  std::optional<std::uint64_t> below;  ///< neighbouring codes by value
+  /// of the code
+  formats::Value value;
+  /// neighbouring codes by value
+  std::optional<std::uint64_t> below;
   std::optional<std::uint64_t> above;
-  std::optional<formats::Decimal> error;  ///< value - number, exactly, where both are finite
-  std::optional<formats::Decimal>
-      error_in_ulp;             ///< of the number's own binade; where the number is in range
-  std::vector<Answer> answers;  ///< of every converter to the format, commonest rule first
+  /// value - number, exactly, where both are finite
+  std::optional<formats::Decimal> error;
+  /// of the number's own binade; where the number is in range
+  std::optional<formats::Decimal> error_in_ulp;
+  /// of every converter to the format, commonest rule first
+  std::vector<Answer> answers;
 };
 
 /// Rounds the number into the format with IEEE overflow; a number written as a code of the format

@@ -12,8 +12,10 @@ namespace guardbit::tools {
 
 /// One property of a format: what a table calls it, what a person reads, what a program reads.
 struct Fact {
-  std::string_view key;    ///< in JSON, stable
-  std::string_view label;  ///< in tables
+  /// in JSON, stable
+  std::string_view key;
+  /// in tables
+  std::string_view label;
   std::string text;
   nlohmann::json value;
 };

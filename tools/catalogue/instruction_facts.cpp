@@ -103,21 +103,17 @@ std::string step_formula(const Step& step, const std::string& name) {
 std::vector<std::string> fused_description(const AccumulatorSpec& spec) {
   std::vector<std::string> lines;
   if (spec.exact_group > 1) {
-    lines.push_back("The " + number(spec.exact_group) +
-                    " products of a group are added exactly, then multiplied by the significands "
-                    "of their two scales; "
-                    "the group is one term, whose exponent is the sum of the scales' exponents.");
+    lines.push_back(
+        "The " + number(spec.exact_group) +
+        " products of a group are added exactly, then multiplied by the significands of their two scales; the group is one term, whose exponent is the sum of the scales' exponents.");
   } else {
     lines.push_back(
-        "Each product is exact and not normalised: its exponent is the sum of its factors' "
-        "exponents, its "
-        "significand lies in [0, 4). Subnormal operands count in full.");
+        "Each product is exact and not normalised: its exponent is the sum of its factors' exponents, its significand lies in [0, 4). Subnormal operands count in full.");
   }
   lines.push_back(
       "Every term, and the addend as one of them, is cut toward zero to a multiple of 2^(E-" +
       number(spec.kept_fraction_bits) +
-      "), where E is the largest exponent among them; what remains is added exactly, in no "
-      "particular order.");
+      "), where E is the largest exponent among them; what remains is added exactly, in no particular order.");
   lines.push_back("A zero product or addend takes part in the choice of E with exponent " +
                   number(spec.min_exponent) + ".");
   return lines;
@@ -153,12 +149,10 @@ std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
       return {"Products and addend are added without any loss and rounded once."};
     case Summation::fma_chain:
       return {
-          "One fused multiply-add per product, k ascending, each rounded: the addend starts the "
-          "chain."};
+          "One fused multiply-add per product, k ascending, each rounded: the addend starts the chain."};
     case Summation::pairwise:
       return {
-          "Products are rounded, then added in a balanced tree whose every sum is rounded; the "
-          "addend comes last."};
+          "Products are rounded, then added in a balanced tree whose every sum is rounded; the addend comes last."};
     case Summation::two_stage: return two_stage_description(spec);
     case Summation::integer:
       return {"The exact total with the addend: " + integer_summary(spec) + "."};
@@ -169,14 +163,11 @@ std::vector<std::string> sum_description(const AccumulatorSpec& spec) {
 std::string nan_description(emulator::NanPolicy policy) {
   switch (policy) {
     case emulator::NanPolicy::all_ones:
-      return "A NaN operand, infinity times zero, or infinities of both signs give the NaN of all "
-             "ones.";
+      return "A NaN operand, infinity times zero, or infinities of both signs give the NaN of all ones.";
     case emulator::NanPolicy::operand_bca:
-      return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the "
-             "negative quiet NaN.";
+      return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the negative quiet NaN.";
     case emulator::NanPolicy::operand_abc:
-      return "A NaN is the quieted A, else B, else the running sum; of an addition the first "
-             "operand, else the second; an invalid operation gives the negative quiet NaN.";
+      return "A NaN is the quieted A, else B, else the running sum; of an addition the first operand, else the second; an invalid operation gives the negative quiet NaN.";
     case emulator::NanPolicy::unspecified:
       return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
   }

@@ -32,13 +32,16 @@ constexpr const char* program = "guardbit_benchmark";
 struct Measured {
   double rate = 0;
   std::string unit;
-  double ratio = 0;         ///< to the yardstick of its run; 0: none
-  double native_ratio = 0;  ///< to Eigen compiled with -march=native; 0: none
+  /// to the yardstick of its run; 0: none
+  double ratio = 0;
+  /// to Eigen compiled with -march=native; 0: none
+  double native_ratio = 0;
 };
 
 struct Run {
   std::string machine;
-  std::vector<std::string> names;  ///< in the file's order
+  /// in the file's order
+  std::vector<std::string> names;
   std::map<std::string, Measured> results;
 };
 
@@ -149,10 +152,9 @@ void measure(const CLI::App& command) {
   const std::filesystem::path path =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
   if (!std::filesystem::exists(path)) {
-    throw Error("bench",
-                "the program that measures is not built: install libbenchmark-dev, then run "
-                "'cmake --preset release' and 'cmake --build --preset release --target "
-                "guardbit_benchmark' (--compare works without it)");
+    throw Error(
+        "bench",
+        "the program that measures is not built: install libbenchmark-dev, then run 'cmake --preset release' and 'cmake --build --preset release --target guardbit_benchmark' (--compare works without it)");
   }
   std::vector<std::string> words = given_words(command);
   words.insert(words.begin(), path.string());

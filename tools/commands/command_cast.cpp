@@ -71,30 +71,29 @@ void add_cast(CLI::App& app, int& status) {
   command
       ->add_option(
           "--to", options->to,
-          "The format to convert to; a block format makes elements NAME, scales NAME_scale "
-          "and, for nvfp4, NAME_tensor_scale")
+          "The format to convert to; a block format makes elements NAME, scales NAME_scale and, for nvfp4, NAME_tensor_scale")
       ->type_name("FORMAT")
       ->required();
   command
-      ->add_option("--from", options->from,
-                   "The format of the input, where the file does not say it, or the block format "
-                   "of which it has elements and scales")
+      ->add_option(
+          "--from", options->from,
+          "The format of the input, where the file does not say it, or the block format of which it has elements and scales")
       ->type_name("FORMAT");
   command->add_option("--rounding", options->rounding, "How to round (default nearest_even)")
       ->type_name("ROUNDING");
   command
-      ->add_option("--overflow", options->overflow,
-                   "ieee, saturate, or a converter such as pytorch (default ieee, of blocks "
-                   "saturate)")
+      ->add_option(
+          "--overflow", options->overflow,
+          "ieee, saturate, or a converter such as pytorch (default ieee, of blocks saturate)")
       ->type_name("OVERFLOW");
   command
       ->add_option("--scale", options->scale,
                    "Multiply by this FP64 number, exactly, before the one rounding")
       ->type_name("VALUE");
   command
-      ->add_option("--scale-rule", options->scale_rule,
-                   "How blocks choose scales: exponents (OCP's floor, default of MX), "
-                   "without_overflow (rounded up) or nearest (default of nvfp4)")
+      ->add_option(
+          "--scale-rule", options->scale_rule,
+          "How blocks choose scales: exponents (OCP's floor, default of MX), without_overflow (rounded up) or nearest (default of nvfp4)")
       ->type_name("RULE:{exponents,without_overflow,nearest}");
   command
       ->add_option(
@@ -120,11 +119,8 @@ void add_cast(CLI::App& app, int& status) {
       ->required();
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
-      "Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o "
-      "w8.safetensors\n"
-      "Example: guardbit cast w.safetensors --to nvfp4 -o w4.safetensors; back: --from nvfp4 "
-      "--to "
-      "fp32\n"
+      "Example: guardbit cast w.safetensors --to e4m3 --scale 16 --overflow ml_dtypes -o w8.safetensors\n"
+      "Example: guardbit cast w.safetensors --to nvfp4 -o w4.safetensors; back: --from nvfp4 --to fp32\n"
       "'guardbit formats --converters' lists the converters.");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -193,9 +193,9 @@ void add_compare(CLI::App& app, int& status) {
       "compare", "Say how far a result is from another one, or from the exact product");
   const auto options = std::make_shared<CompareOptions>();
   command
-      ->add_option("D", options->d,
-                   "The result, as FILE or FILE:TENSOR; with --exact it may be a capture of kind "
-                   "gemm or conv2d, which holds A and B")
+      ->add_option(
+          "D", options->d,
+          "The result, as FILE or FILE:TENSOR; with --exact it may be a capture of kind gemm or conv2d, which holds A and B")
       ->required();
   command->add_option("REF", options->reference, "What it should be, in any format");
   command->add_flag("--exact", options->exact,
@@ -214,12 +214,9 @@ void add_compare(CLI::App& app, int& status) {
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "An ulp is a unit in the last place of the reference in D's format.\n"
-      "Exit status: 0; 1 where the plan's deterministic bound does not hold, or see --max-ulp; 2 "
-      "bad input; 130 interrupted.\n"
+      "Exit status: 0; 1 where the plan's deterministic bound does not hold, or see --max-ulp; 2 bad input; 130 interrupted.\n"
       "Example: guardbit compare d.npy d_fp64.npy\n"
-      "Example: guardbit compare tests/golden/gemm/mm_tf32_72x88x520.safetensors --exact --plan "
-      "'sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil "
-      "d=fp32'");
+      "Example: guardbit compare tests/golden/gemm/mm_tf32_72x88x520.safetensors --exact --plan 'sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil d=fp32'");
   command->callback([options, &status] { status = compare(*options); });
 }
 

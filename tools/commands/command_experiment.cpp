@@ -82,7 +82,8 @@ struct Planned {
   const Experiment* experiment = nullptr;
   Settings settings;
   std::uint64_t seed = 1;
-  const ExperimentRecord* recorded = nullptr;  ///< what is run again
+  /// what is run again
+  const ExperimentRecord* recorded = nullptr;
 };
 
 /// Applies every assignment to the experiments that have its key; at least one must.
@@ -330,7 +331,8 @@ class Session {
 
   const ExperimentOptions& options_;
   Interruption interruption_;
-  std::string place_;  ///< of the run at hand among several
+  /// of the run at hand among several
+  std::string place_;
 };
 
 int run(const ExperimentOptions& options) {
@@ -425,9 +427,9 @@ void add_experiment_run(CLI::App& experiment, int& status) {
   command->add_flag("--all", options->all, "All of them");
   command->add_flag("--quick", options->quick, "Smaller sizes: the whole suite in minutes");
   command
-      ->add_option("--set", options->set,
-                   "KEY=VALUES, or NAME.KEY=VALUES: a parameter of the experiments that have it; "
-                   "values as a list, FIRST:LAST:STEP or FIRST:LAST:xFACTOR")
+      ->add_option(
+          "--set", options->set,
+          "KEY=VALUES, or NAME.KEY=VALUES: a parameter of the experiments that have it; values as a list, FIRST:LAST:STEP or FIRST:LAST:xFACTOR")
       ->type_name("KEY=VALUES");
   command->add_option("--seed", options->seed, "Of the random numbers (default 1)");
   command
@@ -437,9 +439,9 @@ void add_experiment_run(CLI::App& experiment, int& status) {
   command->add_option("--plot", options->plot, "Write the plot as SVG (needs gnuplot)")
       ->type_name("FILE");
   command
-      ->add_option("-o,--output", options->folder,
-                   "Write NAME.json (the record) and NAME.svg into this folder; a run that was "
-                   "interrupted goes on from its record")
+      ->add_option(
+          "-o,--output", options->folder,
+          "Write NAME.json (the record) and NAME.svg into this folder; a run that was interrupted goes on from its record")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh, "With -o: compute every point again");
   add_threads_option(*command, options->threads);

@@ -47,7 +47,8 @@ struct Account {
   std::string file;
   std::int64_t outputs = 0;
   emulator::SearchResult search;
-  std::vector<std::string> findings;  ///< about what no plan explains
+  /// about what no plan explains
+  std::vector<std::string> findings;
   emulator::Diagnosis diagnosis;
   double seconds = 0;
 };

@@ -168,14 +168,13 @@ void print_overview(const Selection& selection) {
   overview(selection.plain, true).print(std::cout);
   std::cout << '\n';
   block_overview(selection.block, true).print(std::cout);
-  std::cout << '\n'
-            << paint(
-                   "s-e-f: sign, exponent and fraction bits. digits: decimal digits kept / needed "
-                   "to distinguish.\n"
-                   "Any e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals] "
-                   "is a format too.",
-                   Colour::dim)
-            << '\n';
+  std::cout
+      << '\n'
+      << paint(
+             "s-e-f: sign, exponent and fraction bits. digits: decimal digits kept / needed to distinguish.\n"
+             "Any e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals] is a format too.",
+             Colour::dim)
+      << '\n';
 }
 
 void print_markdown(const Selection& selection) {
@@ -225,8 +224,7 @@ void add_formats(CLI::App& app, int&) {
   json->excludes(markdown);
   command->footer(
       "Example: guardbit formats e4m3 e5m2 e5m6:bias=20\n"
-      "A format is a name or "
-      "e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals].");
+      "A format is a name or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals].");
   command->callback([options, converters] {
     if (*converters) {
       std::cout << formats::converters_markdown();

@@ -142,13 +142,13 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option("B", options->places.b, "B: [K, N] or [B, K, N]");
   add_operand_options(*command, options->places);
   command->add_option("--plan", options->plan, "The plan, as explain prints it");
-  command->add_option("--like", options->like,
-                      "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a "
-                      "kernel's name");
+  command->add_option(
+      "--like", options->like,
+      "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a kernel's name");
   add_spec_option(*command, options->specs);
-  command->add_option("--engine", options->engine,
-                      "Engine that computes (default: the fastest model that can; host: a CUDA "
-                      "core's multiply-adds)");
+  command->add_option(
+      "--engine", options->engine,
+      "Engine that computes (default: the fastest model that can; host: a CUDA core's multiply-adds)");
   command->add_option("--alpha", options->alpha, "Instead of the plan's");
   command->add_option("--beta", options->beta, "Instead of the plan's");
   command->add_option("-o,--output", options->output, "Where D goes: .npy, .npz or .safetensors");
@@ -158,8 +158,7 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "A plan is UNIT key=value ...; docs/GEMM.md explains the keys.\n"
-      "Example: guardbit gemm a.safetensors b.safetensors --plan "
-      "'sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16' -o d.npy\n"
+      "Example: guardbit gemm a.safetensors b.safetensors --plan 'sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16' -o d.npy\n"
       "Example: guardbit gemm a.safetensors b.safetensors --like cublas-13:sm_90 -o d.npy");
   command->callback([options, &status] { status = gemm(*options); });
 }

@@ -131,8 +131,7 @@ void print_markdown(const CataloguePage& page) {
 /// The fields that describe an accumulation in the text of an instruction.
 void print_fields_markdown() {
   std::cout
-      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) "
-         "names them. A field that a summation does not read has no effect.\n\n";
+      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. A field that a summation does not read has no effect.\n\n";
   Table table("llll");
   table.add({"field", "values", "default", "meaning"});
   for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
@@ -244,8 +243,7 @@ void add_list(CLI::App& app, int&) {
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--markdown", options->markdown, "Print the tables of the documents");
   command->footer(
-      "Terms of a block are aligned to the largest exponent E among them and cut F bits below it; "
-      "a zero has exponent e0.\n"
+      "Terms of a block are aligned to the largest exponent E among them and cut F bits below it; a zero has exponent e0.\n"
       "Example: guardbit list --arch sm_90 --type e4m3");
   command->callback([options] { list(*options); });
 }

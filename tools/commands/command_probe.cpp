@@ -279,10 +279,9 @@ void add_probe(CLI::App& app, int&) {
   command->add_option("--toolkit", options->toolkit,
                       "ptxas version that compiled it, where it matters (default: newest)");
   add_spec_option(*command, options->specs);
-  command->add_option("--exec", options->kernel.command,
-                      "The unit: a program of yours, started as COMMAND IN OUT; it reads a "
-                      "[T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes "
-                      "d [T, M, N] to OUT");
+  command->add_option(
+      "--exec", options->kernel.command,
+      "The unit: a program of yours, started as COMMAND IN OUT; it reads a [T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT");
   command->add_option("--a", options->a, "With --exec: format of A");
   command->add_option("--b", options->b, "Format of B (default: A's)");
   command->add_option("--c", options->c, "Format of C; none: the program has no C (default)");
@@ -307,18 +306,15 @@ void add_probe(CLI::App& app, int&) {
   command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)");
   command->add_option(
       "-o,--output", options->output,
-      "Write the instruction that was found: text for --spec of this command, run, gemm, "
-      "verify, explain and compare");
+      "Write the instruction that was found: text for --spec of this command, run, gemm, verify, explain and compare");
   command->add_option("--svg", options->svg, "Draw the tree of additions into this file");
   command->add_option("--dot", options->dot, "The same in Graphviz's language");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "The probe knows only the unit's answers; it compares with the catalogue at the end.\n"
-      "Example: guardbit probe --engine reference --arch sm_90 --instruction "
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
+      "Example: guardbit probe --engine reference --arch sm_90 --instruction mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
-      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg "
-      "tree.svg");
+      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg tree.svg");
   command->callback([options] { run(*options); });
 }
 

@@ -56,7 +56,8 @@ struct QuantizeOptions {
 /// A tensor before and after.
 struct Quantised {
   std::string name;
-  std::vector<float> numbers;  ///< pruned where that was asked for
+  /// pruned where that was asked for
+  std::vector<float> numbers;
   IntegerTensor integers;
   IntegerErrors errors;
   std::optional<PruningSummary> pruning;
@@ -242,8 +243,10 @@ struct Product {
   experiments::IntegerProduct integers;
   std::vector<std::int32_t> requantised;
   experiments::IntegerGrid grid;
-  double sqnr_db = 0, max_error = 0;                    ///< of sums times scales
-  double requantised_sqnr_db = 0, requantised_max = 0;  ///< of the requantised integers
+  /// of sums times scales
+  double sqnr_db = 0, max_error = 0;
+  /// of the requantised integers
+  double requantised_sqnr_db = 0, requantised_max = 0;
 };
 
 /// A [M, K] times B [K, N] in FP64, whose errors are far below those of integers.
@@ -434,9 +437,9 @@ void add_quantize(CLI::App& app, int& status) {
   command->add_flag("--unsigned", options->is_unsigned, "Integers without a sign");
   command->add_flag("--affine", options->affine, "With a zero point, for [least, largest]");
   command
-      ->add_option("--arithmetic", options->arithmetic,
-                   "modelopt: x * (bound / amax); pytorch: x * (1 / s); divide: x / s (default "
-                   "modelopt, with --affine pytorch)")
+      ->add_option(
+          "--arithmetic", options->arithmetic,
+          "modelopt: x * (bound / amax); pytorch: x * (1 / s); divide: x / s (default modelopt, with --affine pytorch)")
       ->type_name("{modelopt,pytorch,divide}");
   command->add_option("--granularity", options->granularity, "Numbers that share a scale")
       ->type_name("{tensor,channel,block}");
@@ -459,13 +462,10 @@ void add_quantize(CLI::App& app, int& status) {
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print the tables as JSON");
   command->footer(
-      "NAME.scale holds what one unit stands for: x is about (NAME - NAME.zero_point) * "
-      "NAME.scale.\n"
-      "Example: guardbit quantize w.safetensors --calibrator entropy --granularity channel -o "
-      "w8.safetensors\n"
+      "NAME.scale holds what one unit stands for: x is about (NAME - NAME.zero_point) * NAME.scale.\n"
+      "Example: guardbit quantize w.safetensors --calibrator entropy --granularity channel -o w8.safetensors\n"
       "Example: guardbit quantize w.npy --prune --multiply x.npy -o d.npz\n"
-      "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; to see what the "
-      "network is worth on integers: [quantisation] in train's configuration.");
+      "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; to see what the network is worth on integers: [quantisation] in train's configuration.");
   command->callback([options, &status] { status = run(*options); });
 }
 

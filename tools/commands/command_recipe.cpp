@@ -84,9 +84,9 @@ void add_recipe(CLI::App& app, int& status) {
                    "Names of recipes, or patterns of names, with commas between (default all)")
       ->type_name("RECIPE,…");
   compare
-      ->add_option("--scales", options->scales,
-                   "Exponents of the loss scales 2^k of FP16: FIRST:LAST:STEP or a list (default "
-                   "0:24:8)")
+      ->add_option(
+          "--scales", options->scales,
+          "Exponents of the loss scales 2^k of FP16: FIRST:LAST:STEP or a list (default 0:24:8)")
       ->type_name("SCALES");
   compare
       ->add_option("--amax-history", options->histories,
@@ -100,17 +100,16 @@ void add_recipe(CLI::App& app, int& status) {
       ->type_name("MARGIN")
       ->check(CLI::Range(-100, 100));
   compare
-      ->add_option("--layout", options->layout,
-                   "Blocks and tiles of one row along the flattened tensor, or along its last "
-                   "dimension (default flat)")
+      ->add_option(
+          "--layout", options->layout,
+          "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
       ->type_name("{flat,rows}");
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
   add_threads_option(*compare, options->threads);
   compare->add_flag("--json", options->json, "Print every tensor and recipe as JSON");
   compare->footer(
-      "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes "
-      "'fp16*,e4m3_1x128*,mxfp8_e4m3_*'");
+      "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes 'fp16*,e4m3_1x128*,mxfp8_e4m3_*'");
   compare->callback([options, &status] { status = run_compare(*options); });
   add_recipe_identify(*recipe);
 }

@@ -81,8 +81,8 @@ void report(const ReportOptions& options) {
     std::cerr << "guardbit: left out: " << why << '\n';
   if (!options.page.empty()) {
     if (!has_gnuplot())
-      std::cerr << "guardbit: plots in characters: gnuplot is not installed (Debian, Ubuntu: "
-                   "gnuplot-nox)\n";
+      std::cerr
+          << "guardbit: plots in characters: gnuplot is not installed (Debian, Ubuntu: gnuplot-nox)\n";
     // Drawn before the file is begun, so that an interrupt leaves nothing.
     constexpr std::size_t steps = 100;
     ProgressLine line("drawing", steps);
@@ -106,9 +106,9 @@ void add_report(CLI::App& app, int& /*status*/) {
       app.add_subcommand("report", "All runs of a folder as one page, or as text");
   const auto options = std::make_shared<ReportOptions>();
   command
-      ->add_option("DIR", options->folder,
-                   "Folder of records and training runs, as 'experiment run -o DIR' and 'train -o "
-                   "DIR' write them")
+      ->add_option(
+          "DIR", options->folder,
+          "Folder of records and training runs, as 'experiment run -o DIR' and 'train -o DIR' write them")
       ->required();
   command
       ->add_option("-o,--output", options->page,

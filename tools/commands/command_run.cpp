@@ -217,8 +217,7 @@ void add_run(CLI::App& app, int&) {
       ->required();
   command->add_option(
       "--engine", options->engine,
-      "Engine that computes (default: the fastest model that can; cpu: this machine's "
-      "own unit)");
+      "Engine that computes (default: the fastest model that can; cpu: this machine's own unit)");
   command->add_option("--toolkit", options->toolkit,
                       "ptxas version that compiled it, where it matters (default: newest)");
   command->add_flag("--negate-a", options->modifiers.negate_a, "Negate A (imm-scale-a = -1)");
@@ -230,8 +229,7 @@ void add_run(CLI::App& app, int&) {
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Element types follow the instruction; unsigned words of the same width are taken as codes.\n"
-      "Example: guardbit run mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --arch sm_90 --a "
-      "a.npy --b b.npy -o d.npy");
+      "Example: guardbit run mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --arch sm_90 --a a.npy --b b.npy -o d.npy");
   command->callback([options] { run(*options); });
 }
 

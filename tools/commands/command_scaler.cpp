@@ -356,9 +356,9 @@ void add_scaler(CLI::App& app, int&) {
   CLI::App* replay =
       scaler->add_subcommand("replay", "What a scaler does of a recorded log or of a trace");
   replay
-      ->add_option("LOG", options->words,
-                   "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, "
-                   "overflow, scale after; or a trace, as 'guardbit trace' reads it")
+      ->add_option(
+          "LOG", options->words,
+          "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, overflow, scale after; or a trace, as 'guardbit trace' reads it")
       ->type_name("FILE")
       ->required();
   replay->add_option("--mode", options->mode, "Which run of a log that holds several")

@@ -268,20 +268,18 @@ void add_trace(CLI::App& app, int& status) {
   command
       ->add_option(
           "FILE", options->words,
-          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word "
-          "merge and what --json printed of the parts of a trace")
+          ".safetensors, .npy, .npz, .pt and .h5 files, folders or patterns of them; or the word merge and what --json printed of the parts of a trace")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--formats", options->formats,
-                   "What to store numbers as (default fp16,bf16,e4m3,e5m2); formats with scales of "
-                   "their own too: mxfp8_e4m3, nvfp4, e4m3_tensor, e4m3_1x128, 'mxfp*' …, as in "
-                   "'guardbit recipe'")
+      ->add_option(
+          "--formats", options->formats,
+          "What to store numbers as (default fp16,bf16,e4m3,e5m2); formats with scales of their own too: mxfp8_e4m3, nvfp4, e4m3_tensor, e4m3_1x128, 'mxfp*' …, as in 'guardbit recipe'")
       ->type_name("FORMAT,…");
   command
-      ->add_option("--layout", options->layout,
-                   "Blocks and tiles of one row along the flattened tensor, or along its last "
-                   "dimension (default flat)")
+      ->add_option(
+          "--layout", options->layout,
+          "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
       ->type_name("{flat,rows}");
   command
       ->add_option("--scales", options->scales,

@@ -72,9 +72,9 @@ void add_train(CLI::App& app, int& status) {
   command->add_option("CONFIG", options->config,
                       "What to train, in TOML (docs/TRAINING.md has every key)");
   command
-      ->add_option("-o,--output", options->folder,
-                   "Folder of results.json, loss.svg and, for each recipe, log.csv, checkpoint and "
-                   "trace; a run that was interrupted goes on from its checkpoint")
+      ->add_option(
+          "-o,--output", options->folder,
+          "Folder of results.json, loss.svg and, for each recipe, log.csv, checkpoint and trace; a run that was interrupted goes on from its checkpoint")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh, "With -o: begin anew");
   command

@@ -285,8 +285,7 @@ void add_verify(CLI::App& app, int& status) {
       ->needs(execution);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Exit status: 0 all equal, 1 a mismatch, 2 a file that cannot be verified (the others are), "
-      "130 interrupted.\n"
+      "Exit status: 0 all equal, 1 a mismatch, 2 a file that cannot be verified (the others are), 130 interrupted.\n"
       "Example: guardbit verify tests/golden/mma.sync/*.safetensors");
   command->callback([options, &status] { status = verify(*options); });
 }

@@ -23,16 +23,21 @@ template <class Record>
 struct Column {
   using Json = nlohmann::ordered_json;
 
-  std::string key;   ///< in JSON and CSV; empty: in neither
-  std::string head;  ///< above the column
+  /// in JSON and CSV; empty: in neither
+  std::string key;
+  /// above the column
+  std::string head;
   Side side = Side::left;
-  std::function<Json(const Record&)> value;  ///< a discarded one: the record has no such key
+  /// a discarded one: the record has no such key
+  std::function<Json(const Record&)> value;
   /// The cell; without it, the value as it is.
   std::function<std::string(const Record&)> text = {};
   /// In JSON, keys of a lower rank come first; those of the same one stand as they are listed.
   int rank = 0;
-  bool is_code = false;      ///< in Markdown in backquotes
-  bool is_optional = false;  ///< left out of a table in which all its cells are empty
+  /// in Markdown in backquotes
+  bool is_code = false;
+  /// left out of a table in which all its cells are empty
+  bool is_optional = false;
 };
 
 /// No value: the key is left out.

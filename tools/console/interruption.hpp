@@ -7,8 +7,10 @@ namespace guardbit::tools {
 
 /// Ends a command that the user asked to end. Only the programs' `main` ends on it.
 struct Interrupted {
-  int exit_status;     ///< what a shell reports of a program that a signal ended: 130 for Ctrl-C
-  std::string remark;  ///< what follows "interrupted", as ": nothing written"
+  /// what a shell reports of a program that a signal ended: 130 for Ctrl-C
+  int exit_status;
+  /// what follows "interrupted", as ": nothing written"
+  std::string remark;
 };
 
 /// Says on standard error that the command was interrupted; the status to exit with.

@@ -207,8 +207,10 @@ Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
 
 struct Timing {
   std::string kernel;
-  double seconds = 0;       ///< of the whole product
-  double pack_seconds = 0;  ///< of it, for bringing the operands into the tuned kernel's form
+  /// of the whole product
+  double seconds = 0;
+  /// of it, for bringing the operands into the tuned kernel's form
+  double pack_seconds = 0;
 };
 
 Timing multiply(const Options& options, const Matrices& x) {
@@ -371,8 +373,7 @@ void add_gpu_gemm(CLI::App& gpu, int& status) {
       ->check(CLI::IsMember({"cublas"}));
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "D's elements are ascending chains of the instruction. Exits with 1 when --check finds a "
-      "mismatch.\n"
+      "D's elements are ascending chains of the instruction. Exits with 1 when --check finds a mismatch.\n"
       "Example: guardbit gpu gemm --arch sm_100 --type e4m3 --random 8192,8192,8192 --check 8");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -194,8 +194,7 @@ void add_gpu_record(CLI::App& gpu, int& status) {
   command->add_option("--replay", options->replays, "Captures to execute again and compare");
   command->footer(
       "Prints one line for each breach of what every recording must fulfil; then exits with 1.\n"
-      "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
-      "-o wgmma.safetensors\n"
+      "Example: guardbit gpu record wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 -o wgmma.safetensors\n"
       "         guardbit gpu record --mixed --refresh --into tests/golden/h200/wgmma");
   command->callback([options, &status] { status = run(*options); });
 }

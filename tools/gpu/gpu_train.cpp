@@ -137,9 +137,9 @@ void add_gpu_train(CLI::App& gpu, int& status) {
       "train",
       "Train a network on this machine's tensor core and on the model of it, step by step");
   command
-      ->add_option("CONFIG", options->config,
-                   "What to train, as for 'guardbit train': cnn or mlp; recipes fp16_amp, "
-                   "fp16_amp_unscaled, bf16_amp, tf32")
+      ->add_option(
+          "CONFIG", options->config,
+          "What to train, as for 'guardbit train': cnn or mlp; recipes fp16_amp, fp16_amp_unscaled, bf16_amp, tf32")
       ->required();
   command->add_option("--steps", options->steps, "Steps of each recipe")
       ->check(CLI::Range(1, 1000000))

@@ -242,9 +242,9 @@ class Campaign {
               << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
               << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
     if (!skipped_.empty())
-      std::cout << skipped_.size()
-                << " rows were skipped: their operands cannot be packed on the device yet; "
-                   "'guardbit gpu record' takes them\n";
+      std::cout
+          << skipped_.size()
+          << " rows were skipped: their operands cannot be packed on the device yet; 'guardbit gpu record' takes them\n";
     if (interrupted_)
       std::cout << "interrupted: the last row is incomplete, the rest was skipped\n";
   }
@@ -273,9 +273,9 @@ void add_gpu_validate(CLI::App& gpu, int& status) {
                       "Names, or parts of names, of instructions; see 'guardbit gpu list'");
   command->add_flag("--all", options->all, "Every instruction");
   command
-      ->add_option("--outputs", options->outputs,
-                   "Outputs to compare of each plain form, 1e9 for example; a variant of it gets a "
-                   "tenth, other N of wgmma a hundredth")
+      ->add_option(
+          "--outputs", options->outputs,
+          "Outputs to compare of each plain form, 1e9 for example; a variant of it gets a tenth, other N of wgmma a hundredth")
       ->capture_default_str();
   command
       ->add_option("--reference", options->reference_outputs,

@@ -10,9 +10,9 @@ void add_gpu(CLI::App& app, int&) {
   gpu->footer("Example: guardbit gpu list");
   gpu->allow_extras();
   gpu->callback([] {
-    throw formats::Error("gpu",
-                         "this build holds no CUDA code: install the CUDA toolkit (nvcc), then run "
-                         "'cmake --preset cuda' and 'cmake --build --preset cuda'");
+    throw formats::Error(
+        "gpu",
+        "this build holds no CUDA code: install the CUDA toolkit (nvcc), then run 'cmake --preset cuda' and 'cmake --build --preset cuda'");
   });
 }
 

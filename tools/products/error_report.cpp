@@ -77,8 +77,7 @@ void print_map(std::ostream& out, const ErrorReport& report) {
     out << "|\n";
   }
   out << "  '@' from " << number(largest / 2) << " to " << number(largest)
-      << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, '!' an infinity or a "
-         "NaN on one side only\n";
+      << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, '!' an infinity or a NaN on one side only\n";
 }
 
 void print_specials(std::ostream& out, const ErrorAnalysis& x) {

@@ -14,13 +14,16 @@ namespace guardbit::tools {
 
 /// How far a result is from its reference.
 struct ErrorReport {
-  std::string file, reference;  ///< the reference's file, or "exact"
+  /// the reference's file, or "exact"
+  std::string file, reference;
   emulator::CodeMatrix d;
   std::vector<experiments::Deviation> deviations;
-  std::vector<double> sums;  ///< |A||B| of each element, where A and B are known
+  /// |A||B| of each element, where A and B are known
+  std::vector<double> sums;
   experiments::ErrorAnalysis analysis;
   std::optional<emulator::GemmPlan> plan;
-  experiments::ErrorBound bound;  ///< with a plan
+  /// with a plan
+  experiments::ErrorBound bound;
   double seconds = 0;
 };
 

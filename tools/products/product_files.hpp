@@ -18,7 +18,8 @@ void add_operand_options(CLI::App& command, GemmPlaces& places);
 
 struct GemmInput {
   emulator::GemmProblem problem;
-  bool batched = false;  ///< A has three dimensions
+  /// A has three dimensions
+  bool batched = false;
 };
 
 /// Reads and checks them. formats::Error names option and file.

@@ -12,10 +12,14 @@ namespace guardbit::tools {
 /// A program of the user's that multiplies: `COMMAND IN OUT` reads a [T, M, K], b [T, K, N] and,
 /// with an addend, c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT.
 struct UserKernel {
-  std::string command;        ///< for the shell; the two files are appended
-  int m = 1, n = 1;           ///< every row of A and column of B is the same question
-  int row = -1, column = -1;  ///< the element of D that answers; -1: all, which must be equal
-  double seconds = 60;        ///< for one run, after which it is ended
+  /// for the shell; the two files are appended
+  std::string command;
+  /// every row of A and column of B is the same question
+  int m = 1, n = 1;
+  /// the element of D that answers; -1: all, which must be equal
+  int row = -1, column = -1;
+  /// for one run, after which it is ended
+  double seconds = 60;
 };
 
 /// Answers to the questions, of one run. formats::Error when the program fails, takes too long, or

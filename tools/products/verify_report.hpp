@@ -19,9 +19,11 @@ struct ElementReport {
   std::uint64_t expected = 0;
   std::uint64_t got = 0;
   bool equal = false;
-  std::optional<std::uint64_t> distance;  ///< in codes of the result format; nothing for a NaN
+  /// in codes of the result format; nothing for a NaN
+  std::optional<std::uint64_t> distance;
   emulator::Explanation explanation;
-  std::string command;  ///< that prints this report again
+  /// that prints this report again
+  std::string command;
 };
 
 struct FileReport {
@@ -43,7 +45,8 @@ struct VerifyReport {
   std::vector<FileReport> files;
   std::vector<ElementReport> elements;
   std::vector<FailedFile> failed;
-  std::vector<std::string> skipped;  ///< after an interruption
+  /// after an interruption
+  std::vector<std::string> skipped;
   double seconds = 0;
 
   std::int64_t outputs() const;

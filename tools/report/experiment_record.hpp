@@ -13,7 +13,8 @@ namespace guardbit::tools {
 /// All that decides what a run computes: two runs with the same one give the same bits.
 struct RunIdentity {
   std::string experiment, version;
-  std::string program;  ///< fingerprint of this program: a rebuilt one may compute otherwise
+  /// fingerprint of this program: a rebuilt one may compute otherwise
+  std::string program;
   std::uint64_t seed = 1;
   experiments::Settings settings;
 
@@ -30,7 +31,8 @@ struct ExperimentRecord {
   experiments::Points points;
   bool complete = false;
   std::set<std::string> plans, formats;
-  nlohmann::ordered_json result;  ///< as to_json of the outcome; null until complete
+  /// as to_json of the outcome; null until complete
+  nlohmann::ordered_json result;
 };
 
 void write_record(const std::string& path, const ExperimentRecord& record);

@@ -87,10 +87,10 @@ std::string section_of(const ReportedRun& run, const std::string& anchor) {
   if (run.outcome) {
     html += drawing_of(run.outcome->figure) + findings_of(*run.outcome);
   } else {
-    html += "<p>This run was interrupted; its record keeps " +
-            std::to_string(run.record.points.size()) +
-            " points, and the command below, with <code>-o</code> and its folder, goes on from "
-            "them.</p>";
+    html +=
+        "<p>This run was interrupted; its record keeps " +
+        std::to_string(run.record.points.size()) +
+        " points, and the command below, with <code>-o</code> and its folder, goes on from them.</p>";
   }
   return html + parameters_of(run) + "<h3>To run it again</h3><pre class=\"wraps\"><code>" +
          escaped(command_of(run)) + "</code></pre></section>";
@@ -116,11 +116,7 @@ std::string summary_of(const ReportedFolder& folder) {
     between = ", ";
   }
   return html +
-         ".</p><p class=\"quiet\"><em>Reproduced</em>: every reference that can be decided is met "
-         "within its tolerance. <em>Undecidable</em>: nothing here can decide; relations that "
-         "theory demands hold. How we know a reference: <em>measured</em> on hardware by this "
-         "project, <em>read</em> in the source named, <em>recalled</em> from it and not read "
-         "again, <em>derived</em> from the definitions.</p>";
+         ".</p><p class=\"quiet\"><em>Reproduced</em>: every reference that can be decided is met within its tolerance. <em>Undecidable</em>: nothing here can decide; relations that theory demands hold. How we know a reference: <em>measured</em> on hardware by this project, <em>read</em> in the source named, <em>recalled</em> from it and not read again, <em>derived</em> from the definitions.</p>";
 }
 
 /// "fp32 99.85%, fp16_amp 99.80%"

@@ -14,17 +14,20 @@ namespace guardbit::tools {
 
 /// A record of a folder, and what it says.
 struct ReportedRun {
-  std::string file;  ///< its path below the folder
+  /// its path below the folder
+  std::string file;
   const experiments::Experiment* experiment = nullptr;
   ExperimentRecord record;
-  std::optional<experiments::Outcome> outcome;  ///< nothing of a run that was interrupted
+  /// nothing of a run that was interrupted
+  std::optional<experiments::Outcome> outcome;
 };
 
 struct ReportedFolder {
   std::string name;
   std::vector<ReportedRun> runs;
   std::vector<ReportedTraining> trainings;
-  std::vector<std::pair<std::string, std::string>> left_out;  ///< files and why
+  /// files and why
+  std::vector<std::pair<std::string, std::string>> left_out;
 };
 
 /// The records of a folder and those below it, by experiment, then by path, and the training runs.

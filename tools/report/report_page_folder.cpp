@@ -80,9 +80,9 @@ ReportedFolder reported_folder(const std::string& path, bool keep_going) {
     reports(shown, [&] { folder.runs.push_back(run_of(file.string(), shown)); });
   }
   if (folder.runs.empty() && folder.trainings.empty()) {
-    throw Error(formats::printable(path),
-                "holds no record of an experiment ('guardbit experiment run NAME -o DIR' writes "
-                "them) and no training run ('guardbit train CONFIG -o DIR')");
+    throw Error(
+        formats::printable(path),
+        "holds no record of an experiment ('guardbit experiment run NAME -o DIR' writes them) and no training run ('guardbit train CONFIG -o DIR')");
   }
   // The files are in the order of their names already; the suite's order is that of its numbers.
   std::ranges::stable_sort(folder.runs, {},

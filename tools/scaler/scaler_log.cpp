@@ -116,10 +116,10 @@ bool has_truth_values(const ScalerRows& candidate) {
 const ScalerRows& chosen(const std::string& file, const std::vector<ScalerRows>& found,
                          const std::string& wanted) {
   if (found.empty())
-    throw formats::Error(formats::printable(file),
-                         "no rows of step, loss, scale, overflow, scale after; columns are known "
-                         "by place or by name: " +
-                             scaler_log_columns());
+    throw formats::Error(
+        formats::printable(file),
+        "no rows of step, loss, scale, overflow, scale after; columns are known by place or by name: " +
+            scaler_log_columns());
   std::vector<const ScalerRows*> fitting;
   std::string names;
   for (const ScalerRows& candidate : found) {

@@ -12,18 +12,21 @@ namespace guardbit::tools {
 struct ScalerLogRow {
   std::uint64_t step = 0;
   std::optional<double> loss;
-  double scale = 0;  ///< in force during the step
+  /// in force during the step
+  double scale = 0;
   bool overflow = false;
   std::optional<double> scale_after;
 };
 
 struct ScalerLog {
-  std::string run;  ///< the keys that lead to it, joined by dots; empty where there is one run only
+  /// the keys that lead to it, joined by dots; empty where there is one run only
+  std::string run;
   std::vector<ScalerLogRow> rows;
   /// Parameters that the file states beside the rows: init_scale, growth_factor, backoff_factor,
   /// growth_interval.
   std::map<std::string, double> parameters;
-  bool overflow_inferred = false;  ///< from falling scales, where no column says it
+  /// from falling scales, where no column says it
+  bool overflow_inferred = false;
 };
 
 /// Reads the rows of one run from JSON (arrays `[step, loss, scale, overflow, scale after]`,

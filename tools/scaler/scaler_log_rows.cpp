@@ -18,8 +18,7 @@ enum LogColumn : std::size_t { step, loss, scale, overflow, scale_after, column_
 constexpr std::array<std::string_view, column_count> column_names = {
     "step,iter,iteration,global_step,i,t", "loss,train_loss,lm_loss",
     "scale,scale_before,loss_scale,scale_in,old_scale,s,s0,amp_scale,grad_scale",
-    "overflow,found_inf,skipped,inf,has_overflow,found,is_overflow,skip,overflowed,inf_found,"
-    "found_inf_or_nan,nonfinite,step_skipped",
+    "overflow,found_inf,skipped,inf,has_overflow,found,is_overflow,skip,overflowed,inf_found,found_inf_or_nan,nonfinite,step_skipped",
     "scale_after,new_scale,after,next_scale,scale_out,s1,loss_scale_after,scale_next"};
 
 using Places = std::array<std::optional<std::size_t>, column_count>;

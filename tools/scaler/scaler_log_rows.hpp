@@ -18,11 +18,14 @@ inline constexpr std::array<std::string_view, 5> scaler_column_titles = {"step",
 
 /// Rows of cells that may be a run, where they lie, and what the columns are.
 struct ScalerRows {
-  std::string path;  ///< keys that lead to it, joined by dots
+  /// keys that lead to it, joined by dots
+  std::string path;
   std::vector<std::vector<nlohmann::json>> rows;
   std::array<std::optional<std::size_t>, scaler_column_titles.size()> places;
-  std::map<std::string, double> parameters;  ///< that stand beside the rows
-  bool is_guess = false;                     ///< by place, and no truth value among the cells
+  /// that stand beside the rows
+  std::map<std::string, double> parameters;
+  /// by place, and no truth value among the cells
+  bool is_guess = false;
 
   std::optional<std::size_t> place(ScalerColumn column) const {
     return places[static_cast<std::size_t>(column)];

@@ -32,15 +32,18 @@ std::vector<TracedStep> traced_steps(const std::vector<std::string>& words);
 struct OverflowCause {
   std::string tensor;
   std::uint64_t index = 0;
-  bool was_finite = true;  ///< in the trace
-  double scaled_amax = 0;  ///< largest finite magnitude of the tensor, scaled
+  /// in the trace
+  bool was_finite = true;
+  /// largest finite magnitude of the tensor, scaled
+  double scaled_amax = 0;
 };
 
 struct ReplayedStep {
   std::uint64_t step = 0;
   experiments::ScalerUpdate update;
   std::optional<ScalerLogRow> logged;
-  std::vector<OverflowCause> causes;  ///< what was not finite as it is first, then by magnitude
+  /// what was not finite as it is first, then by magnitude
+  std::vector<OverflowCause> causes;
   bool is_reproduced = true;
 };
 

@@ -191,9 +191,9 @@ void print_text(const MxOrigin& origin, const std::string& format) {
   if (origin.chance_of_rceil < unlikely) {
     std::array<char, 32> chance{};
     std::snprintf(chance.data(), chance.size(), "%.1g", origin.chance_of_rceil);
-    std::cout << "rceil would leave the largest element of some block lower; that none is has a "
-                 "chance of "
-              << chance.data() << '\n';
+    std::cout
+        << "rceil would leave the largest element of some block lower; that none is has a chance of "
+        << chance.data() << '\n';
   }
   std::string names;
   for (const std::string& name : possible_modes(origin))

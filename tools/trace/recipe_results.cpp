@@ -71,7 +71,8 @@ std::vector<std::string> files_by_step(const std::vector<std::string>& words,
 
 /// What recipes remember of a tensor between steps.
 struct Memory {
-  std::vector<RecipeState> states;  ///< by recipe
+  /// by recipe
+  std::vector<RecipeState> states;
   std::optional<std::uint64_t> step;
 };
 

@@ -11,8 +11,10 @@ namespace guardbit::tools {
 /// What `trace` stores numbers as: every format at every scale, format by format; and formats whose
 /// scales follow from the numbers.
 struct TraceQuestions {
-  std::vector<std::string> formats;  ///< as the user spells them
-  std::vector<int> scales;           ///< log2, ascending
+  /// as the user spells them
+  std::vector<std::string> formats;
+  /// log2, ascending
+  std::vector<int> scales;
   std::vector<experiments::Storing> storings;
   std::vector<experiments::Recipe> recipes;
   experiments::Layout layout = experiments::Layout::flat;

@@ -296,7 +296,8 @@ struct StoredRow {
   const TracedTensor* tensor;
   std::string_view to;
   std::optional<int> scale;
-  const StoringOutcome* storing = nullptr;  ///< one of the two
+  /// one of the two
+  const StoringOutcome* storing = nullptr;
   const experiments::RecipeOutcome* recipe = nullptr;
 };
 

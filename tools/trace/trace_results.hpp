@@ -20,11 +20,13 @@ struct TracedTensor {
   std::string file, name;
   std::string format;
   std::vector<std::int64_t> shape;
-  std::uint64_t columns = 0;  ///< as in experiments::TensorPart
+  /// as in experiments::TensorPart
+  std::uint64_t columns = 0;
   experiments::TraceName meaning;
   std::optional<double> loss_scale;
   experiments::TraceStatistics statistics;
-  std::optional<std::uint64_t> first_nonfinite;  ///< index
+  /// index
+  std::optional<std::uint64_t> first_nonfinite;
   bool first_is_nan = false;
 };
 
@@ -34,7 +36,8 @@ struct TracedUpdate {
   std::optional<std::uint64_t> step;
   experiments::ExactSum weight_squares{experiments::lowest_square};
   experiments::ExactSum update_squares{experiments::lowest_square};
-  experiments::UpdateEffect effect;  ///< for the formats of the questions
+  /// for the formats of the questions
+  experiments::UpdateEffect effect;
 
   /// Of the root mean squares; nothing where there are no weights but zeros.
   std::optional<double> ratio() const;
@@ -45,10 +48,12 @@ struct TraceResults {
   std::string policy;
   bool exact_product = false;
   double tolerance = 0;
-  bool sums = true;  ///< whether sums of magnitudes and squares were taken
+  /// whether sums of magnitudes and squares were taken
+  bool sums = true;
   std::vector<TracedTensor> tensors;
   std::vector<TracedUpdate> updates;
-  std::vector<std::pair<std::string, std::string>> skipped;  ///< what and why
+  /// what and why
+  std::vector<std::pair<std::string, std::string>> skipped;
 };
 
 /// The scales of one format for these statistics.

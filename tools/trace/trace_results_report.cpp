@@ -92,13 +92,12 @@ std::string recipes(const TraceResults& results, const TraceStatistics& total) {
   const std::vector<experiments::Recipe>& all = results.questions.recipes;
   if (all.empty()) return {};
   const bool is_flat = results.questions.layout == experiments::Layout::flat;
-  std::string html = "<h2>Formats with scales of their own</h2><p class=\"quiet\">Blocks along " +
-                     std::string(is_flat ? "the flattened tensor" : "the last dimension") +
-                     ". SQNR: signal to quantisation noise; a dot for each tensor, the bar for "
-                     "all.</p>" +
-                     sqnr_plot(results, total.recipes) +
-                     "<div class=\"scroll\"><table><tr><th>format</th>" + recipe_head +
-                     "<th>lowest SQNR</th></tr>";
+  std::string html =
+      "<h2>Formats with scales of their own</h2><p class=\"quiet\">Blocks along " +
+      std::string(is_flat ? "the flattened tensor" : "the last dimension") +
+      ". SQNR: signal to quantisation noise; a dot for each tensor, the bar for all.</p>" +
+      sqnr_plot(results, total.recipes) + "<div class=\"scroll\"><table><tr><th>format</th>" +
+      recipe_head + "<th>lowest SQNR</th></tr>";
   for (std::size_t r = 0; r < all.size(); ++r) {
     const auto worst = lowest_sqnr(results, r);
     html += "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total.recipes, r) + "<td>" +
@@ -112,11 +111,10 @@ std::string recipes(const TraceResults& results, const TraceStatistics& total) {
 std::string details(const TraceResults& results, const std::string& name,
                     const TraceStatistics& s) {
   const TraceQuestions& questions = results.questions;
-  std::string html = "<details><summary>" + escaped(name) + "</summary><p>sum of magnitudes " +
-                     number(s.sum.nearest(), "%.17g") + ", of squares " +
-                     number(s.squares.nearest(), "%.17g") +
-                     "</p><div class=\"scroll\"><table><tr><th>format</th><th>scale</th>"
-                     "<th>underflow</th><th>subnormal</th><th>overflow</th><th>mass lost</th></tr>";
+  std::string html =
+      "<details><summary>" + escaped(name) + "</summary><p>sum of magnitudes " +
+      number(s.sum.nearest(), "%.17g") + ", of squares " + number(s.squares.nearest(), "%.17g") +
+      "</p><div class=\"scroll\"><table><tr><th>format</th><th>scale</th><th>underflow</th><th>subnormal</th><th>overflow</th><th>mass lost</th></tr>";
   for (std::size_t f = 0; f < questions.formats.size(); ++f) {
     for (std::size_t k = 0; k < questions.scales.size(); ++k) {
       const StoringOutcome& o = s.outcomes[questions.storing(f, k)];
@@ -202,8 +200,7 @@ std::string updates(const TraceResults& results) {
 std::string worst_first(const TraceResults& results,
                         const std::vector<const TracedTensor*>& order) {
   std::string html =
-      "<div class=\"scroll\"><table><tr><th>tensor</th><th>elements</th>"
-      "<th>zeros</th><th>infs</th><th>NaNs</th><th>smallest</th><th>largest</th>";
+      "<div class=\"scroll\"><table><tr><th>tensor</th><th>elements</th><th>zeros</th><th>infs</th><th>NaNs</th><th>smallest</th><th>largest</th>";
   for (const std::string& format : results.questions.formats)
     html += "<th>" + escaped(format) + "</th>";
   html += "<th>narrowest</th></tr>";
@@ -261,22 +258,20 @@ std::string trace_report(const TraceResults& results) {
   }
   html += "</div>";
   const std::string trends = trend_plot(results);
-  html += "<h2>Loss of gradients by scale</h2>" + loss_plot(results, gradients_of(results, total)) +
-          (trends.empty() ? "" : "<h2>Largest magnitude by step</h2>" + trends) +
-          "<h2>Safe scales</h2><p class=\"quiet\">Nothing overflows and at most " +
-          number(100 * results.tolerance) + "% of the numbers other than zero underflow.</p>" +
-          windows(results, groups) + recipes(results, total) + heat_map(results) +
-          (results.updates.empty()
-               ? ""
-               : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; "
-                 "stale: the share of updates that leave the weight as it was, were it kept in the "
-                 "format.</p>" +
-                     updates(results)) +
-          "<h2>Tensors, worst first</h2><p class=\"quiet\">Underflow at " +
-          power(results.questions.scales[0]) +
-          ", and at the recommended scale: the smallest that loses least without "
-          "overflow.</p>" +
-          worst_first(results, order) + "<h2>Every number</h2>";
+  html +=
+      "<h2>Loss of gradients by scale</h2>" + loss_plot(results, gradients_of(results, total)) +
+      (trends.empty() ? "" : "<h2>Largest magnitude by step</h2>" + trends) +
+      "<h2>Safe scales</h2><p class=\"quiet\">Nothing overflows and at most " +
+      number(100 * results.tolerance) + "% of the numbers other than zero underflow.</p>" +
+      windows(results, groups) + recipes(results, total) + heat_map(results) +
+      (results.updates.empty()
+           ? ""
+           : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; stale: the share of updates that leave the weight as it was, were it kept in the format.</p>" +
+                 updates(results)) +
+      "<h2>Tensors, worst first</h2><p class=\"quiet\">Underflow at " +
+      power(results.questions.scales[0]) +
+      ", and at the recommended scale: the smallest that loses least without overflow.</p>" +
+      worst_first(results, order) + "<h2>Every number</h2>";
   for (const auto& [name, statistics] : groups) html += details(results, name, statistics);
   for (const TracedTensor* tensor : order)
     html += details(results, tensor->name, tensor->statistics);

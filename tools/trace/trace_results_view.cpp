@@ -197,8 +197,7 @@ void print_recipes(std::ostream& out, const TraceResults& results, const TraceSt
 
 void print_updates(std::ostream& out, const TraceResults& results) {
   if (results.updates.empty()) return;
-  out << "\nupdates: root mean square over that of the weights; share that leaves the weight as it "
-         "was\n";
+  out << "\nupdates: root mean square over that of the weights; share that leaves the weight as it was\n";
   Table table("lrr" + std::string(results.questions.formats.size(), 'r'));
   std::vector<std::string> head = {"tensor", "step", "update/weight"};
   for (const std::string& format : results.questions.formats) head.push_back("stale " + format);

@@ -11,10 +11,13 @@ namespace guardbit::tools {
 
 /// A folder that `guardbit train -o` wrote, as far as it got.
 struct ReportedTraining {
-  std::string path, shown;  ///< shown: below the folder that is reported
-  std::string config;       ///< the text of its config.toml
+  /// shown: below the folder that is reported
+  std::string path, shown;
+  /// the text of its config.toml
+  std::string config;
   bool is_complete = false;
-  std::vector<TrainResult> results;  ///< in the order in which they were trained
+  /// in the order in which they were trained
+  std::vector<TrainResult> results;
   QuantisedNetworks integers;
 };
 

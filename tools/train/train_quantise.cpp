@@ -99,7 +99,8 @@ class Networks {
   const training::Dataset& data_;
   const TrainOptions& options_;
   const Interruption& interruption_;
-  std::map<std::string, training::Values> inputs_;  ///< of the layers, for calibrators
+  /// of the layers, for calibrators
+  std::map<std::string, training::Values> inputs_;
   QuantisedNetworks all_;
 };
 

@@ -13,10 +13,12 @@ namespace guardbit::tools {
 
 /// A trained network on integers.
 struct QuantisedRow {
-  std::string recipe;  ///< that trained it
+  /// that trained it
+  std::string recipe;
   int bits = 8;
   bool is_pruned = false;
-  std::string ranges;  ///< of activations: a calibrator, or "trained"
+  /// of activations: a calibrator, or "trained"
+  std::string ranges;
   experiments::training::IntegerEvaluation result;
 };
 

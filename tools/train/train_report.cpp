@@ -31,7 +31,8 @@ std::string general(double x, int digits) {
 /// What a run says of itself, and beside the others.
 struct Row {
   const TrainResult* run = nullptr;
-  double last_loss = 0;  ///< mean over the last tenth of the steps, 20 at least
+  /// mean over the last tenth of the steps, 20 at least
+  double last_loss = 0;
   std::int64_t skipped = 0;
   training::StoreCounts gradients;
   std::optional<double> scale, distance, rate, ratio;
@@ -163,8 +164,7 @@ Table number_table(const std::vector<TrainResult>& results) {
 
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
   time_table(results).print(out);
-  out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a "
-         "step\n\n";
+  out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a step\n\n";
   number_table(results).print(out);
   out << "loss: mean of the last steps; underflow: gradients stored as zero that are none;\n"
          "from fp32: |w - w32| / |w32|\n";

@@ -12,7 +12,8 @@ namespace guardbit::tools {
 
 struct TrainOptions {
   std::string config, folder, digits;
-  std::int64_t stop_after = 0;  ///< steps of this call; 0: all
+  /// steps of this call; 0: all
+  std::int64_t stop_after = 0;
   int threads = 0;
   bool fresh = false, json = false;
 };
@@ -20,15 +21,22 @@ struct TrainOptions {
 /// What came out of one recipe.
 struct TrainResult {
   std::string recipe, title, unit;
-  std::string engine;                    ///< what executes the products, names joined by commas
-  bool complete = false, ended = false;  ///< ended: by the loss scaler, as its original would
-  std::vector<experiments::training::StepRecord> log;  ///< from the first step on
+  /// what executes the products, names joined by commas
+  std::string engine;
+  /// ended: by the loss scaler, as its original would
+  bool complete = false, ended = false;
+  /// from the first step on
+  std::vector<experiments::training::StepRecord> log;
   experiments::training::Evaluation test;
   std::uint64_t weights_hash = 0;
-  formats::TensorFile weights;         ///< a checkpoint
-  double seconds = 0;                  ///< of the steps that this call made
-  std::int64_t images = 0;             ///< that they took
-  std::optional<std::int64_t> memory;  ///< bytes, of Trainer::memory
+  /// a checkpoint
+  formats::TensorFile weights;
+  /// of the steps that this call made
+  double seconds = 0;
+  /// that they took
+  std::int64_t images = 0;
+  /// bytes, of Trainer::memory
+  std::optional<std::int64_t> memory;
 };
 
 /// Trains with one recipe, from `earlier` ones' weights where the configuration says so, going on

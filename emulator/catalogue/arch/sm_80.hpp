@@ -14,15 +14,19 @@ using namespace formats;
 /// What differs between Ampere and its successors for the same warp-level instructions.
 struct WarpAccumulators {
   AccumulatorSpec f16_to_fp32, f16_to_fp16, tf32_to_fp32;
-  AccumulatorSpec
-      wmma_tf32_to_fp32;  ///< WMMA compiles TF32 to k4 instructions on every machine (NUMERICS 3.6)
-  Evidence floating;      ///< f16, bf16, tf32
-  Evidence floating_to_fp16;  ///< f16 into f16
+  /// WMMA compiles TF32 to k4 instructions on every machine (NUMERICS 3.6)
+  AccumulatorSpec wmma_tf32_to_fp32;
+  /// f16, bf16, tf32
+  Evidence floating;
+  /// f16 into f16
+  Evidence floating_to_fp16;
   Evidence sparse;
   Evidence double_precision;
   Evidence integer, four_bit_integer, xor_bits, and_bits;
-  Evidence quad;   ///< mma.m8n8k4, which the compiler emulates
-  Evidence mixed;  ///< WMMA with C and D of different widths
+  /// mma.m8n8k4, which the compiler emulates
+  Evidence quad;
+  /// WMMA with C and D of different widths
+  Evidence mixed;
 };
 
 inline constexpr AccumulatorSpec f16_to_fp32 = {

@@ -39,8 +39,7 @@ inline constexpr Evidence measured_fp8 = {Basis::measured, "H200: Q18, Q18b"};
 inline constexpr Evidence measured_wgmma = {Basis::measured, "H200: Q1b, Q4, Q5, Q19, Q20"};
 inline constexpr Evidence toolkit_12_4 = {
     Basis::inferred,
-    "composition read from SASS of ptxas 12.4 and assumed up to 13.0, whose recording differs; no "
-    "recording"};
+    "composition read from SASS of ptxas 12.4 and assumed up to 13.0, whose recording differs; no recording"};
 
 /// FP8 mma to f32 changed its composition between ptxas 12.4 and 13.0; where exactly is not known.
 inline constexpr Toolkit from_13_0 = {1300, 0};

@@ -36,9 +36,12 @@ using Thresholds = std::array<std::uint32_t, count>;
 /// Where no number is next, `weight` is 0 and `next` is ~0: no 24 bits, however shifted, reach
 /// that.
 struct BlockCarries {
-  std::array<std::uint32_t, 8> weight{};  ///< U * (M_(k+1) - M_k)
-  std::array<std::uint32_t, 8> next{};    ///< U * M_(k+1)
-  std::uint32_t offset = 0;  ///< from the exponent's field, at least 1, to s, in two's complement
+  /// U * (M_(k+1) - M_k)
+  std::array<std::uint32_t, 8> weight{};
+  /// U * M_(k+1)
+  std::array<std::uint32_t, 8> next{};
+  /// from the exponent's field, at least 1, to s, in two's complement
+  std::uint32_t offset = 0;
 };
 
 /// What `count` adds up, a number in each lane that it has. Errors are in 2^-63 units of the
@@ -50,22 +53,28 @@ struct LaneCounts {
   alignas(64) Lanes nans_in{};
   Lanes zeros_made{}, infinities_made{}, nans_made{}, saturated{}, subnormals_made{}, inexact{};
   Lanes uncompared{};
-  Lanes error_0{}, error_16{}, error_32{}, error_48{};  ///< by the weight of the half's last bit
-  Lanes most_lower{}, most_upper{};                     ///< of the largest error
+  /// by the weight of the half's last bit
+  Lanes error_0{}, error_16{}, error_32{}, error_48{};
+  /// of the largest error
+  Lanes most_lower{}, most_upper{};
 };
 
 /// What became of the numbers of a block, were they all finite and still are.
 struct BlockErrors {
   std::uint32_t zeros_made = 0;
   std::uint32_t inexact = 0;
-  std::uint32_t past = 0;       ///< magnitudes out of range
-  std::uint32_t uncertain = 0;  ///< magnitudes that may be
-  std::uint32_t others = 0;     ///< that are or were not finite: all else is wrong then
+  /// magnitudes out of range
+  std::uint32_t past = 0;
+  /// magnitudes that may be
+  std::uint32_t uncertain = 0;
+  /// that are or were not finite: all else is wrong then
+  std::uint32_t others = 0;
 };
 
 /// What block_errors compares with, by sign where an array of two.
 struct BlockLimits {
-  double unit = 0;  ///< what an element of 1 stands for
+  /// what an element of 1 stands for
+  double unit = 0;
   std::array<std::uint32_t, 2> may_be_past{}, past{};
 };
 
@@ -91,7 +100,8 @@ struct Kernels {
   /// Codes in bytes to whatever the table has, in 8-, 16- or 32-bit containers.
   void (*look_up)(const ByteTable& table, int container, const std::byte* codes, std::byte* results,
                   std::size_t count, bool stream);
-  bool looks_up_quickly = false;  ///< rather than widening and narrowing
+  /// rather than widening and narrowing
+  bool looks_up_quickly = false;
   /// Orders what was streamed before whatever this thread stores next.
   void (*finish_streams)();
   /// The 32 bits of random_bits(seed, first + i, 32) for each i; `first` is a multiple of 4.

@@ -15,8 +15,10 @@ namespace guardbit::formats::kernels {
 
 /// How the significands of FP32 numbers meet the unit of the destination.
 enum class Alignment : std::uint8_t {
-  same_exponents,  ///< both formats have the same smallest normal number: one shift for all
-  tiny_vanish,     ///< FP32's subnormals round to zero, so their hidden bit may be taken for one
+  /// both formats have the same smallest normal number: one shift for all
+  same_exponents,
+  /// FP32's subnormals round to zero, so their hidden bit may be taken for one
+  tiny_vanish,
   any,
 };
 
@@ -24,9 +26,12 @@ enum class RoundingClass : std::uint8_t { nearest_even, toward_zero, directed, s
 
 /// How the destination writes a sign.
 enum class Signs : std::uint8_t {
-  bit,           ///< a sign bit, for zero too
-  bit_not_zero,  ///< a sign bit, but zero has none ("fnuz")
-  complement,    ///< two's complement
+  /// a sign bit, for zero too
+  bit,
+  /// a sign bit, but zero has none ("fnuz")
+  bit_not_zero,
+  /// two's complement
+  complement,
   none,
 };
 
@@ -39,7 +44,8 @@ struct Narrowing {
   Alignment alignment = Alignment::any;
   RoundingClass rounding = RoundingClass::nearest_even;
   Signs signs = Signs::bit;
-  int container = 0;  ///< 8, 16 or 32 bits
+  /// 8, 16 or 32 bits
+  int container = 0;
   std::uint32_t container_shift = 0;
 
   // A number whose exponent field is e has `shift` + max(lowest - e, 0) bits below the unit of the
@@ -54,22 +60,29 @@ struct Narrowing {
   std::uint32_t by_sign = 0;
   std::uint32_t flip_sign = 0;
   std::uint32_t to_odd = 0;
-  std::uint32_t random_mask = 0;  ///< of the top bits that a random word lends
+  /// of the top bits that a random word lends
+  std::uint32_t random_mask = 0;
 
   std::uint32_t code_mask = 0;
   std::uint32_t sign_mask = 0;
-  std::uint32_t sign_shift = 0;  ///< from bit 31 to the sign bit
+  /// from bit 31 to the sign bit
+  std::uint32_t sign_shift = 0;
 
   /// Magnitudes from here on are looked at again: overflow, infinity, NaN.
   std::uint32_t first_exceptional = 0;
-  std::uint32_t read_mask = 0;                ///< Signs::none: of the word, without bit 31 where
-                                              ///< magnitudes are taken
-  std::uint32_t negative_is_exceptional = 0;  ///< Signs::none: bit 31 when it is
-  std::uint32_t negative_finite = 0;          ///< Signs::none: the code of a number below zero
-  std::array<std::uint32_t, 2> largest{};     ///< magnitude
+  /// Signs::none: of the word, without bit 31 where
+  /// magnitudes are taken
+  std::uint32_t read_mask = 0;
+  /// Signs::none: bit 31 when it is
+  std::uint32_t negative_is_exceptional = 0;
+  /// Signs::none: the code of a number below zero
+  std::uint32_t negative_finite = 0;
+  /// magnitude
+  std::array<std::uint32_t, 2> largest{};
   std::array<std::uint32_t, 2> overflow{};
   std::array<std::uint32_t, 2> infinity{};
-  std::array<std::uint32_t, 2> nan{};  ///< plus the leading fraction bits that payload_mask keeps
+  /// plus the leading fraction bits that payload_mask keeps
+  std::array<std::uint32_t, 2> nan{};
   std::uint32_t payload_mask = 0;
 };
 
@@ -86,24 +99,33 @@ struct Counting {
   std::uint32_t container_shift = 0;
   std::uint32_t code_mask = 0;
   std::uint32_t magnitude_mask = 0;
-  std::uint32_t sign_shift = 0;  ///< from the sign bit to bit 31
-  std::uint32_t complement = 0;  ///< all ones where codes are two's complement
+  /// from the sign bit to bit 31
+  std::uint32_t sign_shift = 0;
+  /// all ones where codes are two's complement
+  std::uint32_t complement = 0;
   std::uint32_t least_normal = 0;
-  std::uint32_t infinity = 0;   ///< magnitude code; ~0 for none
-  std::uint32_t first_nan = 0;  ///< magnitude code; ~0 for none
-  std::uint32_t lone_nan = 0;   ///< code; ~0 for none
+  /// magnitude code; ~0 for none
+  std::uint32_t infinity = 0;
+  /// magnitude code; ~0 for none
+  std::uint32_t first_nan = 0;
+  /// code; ~0 for none
+  std::uint32_t lone_nan = 0;
 
   // As in a Narrowing of raised fields, but for significands that are not doubled.
   std::uint32_t shift = 0;
   std::uint32_t lowest = 0;
   std::uint32_t offset_lowest = 0;
   std::uint32_t fraction_bits = 0;
-  std::uint32_t random_mask = 0;  ///< 0 where nothing is random
+  /// 0 where nothing is random
+  std::uint32_t random_mask = 0;
 
   // Magnitudes of words.
-  std::uint32_t first_exceptional = 0;     ///< from here on numbers may be out of range
-  std::array<std::uint32_t, 2> past{};     ///< from here on they are, whatever the random bits
-  std::array<std::uint32_t, 2> largest{};  ///< magnitude code, from which random bits may lift one
+  /// from here on numbers may be out of range
+  std::uint32_t first_exceptional = 0;
+  /// from here on they are, whatever the random bits
+  std::array<std::uint32_t, 2> past{};
+  /// magnitude code, from which random bits may lift one
+  std::array<std::uint32_t, 2> largest{};
 };
 
 /// The counting for narrowing(to, ..., scale_exponent, ...), but for the last four members, which
@@ -122,8 +144,10 @@ bool tiny_vanishes(const Narrowing& plan, int lowest);
 /// Codes of at most 32 bits to the FP32 words of the same numbers. NaNs keep sign and payload.
 struct Widening {
   enum class Kind : std::uint8_t {
-    shifted,   ///< FP32 cut short: the code is the top of the word
-    floating,  ///< everything in FP32's normal range
+    /// FP32 cut short: the code is the top of the word
+    shifted,
+    /// everything in FP32's normal range
+    floating,
     integer,
   };
   Kind kind = Kind::shifted;
@@ -133,12 +157,17 @@ struct Widening {
   std::uint32_t sign_mask = 0;
   std::uint32_t sign_shift = 0;
   std::uint32_t fraction_shift = 0;
-  std::uint32_t least_normal = 0;      ///< magnitude code
-  std::uint32_t exponent_offset = 0;   ///< from the shifted code of a normal number
-  std::uint32_t subnormal_offset = 0;  ///< from the FP32 word of the fraction as an integer
-  std::uint32_t first_special = 0;     ///< magnitude code of infinity, or of the first NaN
+  /// magnitude code
+  std::uint32_t least_normal = 0;
+  /// from the shifted code of a normal number
+  std::uint32_t exponent_offset = 0;
+  /// from the FP32 word of the fraction as an integer
+  std::uint32_t subnormal_offset = 0;
+  /// magnitude code of infinity, or of the first NaN
+  std::uint32_t first_special = 0;
   std::uint32_t special_offset = 0;
-  std::uint32_t lone_nan = 0;  ///< a code that is NaN with its sign bit; ~0 for none
+  /// a code that is NaN with its sign bit; ~0 for none
+  std::uint32_t lone_nan = 0;
 };
 
 /// The widening, or nothing where FP32 does not hold all the format's numbers (or holds some as
@@ -151,10 +180,14 @@ struct Multiplication {
   // is in the difference of these two.
   std::uint32_t high = 0;
   std::uint32_t low = 0;
-  std::uint32_t field_offset = 0;  ///< to raised fields
-  std::uint32_t lowest = 0;        ///< raised field of the products' smallest normal number
-  std::uint32_t negates = 0;       ///< bit 31 when the number is below zero
-  bool nearest = false;            ///< to nearest even, else to odd
+  /// to raised fields
+  std::uint32_t field_offset = 0;
+  /// raised field of the products' smallest normal number
+  std::uint32_t lowest = 0;
+  /// bit 31 when the number is below zero
+  std::uint32_t negates = 0;
+  /// to nearest even, else to odd
+  bool nearest = false;
 };
 
 /// Products rounded to nearest even.

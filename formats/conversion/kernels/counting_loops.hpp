@@ -78,12 +78,18 @@ struct Compared {
   using Word = typename Lanes::Word;
   using Mask = typename Lanes::Mask;
 
-  Word word, magnitude;  ///< of a word
-  Word code, result;     ///< result: the code's magnitude
-  Word shift;            ///< from a significand's last bit to the destination's unit
-  Word lost;             ///< bits below that unit
-  Word truncated;        ///< magnitude code toward zero
-  Mask is_up;            ///< the result's magnitude is above the number's
+  /// of a word
+  Word word, magnitude;
+  /// result: the code's magnitude
+  Word code, result;
+  /// from a significand's last bit to the destination's unit
+  Word shift;
+  /// bits below that unit
+  Word lost;
+  /// magnitude code toward zero
+  Word truncated;
+  /// the result's magnitude is above the number's
+  Mask is_up;
 
   [[gnu::always_inline]] Compared(const Counting& plan, Word words, Word container)
       : word(words),

@@ -29,7 +29,8 @@ struct PortableLanes {
   static Word excess(Word x, Word y) { return x > y ? x - y : 0; }
   static Word smaller(Word x, Word y) { return x < y ? x : y; }
   static Word larger(Word x, Word y) { return x > y ? x : y; }
-  static std::uint32_t largest(Word x) { return x; }  ///< of the lanes
+  /// of the lanes
+  static std::uint32_t largest(Word x) { return x; }
   static Mask at_least(Word x, Word y) { return x >= y; }
   static Mask equal(Word x, Word y) { return x == y; }
   static Mask either(Mask x, Mask y) { return x || y; }

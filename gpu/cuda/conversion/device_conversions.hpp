@@ -11,9 +11,11 @@ namespace guardbit::gpu {
 
 /// What a kernel leaves in the memory of the device.
 struct ConversionTally {
-  std::uint64_t digests[digest_slices];  ///< of the device's own answers
+  /// of the device's own answers
+  std::uint64_t digests[digest_slices];
   std::uint64_t mismatches;
-  std::uint64_t first_mismatch[digest_slices];  ///< smallest number of such an input, or all ones
+  /// smallest number of such an input, or all ones
+  std::uint64_t first_mismatch[digest_slices];
 };
 
 /// Arguments of a kernel: inputs [begin, begin + count) of a form.
@@ -21,8 +23,10 @@ struct ConversionLaunch {
   ConversionRule rule;
   int variant;
   std::uint64_t begin, count;
-  ConversionTally* tally;  ///< device memory
-  std::uint64_t* outputs;  ///< device memory for `count` answers, or null
+  /// device memory
+  ConversionTally* tally;
+  /// device memory for `count` answers, or null
+  std::uint64_t* outputs;
 };
 
 using ConversionKernel = void (*)(const ConversionLaunch&);
@@ -34,13 +38,16 @@ std::span<const ConversionKernel> conversion_kernels();
 struct ConversionMismatch {
   std::uint64_t index;
   ConversionInput input;
-  std::uint64_t device, model;  ///< destination registers
+  /// destination registers
+  std::uint64_t device, model;
 };
 
 struct ConversionComparison {
-  std::vector<std::uint64_t> digests;  ///< by slice
+  /// by slice
+  std::vector<std::uint64_t> digests;
   std::uint64_t mismatches = 0;
-  std::vector<ConversionMismatch> examples;  ///< smallest first, from different slices
+  /// smallest first, from different slices
+  std::vector<ConversionMismatch> examples;
   double seconds = 0;
 };
 

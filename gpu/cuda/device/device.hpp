@@ -12,11 +12,16 @@ namespace guardbit::gpu {
 
 /// The current CUDA device and the toolkit this was built with, as a capture names them.
 struct Device {
-  std::string name;     ///< "NVIDIA H200"
-  std::string driver;   ///< kernel driver, "580.159.04"; empty where the system does not say
-  std::string toolkit;  ///< "13.0"
-  int capability = 0;   ///< major * 10 + minor: 90 for Hopper
-  int processors = 0;   ///< streaming multiprocessors
+  /// "NVIDIA H200"
+  std::string name;
+  /// kernel driver, "580.159.04"; empty where the system does not say
+  std::string driver;
+  /// "13.0"
+  std::string toolkit;
+  /// major * 10 + minor: 90 for Hopper
+  int capability = 0;
+  /// streaming multiprocessors
+  int processors = 0;
   double clock_ghz = 0;
   std::size_t memory_bytes = 0;
 };
@@ -53,7 +58,8 @@ class DeviceBuffer {
   void write(std::span<const std::byte> content) const;
   void read(std::span<std::byte> content) const;
   std::vector<std::byte> read() const;
-  void clear() const;  ///< all bytes zero
+  /// all bytes zero
+  void clear() const;
 
  private:
   void* address_ = nullptr;
@@ -69,7 +75,8 @@ class DeviceTimer {
   DeviceTimer& operator=(const DeviceTimer&) = delete;
   ~DeviceTimer();
   void start();
-  double stop();  ///< waits for the device
+  /// waits for the device
+  double stop();
 
  private:
   cudaEvent_t begin_{}, end_{};

@@ -32,8 +32,8 @@ struct DeviceResults {
 struct DeviceTally {
   unsigned long long outputs = 0;
   unsigned long long mismatches = 0;
-  unsigned long long first =
-      ~0ULL;  ///< smallest index of a mismatch in the launch: (t M + i) N + j
+  /// smallest index of a mismatch in the launch: (t M + i) N + j
+  unsigned long long first = ~0ULL;
 };
 
 /// In how many outputs each event happened (gpu/validation/coverage.hpp).

@@ -159,9 +159,12 @@ __device__ std::uint64_t run_instruction(const ModelInstruction& model, const Li
 /// Sixty-four columns or fewer of one execution, decoded.
 template <bool Sparse>
 struct Tile {
-  Factor* a;            ///< [M][a_stride], in the order of the steps
-  Factor* b;            ///< [rows][columns]: by position as A, or by k where A is sparse
-  std::uint16_t* k_of;  ///< [M][a_stride] of a sparse A
+  /// [M][a_stride], in the order of the steps
+  Factor* a;
+  /// [rows][columns]: by position as A, or by k where A is sparse
+  Factor* b;
+  /// [M][a_stride] of a sparse A
+  std::uint16_t* k_of;
   int a_stride, rows, first_column, columns;
 
   __device__ Line<Sparse> line(int i, int j) const {

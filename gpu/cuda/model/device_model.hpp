@@ -18,11 +18,16 @@ inline constexpr int columns_per_tile = 64;
 struct ModelInstruction {
   emulator::MatrixInstruction instruction{};
   emulator::Modifiers modifiers{};
-  int begin[5] = {}, count[5] = {};          ///< positions of each step's products
-  std::uint8_t order[emulator::max_k] = {};  ///< the stored element at each position
-  int ordered = 0;                           ///< positions
-  int first_dot = 0;                         ///< step
-  bool packed_bits = false;                  ///< b1: a position holds 32 elements
+  /// positions of each step's products
+  int begin[5] = {}, count[5] = {};
+  /// the stored element at each position
+  std::uint8_t order[emulator::max_k] = {};
+  /// positions
+  int ordered = 0;
+  /// step
+  int first_dot = 0;
+  /// b1: a position holds 32 elements
+  bool packed_bits = false;
 };
 
 /// Does the model kernel take the row? (The reference takes every row.)

@@ -63,10 +63,14 @@ struct FusedTile {
   std::int64_t first_execution;
   int executions;
   int first_column, columns;
-  int a_lines, a_stride;  ///< rows of all executions; positions, made odd against bank conflicts
-  int b_rows;             ///< of one execution: positions, or every k where A is sparse
-  int b_exponents, a_significands, a_exponents;  ///< words; B's significands are at 0
-  int k_of;  ///< like a, in half words: the row of B that a position of a sparse A meets
+  /// rows of all executions; positions, made odd against bank conflicts
+  int a_lines, a_stride;
+  /// of one execution: positions, or every k where A is sparse
+  int b_rows;
+  /// words; B's significands are at 0
+  int b_exponents, a_significands, a_exponents;
+  /// like a, in half words: the row of B that a position of a sparse A meets
+  int k_of;
 
   __device__ int row_met(int at) const {
     return reinterpret_cast<const std::uint16_t*>(words())[k_of + at];
@@ -113,8 +117,10 @@ __device__ inline void decode_tile(const FusedInstruction& instruction,
 template <bool Sparse>
 struct Patch {
   FusedTile tile;
-  int a[rows_each];  ///< where the rows begin
-  int b;             ///< where the columns begin in B's first row
+  /// where the rows begin
+  int a[rows_each];
+  /// where the columns begin in B's first row
+  int b;
 
   /// B's columns at a position of row r.
   __device__ int b_at(int r, int at) const {

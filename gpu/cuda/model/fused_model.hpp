@@ -9,15 +9,20 @@ namespace guardbit::gpu {
 
 /// How the codes of an operand become factors.
 struct FactorFormat {
-  std::uint32_t flip = 0;  ///< the sign bit where the operand is negated
+  /// the sign bit where the operand is negated
+  std::uint32_t flip = 0;
   std::uint32_t sign = 0, magnitude = 0;
-  std::uint32_t first_special = 0;  ///< magnitudes from here on are infinities or NaNs
-  std::uint32_t infinity = 0;       ///< the magnitude that is an infinity
+  /// magnitudes from here on are infinities or NaNs
+  std::uint32_t first_special = 0;
+  /// the magnitude that is an infinity
+  std::uint32_t infinity = 0;
   int ignored_bits = 0;
   int fraction_bits = 0, bias = 0;
-  int lowest_exponent = 0;  ///< how far a subnormal is normalised: not at all, or as far as the
-                            ///< format that it is widened to allows
-  int left = 0;             ///< significands are shifted left by this
+  /// how far a subnormal is normalised: not at all, or as far as the
+  /// format that it is widened to allows
+  int lowest_exponent = 0;
+  /// significands are shifted left by this
+  int left = 0;
 };
 
 /// An accumulator's format, IEEE-like and at most 32 bits wide.
@@ -37,12 +42,17 @@ struct FusedStep {
     by_model
   };
   Kind kind = Kind::dot;
-  bool nearest_even = false;            ///< rounding of a block's result; else toward zero
-  std::int8_t addend = -1, other = -1;  ///< emulator::Source
-  int begin = 0, end = 0, terms = 0;    ///< positions
+  /// rounding of a block's result; else toward zero
+  bool nearest_even = false;
+  /// emulator::Source
+  std::int8_t addend = -1, other = -1;
+  /// positions
+  int begin = 0, end = 0, terms = 0;
   int kept_fraction_bits = 0;
-  int terms_per_word = 0;  ///< so many terms below 2^(F + 2) fit 31 bits
-  int zero_exponent = 0;   ///< of a zero addend
+  /// so many terms below 2^(F + 2) fit 31 bits
+  int terms_per_word = 0;
+  /// of a zero addend
+  int zero_exponent = 0;
   FusedAccumulator addend_format, result;
 };
 
@@ -65,8 +75,10 @@ inline constexpr int rows_each = 2, columns_each = 2;
 
 struct FusedInstruction {
   ModelInstruction model;
-  int stored = 0;   ///< elements of a row of A
-  int columns = 0;  ///< of a whole tile
+  /// elements of a row of A
+  int stored = 0;
+  /// of a whole tile
+  int columns = 0;
   Divisor by_positions, by_b_rows, by_columns, by_across, by_down;
   FactorFormat a, b;
   FusedStep steps[5];

@@ -9,7 +9,8 @@ namespace guardbit::gpu {
 
 /// cuBLAS, where the system has it: found when the program runs, so that it is no dependency.
 struct CublasRun {
-  std::string library;  ///< "libcublas.so.13"
+  /// "libcublas.so.13"
+  std::string library;
   double seconds = 0;
 };
 

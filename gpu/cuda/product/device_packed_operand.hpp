@@ -11,8 +11,10 @@ namespace guardbit::gpu {
 struct PackedShape {
   int terms;
   bool is_a;
-  int panels;  ///< of a tile
-  int blocks;  ///< of a stage
+  /// of a tile
+  int panels;
+  /// of a stage
+  int blocks;
 
   static constexpr int lines_of(bool is_a) { return is_a ? 16 : 8; }
   /// 32-bit words per lane.

@@ -49,14 +49,22 @@ void multiply_by_model(const emulator::MatrixInstruction& instruction,
 
 /// What device-made operands look like.
 enum class OperandFamily : int {
-  normal,    ///< normally distributed numbers
-  raw,       ///< any bits
-  finite,    ///< any finite bits
-  narrow,    ///< exponents -2 to 0, fractions often all ones
-  sparse,    ///< 97 % zeros of either sign, else finite bits
-  relu,      ///< normal, half of them zero
-  tiny,      ///< subnormal and small numbers
-  specials,  ///< normal, one in 500 an infinity, a NaN, a zero or an extreme
+  /// normally distributed numbers
+  normal,
+  /// any bits
+  raw,
+  /// any finite bits
+  finite,
+  /// exponents -2 to 0, fractions often all ones
+  narrow,
+  /// 97 % zeros of either sign, else finite bits
+  sparse,
+  /// normal, half of them zero
+  relu,
+  /// subnormal and small numbers
+  tiny,
+  /// normal, one in 500 an infinity, a NaN, a zero or an extreme
+  specials,
 };
 
 /// Fills `count` containers; element i depends on (seed, family, i) alone.

@@ -9,7 +9,8 @@ namespace guardbit::gpu {
 namespace {
 
 constexpr int warps = 8;
-constexpr unsigned refused = 1000;  ///< a count of low factors that no block allows
+/// a count of low factors that no block allows
+constexpr unsigned refused = 1000;
 
 __device__ std::uint64_t code_at(const PackArguments& p, int line, std::int64_t k) {
   const std::size_t at = p.shape.is_a

@@ -9,12 +9,15 @@ namespace guardbit::gpu {
 
 /// One operand on its way to the tuned kernel, in device memory.
 struct PackArguments {
-  const std::byte* codes;  ///< A [lines, k] or B [k, lines], row-major containers
+  /// A [lines, k] or B [k, lines], row-major containers
+  const std::byte* codes;
   std::byte* packed;
-  unsigned* low;  ///< [tiles, stages]: the largest number of low factors in a line's block
+  /// [tiles, stages]: the largest number of low factors in a line's block
+  unsigned* low;
   int lines, k;
   int tiles, stages;
-  formats::Format format;  ///< of the codes
+  /// of the codes
+  formats::Format format;
   PackedShape shape;
   TunedInstruction instruction;
 };

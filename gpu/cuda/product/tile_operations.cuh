@@ -17,13 +17,11 @@ namespace guardbit::gpu {
 template <int regs>
 __device__ inline void add_weights(float (&s)[4], const std::uint32_t* a, const std::uint32_t* b) {
   if constexpr (regs == 4) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   } else {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
         : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
         : "r"(a[0]), "r"(a[1]), "r"(b[0]));
   }
@@ -32,13 +30,11 @@ __device__ inline void add_weights(float (&s)[4], const std::uint32_t* a, const 
 template <int regs>
 __device__ inline void count_signs(int (&n)[4], const std::uint32_t* a, const std::uint32_t* b) {
   if constexpr (regs == 4) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   } else {
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
         : "+r"(n[0]), "+r"(n[1]), "+r"(n[2]), "+r"(n[3])
         : "r"(a[0]), "r"(a[1]), "r"(b[0]));
   }
@@ -49,19 +45,16 @@ template <int k>
 __device__ inline void add_products(double (&d)[4], const double* a, const double* b) {
 #if __CUDA_ARCH__ >= 900
   if constexpr (k == 16) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, "
-        "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
           "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
   } else if constexpr (k == 8) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
   } else {
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-        "{%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rm {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(b[0]));
   }

@@ -10,8 +10,10 @@ namespace guardbit::gpu {
 /// A product ready to start: packed operands, and the codes for what the chain leaves to the model.
 struct MultiplyArguments {
   const std::byte *a_packed, *b_packed;
-  const unsigned *a_low, *b_low;  ///< [tiles, stages]: see PackArguments
-  const std::byte *a, *b, *c;     ///< codes, row-major; c may be null
+  /// [tiles, stages]: see PackArguments
+  const unsigned *a_low, *b_low;
+  /// codes, row-major; c may be null
+  const std::byte *a, *b, *c;
   std::byte* d;
   int m, n, k;
   int tiles_m, tiles_n, stages;
@@ -21,10 +23,14 @@ struct MultiplyArguments {
 
 /// One instance of the kernel of multiply.cuh.
 struct TunedKernel {
-  PackedShape a, b;                          ///< how it wants its operands
-  int rows, columns;                         ///< of D per thread block
-  int shared_bytes;                          ///< that a thread block needs
-  void (*launch)(const MultiplyArguments&);  ///< formats::Error when the launch fails
+  /// how it wants its operands
+  PackedShape a, b;
+  /// of D per thread block
+  int rows, columns;
+  /// that a thread block needs
+  int shared_bytes;
+  /// formats::Error when the launch fails
+  void (*launch)(const MultiplyArguments&);
 };
 
 /// The instance for a row. Each file of instances has those of one kind of result.

@@ -32,7 +32,8 @@ struct PackJob {
   DeviceElements elements;
   std::uint32_t* images;
   const std::int32_t* table;
-  std::int64_t count;  ///< words of all images
+  /// words of all images
+  std::int64_t count;
   std::int64_t per_image;
   int words, per_word, element_bits, padding;
 };
@@ -57,9 +58,11 @@ __global__ void __launch_bounds__(threads) pack_kernel(PackJob job) {
 struct MetadataJob {
   const std::uint8_t* positions;
   std::uint32_t* images;
-  const std::int32_t* table;  ///< group of each four bits
+  /// group of each four bits
+  const std::int32_t* table;
   std::int64_t count;
-  int words, groups;  ///< of an image
+  /// of an image
+  int words, groups;
   SparseGroup group;
 };
 
@@ -86,8 +89,10 @@ struct GenerateJob {
   InputShape shape;
   InputFamily family;
   std::uint64_t seed;
-  std::int64_t first;  ///< execution
-  std::int64_t count;  ///< elements
+  /// execution
+  std::int64_t first;
+  /// elements
+  std::int64_t count;
   int columns, per_execution;
 };
 

@@ -44,7 +44,8 @@ class Staging {
     DeviceBuffer elements, images, table;
     WordTable words;
     int container_bytes;
-    std::int64_t per_image;  ///< elements
+    /// elements
+    std::int64_t per_image;
   };
   StagedOperand make_operand(const Format& type, const std::vector<std::int64_t>& offsets,
                              int bytes) const;

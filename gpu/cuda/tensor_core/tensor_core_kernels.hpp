@@ -16,8 +16,10 @@ struct DeviceImages {
   const void *a = nullptr, *b = nullptr, *c = nullptr, *e = nullptr;
   const void *a_scale = nullptr, *b_scale = nullptr;
   void* d = nullptr;
-  int images = 0;                                          ///< any number
-  int a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;  ///< of one image
+  /// any number
+  int images = 0;
+  /// of one image
+  int a_bytes = 0, b_bytes = 0, c_bytes = 0, d_bytes = 0;
 };
 
 using Kernel = void (*)(const DeviceImages&);

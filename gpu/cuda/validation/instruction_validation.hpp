@@ -15,26 +15,33 @@ namespace guardbit::gpu {
 
 /// How much of a row is compared.
 struct ValidationPlan {
-  std::uint64_t outputs = 0;            ///< over all families, rounded up to whole launches
-  std::uint64_t reference_outputs = 0;  ///< of each family, judged by emulator::dot as well
+  /// over all families, rounded up to whole launches
+  std::uint64_t outputs = 0;
+  /// of each family, judged by emulator::dot as well
+  std::uint64_t reference_outputs = 0;
   std::uint64_t seed = 0;
-  std::string_view family;  ///< one family's name; empty: all the row has
+  /// one family's name; empty: all the row has
+  std::string_view family;
 };
 
 struct FamilyReport {
   std::string_view name;
   std::uint64_t outputs = 0, mismatches = 0;
-  emulator::Coverage coverage;  ///< of the outputs that the reference judged
+  /// of the outputs that the reference judged
+  emulator::Coverage coverage;
 };
 
 struct InstructionReport {
   std::uint64_t outputs = 0, mismatches = 0;
   std::uint64_t reference_outputs = 0, reference_mismatches = 0;
-  double plain_fma_seconds = 0;  ///< of as many dot products by FP32 multiply-adds; 0: not measured
+  /// of as many dot products by FP32 multiply-adds; 0: not measured
+  double plain_fma_seconds = 0;
   ValidationSeconds seconds;
   std::vector<FamilyReport> families;
-  std::vector<std::string_view> never;  ///< events that the row can show and no family showed
-  std::optional<Batch> mismatch;  ///< the first execution that differed, with the device's results
+  /// events that the row can show and no family showed
+  std::vector<std::string_view> never;
+  /// the first execution that differed, with the device's results
+  std::optional<Batch> mismatch;
   bool interrupted = false;
 };
 

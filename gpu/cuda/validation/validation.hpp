@@ -21,8 +21,10 @@ struct ValidationSeconds {
 struct ValidationPart {
   std::uint64_t outputs = 0, mismatches = 0;
   std::uint64_t reference_outputs = 0, reference_mismatches = 0;
-  emulator::Coverage coverage;                 ///< of what the reference judged
-  std::optional<std::int64_t> first_mismatch;  ///< execution within the launch
+  /// of what the reference judged
+  emulator::Coverage coverage;
+  /// execution within the launch
+  std::optional<std::int64_t> first_mismatch;
   ValidationSeconds seconds;
 };
 

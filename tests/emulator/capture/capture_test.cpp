@@ -163,8 +163,7 @@ TEST_CASE("operands come in the element types that can hold them") {
   TensorFile file = dense_capture();
   file.metadata["arch"] = "sm_120";
   file.metadata["instruction"] =
-      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1."
-      "f32.ue4m3";
+      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   const std::vector<std::uint64_t> twos(2 * 16 * 64, 4);
   tensor_of(file, "a") =
       formats::tensor_of_codes("a", formats::e2m1, Packing::dense, {2, 16, 64}, twos);

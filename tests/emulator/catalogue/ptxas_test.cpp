@@ -142,10 +142,10 @@ std::string module_text(std::string_view arch, const std::string& target, int to
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (instruction.arch != arch || !is_ptx(instruction) || !is_known_to(toolkit, instruction))
       continue;
-    text << ".visible .entry k" << index++
-         << "() { .reg .b32 %r<2>; .reg .b64 %l<2>; .reg .f32 %f<2>; .reg .f64 %d<2>; "
-            ".reg .pred %p<2>; "
-         << instruction_text(instruction) << " ret; }\n";
+    text
+        << ".visible .entry k" << index++
+        << "() { .reg .b32 %r<2>; .reg .b64 %l<2>; .reg .f32 %f<2>; .reg .f64 %d<2>; .reg .pred %p<2>; "
+        << instruction_text(instruction) << " ret; }\n";
   }
   return text.str();
 }

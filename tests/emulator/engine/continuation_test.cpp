@@ -54,8 +54,7 @@ const std::array<std::string, 2> both_zeros = {"0", "-0"};
 
 constexpr std::array known = {
     Unit{"fma", 24, "fp32 fp32 fp32 fp32",
-         "step dot addend=A into=fp32 summation=fma_chain "
-         "result=nearest_even\n"},
+         "step dot addend=A into=fp32 summation=fma_chain result=nearest_even\n"},
     Unit{"fma, downward", 24, "fp32 fp32 fp32 fp32",
          "step dot addend=A into=fp32 summation=fma_chain result=downward\n"},
     Unit{"fma of halves", 7, "fp16 fp16 fp32 fp32",
@@ -66,9 +65,9 @@ constexpr std::array known = {
          "step dot addend=A into=fp32 summation=pairwise terms=1 result=nearest_even\n"},
     Unit{"blocks of 8", 24, "fp16 fp16 fp32 fp32",
          "step dot addend=A into=fp32 terms=8 kept_fraction_bits=24 min_exponent=-133\n"},
-    Unit{"blocks of 4 into halves", 16, "fp16 fp16 fp16 fp16",
-         "step dot addend=A into=fp16 terms=4 kept_fraction_bits=24 min_exponent=-20 "
-         "result=nearest_even\n"},
+    Unit{
+        "blocks of 4 into halves", 16, "fp16 fp16 fp16 fp16",
+        "step dot addend=A into=fp16 terms=4 kept_fraction_bits=24 min_exponent=-20 result=nearest_even\n"},
     Unit{"exact blocks", 16, "bf16 bf16 fp32 fp32",
          "step dot addend=A into=fp32 summation=exact terms=4 result=nearest_even\n"},
 };
@@ -449,9 +448,9 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
       CHECK_THROWS_AS(emulator::multiply(engine, instruction, with_c.product, 1), formats::Error);
     }
   }
-  const Unit saturating = {"saturating", 16, "int8 int8 int32 int32",
-                           "step dot addend=A into=int32 summation=integer "
-                           "integer_overflow=saturate\n"};
+  const Unit saturating = {
+      "saturating", 16, "int8 int8 int32 int32",
+      "step dot addend=A into=int32 summation=integer integer_overflow=saturate\n"};
   CHECK_FALSE(emulator::can_be_chained(instruction_of(saturating, "0")));
   const Unit single = {"one product", 1, "fp32 fp32 fp32 fp32",
                        "step dot addend=A into=fp32 summation=fma_chain result=nearest_even\n"};
@@ -461,16 +460,18 @@ TEST_CASE("where it is not known how a unit goes on, a longer chain is refused")
 
 TEST_CASE("a C of another format than D ends with one execution") {
   Random random(15);
-  const Unit unit = {"narrow C", 16, "fp16 fp16 bf16 fp32",
-                     "step dot addend=A into=fp32 terms=8 kept_fraction_bits=24 "
-                     "min_exponent=-133\n"};
+  const Unit unit = {
+      "narrow C", 16, "fp16 fp16 bf16 fp32",
+      "step dot addend=A into=fp32 terms=8 kept_fraction_bits=24 min_exponent=-133\n"};
   const MatrixInstruction instruction = instruction_of(unit, "c");
   emulator::add_instruction(instruction);
   const emulator::GemmProblem x = problem_of(instruction, 40, random);
   for (const char* const words : {"", " residue_first=32", " promote=32", " split=2x8:ceil"})
-    CHECK(refusal([&] { emulator::execute(plan_of(instruction, words), x, 1); })
-              .find("has C in bf16 and D in fp32: its executions cannot be chained (valid: K up to "
-                    "16)") != std::string::npos);
+    CHECK(
+        refusal([&] {
+          emulator::execute(plan_of(instruction, words), x, 1);
+        }).find("has C in bf16 and D in fp32: its executions cannot be chained (valid: K up to 16)") !=
+        std::string::npos);
   // Sums of parts are added by the plan; each begins with a C of zero.
   const Pair pair = {instruction, instruction};
   CHECK(wrong(pair, " split=3x16:ceil", each(pieces({0, 40}, 16)), x) == 0);

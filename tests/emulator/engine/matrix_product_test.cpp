@@ -97,16 +97,17 @@ TEST_CASE("a product of any size is the model's executions one after the other")
   struct Case {
     const char *arch, *name;
   };
-  for (const Case& x :
-       {Case{"sm_90", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"},
-        Case{"sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
-        Case{"sm_90", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"},
-        Case{"sm_90", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
-        Case{"sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"},
-        Case{"sm_120",
-             "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1."
-             "e2m1.f32.ue4m3"},
-        Case{"cdna3", "v_mfma_f32_16x16x16_f16"}}) {
+  for (
+      const Case& x :
+      {Case{"sm_90", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"},
+       Case{"sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+       Case{"sm_90", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"},
+       Case{"sm_90", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+       Case{"sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"},
+       Case{
+           "sm_120",
+           "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"},
+       Case{"cdna3", "v_mfma_f32_16x16x16_f16"}}) {
     CAPTURE(x.name);
     const MatrixInstruction instruction = emulator::require_instruction(x.arch, x.name, "test");
     Random random(3);
@@ -136,8 +137,7 @@ TEST_CASE("engines agree on FP16 results, wherever a zero stands") {
       for (const int block : {8, 16}) {
         const MatrixInstruction instruction = emulator::parse_instruction(
             "name unit\narch chip\nshape m1n1k16\nformats " + std::string(factors) + " " + factors +
-                " fp16 fp16\nstep dot addend=c into=fp16 result=nearest_even kept_fraction_bits=16 "
-                "terms=" +
+                " fp16 fp16\nstep dot addend=c into=fp16 result=nearest_even kept_fraction_bits=16 terms=" +
                 std::to_string(block) + " min_exponent=" + std::to_string(zero) + "\n",
             "test");
         Operands operands(instruction, 9, 40, 48, random);

@@ -348,9 +348,8 @@ TEST_CASE("scales and C enter where the plan says") {
   }
   SECTION("a chain that begins with C") {
     x.c = random_matrix(fp32, 1, 3, 2, random);
-    const CodeMatrix d = execute(words("sm_80/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-                                       "input=rz add=initial"),
-                                 x);
+    const CodeMatrix d = execute(
+        words("sm_80/mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 input=rz add=initial"), x);
     const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_80", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "test");
     std::uint64_t sum = x.c(0, 2, 1);
@@ -377,9 +376,7 @@ TEST_CASE("what has no room for C or for scales in its chain is refused") {
                       "plan: add=initial is of rows of the catalogue: the chain of simt/" + unit +
                           " begins with zero");
   const std::string scaled =
-      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1."
-      "f32."
-      "ue4m3";
+      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),
                     "plan: " + scaled + " takes scale factors of blocks of K, which no plan has");
 }

@@ -312,7 +312,8 @@ class Execution {
   Ranges ranges_;
   Tail tail_;
   int stored_ = 0;
-  int first_ = 0, second_ = 0;  ///< stored elements where something happens
+  /// stored elements where something happens
+  int first_ = 0, second_ = 0;
   int dominance_ = 0;
   bool first_negative_ = false, in_b_ = false, special_in_c_ = false;
 };

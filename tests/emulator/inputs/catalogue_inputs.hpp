@@ -37,7 +37,8 @@ DotInputs dot_inputs(const MatrixInstruction& instruction, InputFamily family, s
 /// A whole batch with the memory it lies in.
 struct BatchInputs {
   std::vector<std::byte> a, b, c, e, a_scale, b_scale;
-  std::ptrdiff_t misalignment = 0;  ///< bytes before the first element of every tensor
+  /// bytes before the first element of every tensor
+  std::ptrdiff_t misalignment = 0;
   std::int64_t count = 0;
   Shape shape{};
 

@@ -9,21 +9,32 @@ namespace guardbit::tests {
 enum class InputFamily {
   raw_bits,
   finite_bits,
-  narrow_exponents,  ///< -2 to 0: every term overlaps every other
+  /// -2 to 0: every term overlaps every other
+  narrow_exponents,
   wide_exponents,
-  cancellation,  ///< c = -(sum of products), a few ulp apart
+  /// c = -(sum of products), a few ulp apart
+  cancellation,
   subnormals,
-  near_overflow,     ///< products and c in the largest binades of the result
-  mostly_zero,       ///< seven of ten operands are zeros of either sign
-  dominant_product,  ///< one product 2 to 2^40 times the others
-  specials,          ///< every kind of NaN, infinities, zeros, extremes
-  single_special,    ///< one of them among ordinary numbers
+  /// products and c in the largest binades of the result
+  near_overflow,
+  /// seven of ten operands are zeros of either sign
+  mostly_zero,
+  /// one product 2 to 2^40 times the others
+  dominant_product,
+  /// every kind of NaN, infinities, zeros, extremes
+  specials,
+  /// one of them among ordinary numbers
+  single_special,
   infinity_times_zero,
   opposite_infinities,
-  huge_products,     ///< products past 2^128 that cancel (where the operands reach so far)
-  tiny_sum,          ///< products around the grid of a zero c of either sign
-  exact_zeros,       ///< every product is a zero
-  integer_extremes,  ///< totals at the limits of 32 bits
+  /// products past 2^128 that cancel (where the operands reach so far)
+  huge_products,
+  /// products around the grid of a zero c of either sign
+  tiny_sum,
+  /// every product is a zero
+  exact_zeros,
+  /// totals at the limits of 32 bits
+  integer_extremes,
 };
 
 /// What decides the operands of a dot product, whatever computes it.
@@ -50,7 +61,8 @@ struct Split {
 struct Tail {
   bool present = false;
   Split head, tail;
-  int scale = 0;  ///< of A and of B
+  /// of A and of B
+  int scale = 0;
 };
 
 Tail tail_of(const Types& t, InputFamily family, Random& random);

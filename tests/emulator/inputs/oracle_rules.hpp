@@ -12,8 +12,10 @@ namespace guardbit::tests {
 
 /// The independent judge of one row.
 struct Judge {
-  std::string rule;  ///< name of the rule and its parameters: rows with equal text are judged alike
-  bool nan_is_any_nan = false;  ///< no source gives the NaN's bits
+  /// name of the rule and its parameters: rows with equal text are judged alike
+  std::string rule;
+  /// no source gives the NaN's bits
+  bool nan_is_any_nan = false;
   std::function<std::uint64_t(const DotInputs&)> answer;
 };
 

@@ -140,13 +140,14 @@ TEST_CASE("the same probe in NVFP4 loses nothing") {
   Values a(16, -4), b(16, 4);
   a.insert(a.end(), {-0.5, -0.5, -0.5});
   b.insert(b.end(), {1, 0.5, 0.5});
-  for (const auto& [arch, name] :
-       {std::pair{"sm_120",
-                  "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32."
-                  "e2m1.e2m1.f32.ue4m3"},
-        std::pair{"sm_100",
-                  "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X."
-                  "ue4m3"}}) {
+  for (
+      const auto& [arch, name] :
+      {std::pair{
+           "sm_120",
+           "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"},
+       std::pair{
+           "sm_100",
+           "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X.ue4m3"}}) {
     const Unit unit(arch, name);
     CHECK(unit.scaled(a, b, {p2(8), 0.875, 1, 1}, {p2(7), 1, 1, 1}, p2(23)) == unit.result(-0.875));
     CHECK(unit.scaled({}, {}, {p2(8), 0.875, 1, 1}, {p2(7), 1, 1, 1}, 3) == unit.result(3));

@@ -296,10 +296,9 @@ TEST_CASE("FP6 lies in the low bits of its byte and FP4 in the middle, or packed
   REQUIRE(layout.a[1] == 10);
   REQUIRE(layout.b[0] == 0);
   REQUIRE(layout.b[8] == 8);  // the second k of column 0
-  const TensorCoreInstruction* packed =
-      find_plain(table,
-                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1."
-                 "e2m1.f32.ue8m0");
+  const TensorCoreInstruction* packed = find_plain(
+      table,
+      "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0");
   REQUIRE(packed != nullptr);
   require_places(layout_images(*packed).a, 64, 4, layout_images(*packed).a_bytes, 32,
                  [](int lane, int i) {

@@ -225,8 +225,10 @@ TEST_CASE("a result unlike the model's is counted") {
 TEST_CASE("PTX for the driver names every register of the fragments") {
   const std::string text =
       ptx_kernel(*find_plain("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16"));
-  CHECK(text.find("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {%d0, %d1}, {%a0, %a1, %a2, "
-                  "%a3}, {%b0, %b1}, {%c0, %c1};") != std::string::npos);
+  CHECK(
+      text.find(
+          "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16 {%d0, %d1}, {%a0, %a1, %a2, %a3}, {%b0, %b1}, {%c0, %c1};") !=
+      std::string::npos);
   const std::string sparse =
       ptx_kernel(*find_plain("mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32"));
   CHECK(sparse.find("{%c0, %c1, %c2, %c3}, %e0, 0;") != std::string::npos);

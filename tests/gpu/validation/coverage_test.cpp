@@ -121,7 +121,8 @@ TEST_CASE("each family makes happen what it is for, in a good part of its output
   struct Purpose {
     InputFamily family;
     Event event;
-    int percent;  ///< of the outputs at least
+    /// of the outputs at least
+    int percent;
   };
   constexpr Purpose purposes[] = {
       {InputFamily::raw_bits, Event::nan_from_operand, 3},

@@ -25,13 +25,16 @@ struct DeviceTensor {
 
 struct DeviceParameter {
   std::string name;
-  DeviceTensor value, gradient, first, second;  ///< first, second: the optimizer's state
+  /// first, second: the optimizer's state
+  DeviceTensor value, gradient, first, second;
 };
 
 /// What the layers share.
 struct DeviceRules {
-  NumberFormat result = NumberFormat::fp32;   ///< of products, and of all tensors between layers
-  NumberFormat operand = NumberFormat::fp32;  ///< of products' operands
+  /// of products, and of all tensors between layers
+  NumberFormat result = NumberFormat::fp32;
+  /// of products' operands
+  NumberFormat operand = NumberFormat::fp32;
   MatrixUnit unit = MatrixUnit::fp16;
 };
 
@@ -87,7 +90,8 @@ class DeviceTrainer {
   std::optional<experiments::LossScaler> scaler_;
   experiments::training::Batches batches_;
   std::int64_t step_ = 0;
-  std::int64_t moves_ = 0;  ///< steps that were not skipped
+  /// steps that were not skipped
+  std::int64_t moves_ = 0;
 };
 
 }  // namespace guardbit::tools::training

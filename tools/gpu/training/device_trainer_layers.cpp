@@ -179,7 +179,8 @@ class DeviceMaxPool : public DeviceLayer {
 
  private:
   layout::Pooling pooling_;
-  DeviceTensor chosen_;  ///< 32-bit integers
+  /// 32-bit integers
+  DeviceTensor chosen_;
 };
 
 }  // namespace

@@ -23,11 +23,16 @@ enum class MatrixUnit : std::uint8_t { fp16, bf16, tf32 };
 /// which are elements of an array.
 struct OperandView {
   enum class Kind : std::uint8_t {
-    rows,             ///< (line, k) is array[line * stride + k]
-    columns,          ///< array[k * stride + line]
-    windows,          ///< the windows' matrix, a line for each of its rows
-    windows_columns,  ///< the same, a line for each of its columns
-    turned_filters,   ///< the turned filters' matrix
+    /// (line, k) is array[line * stride + k]
+    rows,
+    /// array[k * stride + line]
+    columns,
+    /// the windows' matrix, a line for each of its rows
+    windows,
+    /// the same, a line for each of its columns
+    windows_columns,
+    /// the turned filters' matrix
+    turned_filters,
   };
   const float* values = nullptr;
   Kind kind = Kind::rows;

@@ -32,7 +32,8 @@ namespace {
 
 /// The last NaN of a line.
 struct LastNan {
-  std::int64_t k = -1;  ///< -1: there is none
+  /// -1: there is none
+  std::int64_t k = -1;
   std::uint64_t code = 0;
 };
 
@@ -53,8 +54,10 @@ bool is_ieee_direction(Rounding rounding) {
 /// A row's elements as the CPU multiplies them: stored as words, or as the upper halves of words.
 template <class Word>
 struct Element {
-  bool is_half = false;  ///< BF16 in FP32
-  Word flip = 0;         ///< the sign, where it is negated
+  /// BF16 in FP32
+  bool is_half = false;
+  /// the sign, where it is negated
+  Word flip = 0;
 
   Word operator()(const std::byte* at) const { return is_half ? load<true>(at) : load<false>(at); }
   template <bool half>
@@ -108,7 +111,8 @@ bool may_hold_nan(const Word* words, std::int64_t count) {
 struct Lines {
   const std::byte* data = nullptr;
   std::int64_t line_stride = 0, k_stride = 0;
-  std::int64_t lines = 0, length = 0;  ///< that are there
+  /// that are there
+  std::int64_t lines = 0, length = 0;
 };
 
 /// k by k, an element of each of `width` lines; what is not there is left as it was.
@@ -340,8 +344,10 @@ class Kernel {
   const AccumulatorSpec& spec_;
   int rounding_;
   Element<Word> a_element_, b_element_;
-  mutable std::vector<LastNan> column_nans_;  ///< each written by the one thread that packs it
-  std::vector<LastNan> row_nans_;             ///< empty: there are none, or they do not decide
+  /// each written by the one thread that packs it
+  mutable std::vector<LastNan> column_nans_;
+  /// empty: there are none, or they do not decide
+  std::vector<LastNan> row_nans_;
   std::vector<std::int64_t> invalid_addends_;
 };
 

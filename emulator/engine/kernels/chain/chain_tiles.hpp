@@ -16,13 +16,15 @@ using ChainTile = void (*)(const std::byte* a, const std::byte* b, std::int64_t 
 struct ChainTiles {
   int rows = 0, columns = 0;
   ChainTile plain = nullptr;
-  ChainTile keeping_nan = nullptr;  ///< a sum that is a NaN stays as it is
+  /// a sum that is a NaN stays as it is
+  ChainTile keeping_nan = nullptr;
 };
 
 /// Null where this CPU (or this build) has not the instructions.
 const ChainTiles* double_chains_avx512();
 const ChainTiles* single_chains_avx512();
-const ChainTiles* double_chains_avx2();  ///< and FMA
+/// and FMA
+const ChainTiles* double_chains_avx2();
 const ChainTiles* single_chains_avx2();
 
 }  // namespace guardbit::emulator

@@ -15,38 +15,53 @@ enum class LaneType : std::uint8_t { fp32, fp64 };
 
 /// What a block's sum is rounded to.
 enum class Result : std::uint8_t {
-  fp32,   ///< toward zero
-  e8m13,  ///< toward zero, 13 fraction bits
-  fp16,   ///< to nearest even
+  /// toward zero
+  fp32,
+  /// toward zero, 13 fraction bits
+  e8m13,
+  /// to nearest even
+  fp16,
 };
 
 /// How the blocks of one execution hang together.
 enum class Composition : std::uint8_t {
-  chain,            ///< each block's addend is the result of the one before
-  chained_halves,   ///< two blocks chained from +0, their result added to C (FP8 as two HMMAs)
-  separate_halves,  ///< two blocks from +0 each, added to each other and then to C
+  /// each block's addend is the result of the one before
+  chain,
+  /// two blocks chained from +0, their result added to C (FP8 as two HMMAs)
+  chained_halves,
+  /// two blocks from +0 each, added to each other and then to C
+  separate_halves,
 };
 
 /// How codes of an operand become numbers.
 struct OperandRule {
   Format format{};
-  int min_exponent = 0;  ///< by which subnormals are aligned, after widening
+  /// by which subnormals are aligned, after widening
+  int min_exponent = 0;
 };
 
 /// An instruction whose blocks the kernels sum.
 struct FusedInstruction {
-  int block_k = 0;  ///< k's in a block; of sparse instructions these count those without a product
-  int execution_k = 0;     ///< k's in an execution
-  std::vector<int> order;  ///< the k at each place of an execution's blocks
+  /// k's in a block; of sparse instructions these count those without a product
+  int block_k = 0;
+  /// k's in an execution
+  int execution_k = 0;
+  /// the k at each place of an execution's blocks
+  std::vector<int> order;
   LaneType lane{};
   Result result{};
   Composition composition{};
-  int kept_fraction_bits = 0;  ///< F
-  int zero_exponent = 0;       ///< e0
-  bool any_exponents = false;  ///< products may leave the normal range (fused_tile.hpp)
+  /// F
+  int kept_fraction_bits = 0;
+  /// e0
+  int zero_exponent = 0;
+  /// products may leave the normal range (fused_tile.hpp)
+  bool any_exponents = false;
   OperandRule a, b;
-  Sparsity sparsity{};  ///< of A
-  int scale_k = 0;      ///< k's that share a scale, a power of two; 0: unscaled
+  /// of A
+  Sparsity sparsity{};
+  /// k's that share a scale, a power of two; 0: unscaled
+  int scale_k = 0;
 };
 
 /// The normal range of products: exponents between which no FP32 result can be subnormal or

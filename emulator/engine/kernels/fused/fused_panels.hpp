@@ -35,7 +35,8 @@ inline constexpr Value scale = sizeof(Value) == 8
 
 /// What of a unit's factors decides how its products are summed.
 struct UnitRange {
-  int lowest = 0, highest = 0;  ///< exponents of its nonzero finite numbers; 0, 0 without any
+  /// exponents of its nonzero finite numbers; 0, 0 without any
+  int lowest = 0, highest = 0;
 
   void include(const UnitRange& other) {
     lowest = std::min(lowest, other.lowest);

@@ -96,10 +96,13 @@ class Product {
   }
 
  private:
-  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;  ///< 32 MiB of sums
+  /// 32 MiB of sums
+  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;
   static constexpr std::int64_t part_places = Lanes::part_places;
-  static constexpr std::int64_t most_tiles = 24;      ///< of a task, one below the other
-  static constexpr std::int64_t panels_together = 4;  ///< whose sums wait at a time
+  /// of a task, one below the other
+  static constexpr std::int64_t most_tiles = 24;
+  /// whose sums wait at a time
+  static constexpr std::int64_t panels_together = 4;
   static constexpr std::size_t sum_bytes =
       sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
 
@@ -379,13 +382,18 @@ class Product {
   TileRule rule_;
   TileFunctions functions_;
   const MatrixProduct& x_;
-  int group_;            ///< places whose signs stand together
-  std::int64_t strip_;   ///< places of one
-  std::int64_t places_;  ///< of K
+  /// places whose signs stand together
+  int group_;
+  /// places of one
+  std::int64_t strip_;
+  /// of K
+  std::int64_t places_;
   Columns& b_;
   PanelMemory& sums_;
-  bool large_addends_ = false;  ///< every tile is general for their sake
-  bool has_exponents_ = false;  ///< the part, of both operands
+  /// every tile is general for their sake
+  bool large_addends_ = false;
+  /// the part, of both operands
+  bool has_exponents_ = false;
 };
 
 template <class Lanes>

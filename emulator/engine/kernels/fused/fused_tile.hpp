@@ -88,9 +88,11 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
-  std::array<int, 4> lowest{};  ///< of A's unit and B's k-th unit together: the exponent whose
-                                ///< products have the code 128
-  std::byte* sums = nullptr;    ///< of the tile, which it adds to
+  /// of A's unit and B's k-th unit together: the exponent whose
+  /// products have the code 128
+  std::array<int, 4> lowest{};
+  /// of the tile, which it adds to
+  std::byte* sums = nullptr;
 };
 
 /// Numbers of an instruction that a kernel takes at run time.

@@ -12,7 +12,8 @@ namespace guardbit::emulator::fused {
 /// no addend is too large for the lanes.
 struct TileFunctions {
   TileFunction normal = nullptr, general = nullptr;
-  SumFunctions sums{}, large_sums{};  ///< of large addends, where the lanes have such
+  /// of large addends, where the lanes have such
+  SumFunctions sums{}, large_sums{};
 };
 
 template <class Lanes, int BlockK, Composition Blocks, Result Kind, bool HasGeneral>

@@ -35,7 +35,8 @@ class Decoder {
   struct Factors {
     Floats values;
     Integers exponents;
-    Integers is_zero, is_special, is_negative;  ///< all ones or none
+    /// all ones or none
+    Integers is_zero, is_special, is_negative;
   };
 
   [[gnu::always_inline]] Factors operator()(const Words& codes) const {
@@ -125,9 +126,12 @@ struct UnitSource {
   const OperandRule& rule;
   LineCodes lines;
   Decoder decode;
-  int group = 0;         ///< factors whose signs stand together
-  LineCodes scales{};    ///< along K; of scaled rows
-  ConstMatrix places{};  ///< where stored values stand; of a sparse A
+  /// factors whose signs stand together
+  int group = 0;
+  /// along K; of scaled rows
+  LineCodes scales{};
+  /// where stored values stand; of a sparse A
+  ConstMatrix places{};
 
   /// The codes at places [begin, begin + count), k by k.
   void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {

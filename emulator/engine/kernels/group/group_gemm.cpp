@@ -28,7 +28,8 @@ constexpr int group_products = 16;
 
 /// What packing needs to know of a scale format.
 struct Scales {
-  std::array<double, 256> values{};  ///< NaN where the code is one
+  /// NaN where the code is one
+  std::array<double, 256> values{};
   std::array<std::int32_t, 256> exponents{};
   groups::ScaleRule rule;
 
@@ -62,11 +63,15 @@ std::array<std::byte, 16> doubled_values(const Format& f, bool negate, int offse
 
 /// How the lines of an operand become a panel.
 struct Side {
-  std::array<std::byte, 16> bytes{};  ///< of codes
-  int offset = 0;                     ///< of the bytes
-  int width = 0;                      ///< lines of a panel
+  /// of codes
+  std::array<std::byte, 16> bytes{};
+  /// of the bytes
+  int offset = 0;
+  /// lines of a panel
+  int width = 0;
   ConstMatrix scales{};
-  bool scales_by_columns = false;  ///< element (index, line) instead of (line, index)
+  /// element (index, line) instead of (line, index)
+  bool scales_by_columns = false;
 };
 
 /// Where the parts of a panel begin, in bytes, for so many groups.
@@ -263,7 +268,8 @@ class Kernel {
   const MatrixProduct& product_;
   std::int64_t scale_count_;
   const Scales& scales_;
-  std::int64_t places_;  ///< of a group
+  /// of a group
+  std::int64_t places_;
   groups::Functions functions_;
   Side a_, b_;
 };

@@ -53,9 +53,12 @@ namespace guardbit::emulator::groups {
 
 inline constexpr int tile_rows = 4, tile_columns = 32;
 inline constexpr int groups_of_block = 4, kept_fraction_bits = 35, zero_exponent = -139;
-inline constexpr int scale_of_b_exponent = -2;         ///< B's scales are quarters
-inline constexpr int exponent_bias = 1023;             ///< FP64's
-inline constexpr std::int32_t first_sum = 0x41380000;  ///< high word of 1.5 * 2^20
+/// B's scales are quarters
+inline constexpr int scale_of_b_exponent = -2;
+/// FP64's
+inline constexpr int exponent_bias = 1023;
+/// high word of 1.5 * 2^20
+inline constexpr std::int32_t first_sum = 0x41380000;
 inline constexpr double first_sum_value = 0x1.8p20;
 
 /// Exponents of the scales of a panel's groups that count, over a block; none: lowest > highest.
@@ -79,7 +82,8 @@ struct Panel {
 
 /// Numbers of a scale format.
 struct ScaleRule {
-  int fraction_bits = 0;  ///< of a group below its scales' exponents: f
+  /// of a group below its scales' exponents: f
+  int fraction_bits = 0;
 };
 
 /// to = from + products, over so many blocks; `from` may be null, which counts as zeros. Strides in

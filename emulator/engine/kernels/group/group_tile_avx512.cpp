@@ -91,9 +91,12 @@ void advance(Panel& a, Panel& b) {
 
 /// What the claims say of a block.
 enum class Kind {
-  uncut,   ///< claim 2: no term is cut; results are FP32's normal numbers or exact
-  normal,  ///< claim 3: terms may be cut; exponents are those of FP32's normal numbers
-  general  ///< neither
+  /// claim 2: no term is cut; results are FP32's normal numbers or exact
+  uncut,
+  /// claim 3: terms may be cut; exponents are those of FP32's normal numbers
+  normal,
+  /// neither
+  general
 };
 constexpr int normal_exponent = -126;
 /// Of the word 1.5 * 2^20 + S if S is not negative; else it is one less, since |S| < 2^16.

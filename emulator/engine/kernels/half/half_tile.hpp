@@ -17,7 +17,8 @@ using Codes = std::array<std::uint16_t, lines_of_panel>;
 /// (place, line) of B lies at place * 16 + line, of A at (line / 2 * 128 + place) * 2 + line % 2.
 struct Panel {
   static constexpr std::size_t count = std::size_t{lines_of_panel} * longest_panel;
-  alignas(64) std::array<double, count> values;  ///< B's times 1 + 2^-30
+  /// B's times 1 + 2^-30
+  alignas(64) std::array<double, count> values;
   /// Twice each, of a zero -128: of a column (x, x), of two rows (x, y, x, y), so that two rows and
   /// sixteen columns meet in one vector.
   alignas(64) std::array<std::int8_t, 2 * count> exponents;

@@ -13,7 +13,8 @@ struct IntegerPanels {
   const std::byte *a = nullptr, *b = nullptr;
   std::int64_t groups = 0;
   const std::byte *a_lacks = nullptr, *b_lacks = nullptr;
-  std::int64_t chunk_groups = 0;  ///< of one execution of a saturating row
+  /// of one execution of a saturating row
+  std::int64_t chunk_groups = 0;
   const std::byte *a_chunk_lacks = nullptr, *b_chunk_lacks = nullptr;
 };
 
@@ -23,7 +24,8 @@ using IntegerTile = void (*)(const IntegerPanels& panels, const std::byte* from,
 
 struct IntegerTiles {
   int rows = 0, columns = 0;
-  int group = 0;  ///< k's of a group: 4 bytes, unsigned times signed, or 2 words
+  /// k's of a group: 4 bytes, unsigned times signed, or 2 words
+  int group = 0;
   /// By which operand is the unsigned one: A (0) or B (1). Words have no such difference.
   IntegerTile wrapping[2] = {};
   IntegerTile saturating[2] = {};
@@ -32,8 +34,11 @@ struct IntegerTiles {
 };
 
 /// Null where this CPU (or this build) has not the instructions.
-const IntegerTiles* integer_tiles_avx512();   ///< AVX-512 VNNI
-const IntegerTiles* integer_tiles_avxvnni();  ///< AVX-VNNI: 256 bits
-const IntegerTiles* integer_tiles_avx2();     ///< words of 16 bits
+/// AVX-512 VNNI
+const IntegerTiles* integer_tiles_avx512();
+/// AVX-VNNI: 256 bits
+const IntegerTiles* integer_tiles_avxvnni();
+/// words of 16 bits
+const IntegerTiles* integer_tiles_avx2();
 
 }  // namespace guardbit::emulator

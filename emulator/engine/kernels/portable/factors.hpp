@@ -48,8 +48,10 @@ struct Segment {
 constexpr int padding = -1;
 
 struct Layout {
-  std::vector<Segment> segments;  ///< per step; empty for scalar steps
-  std::vector<int> order;         ///< stored element at each position, or padding
+  /// per step; empty for scalar steps
+  std::vector<Segment> segments;
+  /// stored element at each position, or padding
+  std::vector<int> order;
   const Step* first_dot = nullptr;
 };
 

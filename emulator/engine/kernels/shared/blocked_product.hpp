@@ -18,10 +18,13 @@
 namespace guardbit::emulator {
 
 struct Blocking {
-  std::int64_t rows = 0, columns = 0;  ///< of a tile
-  std::int64_t depth = 0;              ///< k's of a block
+  /// of a tile
+  std::int64_t rows = 0, columns = 0;
+  /// k's of a block
+  std::int64_t depth = 0;
   std::int64_t block_rows = 0, block_columns = 0;
-  std::size_t a_panel_bytes = 0, b_panel_bytes = 0;  ///< of `depth` k's
+  /// of `depth` k's
+  std::size_t a_panel_bytes = 0, b_panel_bytes = 0;
 };
 
 constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {

@@ -18,7 +18,8 @@ namespace guardbit::emulator {
 struct Lines {
   const std::byte* data = nullptr;
   std::int64_t line_stride = 0, k_stride = 0;
-  std::int64_t lines = 0, length = 0;  ///< that are there
+  /// that are there
+  std::int64_t lines = 0, length = 0;
 
   std::uint8_t code(std::int64_t line, std::int64_t k) const {
     return std::to_integer<std::uint8_t>(data[line * line_stride + k * k_stride]);

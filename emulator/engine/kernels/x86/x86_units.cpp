@@ -147,9 +147,7 @@ class TileConfiguration {
   void multiply(Opcode opcode, Tiles& x) const {
     const std::size_t stride = register_bytes;
     asm volatile(
-        "tileloadd (%0,%3,1), %%tmm0\n\t"
-        "tileloadd (%1,%3,1), %%tmm1\n\t"
-        "tileloadd (%2,%3,1), %%tmm2"
+        "tileloadd (%0,%3,1), %%tmm0\n\ttileloadd (%1,%3,1), %%tmm1\n\ttileloadd (%2,%3,1), %%tmm2"
         :
         : "r"(&x.d), "r"(&x.a), "r"(&x.b), "r"(stride)
         : "memory");
