@@ -11,15 +11,13 @@
 #include "tests/emulator/inputs/input_ranges.hpp"
 
 /// Seeded operands for any row: what a case holds depends on (row's types, family, seed, index)
-/// alone.
+/// alone. Recordings in tests/golden/x86 hold such operands, so what a seed draws must not change.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;
 using emulator::Shape;
 
-std::string_view family_name(InputFamily family);
-
-/// The families that say something about the row's types, in the order of the enumeration.
+/// The families that say something about the row's types.
 std::vector<InputFamily> input_families(const MatrixInstruction& instruction);
 
 /// One dot product in the order the unit takes it (sparse operands gathered).

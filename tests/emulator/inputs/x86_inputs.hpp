@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
@@ -10,12 +9,12 @@
 /// sums around the smallest normal number, where flushing decides.
 namespace guardbit::tests {
 
-/// Families of a row by name; the last of a floating row is "underflow".
-std::vector<std::string> unit_families(const MatrixInstruction& instruction);
+/// Families of a row; the last of a floating row is subnormal_results.
+std::vector<InputFamily> unit_families(const MatrixInstruction& instruction);
 
 /// `count` executions of shape {m, n, k} of one family. Deterministic in row types, family and
 /// seed.
-BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
+BatchInputs unit_inputs(const MatrixInstruction& instruction, InputFamily family,
                         std::uint64_t seed, const Shape& shape, std::int64_t count);
 
 /// `count` executions of the row's own shape that together hold every family: row i of A and of C,
