@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "formats/format_catalogue.hpp"
+#include "tools/benchmarks/bench_options.hpp"
 
 namespace guardbit::tools {
 
@@ -104,8 +104,7 @@ std::int64_t scales_of(const emulator::MatrixInstruction& instruction, std::int6
 const std::vector<MatrixFamily>& data_families() {
   static const std::vector<MatrixFamily> families = [] {
     std::vector<MatrixFamily> list;
-    for (const std::string_view word :
-         {"normal", "wide", "cancelling", "specials", "zeros", "subnormals"}) {
+    for (const std::string_view word : data_words) {
       list.push_back(*emulator::inputs::find_matrix_family(word));
       if (word != "specials") continue;
       list.back().elements.specials = emulator::inputs::share(0.01);

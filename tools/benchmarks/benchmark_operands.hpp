@@ -13,8 +13,7 @@ namespace guardbit::tools {
 
 using emulator::inputs::MatrixFamily;
 
-/// The families that are compared: normal, wide, cancelling, specials (1 % infinities and NaNs),
-/// zeros (97 %), subnormals (half of A).
+/// The families of `data_words`; of specials, 1 % infinities and NaNs.
 const std::vector<MatrixFamily>& data_families();
 
 /// Memory of operands: so many codes of A, B, C and of each one's block scales.
