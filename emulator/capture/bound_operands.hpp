@@ -28,9 +28,9 @@ struct BoundBatch {
   std::int64_t outputs() const { return batch.count * batch.shape.m * batch.shape.n; }
 };
 
-/// Reads tensors named a, b, c, d, e, a_scale and b_scale as operands of the row, in the shapes of
+/// Reads tensors named a, b, c, d, e, a_scale and b_scale as operands of the instruction, in the shapes of
 /// MatrixBatch: formats, shapes, codes and sparse positions are checked. c and d may be absent;
-/// dimensions that the row leaves open (0) come from the tensors. formats::Error names `where`, the
+/// dimensions that the instruction leaves open (0) come from the tensors. formats::Error names `where`, the
 /// tensor and the element.
 BoundBatch bind_operands(const MatrixInstruction& instruction, std::vector<formats::Tensor> tensors,
                          ElementType elements, const std::string& where);

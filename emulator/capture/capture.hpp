@@ -36,7 +36,7 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& ins
                                                     std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers);
 
-/// Does the computed code agree with the recorded one? Two NaNs of FP64, or of a row that does not
+/// Does the computed code agree with the recorded one? Two NaNs of FP64, or of an instruction that does not
 /// know its NaNs, are equal whatever sign and payload; everything else is compared bit by bit.
 bool same_result(const MatrixInstruction& instruction, std::uint64_t recorded,
                  std::uint64_t computed);

@@ -1,7 +1,7 @@
 #pragma once
 
 // The grammar of instruction names: each family of instructions, written once, turns lists of
-// shapes and types into rows. What differs between machines (the arithmetic) is passed in by the
+// shapes and types into instructions. What differs between machines (the arithmetic) is passed in by the
 // pages in arch/.
 
 #include <initializer_list>
@@ -47,7 +47,7 @@ struct Arithmetic {
 /// A native instruction: one accumulation.
 Arithmetic native(const AccumulatorSpec& spec, const AccumulatorPair& cd, const Evidence& evidence);
 
-/// Collects the rows of one machine.
+/// Collects the instructions of one machine.
 class Machine {
  public:
   explicit Machine(std::string_view arch) : arch_(arch) {}

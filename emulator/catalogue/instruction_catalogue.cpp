@@ -45,7 +45,7 @@ Rows build_catalogue() {
   return all;
 }
 
-/// Rows by machine and name key; rows of different toolkits share a key.
+/// Instructions by machine and name key; instructions of different toolkits share a key.
 using Index = std::multimap<std::pair<std::string_view, std::string>, const MatrixInstruction*>;
 
 const Index& index() {

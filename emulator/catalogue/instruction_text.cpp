@@ -65,7 +65,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-/// Texts that rows point to; they live as long as the program.
+/// Texts that instructions point to; they live as long as the program.
 std::string_view kept(std::string_view text) {
   static std::set<std::string, std::less<>> texts;
   return *texts.emplace(text).first;

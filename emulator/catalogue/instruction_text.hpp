@@ -7,7 +7,7 @@
 
 namespace guardbit::emulator {
 
-/// A row of the catalogue as lines of text, `key value`, and one line for each step of its
+/// An instruction of the catalogue as lines of text, `key value`, and one line for each step of its
 /// arithmetic; fields that have their default are left out. Lines that begin with # are comments.
 ///
 ///   name     my_unit

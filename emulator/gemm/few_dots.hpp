@@ -14,7 +14,7 @@ namespace guardbit::emulator {
 struct GemmOperands;
 
 /// A few dot products, one for each batch entry, whose products are taken once for all chains over
-/// parts of K: a search asks for thousands of chains of the same outputs. Of rows with one step of
+/// parts of K: a search asks for thousands of chains of the same outputs. Of instructions with one step of
 /// fused blocks and finite operands.
 class FewDots {
  public:

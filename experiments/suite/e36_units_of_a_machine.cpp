@@ -13,7 +13,7 @@ namespace {
 
 using emulator::MatrixInstruction;
 
-/// Rows of a machine that multiply this format into FP32, one for each family and K.
+/// Instructions of a machine that multiply this format into FP32, one for each family and K.
 std::vector<MatrixInstruction> rows_of(std::string_view arch, const formats::Format& format) {
   std::vector<MatrixInstruction> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -38,7 +38,7 @@ bool same_chain(const MatrixInstruction& x, const MatrixInstruction& y) {
   return one == two;
 }
 
-/// The first row that adds as rows[i] does; row 0 where there is none before it.
+/// The first instruction that adds as instructions[i] does; instruction 0 where there is none before it.
 std::size_t partner_of(const std::vector<MatrixInstruction>& instructions, std::size_t i) {
   for (std::size_t p = 0; p < i; ++p)
     if (same_chain(instructions[p], instructions[i])) return p;

@@ -14,7 +14,7 @@
 namespace guardbit::gpu {
 
 /// Names of the input families of an instruction in order. Execution t of make_inputs belongs to
-/// family t mod families(row).size().
+/// family t mod families(instruction).size().
 std::vector<std::string_view> families(const TensorCoreInstruction& instruction);
 
 /// Operands a, b, c and e of every family in turn.

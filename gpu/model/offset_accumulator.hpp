@@ -1,6 +1,6 @@
 #pragma once
 
-// A block of a fused row (NUMERICS 1.1) as a chain of FP64 multiply-adds that round down. This is
+// A block of a fused instruction (NUMERICS 1.1) as a chain of FP64 multiply-adds that round down. This is
 // the arithmetic of the device's matrix multiplication (cuda/multiply.cuh); plain C++ here, so that
 // a machine without a GPU can test it against the model (tests/claims/offset_accumulator_test.cpp).
 //
@@ -57,7 +57,7 @@ enum class Accumulated : int {
   fp16,
 };
 
-/// A row whose blocks the offset accumulator can sum.
+/// An instruction whose blocks the offset accumulator can sum.
 struct TunedInstruction {
   /// products per block (L): 4, 8, 16 or 32
   int terms = 0;
@@ -72,15 +72,15 @@ struct TunedInstruction {
   int zero_exponent = 0;
   /// products may fall below FP32's normal range, or rise above it
   bool wide_exponents = false;
-  /// of every block; of a composed row, the first
+  /// of every block; of a composed instruction, the first
   emulator::Step step{};
   emulator::Format a{}, b{}, d{};
 };
 
-/// The row as the tuned kernel takes it; empty when it does not.
+/// The instruction as the tuned kernel takes it; empty when it does not.
 std::optional<TunedInstruction> tuned_instruction(const emulator::MatrixInstruction& instruction);
 
-/// The k of product `i` of block `block`. A composed row takes k % 4 in {0, 1} first
+/// The k of product `i` of block `block`. A composed instruction takes k % 4 in {0, 1} first
 /// (NUMERICS 1.5).
 constexpr std::int64_t source_k(const TunedInstruction& instruction, std::int64_t block, int i) {
   if (!instruction.composed) return block * instruction.terms + i;
@@ -204,7 +204,7 @@ inline constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
 
 // ---- A block ----
 
-/// Constants of a row, in fields of FP64's high word.
+/// Constants of an instruction, in fields of FP64's high word.
 struct OffsetRule {
   /// 52 - F
   std::uint32_t addend_shift = 0;

@@ -14,7 +14,7 @@ using SassTable = std::map<std::string, std::string>;
 /// formats::Error when the file cannot be read.
 SassTable read_sass(const std::string& path);
 
-/// The mnemonics of a row; empty when the table does not say.
+/// The mnemonics of an instruction; empty when the table does not say.
 std::string sass_of(const SassTable& table, const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

@@ -94,7 +94,7 @@ constexpr TensorMemoryColumns tensor_memory_columns(int n) {
           .allocated = allocated};
 }
 
-/// The images of a row's operands; those of scales have 32 lanes, those of other tensor memory 128.
+/// The images of an instruction's operands; those of scales have 32 lanes, those of other tensor memory 128.
 /// formats::Error for FP6 or FP4 A in bytes of tensor memory.
 ImageLayout layout_images(const TensorCoreInstruction& instruction);
 

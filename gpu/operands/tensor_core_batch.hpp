@@ -20,7 +20,7 @@ struct Batch {
   int executions = 0;
   /// [T,M,stored K], [T,K,N], [T,M,N], [T,M,N]
   std::vector<std::uint64_t> a, b, c, d;
-  /// [T,M,stored K] positions, sparse rows only
+  /// [T,M,stored K] positions, sparse instructions only
   std::vector<std::uint8_t> e;
   /// [T,M,scales], [T,scales,N], block-scaled only
   std::vector<std::uint64_t> a_scale, b_scale;

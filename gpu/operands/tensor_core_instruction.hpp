@@ -96,10 +96,11 @@ int operand_bits(const TensorCoreInstruction& instruction, const Format& type);
 /// Zero bits below the element in them: FP4 of mma stands in the middle of its byte (PTX ISA, mma).
 int padding_below(const TensorCoreInstruction& instruction, const Format& type);
 
-/// The model's row of the instruction, of its own architecture. formats::Error when there is none.
+/// The catalogue's entry of the instruction, of its own architecture. formats::Error when there is
+/// none.
 emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& instruction);
 
-/// formats::Error unless the model's catalogue has the row for its architecture, with the same
+/// formats::Error unless the model's catalogue has the instruction for its architecture, with the same
 /// shape, formats, scales and sparsity.
 void check_against_catalogue(const TensorCoreInstruction& instruction);
 

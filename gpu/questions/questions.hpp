@@ -27,7 +27,7 @@ struct Question {
 /// All these questions, topic by topic.
 const std::vector<Question>& questions();
 
-/// The test of a question on one instruction that it concerns. `row` and `model` must outlive it.
+/// The test of a question on one instruction that it concerns. `instruction` and `model` must outlive it.
 HypothesisTest make_test(const Question& question, const TensorCoreInstruction& instruction,
                          const emulator::MatrixInstruction& model);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Asks ptxas which mma, mma.sp and wmma.mma names it accepts for a target, over a grid far wider than the documented one, and
-compares them with the rows of the wrappers.
+compares them with the instructions of the wrappers.
 
 A name that is accepted need not be an instruction: ptxas 13.0 takes wmma.mma of f64 in the shapes of other types, and for sm_80
 to sm_89 that of s4, and assembles them to nothing; there are no loads for them. They are left out.

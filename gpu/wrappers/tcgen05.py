@@ -1,6 +1,6 @@
 """tcgen05.mma of sm_100a, one CTA: kinds, dense and sparse, with their operand choices as variants.
 
-PTX keeps shape and types in the instruction descriptor; a row is named as the model's catalogue names it.
+PTX keeps shape and types in the instruction descriptor; an instruction is named as the model's catalogue names it.
 These wrappers have only been compiled, never run; launch_tcgen05.cuh lists what is unconfirmed.
 """
 import itertools
@@ -91,7 +91,7 @@ def sparse_rows(architecture):
 
 
 def has_integers(architecture):
-    """sm_103 lost kind::i8: groups of their own leave the indices of the other rows as the table of sm_100 has them."""
+    """sm_103 lost kind::i8: groups of their own leave the indices of the other instructions as the table of sm_100 has them."""
     return not architecture.target.startswith("103")
 
 

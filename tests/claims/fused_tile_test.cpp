@@ -193,7 +193,7 @@ TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from a
   CHECK(has_bit(-160));  // a smaller scale would not do for the lowest exponents
 }
 
-TEST_CASE("lanes hold the sums of every row they serve") {
+TEST_CASE("lanes hold the sums of every instruction they serve") {
   int rows = 0;
   for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& instruction,
                                    const FusedInstruction& x) {

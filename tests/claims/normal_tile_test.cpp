@@ -23,7 +23,7 @@ namespace {
 using emulator::MatrixInstruction;
 using emulator::fused::FusedInstruction;
 
-/// Rows with results of FP32's range, one of each arithmetic.
+/// Instructions with results of FP32's range, one of each arithmetic.
 std::vector<MatrixInstruction> normal_rows() {
   std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;

@@ -225,7 +225,7 @@ std::uint64_t execution_of(const MatrixInstruction& instruction, const TunedInst
                                  formats::add(exactly(x.c), exactly(code)));
 }
 
-/// One row of each kind that the tuned kernel tells apart.
+/// One instruction of each kind that the tuned kernel tells apart.
 std::vector<MatrixInstruction> distinct_instructions() {
   std::vector<MatrixInstruction> instructions;
   std::set<std::tuple<int, int, int, bool, int, int, std::string>> seen;
@@ -321,7 +321,7 @@ TEST_CASE("the quotient of a sum of weights is the largest exponent") {
   }
 }
 
-TEST_CASE("blocks on an offset accumulator give the model's bits, on every row that takes them") {
+TEST_CASE("blocks on an offset accumulator give the model's bits, on every instruction that takes them") {
   const std::vector<MatrixInstruction> instructions = distinct_instructions();
   REQUIRE(instructions.size() > 30);
   for (const MatrixInstruction& instruction : instructions) {

@@ -1,4 +1,4 @@
-// The model's headers as device code. A row goes to the kernel by value: device code cannot index
+// The model's headers as device code. An instruction goes to the kernel by value: device code cannot index
 // the host's tables. Compiled, not run.
 
 #include <cstdint>

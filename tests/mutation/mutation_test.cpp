@@ -8,7 +8,7 @@
 #include "tests/mutation/survey.hpp"
 #include "tests/places.hpp"
 
-// Every field of every row, changed by one step, is noticed by a committed vector or provably
+// Every field of every instruction, changed by one step, is noticed by a committed vector or provably
 // cannot be. With GUARDBIT_UPDATE_MUTATION set, the program first searches the vectors again and
 // writes them, and then the page; run it so after a change to the catalogue, the recordings or the
 // search.
@@ -94,7 +94,7 @@ std::vector<std::string> noticed_by_search(const MatrixInstruction& instruction,
   return noticed;
 }
 
-/// Fails for every mutant of `mutants(row)` that candidates [0, count) notice.
+/// Fails for every mutant of `mutants(instruction)` that candidates [0, count) notice.
 template <class Mutants>
 void expect_unnoticed(std::uint64_t count, std::string_view claim, Mutants mutants) {
   std::vector<std::vector<std::string>> noticed(arithmetics().size());
@@ -114,13 +114,13 @@ std::vector<Mutant> unobservable_mutants_of(const MatrixInstruction& instruction
   return list;
 }
 
-/// Changes of fields that the table says no step of the row reads.
+/// Changes of fields that the table says no step of the instruction reads.
 std::vector<Mutant> unread_mutants_of(const MatrixInstruction& instruction) {
   std::vector<Mutant> list;
   for (int i = 0; i < instruction.steps.count; ++i) {
     for (const SpecField& field : spec_fields()) {
       const guardbit::emulator::Step& step = instruction.steps.list.at(static_cast<std::size_t>(i));
-      // Groups exist only with scales: a row without them cannot have any.
+      // Groups exist only with scales: an instruction without them cannot have any.
       if (field.read(instruction, step) || field.name == "exact_group") continue;
       const long value = field.get(step.spec);
       for (const long other : field.neighbours(value, step)) {
@@ -153,7 +153,7 @@ TEST_CASE("the committed vectors are what the oracle says, and the model agrees"
   CHECK(text_of(committed_vectors()) == read_text(vectors_file()));
 }
 
-TEST_CASE("the rows of an arithmetic are judged alike") {
+TEST_CASE("the instructions of an arithmetic are judged alike") {
   for (const SharedArithmetic& shared : arithmetics()) {
     const std::string rule = judge_of(shared.instruction).rule;
     for (const MatrixInstruction* instruction : shared.rows) {

@@ -105,7 +105,7 @@ struct Section {
   std::vector<std::string> types;
 };
 
-/// The fields that a row's steps read and that are not the defaults.
+/// The fields that an instruction's steps read and that are not the defaults.
 std::string parameters_of(const MatrixInstruction& instruction) {
   std::string text;
   int index = 0;

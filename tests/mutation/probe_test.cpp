@@ -22,7 +22,7 @@ bool is_nan(const formats::Format& f, std::uint64_t code) {
   return formats::decode(f, code).kind == formats::Kind::nan;
 }
 
-/// Vectors that notice every observable change of the row by one step: what each field must pass.
+/// Vectors that notice every observable change of the instruction by one step: what each field must pass.
 std::string contradicted_by_vectors(const MatrixInstruction& instruction, const ProbeReport& report,
                                     std::size_t& used) {
   static const std::vector<RowVectors> all = read_vectors(vectors_file());
@@ -40,7 +40,7 @@ std::string contradicted_by_vectors(const MatrixInstruction& instruction, const 
   return {};
 }
 
-/// Fields of a step that differ from the row's, though the row's value was excluded or no proof
+/// Fields of a step that differ from the instruction's, though the instruction's value was excluded or no proof
 /// says that it cannot be seen.
 std::vector<std::string> wrong_fields(const MatrixInstruction& instruction,
                                       const ProbeReport& report) {
@@ -94,7 +94,7 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
           return std::any_of(m.instructions.begin(), m.instructions.end(),
                              [&](const auto* x) { return same_arithmetic(*x, instruction); });
         });
-    if (!named) complaints[i] += "the catalogue's row is not named; ";
+    if (!named) complaints[i] += "the catalogue's instruction is not named; ";
     const std::string vector = contradicted_by_vectors(instruction, report, used[i]);
     if (!vector.empty()) complaints[i] += "a committed vector differs: " + vector + "; ";
     for (const std::string& field : wrong_fields(instruction, report))

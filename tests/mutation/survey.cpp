@@ -12,7 +12,7 @@ void append(std::vector<const TestVector*>& all, const std::vector<TestVector>& 
   for (const TestVector& v : list) all.push_back(&v);
 }
 
-/// The committed vectors of a row, by the row that their header names.
+/// The committed vectors of an instruction, by the instruction that their header names.
 std::vector<const TestVector*> vectors_of(const MatrixInstruction& instruction,
                                           const std::vector<RowVectors>& vectors) {
   std::vector<const TestVector*> found;

@@ -158,7 +158,7 @@ MatrixInstruction instruction_from(const std::string& line) {
     found.shape.k = products;
     return found;
   }
-  throw std::runtime_error("not a row of the catalogue");
+  throw std::runtime_error("not an instruction of the catalogue");
 }
 
 TestVector vector_from(const std::string& line, MatrixInstruction& instruction) {

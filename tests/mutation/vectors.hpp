@@ -21,12 +21,12 @@ struct TestVector {
   std::uint64_t d = 0;
 };
 
-/// What the model makes of a vector's operands under a (possibly mutated) row; nothing where the
-/// row's fixed widths do not hold them, which only mutants run into. What a mutant reads beyond the
+/// What the model makes of a vector's operands under a (possibly mutated) instruction; nothing where the
+/// instruction's fixed widths do not hold them, which only mutants run into. What a mutant reads beyond the
 /// vector's operands is zero.
 std::optional<std::uint64_t> computed(const MatrixInstruction& instruction, const TestVector& v);
 
-/// The vectors of one row of the catalogue.
+/// The vectors of one instruction of the catalogue.
 struct RowVectors {
   MatrixInstruction instruction;
   std::vector<TestVector> list;

@@ -66,7 +66,7 @@ TEST_CASE("the tuned kernel, the model on the device and the CPU engines agree",
   }
 }
 
-TEST_CASE("rows that the tuned kernel does not take go to the model", "[gpu]") {
+TEST_CASE("instructions that the tuned kernel does not take go to the model", "[gpu]") {
   if (no_device()) return;
   for (const Row& row : {Row{"sm_90", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
                          Row{"sm_90", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64"},

@@ -25,7 +25,7 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST_CASE("the list holds every row, in JSON and by name") {
+TEST_CASE("the list holds every instruction, in JSON and by name") {
   const json all = json::parse(run_command({"list", "--json"}).out);
   CHECK(all["instructions"].size() == emulator::catalogue().size());
   const json& first = all["instructions"][0];
@@ -39,7 +39,7 @@ TEST_CASE("the list holds every row, in JSON and by name") {
   }
 }
 
-TEST_CASE("filters leave the rows that they name") {
+TEST_CASE("filters leave the instructions that they name") {
   const json rows = json::parse(run_command({"list", "--json", "--arch", "sm_90a", "--type", "f16",
                                              "--family", "wgmma", "--basis", "measured"})
                                     .out)["instructions"];

@@ -204,7 +204,7 @@ TEST_CASE("explain and compare know how far a unit without an addend goes") {
   }
 }
 
-TEST_CASE("a spec that takes a row's name is executed in its place") {
+TEST_CASE("a spec that takes an instruction's name is executed in its place") {
   const TemporaryFolder folder;
   const std::string spec = folder.path("row.txt");
   const auto text = [&](int kept) {

@@ -8,7 +8,7 @@
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/benchmarks/benchmark_cases.hpp"
 
-// What the options ask for: rows, engines, threads.
+// What the options ask for: instructions, engines, threads.
 namespace guardbit::tools {
 
 /// An instruction that is measured under a name.

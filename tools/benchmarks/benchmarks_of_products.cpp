@@ -214,7 +214,7 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& instructio
   }
 }
 
-/// Every engine, family of data and number of threads for one row and size, with Eigen.
+/// Every engine, family of data and number of threads for one instruction and size, with Eigen.
 Group product_group(const BenchOptions& options, const Row& of, const Size& size) {
   const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
   Group group;

@@ -42,7 +42,7 @@ void check_family(const std::string& name) {
                        joined(families, ", ", [](std::string_view f) { return f; }));
 }
 
-/// The rows that the filters leave.
+/// The instructions that the filters leave.
 CatalogueInstructions select(const ListOptions& options) {
   check_family(options.family);
   const std::string_view page =

@@ -30,7 +30,7 @@ everywhere. F, L, E and e0 are the fields of `AccumulatorSpec`: bits kept below 
 per block, and the exponent that a zero contributes to E. The records hold all words and the codes of all inputs.
 
 Every answer is one of several that the question names in advance, each with the words that would give it; tests require
-that a row changed accordingly does give them. "Undecided" means that no such answer fits.
+that an instruction changed accordingly does give them. "Undecided" means that no such answer fits.
 """
 
 # Why a question is asked, and what follows from the answer. Numbers come from the records.

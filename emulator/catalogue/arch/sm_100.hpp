@@ -4,7 +4,7 @@
 
 // Blackwell data centre: B200 (sm_100), B300 (sm_103), Thor (sm_110). Hopper's warp-level units;
 // tcgen05 with wide FP8, FP6 and FP4 accumulators and block scales (NUMERICS 1.2, 1.5, 1.6, 3.5). K
-// = 96 of sm_103 has no numerical source and no row.
+// = 96 of sm_103 has no numerical source and is no entry.
 namespace guardbit::emulator::sm_100 {
 
 using namespace formats;

@@ -33,7 +33,7 @@ struct TunedKernel {
   void (*launch)(const MultiplyArguments&);
 };
 
-/// The instance for a row. Each file of instances has those of one kind of result.
+/// The instance for an instruction. Each file of instances has those of one kind of result.
 TunedKernel tuned_kernel(const TunedInstruction& instruction);
 std::optional<TunedKernel> fp32_kernel(const TunedInstruction& instruction);
 std::optional<TunedKernel> e8m13_kernel(const TunedInstruction& instruction);

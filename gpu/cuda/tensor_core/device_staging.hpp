@@ -17,7 +17,7 @@ namespace guardbit::gpu {
 /// packed as the instruction's kernel reads them, executed, and left for a model to compare.
 class Staging {
  public:
-  /// Can the operands of that row be packed on the device? (Otherwise it can only be recorded.)
+  /// Can the operands of that instruction be packed on the device? (Otherwise it can only be recorded.)
   static bool accepts(const TensorCoreInstruction& instruction);
 
   /// formats::Error when the device has too little memory.

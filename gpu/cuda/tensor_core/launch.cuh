@@ -129,7 +129,7 @@ __device__ inline void copy_to_shared(unsigned char* shared, const void* images,
     reinterpret_cast<uint4*>(shared)[i] = from[i];
 }
 
-/// One warpgroup per image; A and B images are copies of shared memory (A: registers where the row
+/// One warpgroup per image; A and B images are copies of shared memory (A: registers where the instruction
 /// says so). Swizzled operands begin at multiples of 1024 bytes.
 template <class Row>
 __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {

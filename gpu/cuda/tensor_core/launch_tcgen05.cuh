@@ -130,7 +130,7 @@ __device__ inline void copy_to_tensor_memory(std::uint32_t address, const void* 
   for (int i = 0; i < columns; ++i) store_column(address + static_cast<std::uint32_t>(i), image[i]);
 }
 
-/// Fills the operands of tensor memory that the row has. `first_lane` is the address of column 0 in
+/// Fills the operands of tensor memory that the instruction has. `first_lane` is the address of column 0 in
 /// the first lane of the thread's warp.
 template <class Row>
 __device__ void fill_tensor_memory(std::uint32_t first_lane, const TensorMemoryColumns& columns,

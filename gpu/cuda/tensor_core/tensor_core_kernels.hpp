@@ -10,7 +10,7 @@
 namespace guardbit::gpu {
 
 /// Device addresses of the packed operands of `images` runs (one warp or warpgroup each); see
-/// packing.hpp. Operands that a row does not take are null. Images lie one after the other, all
+/// packing.hpp. Operands that an instruction does not take are null. Images lie one after the other, all
 /// addresses are multiples of 256 bytes.
 struct DeviceImages {
   const void *a = nullptr, *b = nullptr, *c = nullptr, *e = nullptr;
@@ -24,7 +24,7 @@ struct DeviceImages {
 
 using Kernel = void (*)(const DeviceImages&);
 
-/// A generated file and its kernels, in the order of its rows.
+/// A generated file and its kernels, in the order of its instructions.
 struct KernelGroup {
   std::string_view name;
   std::span<const Kernel> (*kernels)();
@@ -33,7 +33,7 @@ struct KernelGroup {
 /// Every generated file of the architecture that this program was compiled for.
 std::span<const KernelGroup> kernel_groups();
 
-/// formats::Error when the row belongs to another architecture's table.
+/// formats::Error when the instruction belongs to another architecture's table.
 inline Kernel kernel_of(const TensorCoreInstruction& instruction) {
   if (instruction.arch == tensor_core_instructions().front().arch)
     for (const KernelGroup& group : kernel_groups())

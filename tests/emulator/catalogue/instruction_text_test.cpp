@@ -17,7 +17,7 @@ using namespace guardbit;
 using emulator::MatrixInstruction;
 using emulator::Step;
 
-/// Everything that a row says.
+/// Everything that an instruction says.
 bool equal(const MatrixInstruction& x, const MatrixInstruction& y) {
   return std::string_view(x.name) == std::string_view(y.name) && x.arch == y.arch &&
          x.family == y.family && x.shape == y.shape && x.a == y.a && x.b == y.b && x.c == y.c &&

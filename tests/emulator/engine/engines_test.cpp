@@ -72,7 +72,7 @@ std::string text_of(const Shape& s) {
   return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
 }
 
-/// Every engine that accepts the row gives what the reference gives.
+/// Every engine that accepts the instruction gives what the reference gives.
 void compare_engines(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment,
                      const Modifiers& modifiers) {
@@ -103,7 +103,7 @@ bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One row of each computation that some engine beside the reference takes.
+/// One instruction of each computation that some engine beside the reference takes.
 std::vector<const MatrixInstruction*> kernel_instructions() {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {

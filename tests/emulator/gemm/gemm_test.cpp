@@ -397,7 +397,7 @@ TEST_CASE("a bias is what the first of several parts in D meets") {
 }
 
 TEST_CASE("a few outputs are what they are among all") {
-  // They are computed from products taken once, not by the engines: of every row that this takes,
+  // They are computed from products taken once, not by the engines: of every instruction that this takes,
   // with zeros, subnormals, overflow and cancellation.
   Random random(86);
   int rows = 0;

@@ -6,14 +6,14 @@
 
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 
-/// Operands for the rows of x86: the families of every row, and one for what is special here,
+/// Operands for the instructions of x86: the families of every instruction, and one for what is special here,
 /// sums around the smallest normal number, where flushing decides.
 namespace guardbit::tests {
 
-/// Families of a row by name; the last of a floating row is "underflow".
+/// Families of an instruction by name; the last of a floating instruction is "underflow".
 std::vector<std::string> unit_families(const MatrixInstruction& instruction);
 
-/// `count` executions of shape {m, n, k} of one family. Deterministic in row types, family and
+/// `count` executions of shape {m, n, k} of one family. Deterministic in instruction types, family and
 /// seed.
 BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
                         std::uint64_t seed, const Shape& shape, std::int64_t count);

@@ -7,7 +7,7 @@
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
 
-// Every row of the catalogue against the exact-rational oracle.
+// Every instruction of the catalogue against the exact-rational oracle.
 namespace {
 
 using namespace guardbit;
@@ -40,14 +40,14 @@ std::optional<Disagreement> compare(const MatrixInstruction& instruction, const 
   return first;
 }
 
-/// Rows that compute alike: one of them is compared on many cases, each on a few.
+/// Instructions that compute alike: one of them is compared on many cases, each on a few.
 bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
   return x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d && x.scale == y.scale &&
          emulator::stored_k(x, x.shape.k) == emulator::stored_k(y, y.shape.k) &&
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// `deep` cases of each family for each distinct arithmetic, `shallow` for every row.
+/// `deep` cases of each family for each distinct arithmetic, `shallow` for every instruction.
 void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
   std::vector<std::pair<const MatrixInstruction*, std::string>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -72,9 +72,9 @@ void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
 
 }  // namespace
 
-TEST_CASE("every row computes what the oracle says") { compare_catalogue(1, 60, 3); }
+TEST_CASE("every instruction computes what the oracle says") { compare_catalogue(1, 60, 3); }
 
-TEST_CASE("every row computes what the oracle says, many cases", "[sweep]") {
+TEST_CASE("every instruction computes what the oracle says, many cases", "[sweep]") {
   compare_catalogue(1000, 2400, 60);
 }
 

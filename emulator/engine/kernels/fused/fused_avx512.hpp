@@ -4,7 +4,7 @@
 
 namespace guardbit::emulator::avx512 {
 
-/// Rows of fused accumulations, on a CPU with AVX-512 as `cpu::Features::avx512_kernels` says.
+/// Instructions of fused accumulations, on a CPU with AVX-512 as `cpu::Features::avx512_kernels` says.
 bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction.

@@ -75,7 +75,7 @@
 namespace guardbit::emulator::fused {
 
 /// From here on an addend of FP32's lanes leaves no bit of any product, and is D by itself: the
-/// products of the rows they serve stay below 2^40, and F is at most 16.
+/// products of the instructions they serve stay below 2^40, and F is at most 16.
 inline constexpr float largest_fp32_addend = 0x1p60F;
 
 /// What a tile reads and writes. A and B begin at its first block.
@@ -352,8 +352,8 @@ class Tile {
   const typename Lanes::template Constants<Kind, General> constants_;
   const TileOperands& x_;
   const int last_;
-  Vector sum_[rows][Lanes::vectors];    // of composed rows: the results of blocks
-  Vector total_[rows][Lanes::vectors];  // of composed rows: C
+  Vector sum_[rows][Lanes::vectors];    // of composed instructions: the results of blocks
+  Vector total_[rows][Lanes::vectors];  // of composed instructions: C
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one

@@ -5,7 +5,7 @@
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of sparse rows by kernels that spread A out over K, with zeros between its stored
+// Products of sparse instructions by kernels that spread A out over K, with zeros between its stored
 // values, where B holds infinities or NaNs that those zeros must not meet.
 //
 // Every infinity and NaN of B becomes +-1, of its sign. A zero that A does not store then gives a

@@ -117,7 +117,7 @@ struct LineCodes {
   }
 };
 
-/// Places are packed so many at a time: whole blocks, and whole executions of composed rows.
+/// Places are packed so many at a time: whole blocks, and whole executions of composed instructions.
 inline constexpr int piece = 256;
 
 /// One unit of an operand: what to read.
@@ -128,7 +128,7 @@ struct UnitSource {
   Decoder decode;
   /// factors whose signs stand together
   int group = 0;
-  /// along K; of scaled rows
+  /// along K; of scaled instructions
   LineCodes scales{};
   /// where stored values stand; of a sparse A
   ConstMatrix places{};

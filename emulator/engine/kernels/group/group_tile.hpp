@@ -109,7 +109,7 @@ struct Functions {
   Convert convert = nullptr;
 };
 
-/// For groups of 16 or, of sparse rows, 32 places. Null where the CPU has not the instructions.
+/// For groups of 16 or, of sparse instructions, 32 places. Null where the CPU has not the instructions.
 Functions functions_avx512(int places_of_group);
 
 }  // namespace guardbit::emulator::groups

@@ -1,6 +1,6 @@
 #pragma once
 
-// Operands of fused rows as the portable kernel multiplies them: decoded once per execution, in the
+// Operands of fused instructions as the portable kernel multiplies them: decoded once per execution, in the
 // order of the instruction's steps, padded to whole vectors.
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 
 namespace guardbit::emulator::portable {
 
-/// Rows made of fused accumulations without block scales (and the scalar steps between them), and
-/// integer rows.
+/// Instructions made of fused accumulations without block scales (and the scalar steps between them), and
+/// integer instructions.
 bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction. Operands are decoded once per
