@@ -29,7 +29,7 @@ std::string_view require_page(std::string_view arch, std::string_view where);
 const std::vector<MatrixInstruction>& catalogue();
 
 /// Instructions that were added while the program runs, the newest first.
-const std::vector<MatrixInstruction>& added_rows();
+const std::vector<MatrixInstruction>& added_instructions();
 
 /// Adds an instruction, of any machine: from then on its name means it, and no entry of the
 /// catalogue. Called before anything executes.
@@ -46,8 +46,8 @@ std::optional<int> parse_toolkit(std::string_view text);
 /// begins with `where` when it is not a version.
 int require_toolkit(std::string_view text, std::string_view where);
 
-/// The instruction that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
-/// alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
+/// The instruction that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be
+/// an alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
 /// catalogue spells it; qualifiers may stand in any order that ptxas takes, operand layouts are
 /// ignored where the instruction allows several, and M and N of wgmma and tcgen05 may be any that
 /// the instruction has. M or N is 0 where the name leaves it open.
@@ -58,9 +58,9 @@ std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::st
 MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
                                       std::string_view where, int toolkit = newest_toolkit);
 
-/// The dense instruction of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma), that
-/// multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest such
-/// K.
+/// The dense instruction of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma),
+/// that multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest
+/// such K.
 MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
                               const Format& output, int k, std::string_view where,
                               int toolkit = newest_toolkit);

@@ -41,8 +41,8 @@ emulator::GemmPlan plan_of(std::string_view method) {
     plan.epilogue.compute = plan.epilogue.output = fp16;
   } else if (method != "fp32") {
     const auto& result = method == "TC16" ? fp16 : fp32;
-    const auto row = emulator::require_dot("sm_70", "mma.sync", fp16, result, 4, "E13");
-    plan.unit = {"sm_70", std::string(std::string_view(row.name))};
+    const auto instruction = emulator::require_dot("sm_70", "mma.sync", fp16, result, 4, "E13");
+    plan.unit = {"sm_70", std::string(std::string_view(instruction.name))};
     plan.epilogue.output = result;
   }
   return plan;

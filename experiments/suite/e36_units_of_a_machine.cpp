@@ -14,7 +14,8 @@ namespace {
 using emulator::MatrixInstruction;
 
 /// Instructions of a machine that multiply this format into FP32, one for each family and K.
-std::vector<MatrixInstruction> rows_of(std::string_view arch, const formats::Format& format) {
+std::vector<MatrixInstruction> instructions_of(std::string_view arch,
+                                               const formats::Format& format) {
   std::vector<MatrixInstruction> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const bool fits = instruction.arch == arch && instruction.a == format &&
@@ -38,7 +39,8 @@ bool same_chain(const MatrixInstruction& x, const MatrixInstruction& y) {
   return one == two;
 }
 
-/// The first instruction that adds as instructions[i] does; instruction 0 where there is none before it.
+/// The first instruction that adds as instructions[i] does; instruction 0 where there is none
+/// before it.
 std::size_t partner_of(const std::vector<MatrixInstruction>& instructions, std::size_t i) {
   for (std::size_t p = 0; p < i; ++p)
     if (same_chain(instructions[p], instructions[i])) return p;
@@ -61,7 +63,7 @@ Outcome run(Run& run) {
   for (const std::string& arch : s.words("arch")) {
     for (const std::string& name : formats_asked) {
       const formats::Format format = formats::require_format(name, "format");
-      const std::vector<MatrixInstruction> instructions = rows_of(arch, format);
+      const std::vector<MatrixInstruction> instructions = instructions_of(arch, format);
       if (instructions.size() < 2) continue;
       std::string where = arch;
       where += ' ';

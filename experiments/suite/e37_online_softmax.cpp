@@ -78,8 +78,9 @@ CodeMatrix codes_of(const Format& format, std::int64_t rows, std::int64_t column
 }
 
 GemmPlan hopper(const Format& format) {
-  const auto row = emulator::require_dot("sm_90", "wgmma", format, formats::fp32, 16, "E37");
-  return unit_of(row, "").plan;
+  const auto instruction =
+      emulator::require_dot("sm_90", "wgmma", format, formats::fp32, 16, "E37");
+  return unit_of(instruction, "").plan;
 }
 
 /// What stands between the products: everything in FP32.

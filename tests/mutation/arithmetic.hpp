@@ -9,12 +9,13 @@ namespace guardbit::tests {
 
 using emulator::MatrixInstruction;
 
-/// Instructions that compute alike: same types, scales and steps. A page that changes alone leaves its
-/// group and becomes an arithmetic of its own.
+/// Instructions that compute alike: same types, scales and steps. A page that changes alone leaves
+/// its group and becomes an arithmetic of its own.
 struct SharedArithmetic {
-  /// An instruction with the largest number of products, made dense: `shape.k` counts its stored products.
+  /// An instruction with the largest number of products, made dense: `shape.k` counts its stored
+  /// products.
   MatrixInstruction instruction;
-  std::vector<const MatrixInstruction*> rows;
+  std::vector<const MatrixInstruction*> instructions;
 };
 
 /// Every distinct arithmetic of the catalogue, in its order.
@@ -26,7 +27,7 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y);
 struct SharedSparsity {
   /// sparse, as the catalogue has it; a measured one where there is one
   MatrixInstruction instruction;
-  std::vector<const MatrixInstruction*> rows;
+  std::vector<const MatrixInstruction*> instructions;
 };
 const std::vector<SharedSparsity>& sparsities();
 
@@ -34,7 +35,7 @@ const std::vector<SharedSparsity>& sparsities();
 std::string types_of(const MatrixInstruction& instruction);
 
 /// The machines and families of the instructions: "sm_90 wgmma, wgmma.sp; sm_100 tcgen05".
-std::string machines_of(const std::vector<const MatrixInstruction*>& rows);
+std::string machines_of(const std::vector<const MatrixInstruction*>& instructions);
 
 /// A toolkit that compiles the instruction this way.
 int toolkit_of(const MatrixInstruction& instruction);

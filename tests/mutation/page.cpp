@@ -135,8 +135,10 @@ std::vector<Section> sections_of(const std::vector<Survey>& surveys) {
                                                 " of " + std::to_string(s.group_elements) +
                                                 " stored, in chunks of " + std::to_string(s.chunk)
                                           : parameters_of(survey.instruction);
-    Section section{
-        parameters, machines_of(survey.rows), body_of(survey), {types_of(survey.instruction)}};
+    Section section{parameters,
+                    machines_of(survey.instructions),
+                    body_of(survey),
+                    {types_of(survey.instruction)}};
     const auto same = std::find_if(sections.begin(), sections.end(), [&](const Section& x) {
       return x.parameters == section.parameters && x.machines == section.machines &&
              x.body == section.body;

@@ -40,14 +40,15 @@ TEST_CASE("the list holds every instruction, in JSON and by name") {
 }
 
 TEST_CASE("filters leave the instructions that they name") {
-  const json rows = json::parse(run_command({"list", "--json", "--arch", "sm_90a", "--type", "f16",
-                                             "--family", "wgmma", "--basis", "measured"})
-                                    .out)["instructions"];
-  CHECK(rows.size() == 6);  // f16 into f32 and f16; the four FP8 pairs into f16
-  for (const json& row : rows) {
-    CHECK(row["arch"] == "sm_90");
-    CHECK(row["family"] == "wgmma");
-    CHECK((row["a"] == "fp16" || row["d"] == "fp16"));
+  const json instructions =
+      json::parse(run_command({"list", "--json", "--arch", "sm_90a", "--type", "f16", "--family",
+                               "wgmma", "--basis", "measured"})
+                      .out)["instructions"];
+  CHECK(instructions.size() == 6);  // f16 into f32 and f16; the four FP8 pairs into f16
+  for (const json& entry : instructions) {
+    CHECK(entry["arch"] == "sm_90");
+    CHECK(entry["family"] == "wgmma");
+    CHECK((entry["a"] == "fp16" || entry["d"] == "fp16"));
   }
 }
 

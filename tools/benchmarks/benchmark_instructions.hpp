@@ -12,13 +12,13 @@
 namespace guardbit::tools {
 
 /// An instruction that is measured under a name.
-struct Row {
+struct MeasuredInstruction {
   Case of;
   emulator::MatrixInstruction instruction;
 };
 
 /// Every case's, or the one that the options name. formats::Error where that is not there.
-std::vector<Row> chosen_instructions(const BenchOptions& options);
+std::vector<MeasuredInstruction> chosen_instructions(const BenchOptions& options);
 
 bool is_asked_for(const BenchOptions& options, const emulator::Engine& engine);
 

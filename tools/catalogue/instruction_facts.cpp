@@ -272,7 +272,7 @@ std::string scale_text(const MatrixInstruction& instruction) {
          number(instruction.shape.k / instruction.scale.count) + " of K";
 }
 
-nlohmann::ordered_json row_json(const MatrixInstruction& instruction) {
+nlohmann::ordered_json instruction_json(const MatrixInstruction& instruction) {
   nlohmann::ordered_json j = {
       {"name", std::string_view(instruction.name)},
       {"arch", instruction.arch},

@@ -9,8 +9,8 @@
 // What an instruction of the catalogue says, in words.
 namespace guardbit::tools {
 
-/// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for instructions
-/// that compute alike.
+/// The arithmetic in one line: "blocks of 16, F = 25, e0 = -133, truncated to fp32". Equal for
+/// instructions that compute alike.
 std::string arithmetic_summary(const emulator::MatrixInstruction& instruction);
 
 /// The arithmetic in sentences.
@@ -28,6 +28,6 @@ std::string sparsity_text(const emulator::Sparsity& sparsity);
 /// "e8m0, one per 32 of K"; empty for instructions without scales.
 std::string scale_text(const emulator::MatrixInstruction& instruction);
 
-nlohmann::ordered_json row_json(const emulator::MatrixInstruction& instruction);
+nlohmann::ordered_json instruction_json(const emulator::MatrixInstruction& instruction);
 
 }  // namespace guardbit::tools

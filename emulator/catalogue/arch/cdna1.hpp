@@ -28,7 +28,7 @@ inline constexpr Evidence mi100 = {Basis::documented,
 inline constexpr Evidence exact = {Basis::documented,
                                    "AMD CDNA ISA: exact, wraps; no recording here"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("cdna1");
   const auto add = [&m](std::string_view name, const Shape& shape, const Format& f,
                         const AccumulatorPair& cd, const AccumulatorSpec& spec,

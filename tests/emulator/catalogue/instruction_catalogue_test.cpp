@@ -9,7 +9,8 @@
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
 
-// The instructions and their names, against NUMERICS section 3.8 (and 4.2 for AMD) written out once more.
+// The instructions and their names, against NUMERICS section 3.8 (and 4.2 for AMD) written out once
+// more.
 namespace {
 
 using namespace guardbit;
@@ -258,14 +259,14 @@ TEST_CASE("each machine has what its instruction set lists") {
 }
 
 TEST_CASE("every machine is listed, and only those have instructions") {
-  std::set<std::string_view> with_rows, pages;
+  std::set<std::string_view> with_instructions, pages;
   for (const MatrixInstruction& instruction : emulator::catalogue())
-    with_rows.insert(instruction.arch);
+    with_instructions.insert(instruction.arch);
   for (const emulator::Arch& arch : emulator::architectures()) {
     CHECK(!arch.title.empty());
     if (arch.alias_of.empty()) pages.insert(arch.name);
   }
-  CHECK(with_rows == pages);
+  CHECK(with_instructions == pages);
   for (const emulator::Arch& arch : emulator::architectures()) {
     if (!arch.alias_of.empty()) CHECK(pages.count(arch.alias_of) == 1);
   }

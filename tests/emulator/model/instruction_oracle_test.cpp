@@ -115,14 +115,14 @@ Outcomes outcomes_of(std::string_view arch, std::string_view name, InputFamily f
   return outcomes;
 }
 
-constexpr std::string_view f16_row = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16";
-constexpr std::string_view bf16_row = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
-constexpr std::string_view fp8_row = "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e4m3";
+constexpr std::string_view f16_name = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16";
+constexpr std::string_view bf16_name = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+constexpr std::string_view fp8_name = "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e4m3";
 
 }  // namespace
 
 TEST_CASE("the input families reach what they are named for") {
-  for (const std::string_view name : {f16_row, bf16_row}) {
+  for (const std::string_view name : {f16_name, bf16_name}) {
     const auto outcomes = [name](InputFamily family) { return outcomes_of("sm_90", name, family); };
     CHECK(outcomes(InputFamily::cancellation).cancelled > outcome_cases * 3 / 4);
     CHECK(outcomes(InputFamily::tiny_sum).subnormal > outcome_cases / 4);
@@ -140,10 +140,10 @@ TEST_CASE("the input families reach what they are named for") {
     CHECK(specials.nan < outcome_cases);
     CHECK(outcomes(InputFamily::narrow_exponents).same_as_addend < outcome_cases / 10);
   }
-  CHECK(outcomes_of("sm_90", bf16_row, InputFamily::huge_products).infinity > outcome_cases / 20);
-  CHECK(outcomes_of("sm_90", bf16_row, InputFamily::huge_products).infinity <
+  CHECK(outcomes_of("sm_90", bf16_name, InputFamily::huge_products).infinity > outcome_cases / 20);
+  CHECK(outcomes_of("sm_90", bf16_name, InputFamily::huge_products).infinity <
         outcome_cases * 19 / 20);
-  CHECK(outcomes_of("sm_90", fp8_row, InputFamily::infinity_times_zero).nan > outcome_cases / 4);
+  CHECK(outcomes_of("sm_90", fp8_name, InputFamily::infinity_times_zero).nan > outcome_cases / 4);
   const std::string_view bytes = "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32";
   const MatrixInstruction saturating = emulator::require_instruction("sm_90", bytes, "test");
   int saturated = 0;
