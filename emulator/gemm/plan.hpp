@@ -57,7 +57,7 @@ struct InputConversion {
   /// of the last piece, where it is rounded in another way
   std::optional<Rounding> last = {};
 
-  bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
+  bool has_integer_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;
 };
 

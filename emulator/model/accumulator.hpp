@@ -63,8 +63,8 @@ enum class ZeroSign : std::uint8_t { positive, of_sum };
 enum class IntegerOverflow : std::uint8_t { wrap, saturate };
 
 /// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E
-/// is the largest exponent among the terms of a block, and the grid unit of a block is 2^(E -
-/// kept_fraction_bits).
+/// is the largest exponent among the terms of a block, and a block is summed on the grid of
+/// multiples of 2^(E - kept_fraction_bits).
 struct AccumulatorSpec {
   Summation summation = Summation::fused;
   Product product = Product::multiply;

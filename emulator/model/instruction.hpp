@@ -140,7 +140,7 @@ enum class Basis : std::uint8_t {
   measured,
   /// the vendor's document or a validated published model says so
   documented,
-  /// concluded from relatives of the device or from disassembly
+  /// inferred from relatives of the device or from disassembly
   inferred,
 };
 

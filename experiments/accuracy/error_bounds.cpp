@@ -214,7 +214,7 @@ struct Conversions {
 
 Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {
   Conversions x;
-  if (plan.input.has_slices()) return x;  // their error is absolute
+  if (plan.input.has_integer_slices()) return x;  // their error is absolute
   const int pieces = plan.input.pieces;
   const double a = conversion(problem.a.format, core.a, plan.input.rounding);
   const double b = conversion(problem.b.format, core.b, plan.input.rounding);
@@ -424,7 +424,7 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   const bool one_chain = plan.input.cut == emulator::InputConversion::Cut::rest;
   Roundings x = accumulation(plan, core, problem,
                              one_chain ? std::accumulate(counts.begin(), counts.end(), 0) : 1);
-  if (plan.input.has_slices()) {
+  if (plan.input.has_integer_slices()) {
     x.absolute += slices_error(plan, core, problem, x, where);
   } else if (!one_chain) {
     add_scaled_pieces(x, plan, core, problem,

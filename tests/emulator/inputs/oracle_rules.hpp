@@ -19,7 +19,7 @@ struct Judge {
   std::function<std::uint64_t(const DotInputs&)> answer;
 };
 
-/// NUMERICS.md read a second time: what the instruction should compute, concluded from its architecture,
+/// NUMERICS.md read a second time: what the instruction should compute, inferred from its architecture,
 /// name, family, types, shape and toolkit alone. Never looks at the instruction's steps. Throws
 /// std::invalid_argument for an instruction that no rule describes.
 Judge judge_of(const MatrixInstruction& instruction);

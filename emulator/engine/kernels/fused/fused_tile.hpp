@@ -20,8 +20,8 @@
 //   p*eps = m*s*eps < m; if m = 1, p*eps < 1. So (p, p + p*eps] holds no multiple of m.
 //
 // S is 24 at most for FP64 (tf32: 22) and 8 for FP32. So floor is exact for positive products and
-// one unit too low for every nonzero negative one, and the accumulator starts at X plus their
-// number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
+// one step of the grid too low for every nonzero negative one, and the accumulator starts at X plus
+// their number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
 // (positive a and negative b). Zeros are in neither set; their products are zeros, which change
 // nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative. S
 // is 24 there, in FP32's lanes 22, and their eps for c is 2^-23.
@@ -32,7 +32,7 @@
 //   multiple of 2^(e-F). The last block's sum is cut. (Sums below 2^-126, where products are zero,
 //   are multiples of the first addend's last place and stay what they are.)
 //
-// E by bytes. A factor's code is 64 + (exponent - lowest of its unit), at most 127, and 0 for a
+// E by bytes. A factor's code is 64 + (exponent - lowest of its band), at most 127, and 0 for a
 // zero: sums of two real codes are 128 or more, with a zero 127 or less. So a maximum of sums
 // (bytes do not overflow: 254) is E's code if its top bit is set, and else every product is zero;
 // the exponent is then taken as -127 (FP16 results: e0). Where c's exponent is the larger, it
@@ -88,7 +88,7 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
-  /// of A's unit and B's k-th unit together: the exponent whose
+  /// of A's band and B's k-th band together: the exponent whose
   /// products have the code 128
   std::array<int, 4> lowest{};
   /// of the tile, which it adds to
