@@ -101,7 +101,9 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "wmma, mma.sync, wgmma and tcgen05 give the same bits where their blocks and kept bits are the same, whatever tile they are written for. FP8 mma.sync on Hopper is FP16 products (the compiler widens the operands), so wgmma with its 13 kept bits differs from it.");
+      "wmma, mma.sync, wgmma and tcgen05 give the same bits where their blocks and kept bits are the same, "
+      "whatever tile they are written for. "
+      "FP8 mma.sync on Hopper is FP16 products (the compiler widens the operands), so wgmma with its 13 kept bits differs from it.");
   return outcome;
 }
 
@@ -115,9 +117,13 @@ Experiment units_of_a_machine() {
       .slug = "units_of_a_machine",
       .question = "Do wmma, mma.sync, wgmma and tcgen05 give the same bits for one product?",
       .method =
-          "One pair of random matrices through every dense instruction of a machine for that format, one for each family and K, all chained over the same long K in ascending order: outputs unlike those of the first instruction that adds in the same way (of the first at all where there is none), and errors against the FP64 product.",
+          "One pair of random matrices through every dense instruction of a machine for that format, "
+          "one for each family and K, all chained over the same long K in ascending order: "
+          "outputs unlike those of the first instruction that adds in the same way (of the first at all where there is none), "
+          "and errors against the FP64 product.",
       .expected =
-          "Instructions whose rows have the same blocks, cuts and roundings agree in every bit (derived from the rows; those of sm_90 are measured); others differ.",
+          "Instructions whose rows have the same blocks, cuts and roundings agree in every bit (derived from the rows; "
+          "those of sm_90 are measured); others differ.",
       .parameters = {{"K", "products in each sum", "2048", "512", Kind::integer, false, 1, 65536},
                      {"MN", "rows and columns", "32", "", Kind::integer, false, 1, 1024},
                      {"format", "of A and B", "fp16,bf16,tf32,e4m3", "", Kind::word, true, 0, 0,

@@ -131,7 +131,8 @@ void print_markdown(const CataloguePage& page) {
 /// The fields that describe an accumulation in the text of an instruction.
 void print_fields_markdown() {
   std::cout
-      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. A field that a summation does not read has no effect.\n\n";
+      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. "
+         "A field that a summation does not read has no effect.\n\n";
   Table table("llll");
   table.add({"field", "values", "default", "meaning"});
   for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
