@@ -97,7 +97,7 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
                   int threads = 1);
 
 struct ExecuteOptions {
-  /// as plan_engine (gemm_engine.hpp) takes it
+  /// as plan_engine (plan_engine.hpp) takes it
   std::string_view engine = "auto";
   /// 0: all; the result does not depend on their number
   int threads = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
 // A block of a fused instruction (NUMERICS 1.1) as a chain of FP64 multiply-adds that round down.
-// This is the arithmetic of the device's matrix multiplication (cuda/multiply.cuh); plain C++ here,
-// so that a machine without a GPU can test it against the model
+// This is the arithmetic of the device's matrix multiplication (gpu/cuda/product/multiply.cuh);
+// plain C++ here, so that a machine without a GPU can test it against the model
 // (tests/claims/offset_accumulator_test.cpp).
 //
 // Let E be the block's largest exponent, F the kept fraction bits, u = 2^(E-F) the grid's step. The

@@ -15,7 +15,8 @@ constexpr std::size_t element_index(int rows, int columns, int t, int i, int j) 
   return row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j);
 }
 
-/// Independent executions of one instruction; every element is a word (words.hpp), row-major.
+/// Independent executions of one instruction; every element is a word (register_words.hpp),
+/// row-major.
 struct Batch {
   int executions = 0;
   /// [T,M,stored K], [T,K,N], [T,M,N], [T,M,N]

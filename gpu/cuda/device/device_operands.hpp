@@ -11,8 +11,9 @@ struct DeviceElements {
   int bytes = 0;
 };
 
-/// `executions` executions of one instruction in device memory, as words (words.hpp), row-major:
-/// a and e [T,M,stored K], b [T,K,N], c [T,M,N], a_scale [T,M,scales], b_scale [T,scales,N].
+/// `executions` executions of one instruction in device memory, as words (register_words.hpp),
+/// row-major: a and e [T,M,stored K], b [T,K,N], c [T,M,N], a_scale [T,M,scales], b_scale
+/// [T,scales,N].
 struct DeviceOperands {
   std::int64_t executions = 0;
   DeviceElements a, b, c, e, a_scale, b_scale;

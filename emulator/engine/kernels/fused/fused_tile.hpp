@@ -9,7 +9,7 @@
 // partial sums stay within a quarter of the binade, fma(a, b, accumulator) rounded *down* is
 // accumulator + u * floor(a*b/u) without error: one instruction multiplies, aligns, cuts and adds,
 // and the order does not matter. Terms are below 2^(F+2) u, so L + 1 of them stay below 2^50 u
-// (FP64) or 2^22 u (FP32; checked in fused_instruction.cpp).
+// (FP64) or 2^22 u (FP32; checked in fused_arithmetic.cpp).
 //
 // Floor is not truncation for negative products off the grid. B is stored as b' = b * (1 + eps),
 // eps = 2^-30 in FP64 and 2^-20 in FP32, which puts every nonzero product just off the grid:
