@@ -104,7 +104,7 @@ emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& i
 /// shape, formats, scales and sparsity.
 void check_against_catalogue(const TensorCoreInstruction& instruction);
 
-/// Values of one group of four in a sparse row: for TF32 one of two, for packed four-bit formats
+/// Values of one group of four in a row of a sparse A: for TF32 one of two, for packed four-bit formats
 /// two pairs of eight.
 struct SparseGroup {
   /// stored values that four metadata bits describe
