@@ -7,6 +7,8 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The catalogue of instructions: what machines there are, what each of them computes, and which
+// entry a name means.
 namespace guardbit::emulator {
 
 /// A machine of the catalogue. An alias has no page of its own: it computes like the machine it

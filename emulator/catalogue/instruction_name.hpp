@@ -5,6 +5,7 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The names of instructions, as PTX and the makers of other machines spell them.
 namespace guardbit::emulator {
 
 /// An instruction's name taken apart. ptxas accepts the qualifiers of a name in any order; only the

@@ -5,6 +5,8 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The text of an instruction, which a person can write: `--spec FILE` reads it, `probe -o` writes
+// it.
 namespace guardbit::emulator {
 
 /// An instruction of the catalogue as lines of text, `key value`, and one line for each step of its

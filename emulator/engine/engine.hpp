@@ -8,6 +8,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// An engine is anything that executes instructions; this page says what each of them offers.
 namespace guardbit::emulator {
 
 /// Anything that executes an instruction. Engines agree bit for bit; tests compare them. Most are

@@ -11,6 +11,8 @@
 #include "emulator/gemm/sums.hpp"
 #include "emulator/model/instruction.hpp"
 
+// A matrix product as a library computes it. Input: a plan (plan.hpp) and a problem (problem.hpp).
+// Output: D, bit for bit.
 namespace guardbit::emulator {
 
 /// Accumulator and operand format of a CUDA core's multiply-add; formats::Error, beginning with

@@ -2,6 +2,7 @@
 
 #include "emulator/gemm/gemm.hpp"
 
+// What one thread block sums: a part of a split, or a share of stream-K.
 namespace guardbit::emulator {
 
 /// The sum of one part of K as one thread block makes it: its slices, and the chains of each.

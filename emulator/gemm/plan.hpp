@@ -10,6 +10,8 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/rounding.hpp"
 
+// A plan is everything that decides the bits of a library's matrix product; it can be written on
+// one line of text.
 namespace guardbit::emulator {
 
 using formats::Format;

@@ -4,6 +4,8 @@
 
 #include "formats/rounding.hpp"
 
+// The arithmetic of one accumulation as data: every way in which machines differ is a field of
+// AccumulatorSpec.
 namespace guardbit::emulator {
 
 using formats::Rounding;

@@ -10,6 +10,8 @@
 #include "formats/format.hpp"
 #include "formats/format_catalogue.hpp"
 
+// An instruction as data: its name, shape and formats, the steps of its arithmetic, and how we know
+// them.
 namespace guardbit::emulator {
 
 using formats::Format;

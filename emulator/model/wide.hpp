@@ -7,6 +7,7 @@
 
 #include "formats/value.hpp"
 
+// Sums of any products without loss, in integers of several words.
 namespace guardbit::emulator {
 
 /// A two's-complement fixed-point accumulator of `Bits` bits whose last bit is worth 2^LastPlace:

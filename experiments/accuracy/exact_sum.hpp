@@ -14,6 +14,7 @@
 
 #include "formats/value.hpp"
 
+// Sums of magnitudes and of squares in integers of fixed width.
 namespace guardbit::experiments {
 
 /// An unsigned sum of 192 bits: 2^64 squares of FP64 significands fit.
@@ -32,12 +33,12 @@ struct Sum192 {
   friend constexpr bool operator==(const Sum192&, const Sum192&) = default;
 };
 
-/// The units of sums of FP64 magnitudes and of their squares.
+/// The last places of sums of FP64 magnitudes and of their squares.
 inline constexpr int lowest_magnitude = -1074;
 inline constexpr int lowest_square = 2 * lowest_magnitude;
 
-/// significand * 2^exponent, rounded once: to 53 bits, or to the unit 2^-1074 where the result is
-/// subnormal.
+/// significand * 2^exponent, rounded once: to 53 bits, or to a multiple of 2^-1074 where the result
+/// is subnormal.
 inline double rounded_double(std::uint64_t significand, int exponent) {
   const int top = 63 - std::countl_zero(significand) + exponent;
   const int unit = std::max(top - 52, -1074);

@@ -7,6 +7,7 @@
 #include "gpu/operands/image_layout.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Packing of a batch into images, and unpacking of its results.
 namespace guardbit::gpu {
 
 /// The operands of a batch as the kernel reads them, image after image. `e` is empty for dense

@@ -5,6 +5,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// The machine code of generated wrappers: which instructions of SASS each of them became.
 namespace guardbit::gpu {
 
 /// Machine code of the wrappers: struct name -> mnemonics.

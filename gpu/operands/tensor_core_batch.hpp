@@ -6,6 +6,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// Batches of tensor-core instructions: operands and results as words.
 namespace guardbit::gpu {
 
 /// Index of element (row i, column j) of execution t of a [T, rows, columns] operand.

@@ -9,6 +9,7 @@
 #include "emulator/model/instruction.hpp"
 #include "formats/format.hpp"
 
+// The instructions that have a generated wrapper: the table, and what is found in it.
 namespace guardbit::gpu {
 
 using formats::Format;
@@ -100,12 +101,12 @@ int padding_below(const TensorCoreInstruction& instruction, const Format& type);
 /// none.
 emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& instruction);
 
-/// formats::Error unless the model's catalogue has the instruction for its architecture, with the same
-/// shape, formats, scales and sparsity.
+/// formats::Error unless the model's catalogue has the instruction for its architecture, with the
+/// same shape, formats, scales and sparsity.
 void check_against_catalogue(const TensorCoreInstruction& instruction);
 
-/// Values of one group of four in a row of a sparse A: for TF32 one of two, for packed four-bit formats
-/// two pairs of eight.
+/// Values of one group of four in a row of a sparse A: for TF32 one of two, for packed four-bit
+/// formats two pairs of eight.
 struct SparseGroup {
   /// stored values that four metadata bits describe
   int stored;

@@ -3,8 +3,8 @@
 #include "emulator/catalogue/families.hpp"
 
 // AMD CDNA1: MI100. FP32 is an FMA chain; F16 and BF16 products and the addend are summed without
-// error and rounded once per block (NUMERICS 4.1). Nothing of AMD has been measured by this
-// project.
+// error and rounded once per block (NUMERICS 4.1). This project has measured nothing of
+// AMD.
 namespace guardbit::emulator::cdna1 {
 
 using namespace formats;

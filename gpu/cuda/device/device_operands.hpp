@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+// Operands in device memory, as kernels of the model take them.
 namespace guardbit::gpu {
 
 /// Elements of an operand in device memory, one per container of 1, 2, 4 or 8 bytes.

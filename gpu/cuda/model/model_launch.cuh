@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of model.hpp share.
+// What the kernels of device_model.hpp share: threads, k's of stored elements, launches.
 
 #include <cuda_runtime.h>
 

@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/product/device_product.hpp"
 
+// Products by cuBLAS, to compare with.
 namespace guardbit::gpu {
 
 /// cuBLAS, where the system has it: found when the program runs, so that it is no dependency.

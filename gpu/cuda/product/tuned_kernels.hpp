@@ -5,6 +5,7 @@
 #include "gpu/cuda/product/device_packed_operand.hpp"
 #include "gpu/model/offset_accumulator.hpp"
 
+// The instances of the tuned kernel, one for each kind of arithmetic (multiply.cuh).
 namespace guardbit::gpu {
 
 /// A product ready to start: packed operands, and the codes for what the chain leaves to the model.

@@ -4,6 +4,8 @@
 #include "gpu/cuda/tensor_core/tensor_core_kernels.hpp"
 #include "gpu/operands/shared_operand.hpp"
 
+// The kernels around generated wrappers: they bring operands from packed images to the instruction
+// and its results back.
 namespace guardbit::gpu {
 
 /// Registers of one lane of a warp-level instruction.

@@ -6,7 +6,7 @@
 #include "gpu/operands/tcgen05_descriptors.hpp"
 #include "gpu/operands/tcgen05_layout.hpp"
 
-// Runs tcgen05.mma (sm_100a) on images of shared and tensor memory; the host lays them out
+// The kernel of tcgen05.mma (sm_100a) on images of shared and tensor memory; the host lays them out
 // (tcgen05_layout.hpp), the kernel only copies them. Synchronisation follows PTX ISA, "Memory
 // Consistency Model for 5th generation of TensorCore operations".
 //

@@ -7,11 +7,12 @@
 #include "formats/support/error.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// The table of kernels that the generator of wrappers (gpu/wrappers) writes.
 namespace guardbit::gpu {
 
 /// Device addresses of the packed operands of `images` runs (one warp or warpgroup each); see
-/// packing.hpp. Operands that an instruction does not take are null. Images lie one after the other, all
-/// addresses are multiples of 256 bytes.
+/// packing.hpp. Operands that an instruction does not take are null. Images lie one after the
+/// other, all addresses are multiples of 256 bytes.
 struct DeviceImages {
   const void *a = nullptr, *b = nullptr, *c = nullptr, *e = nullptr;
   const void *a_scale = nullptr, *b_scale = nullptr;

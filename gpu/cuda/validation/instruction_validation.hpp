@@ -11,6 +11,7 @@
 #include "gpu/inputs/input_families.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// The validation of one instruction over all families of inputs.
 namespace guardbit::gpu {
 
 /// How much of an instruction is compared.
@@ -46,7 +47,8 @@ struct InstructionReport {
 };
 
 /// Compares the tensor core with the model family by family. `goes_on(outputs done)` is asked
-/// between launches; false ends the instruction early. formats::Error for a family the instruction does not have.
+/// between launches; false ends the instruction early. formats::Error for a family the instruction
+/// does not have.
 InstructionReport validate_instruction(const TensorCoreInstruction& instruction,
                                        const emulator::MatrixInstruction& model,
                                        const ValidationPlan& plan,

@@ -1,7 +1,7 @@
 #pragma once
 
-// An operand's codes to what panels hold. Included behind `#pragma GCC target`, as fused_panels.hpp
-// is.
+// Bands of an operand: their codes become the numbers, exponents and signs that panels hold.
+// Included behind `#pragma GCC target`, as fused_panels.hpp is.
 
 #include <algorithm>
 #include <array>

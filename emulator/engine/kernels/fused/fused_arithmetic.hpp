@@ -1,6 +1,7 @@
 #pragma once
 
-// Which instructions the vector kernels of fused products take, and what they need to know of one.
+// The arithmetic of fused products as vector kernels need it: which instructions they take, and
+// what they ask of one.
 
 #include <cstdint>
 #include <optional>
