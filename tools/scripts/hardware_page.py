@@ -206,7 +206,7 @@ def undecidable_section(record):
     if not record.get("undecidable"):
         return ""
     rows = [[entry["question"], entry["assumed"], entry["machine"]] for entry in record["undecidable"]]
-    return ("## What an H200 cannot decide\n\nRows that depend on these say so in the catalogue.\n\n" +
+    return ("## What an H200 cannot decide\n\nInstructions that depend on these say so in the catalogue.\n\n" +
             table(["question", "assumed meanwhile", "machine that would decide it"], rows) + "\n")
 
 

@@ -88,8 +88,7 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
-  /// of A's band and B's k-th band together: the exponent whose
-  /// products have the code 128
+  /// of A's band and B's k-th band together: the exponent whose products have the code 128
   std::array<int, 4> lowest{};
   /// of the tile, which it adds to
   std::byte* sums = nullptr;
