@@ -11,8 +11,6 @@ namespace guardbit::emulator {
 
 namespace {
 
-// Every row was measured: results of an H200 (PyTorch 2.11, cuBLAS and cuDNN of CUDA 13.0) whose
-// profiler named such a kernel are reproduced bit for bit.
 // Every row was measured: results of an H200 (PyTorch 2.11.0 with its cuBLAS, cuSPARSELt and cuDNN,
 // CUDA 13.0) whose profiler named such a kernel are reproduced bit for bit (tests/golden/gemm).
 constexpr std::string_view hopper = "sm_90";

@@ -32,7 +32,7 @@ std::string_view mixed_kind(const TensorCoreInstruction& instruction);
 std::vector<std::string_view> mixed_families(const TensorCoreInstruction& instruction);
 
 /// Operands whose family varies by row of A and C instead of by execution, so that a few executions
-/// hold all families: row i of execution t belongs to mixed_families(row)[(t * m + i) %
+/// hold all families: row i of execution t belongs to mixed_families(instruction)[(t * m + i) %
 /// size]. The columns of B go round eight kinds that every family meets (mixed_rows_floats.cpp,
 /// mixed_rows_integers.cpp).
 Batch make_mixed_rows(const TensorCoreInstruction& instruction, int executions, std::uint64_t seed);
