@@ -19,7 +19,7 @@ constexpr std::string_view introduction =
     "otherwise vectors in `tests/mutation/vectors.txt`, whose answers are the independent oracle's. "
     "A change that nothing can notice is listed with the proof, and a random search must fail to notice it. "
     "Names, shapes, evidence and toolkits decide no bit. "
-    "Rows that compute alike are listed once; where a shape is too short for a field, the longest row decides.\n\n";
+    "Instructions that compute alike are listed once; where a shape is too short for a field, the longest instruction decides.\n\n";
 
 /// A line of the first table: which summations read a field.
 std::string readers(const SpecField& field) {
