@@ -10,7 +10,8 @@
 
 namespace guardbit::tests {
 
-/// The field that a mutant changes. Everything but `spec` is structure of the step or of the instruction.
+/// The field that a mutant changes. Everything but `spec` is structure of the step or of the
+/// instruction.
 enum class Place {
   spec,
   operation,
@@ -47,8 +48,8 @@ using SpecField = emulator::AccumulatorField;
 /// The fields of AccumulatorSpec in the order of their declaration.
 const std::vector<SpecField>& spec_fields();
 
-/// Every change by one step of every field that the instruction's steps read, of the steps' structure, of
-/// the operands' formats and of the scales.
+/// Every change by one step of every field that the instruction's steps read, of the steps'
+/// structure, of the operands' formats and of the scales.
 std::vector<Mutant> mutants_of(const MatrixInstruction& instruction);
 
 /// The changes of an instruction's sparsity.

@@ -7,14 +7,15 @@
 #include "gpu/cuda/device/device_operands.hpp"
 
 // The models as kernels. The reference is emulator::dot itself, compiled for the device; it takes
-// any instruction. The model kernels do the same with the operands of a tile decoded once in shared memory;
-// every validation compares them with the reference.
+// any instruction. The model kernels do the same with the operands of a tile decoded once in shared
+// memory; every validation compares them with the reference.
 namespace guardbit::gpu {
 
 /// Columns of an execution that a block of threads takes at once.
 inline constexpr int columns_per_tile = 64;
 
-/// How a model kernel takes an instruction: which stored elements belong to which dot step, in order.
+/// How a model kernel takes an instruction: which stored elements belong to which dot step, in
+/// order.
 struct ModelInstruction {
   emulator::MatrixInstruction instruction{};
   emulator::Modifiers modifiers{};

@@ -2,9 +2,9 @@
 
 #include "gpu/cuda/model/device_model.hpp"
 
-// The model kernel of instructions whose dot products are fused (NUMERICS 1.1), which is nearly all of
-// them: 32-bit integers, and everything about the instruction that the inner loops ask worked out on the
-// host.
+// The model kernel of instructions whose dot products are fused (NUMERICS 1.1), which is nearly all
+// of them: 32-bit integers, and everything about the instruction that the inner loops ask worked
+// out on the host.
 namespace guardbit::gpu {
 
 /// How the codes of an operand become factors.

@@ -76,7 +76,8 @@ struct Placement {
   std::ptrdiff_t misalignment = 0;
 };
 
-/// A product whose every K of the instruction's length comes from one execution of the family's inputs.
+/// A product whose every K of the instruction's length comes from one execution of the family's
+/// inputs.
 class Problem {
  public:
   Problem(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed, int m,

@@ -1,5 +1,5 @@
-// Products by the CPU's integer dot products and fused multiply-adds against the model: every instruction
-// they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
+// Products by the CPU's integer dot products and fused multiply-adds against the model: every
+// instruction they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
 
 #include <algorithm>
 #include <functional>

@@ -10,8 +10,8 @@
 #include "emulator/model/instruction.hpp"
 #include "tests/emulator/inputs/input_ranges.hpp"
 
-/// Seeded operands for any instruction: what a case holds depends on (instruction's types, family, seed, index)
-/// alone.
+/// Seeded operands for any instruction: what a case holds depends on (instruction's types, family,
+/// seed, index) alone.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;

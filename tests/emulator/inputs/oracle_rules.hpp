@@ -19,9 +19,9 @@ struct Judge {
   std::function<std::uint64_t(const DotInputs&)> answer;
 };
 
-/// NUMERICS.md read a second time: what the instruction should compute, inferred from its architecture,
-/// name, family, types, shape and toolkit alone. Never looks at the instruction's steps. Throws
-/// std::invalid_argument for an instruction that no rule describes.
+/// NUMERICS.md read a second time: what the instruction should compute, inferred from its
+/// architecture, name, family, types, shape and toolkit alone. Never looks at the instruction's
+/// steps. Throws std::invalid_argument for an instruction that no rule describes.
 Judge judge_of(const MatrixInstruction& instruction);
 
 /// The oracle's parameters of a catalogued format, found by its name.
