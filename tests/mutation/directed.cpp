@@ -8,7 +8,7 @@ namespace {
 
 using formats::Format;
 
-/// The parameters of a row that a probe is aimed at, read from its first accumulation.
+/// The parameters of an instruction that a probe is aimed at, read from its first accumulation.
 struct Target {
   /// F, or the result's precision where nothing is aligned
   int kept = 0;

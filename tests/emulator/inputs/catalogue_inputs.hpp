@@ -10,14 +10,15 @@
 #include "emulator/model/instruction.hpp"
 #include "tests/emulator/inputs/input_ranges.hpp"
 
-/// Seeded operands for any row: what a case holds depends on (row's types, family, seed, index)
-/// alone. Recordings in tests/golden/x86 hold such operands, so what a seed draws must not change.
+/// Seeded operands for any instruction: what a case holds depends on (instruction's types, family,
+/// seed, index) alone. Recordings in tests/golden/x86 hold such operands, so what a seed draws must
+/// not change.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;
 using emulator::Shape;
 
-/// The families that say something about the row's types.
+/// The families that say something about the instruction's types.
 std::vector<InputFamily> input_families(const MatrixInstruction& instruction);
 
 /// One dot product in the order the unit takes it (sparse operands gathered).
@@ -28,7 +29,7 @@ struct DotInputs {
   emulator::DotOperands view() const { return {a, b, c, a_scale, b_scale}; }
 };
 
-/// Case `index` of a family. `products` is the number of products; 0: the row's.
+/// Case `index` of a family. `products` is the number of products; 0: the instruction's.
 DotInputs dot_inputs(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      std::uint64_t index, int products = 0);
 
@@ -44,7 +45,7 @@ struct BatchInputs {
   emulator::MatrixBatch batch(const MatrixInstruction& instruction, std::byte* d) const;
 };
 
-/// `count` executions of one family. Open dimensions of the row are taken from `shape`.
+/// `count` executions of one family. Open dimensions of the instruction are taken from `shape`.
 BatchInputs batch_inputs(const MatrixInstruction& instruction, InputFamily family,
                          std::uint64_t seed, const Shape& shape, std::int64_t count,
                          std::ptrdiff_t misalignment = 0);
