@@ -1,10 +1,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace guardbit::tools {
+
+/// The families of matrices that products are measured with (emulator/inputs/matrix_families.hpp).
+inline constexpr std::array<std::string_view, 6> data_words = {"normal",   "wide",  "cancelling",
+                                                               "specials", "zeros", "subnormals"};
 
 /// What `guardbit bench` is asked for. Empty lists and zeros mean the defaults of the set.
 struct BenchOptions {
