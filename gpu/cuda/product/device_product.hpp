@@ -9,7 +9,7 @@
 
 // Matrices of any size as a row's matrix unit would multiply them: every output is one ascending
 // chain of executions of the instruction, D of one being C of the next, the last one padded with +0
-// products. emulator/engine/matrix_product.hpp does the same on the host.
+// products. emulator/engine/engines.hpp does the same on the host.
 namespace guardbit::gpu {
 
 /// Row-major codes in device memory, one per container (formats::container_bits): a [m, k], b

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/group/group_tile.hpp"
 #include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/byte_panels.hpp"
@@ -309,10 +309,8 @@ bool accepts(const MatrixInstruction& instruction) {
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
-  if (has_shared_places(instruction, product)) {
-    static constexpr Engine one_by_one = {"reference", "", nullptr, execute};
-    return emulator::multiply(one_by_one, instruction, product, threads);
-  }
+  if (has_shared_places(instruction, product))
+    return multiply_by_executions(execute, instruction, product, threads);
   multiply(instruction, product, scales_along(instruction, product.k), threads);
 }
 

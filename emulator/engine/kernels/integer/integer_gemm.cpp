@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/integer/integer_tiles.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
 #include "emulator/engine/kernels/portable/portable_integer.hpp"
@@ -290,10 +290,8 @@ bool accepts(const MatrixInstruction& instruction, Width width) {
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               Width width) {
-  if (has_shared_places(instruction, product)) {
-    static constexpr Engine one_by_one = {"portable", "", portable::accepts, portable::run};
-    return emulator::multiply(one_by_one, instruction, product, threads);
-  }
+  if (has_shared_places(instruction, product))
+    return multiply_by_executions(portable::run, instruction, product, threads);
   const IntegerTiles& tiles = *tiles_for(width);
   const Kernel kernel(instruction, product, tiles);
   multiply_in_blocks(kernel, kernel.blocking(), product, threads);
