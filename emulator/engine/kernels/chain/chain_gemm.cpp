@@ -182,7 +182,7 @@ class Kernel {
   }
 
   /// A panel of B stays near the first cache, a block of A in the second.
-  Blocking blocking() const {
+  PanelBlocking blocking() const {
     constexpr std::int64_t most = 256;
     const std::int64_t unit = instruction_.shape.k;
     const std::int64_t depth =
@@ -190,11 +190,7 @@ class Kernel {
     const auto bytes = [&](std::int64_t width) {
       return static_cast<std::size_t>(round_up((width * depth + 1) * element_bytes, 64));
     };
-    return {tiles_.rows,
-            tiles_.columns,
-            depth,
-            round_up(256, tiles_.rows),
-            round_up(3072, tiles_.columns),
+    return {{tiles_.rows, tiles_.columns, depth, 256, round_up(3072, tiles_.columns)},
             bytes(tiles_.rows),
             bytes(tiles_.columns)};
   }
@@ -364,7 +360,7 @@ template <class Word>
 void multiply_as(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
                  Width width) {
   const Kernel<Word> kernel(instruction, product, *tiles_for(instruction, width));
-  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
+  multiply_by_panels(kernel, product, threads);
   kernel.finish();
 }
 

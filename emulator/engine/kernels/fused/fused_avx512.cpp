@@ -17,6 +17,7 @@
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/sparse_specials.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
+#include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/byte_panels.hpp"
 #include "emulator/engine/kernels/shared/default_environment.hpp"
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
