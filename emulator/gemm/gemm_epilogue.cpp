@@ -126,13 +126,12 @@ class Ending {
 
   void finish_each(const Sums& sums, CodeMatrix& d, int threads) const {
     const Codes codes = codes_of(e_.output, d.bytes.writable());
-    const int shift = formats::container_shift(e_.output);
     const std::int64_t m = problem_.m(), n = problem_.n();
     each_line(threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin * n; at < end * n; ++at) {
         const double x =
             ended(at / (m * n), at / n % m, at % n, sums[static_cast<std::size_t>(at)]);
-        codes.set(at, scalar::encoded(e_.output, x) << shift);
+        codes.set(at, scalar::encoded(e_.output, x));
       }
     });
   }
