@@ -108,13 +108,18 @@ class Executor {
         engine_(plan_engine(options.engine, plan)),
         is_auto_(options.engine == "auto"),
         most_outputs_(options.most_outputs),
+        memory_(options.memory),
         progress_(options.progress),
         stop_([this] { return progress_.is_stopped(); }),
         execution_{engine_.engine, options.threads, &stop_} {}
 
   CodeMatrix run() {
     const std::int64_t batch = problem_.a.batch, m = problem_.m(), n = problem_.n();
-    d_ = make_matrix(plan_.epilogue.output, batch, m, n);
+    if (memory_.empty()) {
+      d_ = make_matrix(plan_.epilogue.output, batch, m, n);
+    } else {
+      d_ = {plan_.epilogue.output, batch, m, n, SharedBytes(memory_)};
+    }
     const OutputBlock largest = largest_block();
     for (std::int64_t g = 0; g < batch; g += largest.batch) {
       OutputBlock block{g, std::min(largest.batch, batch - g), 0, 0, 0, n};
@@ -227,6 +232,7 @@ class Executor {
   PlanEngine engine_;
   bool is_auto_;
   std::int64_t most_outputs_;
+  std::span<std::byte> memory_;
   Progress progress_;
   std::function<bool()> stop_;
   Execution execution_;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -106,6 +108,8 @@ struct ExecuteOptions {
   std::function<bool(std::int64_t)> progress = {};
   /// Outputs that are computed together at most; the result does not depend on it.
   std::int64_t most_outputs = std::int64_t{1} << 24;
+  /// For D, row by row, as large as it; nothing: memory of its own.
+  std::span<std::byte> memory = {};
 };
 
 /// D of the plan.

@@ -115,6 +115,26 @@ TEST_CASE("Whatever outputs are taken, each keeps the scales of its row and its 
   }
 }
 
+TEST_CASE("D may be memory of the caller") {
+  Random random(908);
+  GemmProblem problem;
+  problem.a = random_matrix(formats::fp16, 2, 70, 32, random);
+  problem.b = random_matrix(formats::fp16, 2, 32, 50, random);
+  for (const char* const rest : {"", " d=fp16", " split=2x16"}) {
+    CAPTURE(rest);
+    const GemmPlan plan = plan_of(hopper + rest);
+    const CodeMatrix expected = emulator::execute(plan, problem, 2);
+    std::vector<std::byte> memory(expected.bytes.size(), std::byte{0xAA});
+    emulator::ExecuteOptions options;
+    options.threads = 2;
+    options.most_outputs = 1000;
+    options.memory = memory;
+    const CodeMatrix d = emulator::execute(plan, problem, options);
+    CHECK(d.bytes.data() == memory.data());
+    CHECK(d.bytes == expected.bytes);
+  }
+}
+
 TEST_CASE("Operands may be views") {
   Random random(902);
   const std::vector<std::pair<emulator::GemmUnit, Format>> units = {
