@@ -1,102 +1,83 @@
 """wgmma.mma_async: A in registers or shared memory, B in shared memory, one warpgroup."""
-import itertools
+from rows import BITS, Row, bind, slots
 
-from rows import BITS, FP8, INT8, Row, bind, layouts, shape_text, slots
-
-FLOATING = [(16, "f32", "f16", "f16"), (16, "f16", "f16", "f16"), (16, "f32", "bf16", "bf16"), (8, "f32", "tf32", "tf32")]
-FLOATING += [(32, d, a, b) for d, a, b in itertools.product(("f32", "f16"), FP8, FP8)]
-BYTES = (32, "s32", "s8", "s8")
-TRANSPOSABLE = FLOATING[:3]
+SEVERAL_N = ("f32.f16.f16", "f16.f16.f16", "f32.bf16.bf16", "f32.tf32.tf32", "f32.e4m3.e4m3", "s32.s8.s8")
 ORDINARY_N = (8, 24, 32, 256)  # of some dense forms; the others come as 8 and 256
-LARGEST = 256
 SIZES = {"f": range(8, 257, 8), "s": [8, 16, 24] + list(range(32, 257, 16))}  # by the first letter of D (PTX ISA)
 
 
-def wgmma(sparse, k, d, a, b, n=8, tail="", variant="", **flags):
-    shape = (64, n, k * (2 if sparse else 1))
-    name = f"wgmma.mma_async{'.sp' if sparse else ''}.sync.aligned.{shape_text(*shape)}.{d}.{a}.{b}{tail}"
-    plain = name.replace(f"n{n}k", "n8k") if n != 8 else ""
-    return Row("wgmma", name, shape, a, b, d, d, sparse=sparse, variant=variant, plain=plain, **flags)
+def wgmma(name, n=8, **flags):
+    """`name` leaves N open."""
+    return Row(name.replace("nNk", f"n{n}k"), plain=name.replace("nNk", "n8k") if n != 8 else "", **flags)
 
 
-def integer_forms():
-    return [((32, "s32", a, b), tail) for a, b, tail in itertools.product(INT8, INT8, ("", ".satfinite"))]
-
-
-def several_n(sparse, row):
-    return not sparse and (row in FLOATING[:5] or row == BYTES)
+def ordinary_sizes(row):
+    return ORDINARY_N if not row.sparse and not row.saturates and row.types in SEVERAL_N else (8, ORDINARY_N[-1])
 
 
 def rows(architecture):
     """Every form with N = 8, the largest N, and variants."""
-    for sparse in (False, True):
-        def form(row, **flags):
-            return wgmma(sparse, *row, **flags)
-        for row in FLOATING:
-            yield form(row)
-        for row, tail in integer_forms():
-            yield form(row, tail=tail)
-        for row in FLOATING[:4] + [(32, "f32", "e4m3", "e4m3"), BYTES]:
-            yield form(row, variant="a_regs", a_regs=True)
-        for row in FLOATING[:5] + [(32, "f16", "e5m2", "e5m2")]:
-            yield form(row, variant="scale_d0", scale_d=0)
-            yield form(row, variant="neg_a", scale_a=-1)
-            yield form(row, variant="neg_b", scale_b=-1)
-            yield form(row, variant="neg_ab", scale_a=-1, scale_b=-1)
-            yield form(row, variant="a_regs_neg_a", a_regs=True, scale_a=-1)
-            yield form(row, variant="a_regs_neg_b", a_regs=True, scale_b=-1)
-        yield form(BYTES, variant="scale_d0", scale_d=0)
-        for row in FLOATING:
-            for n in ORDINARY_N[1:] if several_n(sparse, row) else (LARGEST,):
-                yield form(row, n=n)
-        for row, tail in integer_forms():
-            for n in ORDINARY_N[1:] if several_n(sparse, row) and not tail else (LARGEST,):
-                yield form(row, n=n, tail=tail)
-        for row in TRANSPOSABLE:
-            yield form(row, variant="b_row_major", layout="row.row")
-            yield form(row, variant="a_column_major", layout="col.col")
-            yield form(row, variant="both_transposed", layout="col.row")
-            yield form(row, variant="a_regs_b_row_major", layout="row.row", a_regs=True)
-            if not sparse:
-                yield form(row, n=24, variant="b_row_major", layout="row.row")
-        for row in FLOATING[:4] if sparse else []:
-            yield form(row, variant="selector1", selector=1)
-        yield from swizzled(form, sparse)
-    bits = (256, "s32", "b1", "b1")
-    for n in (8, LARGEST):
-        yield wgmma(False, *bits, n=n, tail=".and.popc")
-    yield wgmma(False, *bits, tail=".and.popc", variant="a_regs", a_regs=True)
-    yield wgmma(False, *bits, tail=".and.popc", variant="scale_d0", scale_d=0)
+    for name in architecture.names_of("wgmma"):
+        row = wgmma(name)
+        for n in ordinary_sizes(row):
+            yield wgmma(name, n=n)
+        if not row.saturates:
+            yield from variants(name, row)
 
 
-def swizzled(form, sparse):
+def variants(name, row):
+    floating, transposable = row.d != "s32", row.a in ("f16", "bf16")
+    typical = row.types in SEVERAL_N
+    if typical or row.a == "b1":
+        yield wgmma(name, variant="a_regs", a_regs=True)
+    if typical or row.a == "b1" or row.types == "f16.e5m2.e5m2":
+        yield wgmma(name, variant="scale_d0", scale_d=0)
+    if floating and (typical or row.types == "f16.e5m2.e5m2"):
+        yield wgmma(name, variant="neg_a", scale_a=-1)
+        yield wgmma(name, variant="neg_b", scale_b=-1)
+        yield wgmma(name, variant="neg_ab", scale_a=-1, scale_b=-1)
+        yield wgmma(name, variant="a_regs_neg_a", a_regs=True, scale_a=-1)
+        yield wgmma(name, variant="a_regs_neg_b", a_regs=True, scale_b=-1)
+    if transposable:
+        yield wgmma(name, variant="b_row_major", layout="row.row")
+        yield wgmma(name, variant="a_column_major", layout="col.col")
+        yield wgmma(name, variant="both_transposed", layout="col.row")
+        yield wgmma(name, variant="a_regs_b_row_major", layout="row.row", a_regs=True)
+        if not row.sparse:
+            yield wgmma(name, n=24, variant="b_row_major", layout="row.row")
+    if row.sparse and (transposable or row.a == "tf32"):
+        yield wgmma(name, variant="selector1", selector=1)
+    yield from swizzled(name, row, transposable)
+
+
+def swizzled(name, row, transposable):
     """Shared memory in swizzled layouts. B of a sparse form takes 64 bytes of K, which atoms of 32 bytes do not hold: the matrix
     descriptor has no stride from one K-major atom to the next along K."""
     for width in (32, 64, 128):
-        for row in [FLOATING[0], FLOATING[2], FLOATING[3], FLOATING[4], BYTES]:
-            b_swizzle = {} if sparse and width == 32 else dict(b_swizzle=width)
-            name = f"swizzle{width}" if b_swizzle else f"a_swizzle{width}"
-            yield form(row, n=32, variant=name, a_swizzle=width, **b_swizzle)
-        for row in TRANSPOSABLE:  # two atoms along N
-            yield form(row, n=width, variant=f"swizzle{width}_both_transposed", layout="col.row", a_swizzle=width, b_swizzle=width)
-    yield form(FLOATING[0], n=32, variant="a_swizzle128", a_swizzle=128)
-    yield form(FLOATING[0], n=32, variant="b_swizzle64", b_swizzle=64)
-    yield form(FLOATING[0], n=32, variant="a_regs_b_swizzle128", a_regs=True, b_swizzle=128)
+        if row.types in SEVERAL_N and row.types != "f16.f16.f16":
+            b_swizzle = {} if row.sparse and width == 32 else dict(b_swizzle=width)
+            variant = f"swizzle{width}" if b_swizzle else f"a_swizzle{width}"
+            yield wgmma(name, n=32, variant=variant, a_swizzle=width, **b_swizzle)
+        if transposable:  # two atoms along N
+            yield wgmma(name, n=width, variant=f"swizzle{width}_both_transposed", layout="col.row", a_swizzle=width, b_swizzle=width)
+    if row.types == "f32.f16.f16":
+        yield wgmma(name, n=32, variant="a_swizzle128", a_swizzle=128)
+        yield wgmma(name, n=32, variant="b_swizzle64", b_swizzle=64)
+        yield wgmma(name, n=32, variant="a_regs_b_swizzle128", a_regs=True, b_swizzle=128)
 
 
-def size_rows(d, sparse):
+def size_rows(architecture, d, sparse):
     """The sizes of N that `rows` leaves out, with results of one type."""
-    forms = [(row, "") for row in FLOATING] + integer_forms() + ([] if sparse else [((256, "s32", "b1", "b1"), ".and.popc")])
-    for row, tail in forms:
-        ordinary = ORDINARY_N if several_n(sparse, row) and not tail else (8, LARGEST)
+    for name in architecture.names_of("wgmma", sparse=sparse):
+        row = wgmma(name)
         for n in SIZES[d[0]]:
-            if row[1] == d and n not in ordinary:
-                yield wgmma(sparse, *row, n=n, tail=tail, size_sweep=True)
+            if row.d == d and n not in ordinary_sizes(row):
+                yield wgmma(name, n=n, size_sweep=True)
 
 
 def shared_operand(row, operand):
     rows, k, element = (row.m, row.stored_k, row.a) if operand == "a" else (row.n, row.k, row.b)
-    strided = layouts(row)[0] == "col" if operand == "a" else layouts(row)[1] == "row"
+    strided = row.layouts[0] == "col" if operand == "a" else row.layouts[1] == "row"
     return (f"{{.rows = {rows}, .k = {k}, .bits = {BITS[element]}, .k_strided = {str(strided).lower()}, "
             f".swizzle = {row.flags.get(operand + '_swizzle', 0)}}}")
 
@@ -117,7 +98,7 @@ def struct(row):
     if row.d in ("f32", "f16"):
         operands += [str(scale_a), str(scale_b)]
     if row.a in ("f16", "bf16"):
-        la, lb = layouts(row)
+        la, lb = row.layouts
         operands += ([] if a_regs else [str(int(la == "col"))]) + [str(int(lb == "row"))]
     return f"""  static constexpr bool a_from_registers = {str(a_regs).lower()};
   static constexpr SharedOperand a = {shared_operand(row, 'a')}, b = {shared_operand(row, 'b')};
