@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
-#include "emulator/gemm/few_dots.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "emulator/gemm/slice.hpp"
@@ -174,7 +173,7 @@ class Executor {
     GemmOperands x = beside(rows, columns, block);
     const GemmProblem problem = problem_of(block);
     x.c = initial_sums(plan_, x, problem, "plan");
-    if (is_auto_ && !plan_.input.has_slices()) x.few = FewDots::of(x);
+    if (is_auto_ && !plan_.input.has_slices()) x.few = few_dots_of(x);
     const int threads = execution_.threads;
     if (is_fp32_chain(plan_, x) && keeps_sums(plan_.epilogue, problem)) {
       SliceSum(plan_, x, problem, execution_).run_into(d_, block.g, block.i, block.j);

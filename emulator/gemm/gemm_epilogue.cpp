@@ -1,3 +1,5 @@
+#include "emulator/gemm/gemm_epilogue.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "emulator/engine/kernels/chain/multiply_add.hpp"
-#include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/conversion/array_conversion.hpp"
 #include "formats/support/parallel.hpp"

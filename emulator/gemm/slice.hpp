@@ -1,6 +1,6 @@
 #pragma once
 
-#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/chain.hpp"
 
 namespace guardbit::emulator {
 
