@@ -6,7 +6,7 @@ folders.py ROOT --show    prints the floors of every folder: each entry includes
 
 An entry of a folder is one of its sub-folders, or one of its own files by stem: x.hpp and x.cpp are one entry, x. Rules:
 
-  circle     in no folder that has sub-folders do entries include each other in a circle
+  circle     in no folder do entries include each other in a circle
   name       outside tests/, no file name without its ending stands for two things
   header     a source has a header of its name beside it, or is named for the header that it implements (x_*.cpp of
              x.hpp), or is a main program, a command, an experiment or a test
@@ -93,7 +93,7 @@ class Tree:
         found = {PurePosixPath(".")}
         for file in self.code:
             if file.parts[0] in TOP:
-                found.update(file.parent.parents)
+                found.update(file.parents)
         return sorted(found)
 
 

@@ -36,6 +36,10 @@ BREACHES = {
     "a file and a folder beside it include each other": (
         {"formats/value.hpp": '#include "formats/files/npy.hpp"'},
         "formats: circle files -> value -> files: "),
+    "files of a folder without sub-folders include each other": (
+        {"formats/files/npz.hpp": '#include "formats/files/npy.hpp"',
+         "formats/files/npy.cpp": '#include "formats/files/npz.hpp"'},
+        "formats/files: circle npy -> npz -> npy: "),
     "a lower library includes a higher one": (
         {"formats/value.hpp": '#include "tools/console/terminal.hpp"',
          "tools/console/terminal.hpp": '#  include "formats/value.hpp"'},
