@@ -7,6 +7,7 @@
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/instruction.hpp"
 
+// An engine is anything that executes instructions; this page says what each of them offers.
 namespace guardbit::emulator {
 
 /// Anything that executes an instruction. Engines agree bit for bit; tests compare them. Most are
@@ -15,8 +16,7 @@ struct Engine {
   std::string_view name;
   std::string_view description;
   bool (*accepts)(const MatrixInstruction& instruction);
-  /// Executes [begin, end) of the batch on the calling thread; the instruction must be
-  /// accepted.
+  /// Executes [begin, end) of the batch on the calling thread; `instruction` must be accepted.
   Executions run;
   /// A whole product at once, for engines that have a better way than execution after execution;
   /// as emulator::multiply (engines.hpp), which calls it.

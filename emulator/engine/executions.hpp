@@ -6,6 +6,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// A product as executions of an instruction, one after the other: what any engine can do.
 namespace guardbit::emulator {
 
 /// Runs executions [begin, end) of a batch on the calling thread.

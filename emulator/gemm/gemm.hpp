@@ -13,6 +13,8 @@
 #include "emulator/gemm/problem.hpp"
 #include "emulator/gemm/sums.hpp"
 
+// A matrix product as a library computes it. Input: a plan (plan.hpp) and a problem (problem.hpp).
+// Output: D, bit for bit.
 namespace guardbit::emulator {
 
 /// The sum of each part of `plan.split`, as it leaves the thread block; with stream-K one part, the

@@ -6,6 +6,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "emulator/gemm/sums.hpp"
 
+// D of sums: what a plan does after the last product.
 namespace guardbit::emulator {
 
 /// D of sums that an epilogue takes.

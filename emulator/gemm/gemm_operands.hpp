@@ -9,6 +9,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "emulator/model/instruction.hpp"
 
+// A and B of a problem as a plan's unit takes them.
 namespace guardbit::emulator {
 
 /// Accumulator and operand format of a CUDA core's multiply-add; formats::Error, beginning with
@@ -38,8 +39,8 @@ struct GemmOperands {
   bool rounds_products = false;
   /// in the order in which they are added
   std::vector<PieceProducts> apart;
-  /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
-  /// infinity or a NaN.
+  /// Of integer slices: each row of A and column of B is below 2^exponent; no_exponent where it
+  /// holds an infinity or a NaN.
   std::vector<int> a_exponents, b_exponents;
   /// of a few dot products, where it can be
   std::shared_ptr<const FewDots> few = nullptr;

@@ -4,6 +4,7 @@
 
 #include "emulator/gemm/plan.hpp"
 
+// A plan that was tried, and how it did.
 namespace guardbit::emulator {
 
 /// A plan and the number of outputs that it gets wrong.

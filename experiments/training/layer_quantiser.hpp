@@ -8,6 +8,7 @@
 #include "experiments/training/fake_quantisation.hpp"
 #include "experiments/training/training_tensor.hpp"
 
+// Fake quantisation in a layer: forward, backward, and scales that are learned.
 namespace guardbit::experiments::training {
 
 /// What fake quantisation does in a layer, forward and backward. A recipe without it passes

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+// Where a kernel finds the elements of an instruction's operands.
 namespace guardbit::gpu {
 
 /// How an instruction's operands lie in the images that a kernel reads: one bit offset per element.

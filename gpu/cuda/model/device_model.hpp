@@ -6,11 +6,11 @@
 #include "gpu/cuda/model/model_instruction.hpp"
 
 // The models as kernels. The reference is emulator::dot itself, compiled for the device; it takes
-// any row. The model kernels do the same with the operands of a tile decoded once in shared memory;
-// every validation compares them with the reference.
+// any instruction. The model kernels do the same with the operands of a tile decoded once in shared
+// memory; every validation compares them with the reference.
 namespace guardbit::gpu {
 
-/// Does the model kernel take the row? (The reference takes every row.)
+/// Does the model kernel take the instruction? (The reference takes every instruction.)
 bool model_accepts(const emulator::MatrixInstruction& instruction);
 
 ModelInstruction model_instruction(const emulator::MatrixInstruction& instruction,

@@ -5,12 +5,14 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// An instruction as the kernels of the models take it.
 namespace guardbit::gpu {
 
 /// Columns of an execution that a block of threads takes at once.
 inline constexpr int columns_per_tile = 64;
 
-/// How a model kernel takes a row: which stored elements belong to which dot step, in order.
+/// How a model kernel takes an instruction: which stored elements belong to which dot step, in
+/// order.
 struct ModelInstruction {
   emulator::MatrixInstruction instruction{};
   emulator::Modifiers modifiers{};

@@ -5,9 +5,9 @@
 
 #include <functional>
 
+#include "emulator/engine/kernels/fused/band_source.hpp"
 #include "emulator/engine/kernels/fused/packed_operand.hpp"
 #include "emulator/engine/kernels/fused/tile_functions.hpp"
-#include "emulator/engine/kernels/fused/unit_source.hpp"
 #include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/default_environment.hpp"
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
@@ -40,7 +40,7 @@ struct TileCopy {
 };
 
 /// True if all products of the two stay in the normal range.
-inline bool stays_normal(const UnitRange& a, const UnitRange& b) {
+inline bool stays_normal(const BandRange& a, const BandRange& b) {
   return a.lowest + b.lowest >= lowest_product_exponent &&
          a.highest + b.highest <= highest_product_exponent && a.highest - a.lowest <= widest_span &&
          b.highest - b.lowest <= widest_span;
@@ -87,9 +87,9 @@ class Product {
     large_addends_ = !Lanes::any_exponents && functions_.general != nullptr && any_large_addend();
     // 32 MiB of sums
     constexpr std::int64_t part_rows = 4096, part_columns = 1024;
-    // Panels of A come in units of 2 tiles.
+    // Panels of A come in bands of 2 tiles.
     const Blocking blocking{tile_rows,    Lanes::columns, Lanes::part_places,     task_rows,
-                            part_columns, part_rows,      unit_lines / tile_rows, panels_together};
+                            part_columns, part_rows,      band_lines / tile_rows, panels_together};
     multiply_in_parts(*this, blocking, x_, places_, threads);
   }
 
@@ -97,10 +97,10 @@ class Product {
   void pack_columns(const Part& part, int threads) {
     if (waits())
       sums_.resize(sum_bytes * static_cast<std::size_t>(tiles_of(part) * panels_of(part)));
-    const UnitRange of_rows =
-        instruction_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
+    const BandRange of_rows =
+        instruction_.any_exponents ? range_of_rows(part, threads) : BandRange{};
     b_.prepare(instruction_, group_, part.columns, part.length, strip_);
-    const UnitSource from = b_source(instruction_, x_, group_);
+    const BandSource from = b_source(instruction_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
     has_exponents_ = instruction_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
@@ -167,10 +167,10 @@ class Product {
   /// Do sums wait for another part?
   bool waits() const { return places_ > Lanes::part_places; }
 
-  /// Calls visit(unit) for every unit of so many.
+  /// Calls visit(band) for every band of so many.
   template <class Visit>
-  static void each_unit(std::int64_t units, int threads, const Visit& visit) {
-    formats::parallel_for(static_cast<std::size_t>(units), 4, threads,
+  static void each_band(std::int64_t bands, int threads, const Visit& visit) {
+    formats::parallel_for(static_cast<std::size_t>(bands), 4, threads,
                           [&](std::size_t first, std::size_t last) {
                             const DefaultEnvironment environment;
                             for (std::size_t u = first; u < last; ++u)
@@ -179,41 +179,41 @@ class Product {
   }
 
   /// Exponents of the part's rows of A at its places.
-  UnitRange range_of_rows(const Part& part, int threads) const {
-    const UnitSource from = a_source(instruction_, x_, group_);
-    const std::int64_t units = pieces(part.rows, unit_lines);
-    std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
-    each_unit(units, threads, [&](std::int64_t u) {
+  BandRange range_of_rows(const Part& part, int threads) const {
+    const BandSource from = a_source(instruction_, x_, group_);
+    const std::int64_t bands = pieces(part.rows, band_lines);
+    std::vector<BandRange> ranges(static_cast<std::size_t>(bands));
+    each_band(bands, threads, [&](std::int64_t u) {
       ranges[static_cast<std::size_t>(u)] =
-          from.range(part.row + u * unit_lines, part.k, part.length);
+          from.range(part.row + u * band_lines, part.k, part.length);
     });
-    UnitRange all = ranges.front();
-    for (const UnitRange& range : ranges) all.include(range);
+    BandRange all = ranges.front();
+    for (const BandRange& range : ranges) all.include(range);
     return all;
   }
   void pack_rows(const Part& part, const Task& task, Rows& a) const {
     const std::int64_t row = part.row + task.tile_begin * tile_rows;
     a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.length,
               strip_);
-    const UnitSource from = a_source(instruction_, x_, group_);
+    const BandSource from = a_source(instruction_, x_, group_);
     pack_values(from, row, part, a, 1);
     if (has_exponents_) pack_exponents(from, row, part, a, 1);
   }
   template <class Operand>
-  void pack_values(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_values(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
                    int threads) const {
-    each_unit(to.units(), threads, [&](std::int64_t u) {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
         to.range(s, u) =
-            from.pack(line + u * unit_lines, part.k + s * strip_, to.places(s), to.writer(s, u));
+            from.pack(line + u * band_lines, part.k + s * strip_, to.places(s), to.writer(s, u));
     });
   }
   template <class Operand>
-  void pack_exponents(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_exponents(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
                       int threads) const {
-    each_unit(to.units(), threads, [&](std::int64_t u) {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
-        from.pack_exponents(line + u * unit_lines, part.k + s * strip_, to.places(s),
+        from.pack_exponents(line + u * band_lines, part.k + s * strip_, to.places(s),
                             to.writer(s, u));
     });
   }
@@ -268,11 +268,11 @@ class Product {
     x.b_exponents = columns + of_b.exponents;
     x.b_signs = columns + of_b.signs;
     x.blocks = static_cast<int>(b_.places(at.strip) / instruction_.block_k);
-    constexpr std::int64_t units = Lanes::columns / unit_lines;
-    const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
+    constexpr std::int64_t bands = Lanes::columns / band_lines;
+    const BandRange& a_range = rows.range(at.strip, tile * tile_rows / band_lines);
     bool normal = true;
-    for (std::int64_t u = 0; u < units; ++u) {
-      const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
+    for (std::int64_t u = 0; u < bands; ++u) {
+      const BandRange& b_range = b_.range(at.strip, at.panel * bands + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
       normal = normal && (!instruction_.any_exponents || fused::stays_normal(a_range, b_range));
     }

@@ -7,7 +7,7 @@ FORMATS = dict(f64="fp64", f32="fp32", f16="fp16", s32="int32", s8="int8", u8="u
 LAYOUTS = ("row.col", "row.row", "col.row", "col.col")
 
 
-class Row:
+class Instruction:
     """One entry: an instruction's PTX name, which says shape and types, and flags for what the name leaves open."""
 
     def __init__(self, name, variant="", plain="", **flags):
@@ -60,7 +60,8 @@ class Architecture:
         """Names that begin so; of sparse or dense forms, with a .kind or without, where that is said."""
         for name in self.names:
             words = name.split(".")
-            if words[0] == unit and sparse in (None, any(re.match("sp(::|$)", x) for x in words)) and kind in (None, ".kind::" in name):
+            is_sparse, has_kind = any(re.match("sp(::|$)", x) for x in words), ".kind::" in name
+            if words[0] == unit and sparse in (None, is_sparse) and kind in (None, has_kind):
                 self.unwrapped.discard(name)
                 yield name
 
@@ -71,7 +72,7 @@ def shape_text(m, n, k):
 
 def in_every_layout(name):
     for layout in LAYOUTS:
-        yield Row(name.replace("row.col", layout), plain="" if layout == "row.col" else name)
+        yield Instruction(name.replace("row.col", layout), plain="" if layout == "row.col" else name)
 
 
 def bind(expression, count, constraint):
