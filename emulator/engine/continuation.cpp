@@ -55,17 +55,21 @@ MatrixInstruction Continuation::shortened(std::int64_t k) const {
   const std::int64_t length = (k + shortest - 1) / shortest * shortest;
   if (length >= instruction.shape.k) return instruction;
   MatrixInstruction x = instruction;
-  x.scale.count = static_cast<int>(length) / elements_per_scale(instruction);
-  if (instruction.scale.count == 0) x.scale.count = 0;
+  if (instruction.scale.count != 0)
+    x.scale.count = static_cast<int>(length) / elements_per_scale(instruction);
   x.shape.k = static_cast<int>(length);
   return x;
 }
 
-std::optional<Continuation> continuation_of(const MatrixInstruction& instruction) {
+namespace {
+
+/// Products of a block that the next one's follow, where the instruction has no addend; 0 where it
+/// is not known how it goes on.
+int block_of(const MatrixInstruction& instruction) {
   const Step& step = instruction.steps.list[0];
   if (instruction.steps.count != 1 || step.operation != Operation::dot ||
       takes_addend(instruction) || !takes_every_product(instruction, step))
-    return {};
+    return 0;
   // A chain of multiply-adds is blocks of one product; a sum modulo 2^n has no order at all.
   const AccumulatorSpec& spec = step.spec;
   const bool wraps =
@@ -73,7 +77,15 @@ std::optional<Continuation> continuation_of(const MatrixInstruction& instruction
   const int block = wraps || spec.summation == Summation::fma_chain ? 1 : spec.terms;
   const int products = stored_k(instruction, instruction.shape.k);
   const bool blocks_follow = block != 0 && block < products && products % block == 0;
-  if (!wraps && !blocks_follow) return {};
+  return wraps || blocks_follow ? block : 0;
+}
+
+}  // namespace
+
+std::optional<Continuation> continuation_of(const MatrixInstruction& instruction) {
+  const int block = block_of(instruction);
+  if (block == 0) return {};
+  const Step& step = instruction.steps.list[0];
   Continuation x{instruction, 0, shortest_execution(instruction, block)};
   if (step.addend == Source::negative_zero) x.begin = formats::sign_mask(step.result);
   x.instruction.steps.list[0].addend = Source::c;
@@ -82,8 +94,7 @@ std::optional<Continuation> continuation_of(const MatrixInstruction& instruction
 }
 
 bool can_be_chained(const MatrixInstruction& instruction) {
-  return takes_addend(instruction) ? instruction.c == instruction.d
-                                   : continuation_of(instruction).has_value();
+  return takes_addend(instruction) ? instruction.c == instruction.d : block_of(instruction) != 0;
 }
 
 void require_chain(const MatrixInstruction& instruction, std::int64_t k, std::string_view where) {

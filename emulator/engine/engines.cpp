@@ -4,7 +4,9 @@
 #include <array>
 #include <string>
 
+#include "emulator/engine/continuation.hpp"
 #include "emulator/engine/cpu.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
 #include "emulator/engine/kernels/x86/x86_engines.hpp"
 #include "emulator/engine/kernels/x86/x86_units.hpp"
@@ -65,6 +67,76 @@ void run_batch(const Engine& engine, const MatrixInstruction& instruction, const
                           engine.run(instruction, batch, static_cast<std::int64_t>(begin),
                                      static_cast<std::int64_t>(end));
                         });
+}
+
+namespace {
+
+/// The product, by an instruction whose executions can be chained, or by one execution.
+void multiply_by(const Engine& engine, const MatrixInstruction& instruction,
+                 const MatrixProduct& product, int threads) {
+  if (engine.multiply != nullptr) return engine.multiply(instruction, product, threads);
+  multiply_by_executions(engine.run, instruction, product, threads);
+}
+
+/// D, as the C of what follows.
+ConstMatrix sums_of(const MatrixInstruction& instruction, const Matrix& d) {
+  return {codes_of(instruction.d, static_cast<const std::byte*>(d.codes.data)), d.row_stride,
+          d.column_stride};
+}
+
+/// The wanted engine if it accepts the instruction, else the model that does; engines agree.
+const Engine& engine_for(const Engine& wanted, const MatrixInstruction& instruction) {
+  const bool takes_it = wanted.accepts(instruction) || wanted.device != nullptr;
+  return takes_it ? wanted : require_engine("auto", instruction);
+}
+
+/// The product by an instruction that takes no addend: whole executions of what continues it, then
+/// one that ends with the last block.
+void multiply_continued(const Engine& engine, const Continuation& x, const MatrixProduct& product,
+                        int threads) {
+  MatrixProduct part = product;
+  if (product.modifiers.zero_addend && x.begin != 0) {
+    for (std::int64_t i = 0; i < product.m; ++i)
+      for (std::int64_t j = 0; j < product.n; ++j) product.d.set(i, j, x.begin);
+    part.modifiers.zero_addend = false;
+    part.c = sums_of(x.instruction, product.d);
+  }
+  const std::int64_t executions = product.k / x.instruction.shape.k,
+                     begin = executions * x.instruction.shape.k;
+  if (executions != 0) {
+    part.k = begin;
+    multiply_by(engine_for(engine, x.instruction), x.instruction, part, threads);
+    part.modifiers.zero_addend = false;
+    part.c = sums_of(x.instruction, product.d);
+  }
+  if (begin == product.k) return;
+  const std::int64_t stored = executions * stored_k(x.instruction, x.instruction.shape.k);
+  const std::int64_t scales = executions * x.instruction.scale.count;
+  part.k = product.k - begin;
+  part.a = product.a.from(0, stored);
+  part.e = product.e.from(0, stored);
+  part.b = product.b.from(begin, 0);
+  part.a_scale = product.a_scale.from(0, scales);
+  part.b_scale = product.b_scale.from(scales, 0);
+  const MatrixInstruction last = x.shortened(part.k);
+  multiply_by(engine_for(engine, last), last, part, threads);
+}
+
+}  // namespace
+
+void multiply(const Engine& engine, const MatrixInstruction& instruction,
+              const MatrixProduct& product, int threads) {
+  const std::string_view where(instruction.name);
+  if (takes_addend(instruction)) {
+    require_chain(instruction, product.k, where);
+    return multiply_by(engine, instruction, product, threads);
+  }
+  if (const auto next = continuation_of(instruction))
+    return multiply_continued(engine, *next, product, threads);
+  require_chain(instruction, product.k, where);
+  if (!product.modifiers.zero_addend)
+    throw formats::Error(std::string(where), "takes no addend, but the product has a C");
+  multiply_by(engine, instruction, product, threads);
 }
 
 }  // namespace guardbit::emulator

@@ -21,4 +21,13 @@ const Engine& require_engine(std::string_view name, const MatrixInstruction& ins
 void run_batch(const Engine& engine, const MatrixInstruction& instruction, const MatrixBatch& batch,
                int threads = 0);
 
+/// Computes the product on `threads` threads (0: all the machine has); the result does not depend
+/// on their number. `engine` must accept the instruction, and the product must be one that
+/// `require_product` allows; formats::Error where executions cannot be chained. An instruction that
+/// takes no addend begins with the constant of its own step, or goes on from C without
+/// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
+/// with the last block.
+void multiply(const Engine& engine, const MatrixInstruction& instruction,
+              const MatrixProduct& product, int threads = 0);
+
 }  // namespace guardbit::emulator

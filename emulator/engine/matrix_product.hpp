@@ -11,8 +11,6 @@
 // products uses it; the others execute the instruction again and again.
 namespace guardbit::emulator {
 
-struct Engine;
-
 /// A matrix of codes in memory: element (i, j) is codes[i * row_stride + j * column_stride].
 struct ConstMatrix {
   ConstCodes codes;
@@ -82,14 +80,5 @@ void require_k(const MatrixInstruction& instruction, std::int64_t k, std::string
 /// executions that can be chained where one is not enough (continuation.hpp), whole groups of a
 /// sparse instruction.
 void require_product(const MatrixInstruction& instruction, std::int64_t k, std::string_view where);
-
-/// Computes the product on `threads` threads (0: all the machine has); the result does not depend
-/// on their number. `engine` must accept the instruction, and the product must be one that
-/// `require_product` allows; formats::Error where executions cannot be chained. An instruction that
-/// takes no addend begins with the constant of its own step, or goes on from C without
-/// `modifiers.zero_addend`, where it is known how (continuation.hpp); the last execution then ends
-/// with the last block.
-void multiply(const Engine& engine, const MatrixInstruction& instruction,
-              const MatrixProduct& product, int threads = 0);
 
 }  // namespace guardbit::emulator

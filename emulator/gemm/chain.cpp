@@ -81,6 +81,12 @@ void promote_row(Promotion::Adder adder, const Sums& partial, std::size_t first,
   }
 }
 
+/// The first model that takes the instruction, or what continues it where it has no addend.
+const Engine& first_model_of(const MatrixInstruction& instruction) {
+  const std::optional<Continuation> continuation = continuation_of(instruction);
+  return require_engine("auto", continuation ? continuation->instruction : instruction);
+}
+
 }  // namespace
 
 bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
@@ -185,11 +191,8 @@ Sums Chain::run_instruction(const KRanges& ranges, bool begins_with_c) const {
 
 void Chain::run_instruction(const KRanges& ranges, bool begins_with_c, const Target& to) const {
   const MatrixInstruction& instruction = *x_.instruction;
-  const std::optional<Continuation> continuation = continuation_of(instruction);
   const Engine& engine =
-      execution_.engine != nullptr
-          ? *execution_.engine
-          : require_engine("auto", continuation ? continuation->instruction : instruction);
+      execution_.engine != nullptr ? *execution_.engine : first_model_of(instruction);
   // Ranges of whole instructions run as one chain once they lie side by side; so do those that one
   // instruction has room for, where it is the only one.
   require_chain(instruction, length_of(ranges), "plan");

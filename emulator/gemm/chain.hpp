@@ -2,13 +2,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
-#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/gemm_operands.hpp"
+#include "emulator/gemm/sums.hpp"
 
 // A chain is the smallest part of a plan: elements of K that one accumulator of the unit takes in
 // order.
 namespace guardbit::emulator {
+
+struct Engine;
+
+/// How chains are run.
+struct Execution {
+  /// of the unit; null: the first model that takes it
+  const Engine* engine = nullptr;
+  /// 0: all
+  int threads = 0;
+  /// as MatrixProduct's
+  const std::function<bool()>* stop = nullptr;
+};
 
 /// Can the unit take every chain of the plan? Not where it cannot be chained and one is longer than
 /// its K; of stream-K any share may be the whole K.

@@ -32,7 +32,7 @@ void copy_row(const std::byte* from, std::int64_t stride, std::int64_t count, st
 
 void CodeMatrix::set(std::int64_t index, std::uint64_t code) {
   if (strides) *this = contiguous();
-  codes_of(format, bytes.writable()).set(index, code << formats::container_shift(format));
+  codes_of(format, bytes.writable()).set(index, code);
 }
 
 ConstMatrix CodeMatrix::matrix(std::int64_t g) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "emulator/model/terms.hpp"
 
@@ -28,23 +27,24 @@ bool is_plain(const MatrixInstruction& instruction) {
 
 }  // namespace
 
-std::shared_ptr<const FewDots> FewDots::of(const GemmOperands& x) {
+std::shared_ptr<const FewDots> FewDots::of(const MatrixInstruction& instruction,
+                                           const CodeMatrix& a, const CodeMatrix& b,
+                                           const CodeMatrix& e) {
   constexpr std::int64_t most_outputs = 256;
-  if (!x.instruction || x.a.rows != 1 || x.b.columns != 1 || x.a.batch > most_outputs ||
-      !x.c.empty() || !is_plain(*x.instruction))
+  if (a.rows != 1 || b.columns != 1 || a.batch > most_outputs || !is_plain(instruction))
     return nullptr;
   auto few = std::make_shared<FewDots>();
-  return few->take_products(x) ? few : nullptr;
+  return few->take_products(instruction, a, b, e) ? few : nullptr;
 }
 
-bool FewDots::take_products(const GemmOperands& x) {
-  const MatrixInstruction& instruction = *x.instruction;
+bool FewDots::take_products(const MatrixInstruction& instruction, const CodeMatrix& a,
+                            const CodeMatrix& b, const CodeMatrix& e) {
   const Step& step = instruction.steps.list[0];
   spec_ = step.spec;
   result_ = AccumulatorFormat(instruction.d, spec_);
   sparsity_ = instruction.sparsity;
-  outputs_ = x.a.batch;
-  stored_k_ = x.a.columns;
+  outputs_ = a.batch;
+  stored_k_ = a.columns;
   execution_ = stored_k(instruction, instruction.shape.k);
   block_ = spec_.terms == 0 ? execution_ : spec_.terms;
   const int fraction_bits = instruction.a.fraction_bits + instruction.b.fraction_bits;
@@ -59,12 +59,12 @@ bool FewDots::take_products(const GemmOperands& x) {
       std::int64_t k = i;
       if (sparsity_.group_elements != 0)
         k = i / sparsity_.stored_per_group * sparsity_.group_elements +
-            static_cast<std::int64_t>(x.e(g, 0, i));
-      const formats::Value a = formats::decode(instruction.a, x.a(g, 0, i)),
-                           b = formats::decode(instruction.b, x.b(g, k, 0));
-      for (const formats::Value* v : {&a, &b})
+            static_cast<std::int64_t>(e(g, 0, i));
+      const formats::Value of_a = formats::decode(instruction.a, a(g, 0, i)),
+                           of_b = formats::decode(instruction.b, b(g, k, 0));
+      for (const formats::Value* v : {&of_a, &of_b})
         if (v->kind == formats::Kind::nan || v->kind == formats::Kind::infinity) return false;
-      const Term t = product_term(a, instruction.a, b, instruction.b, spec_);
+      const Term t = product_term(of_a, instruction.a, of_b, instruction.b, spec_);
       const auto at = static_cast<std::size_t>(g * stored_k_ + i);
       const auto magnitude = static_cast<std::int32_t>(t.significand << lift);
       magnitudes_[at] = t.negative ? -magnitude : magnitude;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
-#include "emulator/gemm/few_dots.hpp"
 #include "emulator/gemm/part_sum.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/scalar.hpp"
@@ -108,13 +107,18 @@ class Executor {
         engine_(plan_engine(options.engine, plan)),
         is_auto_(options.engine == "auto"),
         most_outputs_(options.most_outputs),
+        memory_(options.memory),
         progress_(options.progress),
         stop_([this] { return progress_.is_stopped(); }),
         execution_{engine_.engine, options.threads, &stop_} {}
 
   CodeMatrix run() {
     const std::int64_t batch = problem_.a.batch, m = problem_.m(), n = problem_.n();
-    d_ = make_matrix(plan_.epilogue.output, batch, m, n);
+    if (memory_.empty()) {
+      d_ = make_matrix(plan_.epilogue.output, batch, m, n);
+    } else {
+      d_ = {plan_.epilogue.output, batch, m, n, SharedBytes(memory_)};
+    }
     const OutputBlock largest = largest_block();
     for (std::int64_t g = 0; g < batch; g += largest.batch) {
       OutputBlock block{g, std::min(largest.batch, batch - g), 0, 0, 0, n};
@@ -169,7 +173,7 @@ class Executor {
     GemmOperands x = beside(rows, columns, block);
     const GemmProblem problem = problem_of(block);
     x.c = initial_sums(plan_, x, problem, "plan");
-    if (is_auto_ && !plan_.input.has_integer_slices()) x.few = FewDots::of(x);
+    if (is_auto_ && !plan_.input.has_integer_slices()) x.few = few_dots_of(x);
     const int threads = execution_.threads;
     if (is_fp32_chain(plan_, x) && keeps_sums(plan_.epilogue, problem)) {
       PartSum(plan_, x, problem, execution_).run_into(d_, block.g, block.i, block.j);
@@ -227,6 +231,7 @@ class Executor {
   PlanEngine engine_;
   bool is_auto_;
   std::int64_t most_outputs_;
+  std::span<std::byte> memory_;
   Progress progress_;
   std::function<bool()> stop_;
   Execution execution_;

@@ -1,3 +1,5 @@
+#include "emulator/gemm/gemm_epilogue.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "emulator/engine/kernels/chain/multiply_add.hpp"
-#include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/conversion/array_conversion.hpp"
 #include "formats/support/parallel.hpp"
@@ -126,13 +127,12 @@ class Ending {
 
   void finish_each(const Sums& sums, CodeMatrix& d, int threads) const {
     const Codes codes = codes_of(e_.output, d.bytes.writable());
-    const int shift = formats::container_shift(e_.output);
     const std::int64_t m = problem_.m(), n = problem_.n();
     each_line(threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin * n; at < end * n; ++at) {
         const double x =
             ended(at / (m * n), at / n % m, at % n, sums[static_cast<std::size_t>(at)]);
-        codes.set(at, scalar::encoded(e_.output, x) << shift);
+        codes.set(at, scalar::encoded(e_.output, x));
       }
     });
   }

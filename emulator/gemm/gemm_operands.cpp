@@ -1,3 +1,5 @@
+#include "emulator/gemm/gemm_operands.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
 #include "emulator/gemm/few_dots.hpp"
-#include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/conversion/array_conversion.hpp"
@@ -373,11 +374,15 @@ CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
   return converted(problem.c, operands.instruction->c, Rounding::nearest_even);
 }
 
+std::shared_ptr<const FewDots> few_dots_of(const GemmOperands& x) {
+  return x.instruction && x.c.empty() ? FewDots::of(*x.instruction, x.a, x.b, x.e) : nullptr;
+}
+
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
   GemmOperands x = prepare_factors(plan, problem, where);
   x.c = initial_sums(plan, x, problem, where);
-  if (!plan.input.has_integer_slices()) x.few = FewDots::of(x);
-  for (PieceProducts& other : x.apart) other.operands.few = FewDots::of(other.operands);
+  if (!plan.input.has_integer_slices()) x.few = few_dots_of(x);
+  for (PieceProducts& other : x.apart) other.operands.few = few_dots_of(other.operands);
   return x;
 }
 

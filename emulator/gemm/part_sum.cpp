@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "emulator/gemm/chain.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "emulator/gemm/stream_k.hpp"
 #include "formats/codec.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/chain.hpp"
 
 // What one thread block sums: a part of a split, or a share of stream-K.
 namespace guardbit::emulator {

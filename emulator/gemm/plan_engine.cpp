@@ -8,7 +8,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
 #include "emulator/engine/engines.hpp"
-#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/gemm_operands.hpp"
 #include "formats/support/error.hpp"
 
 namespace guardbit::emulator {

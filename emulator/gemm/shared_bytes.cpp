@@ -27,6 +27,12 @@ SharedBytes::SharedBytes(std::size_t size) : size_(size) {
   owner_ = std::move(memory);
 }
 
+SharedBytes::SharedBytes(std::span<std::byte> memory)
+    : data_(memory.data()),
+      own_(memory.data()),
+      size_(memory.size()),
+      owner_(memory.data(), [](const void*) {}) {}
+
 SharedBytes::SharedBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   if (owner == nullptr) {
     *this = SharedBytes(bytes.size());

@@ -14,6 +14,8 @@ class SharedBytes {
   SharedBytes() = default;
   /// Zeros.
   explicit SharedBytes(std::size_t size);
+  /// Memory to write to, which the caller keeps alive.
+  explicit SharedBytes(std::span<std::byte> memory);
   /// Bytes that `owner` keeps alive; without an owner, a copy of them.
   SharedBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 

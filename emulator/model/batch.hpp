@@ -31,13 +31,15 @@ struct ConstCodes {
 struct Codes {
   std::byte* data = nullptr;
   int container_bytes = 0;
+  /// as ConstCodes'
+  int shift = 0;
 
   void set(std::int64_t index, std::uint64_t code) const {
     std::byte* const at = data + index * container_bytes;
     switch (container_bytes) {
       case 1: formats::store_word(at, static_cast<std::uint8_t>(code)); break;
       case 2: formats::store_word(at, static_cast<std::uint16_t>(code)); break;
-      case 4: formats::store_word(at, static_cast<std::uint32_t>(code)); break;
+      case 4: formats::store_word(at, static_cast<std::uint32_t>(code << shift)); break;
       default: formats::store_word(at, code); break;
     }
   }
@@ -47,7 +49,7 @@ inline ConstCodes codes_of(const Format& f, const std::byte* data) {
   return {data, formats::container_bits(f) / 8, formats::container_shift(f)};
 }
 inline Codes codes_of(const Format& f, std::byte* data) {
-  return {data, formats::container_bits(f) / 8};
+  return {data, formats::container_bits(f) / 8, formats::container_shift(f)};
 }
 
 /// What an execution may be asked for beside its operands (NUMERICS 3.4): negation of floating

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
-#include "emulator/plan_search/plan_search.hpp"
+#include "emulator/plan_search/plan_result.hpp"
 #include "emulator/plan_search/samples.hpp"
 
 namespace guardbit::emulator {

@@ -17,10 +17,4 @@ namespace guardbit::emulator {
 std::string find_omission(const GemmProblem& problem, const CodeMatrix& recorded,
                           const GemmPlan& plan);
 
-/// The problem with these elements of K of A set to zero.
-GemmProblem without_elements(GemmProblem problem, const KRanges& ranges);
-
-/// "missed K tail: the last 64 of 4096 elements of K are missing"
-std::string missing_text(const KRange& range, std::int64_t k);
-
 }  // namespace guardbit::emulator

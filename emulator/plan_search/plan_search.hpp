@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
-#include "emulator/gemm/plan.hpp"
+#include "emulator/plan_search/plan_result.hpp"
 
 namespace guardbit::emulator {
-
-/// A plan and the number of outputs that it gets wrong.
-struct PlanResult {
-  GemmPlan plan;
-  std::int64_t mismatches = 0;
-};
 
 struct SearchOptions {
   /// 0: all that the machine has

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "emulator/gemm/scalar.hpp"
-#include "emulator/plan_search/omissions.hpp"
+#include "emulator/plan_search/missing_elements.hpp"
 #include "emulator/plan_search/plan_evidence.hpp"
 
 namespace guardbit::emulator {

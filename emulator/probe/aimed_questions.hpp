@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "emulator/probe/probe.hpp"
+#include "emulator/probe/black_box.hpp"
 
 namespace guardbit::emulator {
 

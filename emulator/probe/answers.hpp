@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "emulator/probe/probe.hpp"
+#include "emulator/probe/black_box.hpp"
 #include "emulator/probe/question_set.hpp"
 
 // The answers of a unit under test, and their comparison with the model: which answers would an

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/probe/answers.hpp"
 #include "emulator/probe/fit.hpp"
 
 namespace guardbit::emulator {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <random>
 
-#include "emulator/probe/question_set.hpp"
+#include "emulator/probe/operand_codes.hpp"
 
 namespace guardbit::emulator {
 

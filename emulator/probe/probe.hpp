@@ -11,67 +11,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "emulator/engine/engines.hpp"
 #include "emulator/model/instruction.hpp"
+#include "emulator/probe/black_box.hpp"
+#include "emulator/probe/findings.hpp"
 #include "emulator/probe/sum_tree.hpp"
 
 namespace guardbit::emulator {
-
-/// The operands of one dot product as codes: k of a and b, and `scale.count` scale factors of each.
-struct Question {
-  std::vector<std::uint64_t> a, b;
-  std::uint64_t c = 0;
-  std::vector<std::uint64_t> a_scale, b_scale;
-};
-
-/// An unknown unit. `answer` returns one code of format `d` for each question, which must depend on
-/// that question alone. An exception from it ends the probe.
-struct BlackBox {
-  Format a{}, b{}, c{}, d{};
-  BlockScale scale{};
-  int k = 0;
-  /// false: the unit has no C, and questions leave it +0
-  bool has_addend = true;
-  /// all NaN answers count as equal
-  bool nans_alike = false;
-  std::function<std::vector<std::uint64_t>(std::span<const Question>)> answer;
-};
-
-/// A question and the unit's answer.
-struct Answered {
-  Question question;
-  std::uint64_t d = 0;
-  /// d is a NaN, and any NaN counts as equal to it
-  bool any_nan = false;
-};
-
-/// The value of one field of the arithmetic, and the evidence for it.
-struct Finding {
-  /// "kept_fraction_bits"
-  std::string field;
-  /// "25"
-  std::string value;
-  /// values that no answer excludes: "-999..-20"; empty if there are none
-  std::string others;
-  /// why these are not excluded
-  std::string reason;
-  /// the nearest value that an answer excludes
-  std::string nearest_rejected;
-  /// index in `answers` of that answer, if there is such a value
-  std::size_t proof = 0;
-  /// the answer that a unit with the rejected value would give
-  std::uint64_t otherwise = 0;
-};
-
-/// Instructions of the catalogue that compute alike.
-struct CatalogueMatch {
-  std::vector<const MatrixInstruction*> instructions;
-};
 
 struct ProbeReport {
   SumTree tree;

@@ -16,8 +16,7 @@ struct Operand {
       : format(f), bytes(count * static_cast<std::size_t>(formats::container_bits(f)) / 8) {}
 
   void set(std::size_t at, std::uint64_t code) {
-    codes_of(format, bytes.data())
-        .set(static_cast<std::int64_t>(at), code << formats::container_shift(format));
+    codes_of(format, bytes.data()).set(static_cast<std::int64_t>(at), code);
   }
   ConstCodes codes() const { return codes_of(format, static_cast<const std::byte*>(bytes.data())); }
 };

@@ -5,7 +5,8 @@
 
 #include <vector>
 
-#include "emulator/probe/probe.hpp"
+#include "emulator/probe/black_box.hpp"
+#include "emulator/probe/sum_tree.hpp"
 
 namespace guardbit::emulator {
 

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "emulator/probe/probe.hpp"
-#include "emulator/probe/question_set.hpp"
+#include "emulator/probe/black_box.hpp"
+#include "emulator/probe/operand_codes.hpp"
 #include "formats/codec.hpp"
 #include "formats/support/error.hpp"
 

@@ -8,7 +8,8 @@
 #include <span>
 #include <string>
 
-#include "emulator/probe/probe.hpp"
+#include "emulator/probe/black_box.hpp"
+#include "emulator/probe/sum_tree.hpp"
 
 namespace guardbit::emulator {
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "experiments/quantisation/calibrators.hpp"
@@ -9,8 +8,6 @@
 #include "experiments/training/training_tensor.hpp"
 
 namespace guardbit::experiments::training {
-
-class Context;
 
 /// How the operands of a network's products become integers. Weights: symmetric, [-high, high], a
 /// scale for each output. Activations: affine, without a sign, a scale for the tensor. Numbers
@@ -43,44 +40,6 @@ IntegerGrid activation_grid(const RunningRange& range, int bits);
 struct LayerGrids {
   IntegerGrid input;
   std::vector<IntegerGrid> weights;
-};
-
-/// What fake quantisation does in a layer, forward and backward. A recipe without it passes
-/// everything through.
-class LayerQuantiser {
- public:
-  explicit LayerQuantiser(const std::string& name);
-
-  /// The numbers that integers stand for; kept are the numbers they were made from.
-  Tensor input(Context& context, Tensor x);
-  Tensor weights(Context& context, Tensor w);
-  /// Gradients by those numbers become gradients by what they were made from. Learned scales get
-  /// theirs.
-  Tensor input_gradient(const Context& context, Tensor gradient);
-  Tensor weights_gradient(const Context& context, Tensor gradient);
-
-  /// From now on the scales are parameters, which begin where the first batch puts them (the step
-  /// size of arXiv 1902.08153: 2 mean|x| / sqrt(high), recalled).
-  void learn_scales(std::int64_t outputs);
-  bool learns() const { return input_scale_.value.size() != 0; }
-  template <class Visitor>
-  void visit(const Visitor& f) {
-    if (!learns()) return;
-    f(input_scale_);
-    f(weight_scale_);
-  }
-
- private:
-  Tensor quantised(Context& context, const Tensor& x, const std::vector<IntegerGrid>& grids) const;
-  Tensor gradient(const Context& context, const Tensor& by_value, const Tensor& x,
-                  const std::vector<IntegerGrid>& grids, const std::vector<float>& amax,
-                  Parameter& scale) const;
-
-  std::string name_;
-  Parameter input_scale_, weight_scale_;
-  Tensor x_, w_;
-  LayerGrids grids_;
-  std::vector<float> input_amax_, weight_amax_;
 };
 
 }  // namespace guardbit::experiments::training

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/training/context.hpp"
+#include "experiments/training/layer_quantiser.hpp"
 #include "experiments/training/layout.hpp"
 #include "experiments/training/training_tensor.hpp"
 

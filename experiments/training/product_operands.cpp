@@ -7,7 +7,6 @@
 #include <span>
 
 #include "experiments/scaling/block_scales.hpp"
-#include "experiments/training/blocks.hpp"
 #include "formats/codec.hpp"
 #include "formats/conversion/array_conversion.hpp"
 #include "formats/support/parallel.hpp"

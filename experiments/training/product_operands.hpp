@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "emulator/engine/matrix_product.hpp"
+#include "experiments/training/blocks.hpp"
 #include "experiments/training/layout.hpp"
-#include "experiments/training/precision.hpp"
 #include "experiments/training/training_tensor.hpp"
 
 namespace guardbit::experiments::training {
@@ -22,27 +22,6 @@ struct Operand {
   emulator::ConstMatrix scales;
   /// of the tensor: an element stands for itself times this
   float scale = 1;
-};
-
-/// What is done to a tensor's numbers before they are rounded into the operands' format.
-struct Encoding {
-  Format format = formats::fp32;
-  OperandScaling scaling = OperandScaling::none;
-  /// of the tensor; Transformer Engine's scale and scale_inv
-  float encode = 1, decode = 1;
-  /// OperandScaling::nvfp4
-  float tensor_amax = 0;
-  // NVFP4's recipe (arXiv 2509.25149): weights share scales in squares, gradients are rounded
-  // stochastically, both operands of weights' gradients are mixed along K.
-  bool square_blocks = false, stochastic = false;
-  std::uint64_t random_seed = 0;
-};
-
-/// Lines with scales for their blocks, and the tensor's.
-struct CodedLines {
-  std::vector<std::byte> codes, scales;
-  float decode = 1;
-  std::int64_t underflow = 0;
 };
 
 /// A matrix in the format of a unit's operands. Where blocks along K have scales, rows and columns

@@ -1,6 +1,7 @@
 #include "formats/files/atomic_output.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,13 +45,14 @@ AtomicOutput::AtomicOutput(const std::string& path) : path_(path), target_(path)
     const std::string name =
         ".guardbit." + std::to_string(::getpid()) + "." + std::to_string(serial++) + ".tmp";
     temporary_ = (folder / name).string();
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) refuse(errno);
   if (exists) static_cast<void>(::fchmod(descriptor_, existing.st_mode & 07777U));
 }
 
 AtomicOutput::~AtomicOutput() {
+  for (const std::span<std::byte> pages : maps_) ::munmap(pages.data(), pages.size());
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -79,6 +81,20 @@ void AtomicOutput::write_at(std::uint64_t offset, std::span<const std::byte> byt
     const auto at = offset + static_cast<std::uint64_t>(some.data() - begin);
     return ::pwrite(descriptor_, some.data(), some.size(), static_cast<off_t>(at));
   });
+}
+
+std::span<std::byte> AtomicOutput::map(std::uint64_t offset, std::size_t size) {
+  if (size == 0) return {};
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto before = static_cast<std::size_t>(offset % page);
+  const int refused =
+      ::posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size));
+  if (refused != 0) refuse(refused);
+  void* const pages = ::mmap(nullptr, before + size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                             descriptor_, static_cast<off_t>(offset - before));
+  if (pages == MAP_FAILED) refuse(errno);
+  maps_.emplace_back(static_cast<std::byte*>(pages), before + size);
+  return maps_.back().subspan(before);
 }
 
 void AtomicOutput::write(std::string_view text) { write(std::as_bytes(std::span(text))); }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace guardbit::formats {
 
@@ -24,6 +25,9 @@ class AtomicOutput {
   void write(std::string_view text);
   /// Bytes at an offset, from any thread; those of `write` go on where it ended last.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// `size` bytes of the file at an offset as memory to write to, zeros at first; it is there while
+  /// this object is. The space is reserved: Error where there is none.
+  std::span<std::byte> map(std::uint64_t offset, std::size_t size);
   void commit();
 
   /// For libraries that insist on opening files themselves: what stands at this path when commit()
@@ -41,6 +45,8 @@ class AtomicOutput {
   std::string target_;
   std::string temporary_;
   int descriptor_ = -1;
+  /// whole pages of the file
+  std::vector<std::span<std::byte>> maps_;
 };
 
 }  // namespace guardbit::formats

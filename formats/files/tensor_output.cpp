@@ -59,6 +59,15 @@ TensorWriter TensorOutput::writer(std::size_t tensor) {
           }};
 }
 
+std::span<std::byte> TensorOutput::memory(std::size_t tensor) {
+  const Tensor& x = tensors_[tensor];
+  if (x.packing != Packing::container) return {};
+  if (!output_) return memory_[tensor];
+  const auto count = static_cast<std::uint64_t>(element_count(x.shape));
+  return output_->map(offsets_[tensor],
+                      static_cast<std::size_t>(byte_size(x.format, x.packing, count).value()));
+}
+
 void TensorOutput::commit() {
   if (output_) return output_->commit();
   write_npz(path_, tensors_);

@@ -31,6 +31,9 @@ class TensorOutput {
 
   /// Of that tensor. The file is complete once all of its bytes were written.
   TensorWriter writer(std::size_t tensor);
+  /// Memory for that tensor's codes, one per container, which are in the file once they are
+  /// written; it is there while this object is. Nothing where the file packs the codes.
+  std::span<std::byte> memory(std::size_t tensor);
 
   void commit();
 

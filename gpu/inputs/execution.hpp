@@ -3,8 +3,9 @@
 // Access to the operands of one execution of a batch, with random words to fill them. The functions
 // of mixed_rows_*.cpp write through it.
 
-#include "gpu/inputs/inputs.hpp"
+#include "gpu/inputs/input_shape.hpp"
 #include "gpu/operands/register_words.hpp"
+#include "gpu/operands/tensor_core_batch.hpp"
 
 namespace guardbit::gpu {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "formats/format_catalogue.hpp"
+#include "gpu/inputs/inputs.hpp"
 #include "gpu/inputs/mixed_rows.hpp"
 
 namespace guardbit::gpu {

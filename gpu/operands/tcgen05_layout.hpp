@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/operands/image_layout.hpp"
+#include "gpu/operands/operand_images.hpp"
 #include "gpu/operands/tcgen05_descriptors.hpp"
+#include "gpu/operands/tensor_core_instruction.hpp"
 
 // Where tcgen05.mma with one CTA expects its operands: A and B in shared memory, and C, D, block
 // scales, sparsity metadata and (if chosen) A in tensor memory, which has 128 lanes of 512 columns

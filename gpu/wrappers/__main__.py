@@ -4,10 +4,11 @@
 A wrapper holds registers and one asm string, nothing else (wrappers_<group>.cu, for nvcc); everything about shapes and formats
 stands in the table of instructions, which needs no CUDA.
 
-usage: wrappers TARGET FOLDER     writes FOLDER/instructions.cpp (the table), kernel_groups.cpp and wrappers_<group>.cu
-       wrappers --list TARGET     prints the names of the groups
-TARGET is what nvcc calls compute_<TARGET>: 80, 86, 89, 90a, 100a, 120a.
+usage: wrappers TARGET FOLDER CATALOGUE     writes FOLDER/instructions.cpp (the table), kernel_groups.cpp and wrappers_<group>.cu
+       wrappers --list TARGET               prints the names of the groups
+TARGET is what nvcc calls compute_<TARGET>: 80, 86, 89, 90a, 100a, 120a. CATALOGUE is what main.cpp prints.
 """
+import functools
 import pathlib
 import sys
 
@@ -15,7 +16,7 @@ import mma
 import tcgen05
 import wgmma
 import wmma
-from instructions import FORMATS, Architecture, layouts
+from instructions import FORMATS, Architecture
 
 STRUCTS = dict(mma=mma.struct, wmma=wmma.struct, wgmma=wgmma.struct, tcgen05=tcgen05.struct)
 LAUNCH = dict(mma="launch_warp_registers", wmma="launch_warp_memory", wgmma="launch_warpgroup", tcgen05="launch_tcgen05")
@@ -31,14 +32,15 @@ def groups_of(architecture):
     if architecture.number >= 100:
         groups["mma_kind"] = mma.kind_instructions
     if architecture.number == 100:
-        groups.update(tcgen05=tcgen05.instructions, tcgen05_sp=tcgen05.sparse_instructions)
-        if tcgen05.has_integers(architecture):
-            groups.update(tcgen05_integer=tcgen05.integer_instructions, tcgen05_integer_sp=tcgen05.sparse_integer_instructions)
+        for integer, suffix in ((False, ""), (True, "_integer")):
+            for sparse, ending in ((False, ""), (True, "_sp")):
+                if not integer or not architecture.lacks_integers:
+                    groups[f"tcgen05{suffix}{ending}"] = functools.partial(tcgen05.instructions, sparse=sparse, integer=integer)
     if architecture.number == 90:
         groups["wgmma"] = wgmma.instructions
         for d, name in dict(f32="single", f16="half", s32="integer").items():
             for sparse, suffix in ((False, ""), (True, "_sp")):
-                groups[f"wgmma_{name}_sizes{suffix}"] = lambda _, d=d, sparse=sparse: wgmma.size_instructions(d, sparse)
+                groups[f"wgmma_{name}_sizes{suffix}"] = functools.partial(wgmma.size_instructions, d=d, sparse=sparse)
     return groups
 
 
@@ -50,7 +52,7 @@ def named_instructions(group, make_instructions, architecture):
 
 
 def table_entry(of, page, group, index):
-    la, lb = layouts(of)
+    la, lb = of.layouts
     fields = [f'.arch = "{page}", .name = "{of.name}", .variant = "{of.variant}", .wrapper = "{of.id}", .plain = "{of.plain}"',
               f'.group = "{group}", .index = {index}, .unit = Unit::{of.unit}, .m = {of.m}, .n = {of.n}, .k = {of.k}']
     fields += [f".{operand} = formats::{FORMATS.get(x, x)}" for operand, x in zip("abcd", (of.a, of.b, of.c, of.d))]
@@ -60,8 +62,8 @@ def table_entry(of, page, group, index):
     fields += [f".negate_{x} = true" for x in "ab" if of.flags.get(f"scale_{x}") == -1]
     fields += [text for flag, text in FLAGS.items() if flag in of.flags]
     fields += [f".{number} = {of.flags[number]}" for number in NUMBERS if number in of.flags]
-    if "scale" in of.flags:
-        stype, count = of.flags["scale"]
+    if of.scale:
+        stype, count = of.scale
         ids = ", ".join(str(x) for x in of.flags.get("scale_ids", (0, 0, 0, 0)))
         fields.append(f".scale = {{.format = formats::{FORMATS.get(stype, stype)}, .count = {count}, .ids = {{{ids}}}}}")
     return "    {" + ", ".join(fields) + "},"
@@ -101,8 +103,10 @@ def main():
     if sys.argv[1] == "--list":
         print(";".join(groups_of(Architecture(sys.argv[2]))))
         return
-    architecture, folder = Architecture(sys.argv[1]), pathlib.Path(sys.argv[2])
+    architecture, folder = Architecture(sys.argv[1], sys.argv[3]), pathlib.Path(sys.argv[2])
     groups = {group: named_instructions(group, make, architecture) for group, make in groups_of(architecture).items()}
+    if not architecture.names or architecture.unwrapped:
+        sys.exit(f"{sys.argv[3]}: no wrapper for " + (", ".join(sorted(architecture.unwrapped)) or architecture.page))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "instructions.cpp").write_text(table_text(architecture, groups))
     (folder / "kernel_groups.cpp").write_text(groups_text(groups))

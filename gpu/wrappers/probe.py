@@ -5,7 +5,7 @@ compares them with the instructions of the wrappers.
 A name that is accepted need not be an instruction: ptxas 13.0 takes wmma.mma of f64 in the shapes of other types, and for sm_80
 to sm_89 that of s4, and assembles them to nothing; there are no loads for them. They are left out.
 
-usage: probe.py TARGET
+usage: probe.py TARGET CATALOGUE     CATALOGUE: what main.cpp prints
 """
 import itertools
 import pathlib
@@ -16,8 +16,11 @@ import tempfile
 
 import mma
 import wmma
-from instructions import BITS, FP8, INT4, INT8, NARROW, Architecture
+from instructions import BITS, Architecture
 
+FP8 = ["e4m3", "e5m2"]
+NARROW = FP8 + ["e3m2", "e2m3", "e2m1"]
+INT8, INT4 = ["s8", "u8"], ["s4", "u4"]
 FLOATS = [(x, x) for x in ("f64", "f32", "tf32", "f16", "bf16")] + [("f16", "bf16"), ("bf16", "f16")]
 PAIRS = FLOATS + list(itertools.product(NARROW, NARROW)) + list(itertools.product(INT8 + INT4, INT8 + INT4)) + [("b1", "b1")]
 SUMS = [("f64", "f64"), ("f32", "f32"), ("f16", "f16"), ("f32", "f16"), ("f16", "f32"), ("s32", "s32"), ("bf16", "bf16")]
@@ -38,7 +41,7 @@ def statement(name, counts, extra=""):
 
 
 def mma_statements():
-    for order, (m, n, k), (a, b), (d, c) in itertools.product(("mma", "mma.sp", mma.ORDERED), SHAPES, PAIRS, SUMS):
+    for order, (m, n, k), (a, b), (d, c) in itertools.product(("mma", "mma.sp", "mma.sp::ordered_metadata"), SHAPES, PAIRS, SUMS):
         kinds = [""] + ([".kind::f8f6f4"] if a in NARROW else []) + (KINDS if a in NARROW and (m, d, c) == (16, "f32", "f32") else [])
         if (a in INT8 + INT4 + ["b1"]) != (d == "s32") or (a == "f64") != (d == "f64"):
             continue
@@ -93,10 +96,10 @@ def assembled_to_nothing(name):
 
 def main():
     target = sys.argv[1]
-    architecture = Architecture(target)
+    architecture = Architecture(target, sys.argv[2])
     found = accepted(target, list(mma_statements()) + list(wmma_statements()))
     makers = (mma.instructions, mma.sparse_instructions, mma.kind_instructions, wmma.instructions)
-    known = {instruction.name for make in makers for instruction in make(architecture)}
+    known = {of.name for make in makers for of in make(architecture)}
     for name in sorted(known - found):
         print("refused, but in the table:", name)
     for name in sorted(x for x in found - known if x.replace(".rn.", ".") not in known):  # .rn is FP64's default

@@ -6,7 +6,7 @@ folders.py ROOT --show    prints the floors of every folder: each entry includes
 
 An entry of a folder is one of its sub-folders, or one of its own files by stem: x.hpp and x.cpp are one entry, x. Rules:
 
-  circle     in no folder that has sub-folders do entries include each other in a circle
+  circle     in no folder do entries include each other in a circle
   name       outside tests/, no file name without its ending stands for two things
   header     a source has a header of its name beside it, or is named for the header that it implements (x_*.cpp of
              x.hpp), or is a main program, a command, an experiment or a test
@@ -53,12 +53,6 @@ COLLECTIONS = {
     "tests/mutation": "one folder of one program",
 }
 
-# (file, what it includes): includes that are left out when circles are looked for.
-BACKWARD_INCLUDES = {
-    ("emulator/engine/matrix_product.cpp", "emulator/engine/engines.hpp"):
-        "2026-11-22: the block's product is to be handed to the kernels instead",
-}
-
 MAIN = re.compile(r"^main\.cpp$")
 NAMED_FOR_ITS_ROLE = (
     (re.compile(r"^tools/commands/command_\w+\.cpp$"), "a command"),
@@ -99,7 +93,7 @@ class Tree:
         found = {PurePosixPath(".")}
         for file in self.code:
             if file.parts[0] in TOP:
-                found.update(file.parent.parents)
+                found.update(file.parents)
         return sorted(found)
 
 
@@ -114,7 +108,7 @@ def entry(folder, file):
     return inside.parts[0] if len(inside.parts) > 1 else inside.stem
 
 
-def graph_of(tree, folder, excepted):
+def graph_of(tree, folder):
     """{entry: {entry that it includes: (file, included file), one of them}}."""
     graph = {}
     for file in tree.code:
@@ -123,8 +117,6 @@ def graph_of(tree, folder, excepted):
     for file, included in tree.includes:
         from_, to = entry(folder, file), entry(folder, included)
         if file.parts[0] not in TOP or from_ is None or to is None or from_ == to:
-            continue
-        if (str(file), str(included)) in excepted:
             continue
         graph[from_].setdefault(to, (file, included))
     return graph
@@ -157,15 +149,12 @@ def circle_in(left):
 
 def circles(tree):
     for folder in tree.folders():
-        graph = graph_of(tree, folder, BACKWARD_INCLUDES)
+        graph = graph_of(tree, folder)
         _, left = floors_of(graph)
         if left:
             circle = circle_in(left)
             steps = [f"{graph[a][b][0]} includes {graph[a][b][1]}" for a, b in zip(circle, circle[1:])]
             yield folder, "circle " + " -> ".join(circle) + ": " + ", ".join(steps)
-    present = {(str(file), str(included)) for file, included in tree.includes}
-    for file, included in BACKWARD_INCLUDES.keys() - present:
-        yield file, f"no longer includes {included}: take it out of BACKWARD_INCLUDES in folders.py"
 
 
 def names(tree):
@@ -287,7 +276,7 @@ def breaches(tree):
 
 def show(tree):
     for folder in tree.folders():
-        graph = graph_of(tree, folder, BACKWARD_INCLUDES)
+        graph = graph_of(tree, folder)
         if len(graph) < 2:
             continue
         floors, left = floors_of(graph)
@@ -300,8 +289,6 @@ def show(tree):
         if left:
             print("   ?  " + ", ".join(sorted(left)) + "  (in or above a circle)")
         print()
-    for (file, included), reason in BACKWARD_INCLUDES.items():
-        print(f"left out: {file} includes {included} ({reason})")
 
 
 def main():

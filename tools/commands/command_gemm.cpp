@@ -10,9 +10,10 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/plan_library.hpp"
-#include "formats/files/array_file.hpp"
+#include "formats/files/tensor_output.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
@@ -100,6 +101,20 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
               << "; --plan says which\n";
 }
 
+/// The file that appears with all of D.
+formats::TensorOutput output_of_d(const GemmOptions& options, const emulator::GemmPlan& plan,
+                                  const GemmInput& input) {
+  const emulator::GemmProblem& x = input.problem;
+  std::vector<std::int64_t> shape = {x.m(), x.n()};
+  if (input.batched) shape.insert(shape.begin(), x.a.batch);
+  formats::Tensor d;
+  d.name = "d";
+  d.format = plan.epilogue.output;
+  d.packing = formats::Packing::container;
+  d.shape = std::move(shape);
+  return {options.output, {}, {std::move(d)}};
+}
+
 int gemm(const GemmOptions& options) {
   if (options.list) {
     list_plans(options);
@@ -115,19 +130,24 @@ int gemm(const GemmOptions& options) {
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
   const std::string_view engine = emulator::plan_engine(options.engine, plan).name;
   const Interruption interruption;
+  formats::TensorOutput output = output_of_d(options, plan, input);
   const auto start = std::chrono::steady_clock::now();
   ProgressLine progress("multiplying", static_cast<std::size_t>(input.problem.m()));
-  const emulator::CodeMatrix d =
-      emulator::execute(plan, input.problem, {engine, options.threads, [&](std::int64_t rows) {
-                                                progress.update(static_cast<std::size_t>(rows));
-                                                return !interruption.asked_for();
-                                              }});
+  emulator::ExecuteOptions how = {engine, options.threads, [&](std::int64_t rows) {
+                                    progress.update(static_cast<std::size_t>(rows));
+                                    return !interruption.asked_for();
+                                  }};
+  how.memory = output.memory(0);
+  const emulator::CodeMatrix d = emulator::execute(plan, input.problem, how);
   interruption.check(": nothing written");
+  if (how.memory.empty()) {
+    const formats::TensorWriter writer = output.writer(0);
+    writer.write(
+        0, formats::with_packing(emulator::tensor_of(d, "d", {d.size()}), writer.packing).bytes);
+  }
+  output.commit();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::vector<std::int64_t> shape = {d.rows, d.columns};
-  if (input.batched) shape.insert(shape.begin(), d.batch);
-  formats::write_tensors(options.output, {}, std::vector{emulator::tensor_of(d, "d", shape)});
   print(options, choice, input.problem, engine, seconds);
   return 0;
 }

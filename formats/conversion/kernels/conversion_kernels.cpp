@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "formats/conversion/kernels/conversion_isa.hpp"
-
 namespace guardbit::formats::kernels {
 
 namespace {

@@ -134,6 +134,11 @@ struct Kernels {
   void (*unpack)(int width, const std::byte* dense, std::byte* codes, std::size_t count);
 };
 
+/// Each from a translation unit of its own; null where the CPU family has no such vectors.
+extern const Kernels* const avx512;
+extern const Kernels* const avx2;
+extern const Kernels* const portable;
+
 /// The kernels that this CPU can run, the widest first; the portable ones are last.
 std::span<const Kernels* const> available();
 

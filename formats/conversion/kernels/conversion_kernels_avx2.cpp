@@ -5,7 +5,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "formats/conversion/kernels/conversion_isa.hpp"
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/philox_keys.hpp"
 

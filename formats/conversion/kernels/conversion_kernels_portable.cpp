@@ -1,4 +1,4 @@
-#include "formats/conversion/kernels/conversion_isa.hpp"
+#include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/kernels_of.hpp"
 #include "formats/conversion/kernels/lanes_portable.hpp"
 

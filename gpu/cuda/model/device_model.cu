@@ -3,6 +3,7 @@
 
 #include "emulator/model/dot.hpp"
 #include "formats/format_catalogue.hpp"
+#include "gpu/cuda/model/device_model.hpp"
 #include "gpu/cuda/model/fused_model.hpp"
 #include "gpu/cuda/model/model_launch.cuh"
 

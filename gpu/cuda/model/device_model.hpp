@@ -1,35 +1,14 @@
 #pragma once
 
-#include <cstdint>
-
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 #include "gpu/cuda/device/device_operands.hpp"
+#include "gpu/cuda/model/model_instruction.hpp"
 
 // The models as kernels. The reference is emulator::dot itself, compiled for the device; it takes
 // any instruction. The model kernels do the same with the operands of a tile decoded once in shared
 // memory; every validation compares them with the reference.
 namespace guardbit::gpu {
-
-/// Columns of an execution that a block of threads takes at once.
-inline constexpr int columns_per_tile = 64;
-
-/// How a model kernel takes an instruction: which stored elements belong to which dot step, in
-/// order.
-struct ModelInstruction {
-  emulator::MatrixInstruction instruction{};
-  emulator::Modifiers modifiers{};
-  /// positions of each step's products
-  int begin[5] = {}, count[5] = {};
-  /// the stored element at each position
-  std::uint8_t order[emulator::max_k] = {};
-  /// positions
-  int ordered = 0;
-  /// step
-  int first_dot = 0;
-  /// b1: a position holds 32 elements
-  bool packed_bits = false;
-};
 
 /// Does the model kernel take the instruction? (The reference takes every instruction.)
 bool model_accepts(const emulator::MatrixInstruction& instruction);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "gpu/cuda/model/device_model.hpp"
 #include "gpu/cuda/model/model_launch.cuh"
 
 namespace guardbit::gpu {

@@ -1,3 +1,4 @@
+#include "gpu/cuda/model/device_model.hpp"
 #include "gpu/cuda/model/model_launch.cuh"
 #include "gpu/validation/coverage.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "emulator/model/dot.hpp"
-#include "gpu/cuda/model/fused_model.hpp"
+#include "gpu/cuda/model/fused_instruction.hpp"
 #include "gpu/cuda/model/model_launch.cuh"
 
 namespace guardbit::gpu {

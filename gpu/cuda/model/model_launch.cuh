@@ -7,7 +7,7 @@
 #include "emulator/model/mma.hpp"
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/device/device_operands.cuh"
-#include "gpu/cuda/model/device_model.hpp"
+#include "gpu/cuda/model/model_instruction.hpp"
 #include "gpu/operands/register_words.hpp"
 
 namespace guardbit::gpu {

@@ -10,7 +10,7 @@
 
 // Matrices of any size as an instruction's matrix unit would multiply them: every output is one
 // ascending chain of executions of the instruction, D of one being C of the next, the last one
-// padded with +0 products. emulator/engine/matrix_product.hpp does the same on the host.
+// padded with +0 products. emulator/engine/engines.hpp does the same on the host.
 namespace guardbit::gpu {
 
 /// Row-major codes in device memory, one per container (formats::container_bits): a [m, k], b

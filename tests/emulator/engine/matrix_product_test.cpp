@@ -10,6 +10,7 @@
 #include "emulator/engine/engines.hpp"
 #include "emulator/model/dot.hpp"
 #include "formats/support/error.hpp"
+#include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
 
@@ -21,8 +22,7 @@ using emulator::MatrixInstruction;
 std::vector<std::byte> random_codes(const Format& f, std::int64_t count, Random& random) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(count * formats::container_bits(f) / 8));
   const emulator::Codes codes = emulator::codes_of(f, bytes.data());
-  for (std::int64_t i = 0; i < count; ++i)
-    codes.set(i, code_between(f, -3, 3, random) << formats::container_shift(f));
+  for (std::int64_t i = 0; i < count; ++i) codes.set(i, code_between(f, -3, 3, random));
   return bytes;
 }
 
@@ -155,6 +155,34 @@ TEST_CASE("engines agree on FP16 results, wherever a zero stands") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("a D of TF32 stands in the upper bits of its words, from one execution to the next") {
+  const MatrixInstruction instruction = emulator::parse_instruction(
+      "name unit\narch chip\nshape m1n1k16\nformats fp16 fp16 tf32 tf32\n"
+      "step dot addend=c into=tf32 result=nearest_even kept_fraction_bits=16 terms=8 "
+      "min_exponent=-133\n",
+      "test");
+  Random random(9);
+  Operands operands(instruction, 9, 40, 48, random);
+  for (const emulator::Engine& engine : emulator::engines()) {
+    if (engine.device != nullptr || !engine.accepts(instruction)) continue;
+    CAPTURE(engine.name);
+    std::fill(operands.d.begin(), operands.d.end(), std::byte{0xFF});
+    emulator::multiply(engine, instruction, operands.product, 1);
+    const auto got = emulator::codes_of(instruction.d, std::as_const(operands.d).data());
+    int wrong = 0, below = 0;
+    for (int i = 0; i < 9; ++i) {
+      for (int j = 0; j < 40; ++j) {
+        const std::int64_t at = i * (40 + Operands::gap) + j;
+        wrong += got[at] != chained(instruction, operands.product, i, j) ? 1 : 0;
+        const auto word = formats::load_word<std::uint32_t>(operands.d.data() + 4 * at);
+        below += (word & 0x1FFFU) != 0 ? 1 : 0;
+      }
+    }
+    CHECK(wrong == 0);
+    CHECK(below == 0);
   }
 }
 

@@ -43,7 +43,7 @@ struct Stored {
     const emulator::Codes codes = emulator::codes_of(f, bytes.data() + 1);
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j)
-        codes.set(i * row_stride + j * column_stride, draw() << formats::container_shift(f));
+        codes.set(i * row_stride + j * column_stride, draw());
     }
   }
 

@@ -68,6 +68,73 @@ TEST_CASE("Views read what they view, and a write takes memory of its own") {
   CHECK(copy[0] != matrix[0]);
 }
 
+TEST_CASE("Whatever outputs are taken, each keeps the scales of its row and its column") {
+  // Blocks of 4 give 2 and 3 scales, where 3 rows and 3 columns for each scale would as well.
+  constexpr std::int64_t m = 6, n = 9, k = 8, block = 4;
+  Random random(907);
+  GemmProblem all;
+  all.a = random_matrix(formats::e4m3, 1, m, k, random);
+  all.b = random_matrix(formats::e4m3, 1, k, n, random);
+  all.scale_a = emulator::make_matrix(fp32, 1, 2, 2);
+  all.scale_b = emulator::make_matrix(fp32, 1, 2, 3);
+  all.scale_k = block;
+  std::uint64_t scale = 0x3F800000;
+  for (CodeMatrix* const scales : {&all.scale_a, &all.scale_b})
+    for (std::int64_t i = 0; i < scales->size(); ++i) scales->set(i, scale += 0x1000);
+  const auto of_a = [](const GemmProblem& x, std::int64_t g, std::int64_t i, std::int64_t at) {
+    return emulator::scale_at(x.scale_a, g, i, at, x.m(), x.scale_a.columns, block);
+  };
+  const auto of_b = [](const GemmProblem& x, std::int64_t g, std::int64_t j, std::int64_t at) {
+    return emulator::scale_at(x.scale_b, g, at, j, x.scale_b.rows, x.n(), block);
+  };
+  const auto check = [&](const GemmProblem& x, const std::vector<std::int64_t>& rows,
+                         const std::vector<std::int64_t>& columns) {
+    REQUIRE(x.m() == std::ssize(rows));
+    REQUIRE(x.n() == std::ssize(columns));
+    for (std::int64_t at = 0; at < k / block; ++at) {
+      for (std::int64_t i = 0; i < x.m(); ++i)
+        CHECK(of_a(x, 0, i, at) == of_a(all, 0, rows[static_cast<std::size_t>(i)], at));
+      for (std::int64_t j = 0; j < x.n(); ++j)
+        CHECK(of_b(x, 0, j, at) == of_b(all, 0, columns[static_cast<std::size_t>(j)], at));
+    }
+  };
+  CHECK(of_a(all, 0, 3, 0) == of_a(all, 0, 0, 0));
+  CHECK(of_b(all, 0, 3, 0) == of_b(all, 0, 0, 0));
+  check(emulator::select(all, emulator::Selection2d{{3}, {3}}), {3}, {3});
+  check(emulator::select(all, emulator::Selection2d{{5, 0, 3}, {8, 3, 2, 6, 7}}), {5, 0, 3},
+        {8, 3, 2, 6, 7});
+  check(emulator::part(all, {0, 1, 3, 3, 3, 5}), {3, 4, 5}, {3, 4, 5, 6, 7});
+  const std::vector<emulator::Output> outputs = {{0, 3, 3}, {0, 5, 7}, {0, 2, 8}, {0, 3, 0}};
+  const GemmProblem scattered = emulator::select(all, outputs);
+  for (std::int64_t t = 0; t < std::ssize(outputs); ++t) {
+    const emulator::Output& output = outputs[static_cast<std::size_t>(t)];
+    for (std::int64_t at = 0; at < k / block; ++at) {
+      CHECK(of_a(scattered, t, 0, at) == of_a(all, 0, output.row, at));
+      CHECK(of_b(scattered, t, 0, at) == of_b(all, 0, output.column, at));
+    }
+  }
+}
+
+TEST_CASE("D may be memory of the caller") {
+  Random random(908);
+  GemmProblem problem;
+  problem.a = random_matrix(formats::fp16, 2, 70, 32, random);
+  problem.b = random_matrix(formats::fp16, 2, 32, 50, random);
+  for (const char* const rest : {"", " d=fp16", " split=2x16"}) {
+    CAPTURE(rest);
+    const GemmPlan plan = plan_of(hopper + rest);
+    const CodeMatrix expected = emulator::execute(plan, problem, 2);
+    std::vector<std::byte> memory(expected.bytes.size(), std::byte{0xAA});
+    emulator::ExecuteOptions options;
+    options.threads = 2;
+    options.most_outputs = 1000;
+    options.memory = memory;
+    const CodeMatrix d = emulator::execute(plan, problem, options);
+    CHECK(d.bytes.data() == memory.data());
+    CHECK(d.bytes == expected.bytes);
+  }
+}
+
 TEST_CASE("Operands may be views") {
   Random random(902);
   const std::vector<std::pair<emulator::GemmUnit, Format>> units = {

@@ -55,6 +55,33 @@ TEST_CASE("a file written in pieces is the one written at once") {
   }
 }
 
+TEST_CASE("a file whose tensors were written as memory is the one written at once") {
+  const Scratch scratch;
+  for (const std::string extension : {".safetensors", ".npz", ".npy"}) {
+    std::vector<Tensor> tensors = some_tensors();
+    if (extension == ".npy") tensors.resize(1);
+    write_tensors(scratch / ("at_once" + extension), {{"k", "v"}}, tensors);
+    TensorOutput output(scratch / ("mapped" + extension), {{"k", "v"}}, tensors);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const TensorWriter writer = output.writer(i);
+      const Tensor tensor = with_packing(tensors[i], writer.packing);
+      const std::span<std::byte> memory = output.memory(i);
+      if (memory.empty()) {
+        CHECK((writer.packing == Packing::dense || tensor.bytes.empty()));
+        writer.write(0, tensor.bytes);
+      } else {
+        REQUIRE(memory.size() == tensor.bytes.size());
+        CHECK(std::ranges::all_of(memory, [](std::byte x) { return x == std::byte{0}; }));
+        std::ranges::copy(tensor.bytes, memory.begin());
+      }
+    }
+    CHECK_FALSE(std::filesystem::exists(scratch / ("mapped" + extension)));
+    output.commit();
+    CHECK(read_text(scratch / ("mapped" + extension)) ==
+          read_text(scratch / ("at_once" + extension)));
+  }
+}
+
 TEST_CASE("what a file cannot hold is refused before anything is written") {
   const Scratch scratch;
   const std::vector<Tensor> two(2, some_tensors().front());
@@ -74,6 +101,7 @@ TEST_CASE("an output that is given up leaves nothing") {
   {
     TensorOutput output(scratch / "x.safetensors", {}, tensors);
     write_in_pieces(output, tensors);
+    output.memory(0)[0] = std::byte{1};
   }
   CHECK(scratch.files() == 0);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfenv>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "emulator/engine/kernels/chain/chain_tiles.hpp"
@@ -177,12 +178,11 @@ class Kernel {
         a_element_(element_of(instruction.a, product.modifiers.negate_a)),
         b_element_(element_of(instruction.b, product.modifiers.negate_b)),
         column_nans_(static_cast<std::size_t>(product.n)) {
-    if (spec_.nan != NanPolicy::operand_bca) find_row_nans();
     if (spec_.nan == NanPolicy::unspecified) find_invalid_addends();
   }
 
   /// A panel of B stays near the first cache, a block of A in the second.
-  Blocking blocking() const {
+  PanelBlocking blocking() const {
     constexpr std::int64_t most = 256;
     const std::int64_t unit = instruction_.shape.k;
     const std::int64_t depth =
@@ -190,11 +190,7 @@ class Kernel {
     const auto bytes = [&](std::int64_t width) {
       return static_cast<std::size_t>(round_up((width * depth + 1) * element_bytes, 64));
     };
-    return {tiles_.rows,
-            tiles_.columns,
-            depth,
-            round_up(256, tiles_.rows),
-            round_up(3072, tiles_.columns),
+    return {{tiles_.rows, tiles_.columns, depth, 256, round_up(3072, tiles_.columns)},
             bytes(tiles_.rows),
             bytes(tiles_.columns)};
   }
@@ -212,6 +208,7 @@ class Kernel {
       pack<4>(lines, a_element_, padded(length), words);
     }
     words[count] = may_hold_nan(words, count) && std::any_of(words, words + count, is_nan<Word>);
+    if (words[count] != 0 && spec_.nan != NanPolicy::operand_bca) note_row_nans(words, count, i, k);
   }
 
   void pack_b(std::byte* to, std::int64_t j, std::int64_t k, std::int64_t length) const {
@@ -293,20 +290,14 @@ class Kernel {
             length};
   }
 
-  void find_row_nans() {
-    const std::int64_t bytes = product_.a.codes.container_bytes;
-    std::vector<LastNan> found(static_cast<std::size_t>(product_.m));
-    bool any = false;
-    for (std::int64_t i = 0; i < product_.m; ++i) {
-      const std::byte* at = product_.a.from(i, 0).codes.data;
-      for (std::int64_t k = 0; k < product_.k; ++k, at += product_.a.column_stride * bytes) {
-        const Word word = a_element_(at);
-        if (!is_nan(word)) continue;
-        found[static_cast<std::size_t>(i)] = {k, quieted(word)};
-        any = true;
-      }
-    }
-    if (any) row_nans_ = std::move(found);
+  /// Keeps the last NaN of each row of a panel of A.
+  void note_row_nans(const Word* words, std::int64_t count, std::int64_t i, std::int64_t k) const {
+    const std::lock_guard lock(noting_);
+    if (row_nans_.empty()) row_nans_.resize(static_cast<std::size_t>(product_.m));
+    for (std::int64_t at = 0; at < count; ++at)
+      if (is_nan(words[at]))
+        row_nans_[static_cast<std::size_t>(i + at % tiles_.rows)] = {k + at / tiles_.rows,
+                                                                     quieted(words[at])};
   }
 
   /// Addends that look like the CPU's NaN of an invalid operation, which they are not.
@@ -346,8 +337,9 @@ class Kernel {
   Element<Word> a_element_, b_element_;
   /// each written by the one thread that packs it
   mutable std::vector<LastNan> column_nans_;
-  /// empty: there are none, or they do not decide
-  std::vector<LastNan> row_nans_;
+  /// empty: there are none, or they do not decide; tasks that share rows pack the same NaNs
+  mutable std::vector<LastNan> row_nans_;
+  mutable std::mutex noting_;
   std::vector<std::int64_t> invalid_addends_;
 };
 
@@ -364,7 +356,7 @@ template <class Word>
 void multiply_as(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
                  Width width) {
   const Kernel<Word> kernel(instruction, product, *tiles_for(instruction, width));
-  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
+  multiply_by_panels(kernel, product, threads);
   kernel.finish();
 }
 

@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "emulator/engine/cpu.hpp"
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/sparse_specials.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
+#include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/byte_panels.hpp"
 #include "emulator/engine/kernels/shared/default_environment.hpp"
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
@@ -95,11 +96,11 @@ void multiply(const MatrixInstruction& instruction, const MatrixProduct& product
     }
   };
   if (fused::can_spread(fused, product)) return by_tiles(product);
-  const Engine by_executions{"", "", nullptr, run_by_executions(instruction)};
+  const Executions run_each = run_by_executions(instruction);
   if (has_shared_places(instruction, product))
-    return emulator::multiply(by_executions, instruction, product, threads);
+    return multiply_by_executions(run_each, instruction, product, threads);
   sparse_specials::multiply(instruction, product, threads, by_tiles, [&](const MatrixProduct& x) {
-    emulator::multiply(by_executions, instruction, x, 1);
+    multiply_by_executions(run_each, instruction, x, 1);
   });
 }
 

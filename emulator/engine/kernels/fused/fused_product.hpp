@@ -54,12 +54,10 @@ inline std::int64_t places_of(const FusedInstruction& instruction, std::int64_t 
   return (k + step - 1) / step * step;
 }
 
-/// A product in the blocks that the caches ask for (after Goto and van de Geijn, "Anatomy of
-/// high-performance matrix multiplication", TOMS 2008). A block of D takes all of K, range by
-/// range. B is packed over a range and the block's columns, which stay in the third-level cache. A
-/// task packs its rows of A over that range just before it takes every panel of B past them, so
-/// that they never leave the second. Sums wait for the next range as the lanes hold them, tile by
-/// tile, and become D after the last.
+/// A product in parts (blocked_product.hpp). A part's columns of B stay in the third-level cache. A
+/// task packs its rows of A just before it takes every panel of B past them, so that they never
+/// leave the second. Sums wait for the next part of K as the lanes hold them, tile by tile, and
+/// become D after the last.
 template <class Lanes>
 class Product {
  public:
@@ -87,148 +85,34 @@ class Product {
 
   void run(int threads) {
     large_addends_ = !Lanes::any_exponents && functions_.general != nullptr && any_large_addend();
-    for (std::int64_t row = 0; row < x_.m; row += part_rows) {
-      for (std::int64_t column = 0; column < x_.n; column += part_columns)
-        run({row, std::min(part_rows, x_.m - row), column, std::min(part_columns, x_.n - column), 0,
-             0},
-            threads);
-    }
+    // 32 MiB of sums
+    constexpr std::int64_t part_rows = 4096, part_columns = 1024;
+    // Panels of A come in bands of 2 tiles.
+    const Blocking blocking{tile_rows,    Lanes::columns, Lanes::part_places,     task_rows,
+                            part_columns, part_rows,      band_lines / tile_rows, panels_together};
+    multiply_in_parts(*this, blocking, x_, places_, threads);
   }
 
- private:
-  /// 32 MiB of sums
-  static constexpr std::int64_t part_rows = 4096, part_columns = 1024;
-  static constexpr std::int64_t part_places = Lanes::part_places;
-  /// of a task, one below the other
-  static constexpr std::int64_t most_tiles = 24;
-  /// whose sums wait at a time
-  static constexpr std::int64_t panels_together = 4;
-  static constexpr std::size_t sum_bytes =
-      sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
-
-  /// A block of D and a range of places.
-  struct Part {
-    std::int64_t row, rows, column, columns, begin, count;
-    std::int64_t tiles() const { return parts(rows, tile_rows); }
-    std::int64_t panels() const { return parts(columns, Lanes::columns); }
-  };
-  /// Tiles of eight rows and panels, of the part.
-  struct Task {
-    std::int64_t tile_begin, tile_end, panel_begin, panel_end;
-    std::int64_t tiles() const { return tile_end - tile_begin; }
-  };
-
-  static std::int64_t parts(std::int64_t whole, std::int64_t size) {
-    return (whole + size - 1) / size;
-  }
-
-  /// All of K for a block of D.
-  void run(Part part, int threads) {
-    if (waits()) sums_.resize(sum_bytes * static_cast<std::size_t>(part.tiles() * part.panels()));
-    for (part.begin = 0; part.begin < places_; part.begin += part_places) {
-      if (x_.is_stopped()) return;
-      part.count = std::min(part_places, places_ - part.begin);
-      const BandRange of_rows =
-          instruction_.any_exponents ? range_of_rows(part, threads) : BandRange{};
-      pack_columns(part, of_rows, threads);
-      multiply(part, threads);
-    }
-  }
-  /// Do sums wait for another range?
-  bool waits() const { return places_ > part_places; }
-
-  /// Calls visit(band) for every band of so many.
-  template <class Visit>
-  static void each_band(std::int64_t bands, int threads, const Visit& visit) {
-    formats::parallel_for(static_cast<std::size_t>(bands), 4, threads,
-                          [&](std::size_t first, std::size_t last) {
-                            const DefaultEnvironment environment;
-                            for (std::size_t u = first; u < last; ++u)
-                              visit(static_cast<std::int64_t>(u));
-                          });
-  }
-
-  /// Exponents of the part's rows of A at its places.
-  BandRange range_of_rows(const Part& part, int threads) const {
-    const BandSource from = a_source(instruction_, x_, group_);
-    const std::int64_t bands = parts(part.rows, band_lines);
-    std::vector<BandRange> ranges(static_cast<std::size_t>(bands));
-    each_band(bands, threads, [&](std::int64_t u) {
-      ranges[static_cast<std::size_t>(u)] =
-          from.range(part.row + u * band_lines, part.begin, part.count);
-    });
-    BandRange all = ranges.front();
-    for (const BandRange& range : ranges) all.include(range);
-    return all;
-  }
-  /// B's, and its exponents if those of the part may leave the normal range.
-  void pack_columns(const Part& part, const BandRange& of_rows, int threads) {
-    b_.prepare(instruction_, group_, part.columns, part.count, strip_);
+  /// Packs B, and its exponents if those of the part may leave the normal range.
+  void pack_columns(const Part& part, int threads) {
+    if (waits())
+      sums_.resize(sum_bytes * static_cast<std::size_t>(tiles_of(part) * panels_of(part)));
+    const BandRange of_rows =
+        instruction_.any_exponents ? range_of_rows(part, threads) : BandRange{};
+    b_.prepare(instruction_, group_, part.columns, part.length, strip_);
     const BandSource from = b_source(instruction_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
     has_exponents_ = instruction_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
   }
-  void pack_rows(const Part& part, const Task& task, Rows& a) const {
-    const std::int64_t row = part.row + task.tile_begin * tile_rows;
-    a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count,
-              strip_);
-    const BandSource from = a_source(instruction_, x_, group_);
-    pack_values(from, row, part, a, 1);
-    if (has_exponents_) pack_exponents(from, row, part, a, 1);
-  }
-  template <class Operand>
-  void pack_values(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
-                   int threads) const {
-    each_band(to.bands(), threads, [&](std::int64_t u) {
-      for (std::int64_t s = 0; s < to.strips(); ++s)
-        to.range(s, u) = from.pack(line + u * band_lines, part.begin + s * strip_, to.places(s),
-                                   to.writer(s, u));
-    });
-  }
-  template <class Operand>
-  void pack_exponents(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
-                      int threads) const {
-    each_band(to.bands(), threads, [&](std::int64_t u) {
-      for (std::int64_t s = 0; s < to.strips(); ++s)
-        from.pack_exponents(line + u * band_lines, part.begin + s * strip_, to.places(s),
-                            to.writer(s, u));
-    });
-  }
 
-  /// Tasks of one height and one width, as many as keep all threads busy to the end.
-  void multiply(const Part& part, int threads) const {
-    const std::int64_t tiles = part.tiles(), panels = part.panels();
-    const std::int64_t count = formats::thread_count(threads);
-    const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
-    const std::int64_t height = round_up(parts(tiles, wanted_down), band_lines / tile_rows);
-    const std::int64_t down = parts(tiles, height);
-    const std::int64_t width = round_up(parts(panels, parts(count, down)), panels_together);
-    const std::int64_t across = parts(panels, width);
-    formats::parallel_for(
-        static_cast<std::size_t>(down * across), 1, threads,
-        [&](std::size_t first, std::size_t last) {
-          const DefaultEnvironment environment;
-          for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
-               ++t) {
-            if (x_.is_stopped()) return;
-            const std::int64_t i = t % down * height, j = t / down * width;
-            run(part, {i, std::min(tiles, i + height), j, std::min(panels, j + width)});
-          }
-        });
-  }
-
-  /// A tile and one of its strips.
-  struct Place {
-    std::int64_t tile, panel, strip;
-  };
-
-  void run(const Part& part, const Task& task) const {
+  void multiply(const Part& part, const Task& task) const {
+    const DefaultEnvironment environment;
     static thread_local PanelMemory memory;
     static thread_local Rows rows;
     if (!waits())
       memory.resize(sum_bytes * static_cast<std::size_t>(task.tiles() * panels_together));
-    const bool begins = part.begin == 0, ends = part.begin + part.count == places_;
+    const bool begins = part.k == 0, ends = part.k + part.length == places_;
     pack_rows(part, task, rows);
     alignas(64) std::array<std::byte, 512> largest;
     Place at{task.tile_begin, task.panel_begin, 0};
@@ -238,7 +122,7 @@ class Product {
       const std::int64_t last = std::min(first + panels_together, task.panel_end);
       const auto sums_of = [&](std::int64_t tile, std::int64_t panel) {
         if (waits())
-          return sums_.data() + sum_bytes * static_cast<std::size_t>(panel * part.tiles() + tile);
+          return sums_.data() + sum_bytes * static_cast<std::size_t>(panel * tiles_of(part) + tile);
         const std::int64_t index = (panel - first) * task.tiles() + tile - task.tile_begin;
         return memory.data() + sum_bytes * static_cast<std::size_t>(index);
       };
@@ -269,6 +153,76 @@ class Product {
       if (ends) convert(false);
     }
   }
+
+ private:
+  static constexpr std::int64_t task_rows = 192;
+  /// whose sums wait at a time
+  static constexpr std::int64_t panels_together = 4;
+  static constexpr std::size_t sum_bytes =
+      sizeof(typename Lanes::Vector) * Lanes::vectors * tile_rows;
+
+  static std::int64_t tiles_of(const Part& part) { return pieces(part.rows, tile_rows); }
+  static std::int64_t panels_of(const Part& part) { return pieces(part.columns, Lanes::columns); }
+
+  /// Do sums wait for another part?
+  bool waits() const { return places_ > Lanes::part_places; }
+
+  /// Calls visit(band) for every band of so many.
+  template <class Visit>
+  static void each_band(std::int64_t bands, int threads, const Visit& visit) {
+    formats::parallel_for(static_cast<std::size_t>(bands), 4, threads,
+                          [&](std::size_t first, std::size_t last) {
+                            const DefaultEnvironment environment;
+                            for (std::size_t u = first; u < last; ++u)
+                              visit(static_cast<std::int64_t>(u));
+                          });
+  }
+
+  /// Exponents of the part's rows of A at its places.
+  BandRange range_of_rows(const Part& part, int threads) const {
+    const BandSource from = a_source(instruction_, x_, group_);
+    const std::int64_t bands = pieces(part.rows, band_lines);
+    std::vector<BandRange> ranges(static_cast<std::size_t>(bands));
+    each_band(bands, threads, [&](std::int64_t u) {
+      ranges[static_cast<std::size_t>(u)] =
+          from.range(part.row + u * band_lines, part.k, part.length);
+    });
+    BandRange all = ranges.front();
+    for (const BandRange& range : ranges) all.include(range);
+    return all;
+  }
+  void pack_rows(const Part& part, const Task& task, Rows& a) const {
+    const std::int64_t row = part.row + task.tile_begin * tile_rows;
+    a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.length,
+              strip_);
+    const BandSource from = a_source(instruction_, x_, group_);
+    pack_values(from, row, part, a, 1);
+    if (has_exponents_) pack_exponents(from, row, part, a, 1);
+  }
+  template <class Operand>
+  void pack_values(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
+                   int threads) const {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        to.range(s, u) =
+            from.pack(line + u * band_lines, part.k + s * strip_, to.places(s), to.writer(s, u));
+    });
+  }
+  template <class Operand>
+  void pack_exponents(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
+                      int threads) const {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
+      for (std::int64_t s = 0; s < to.strips(); ++s)
+        from.pack_exponents(line + u * band_lines, part.k + s * strip_, to.places(s),
+                            to.writer(s, u));
+    });
+  }
+
+  /// A tile and one of its strips.
+  struct Place {
+    std::int64_t tile, panel, strip;
+  };
+
   /// Rows go by first, then strips. False at the end.
   bool advance(const Task& task, Place& at) const {
     if (++at.tile < task.tile_end) return true;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/group/group_tile.hpp"
 #include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/byte_panels.hpp"
@@ -127,14 +127,10 @@ class Kernel {
   }
 
   /// A panel of B stays in the first cache, a block of A in the second.
-  Blocking blocking() const {
+  PanelBlocking blocking() const {
     const std::int64_t block = places_ * groups_of_block;
     const std::int64_t depth = std::min<std::int64_t>(round_up(product_.k, block), 512);
-    return {tile_rows,
-            tile_columns,
-            depth,
-            round_up(512, tile_rows),
-            round_up(4096, tile_columns),
+    return {{tile_rows, tile_columns, depth, 512, round_up(4096, tile_columns)},
             static_cast<std::size_t>(layout(depth, false).size),
             static_cast<std::size_t>(layout(depth, true).size)};
   }
@@ -277,7 +273,7 @@ class Kernel {
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
               std::int64_t scales, int threads) {
   const Kernel kernel(instruction, product, scales);
-  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
+  multiply_by_panels(kernel, product, threads);
 }
 
 bool has_fp4_sums(const AccumulatorSpec& x) {
@@ -309,10 +305,8 @@ bool accepts(const MatrixInstruction& instruction) {
 }
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
-  if (has_shared_places(instruction, product)) {
-    static constexpr Engine one_by_one = {"reference", "", nullptr, execute};
-    return emulator::multiply(one_by_one, instruction, product, threads);
-  }
+  if (has_shared_places(instruction, product))
+    return multiply_by_executions(execute, instruction, product, threads);
   multiply(instruction, product, scales_along(instruction, product.k), threads);
 }
 

@@ -36,13 +36,9 @@ class Kernel {
         product_(product),
         functions_(functions) {}
 
-  Blocking blocking() const {
+  PanelBlocking blocking() const {
     const std::int64_t rounded = std::min(depth, round_up(product_.k, block_k_));
-    return {lines_of_panel,
-            lines_of_panel,
-            rounded,
-            round_up(256, lines_of_panel),
-            round_up(1024, lines_of_panel),
+    return {{lines_of_panel, lines_of_panel, rounded, 256, round_up(1024, lines_of_panel)},
             sizeof(half::Panel),
             sizeof(half::Panel)};
   }
@@ -116,7 +112,7 @@ bool accepts(const MatrixInstruction& instruction) {
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
   const fused::FusedInstruction fused = *fused::fused_instruction(instruction);
   const Kernel kernel(fused, product, half::functions_avx2());
-  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
+  multiply_by_panels(kernel, product, threads);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,

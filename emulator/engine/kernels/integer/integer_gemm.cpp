@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "emulator/engine/engine.hpp"
+#include "emulator/engine/executions.hpp"
 #include "emulator/engine/kernels/integer/integer_tiles.hpp"
 #include "emulator/engine/kernels/portable/portable.hpp"
 #include "emulator/engine/kernels/portable/portable_integer.hpp"
@@ -140,18 +140,14 @@ class Kernel {
         saturates_(instruction.steps.list[0].spec.integer_overflow == IntegerOverflow::saturate) {}
 
   /// A panel of B and what of A meets it stay in the first cache, a block of A in the second.
-  Blocking blocking() const {
+  PanelBlocking blocking() const {
     const std::int64_t most = 2048 / tiles_.group;
     const std::int64_t depth =
         round_up(std::min(product_.k,
                           std::max<std::int64_t>(instruction_.shape.k, most / instruction_.shape.k *
                                                                            instruction_.shape.k)),
                  instruction_.shape.k);
-    return {tiles_.rows,
-            tiles_.columns,
-            depth,
-            round_up(512, tiles_.rows),
-            round_up(4096, tiles_.columns),
+    return {{tiles_.rows, tiles_.columns, depth, 512, round_up(4096, tiles_.columns)},
             panel_bytes(tiles_.rows, depth),
             panel_bytes(tiles_.columns, depth)};
   }
@@ -290,13 +286,11 @@ bool accepts(const MatrixInstruction& instruction, Width width) {
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
               Width width) {
-  if (has_shared_places(instruction, product)) {
-    static constexpr Engine one_by_one = {"portable", "", portable::accepts, portable::run};
-    return emulator::multiply(one_by_one, instruction, product, threads);
-  }
+  if (has_shared_places(instruction, product))
+    return multiply_by_executions(portable::run, instruction, product, threads);
   const IntegerTiles& tiles = *tiles_for(width);
   const Kernel kernel(instruction, product, tiles);
-  multiply_in_blocks(kernel, kernel.blocking(), product, threads);
+  multiply_by_panels(kernel, product, threads);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,

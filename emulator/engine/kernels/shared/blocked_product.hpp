@@ -5,31 +5,50 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
 #include "emulator/engine/matrix_product.hpp"
 #include "formats/support/parallel.hpp"
 
 // How a large product is cut for the caches (after Goto and van de Geijn, "Anatomy of
-// high-performance matrix multiplication", TOMS 2008): a block of B of `depth` k's is packed into
-// panels as wide as a tile of registers, a block of A that fits the second cache likewise, and
-// every tile of D takes its `depth` products from one panel of each. An element of D sees its k's
-// in ascending order, whatever the blocks and the threads are.
+// high-performance matrix multiplication", TOMS 2008): a part of B of `depth` k's is packed into
+// panels as wide as a tile of registers, the rows of A of a task, which fit the second cache,
+// likewise, and every tile of D takes its `depth` products from one panel of each. An element of D
+// sees its k's in ascending order, whatever the parts and the threads are.
 namespace guardbit::emulator {
 
 struct Blocking {
   /// of a tile
   std::int64_t rows = 0, columns = 0;
-  /// k's of a block
+  /// k's of a part
   std::int64_t depth = 0;
-  std::int64_t block_rows = 0, block_columns = 0;
-  /// of `depth` k's
-  std::size_t a_panel_bytes = 0, b_panel_bytes = 0;
+  /// rows of a task at most
+  std::int64_t task_rows = 0;
+  /// columns of a part, and rows
+  std::int64_t part_columns = 0, part_rows = std::numeric_limits<std::int64_t>::max();
+  /// of a task, or multiples of them
+  std::int64_t tiles_together = 4, panels_together = 1;
 };
 
 constexpr std::int64_t round_up(std::int64_t x, std::int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
+/// Pieces of that size, the last one perhaps smaller.
+constexpr std::int64_t pieces(std::int64_t whole, std::int64_t size) {
+  return (whole + size - 1) / size;
+}
+
+/// A block of D over the k's [k, k + length), whose columns of B are packed together.
+struct Part {
+  std::int64_t row = 0, rows = 0, column = 0, columns = 0, k = 0, length = 0;
+};
+
+/// Rows of tiles of a part, and its panels of B: the work of one thread.
+struct Task {
+  std::int64_t tile_begin = 0, tile_end = 0, panel_begin = 0, panel_end = 0;
+  std::int64_t tiles() const { return tile_end - tile_begin; }
+};
 
 /// One execution of a batch as a product.
 inline MatrixProduct product_of(const MatrixInstruction& instruction, const MatrixBatch& batch,
@@ -55,80 +74,119 @@ inline MatrixProduct product_of(const MatrixInstruction& instruction, const Matr
   return x;
 }
 
-/// A block of D that is the work of one thread, over the k's from `k` on.
-struct TileRange {
-  std::int64_t row_begin = 0, row_end = 0, column_begin = 0, column_end = 0, k = 0, length = 0;
+/// A part's tasks, of one height and one width.
+class Tasks {
+ public:
+  Tasks(const Blocking& x, const Part& part, int threads)
+      : tiles_(pieces(part.rows, x.rows)), panels_(pieces(part.columns, x.columns)) {
+    const std::int64_t count = formats::thread_count(threads);
+    const std::int64_t shares = count == 1 ? 1 : 2 * count;  // so that threads end together
+    const std::int64_t wanted = round_up(pieces(part.rows, x.task_rows), shares);
+    height_ = round_up(pieces(tiles_, wanted), x.tiles_together);
+    down_ = pieces(tiles_, height_);
+    width_ = round_up(pieces(panels_, pieces(shares, down_)), x.panels_together);
+  }
+
+  std::int64_t count() const { return down_ * pieces(panels_, width_); }
+  Task operator[](std::int64_t index) const {
+    const std::int64_t tile = index % down_ * height_, panel = index / down_ * width_;
+    return {tile, std::min(tiles_, tile + height_), panel, std::min(panels_, panel + width_)};
+  }
+
+ private:
+  std::int64_t tiles_, panels_, height_ = 0, down_ = 0, width_ = 0;
 };
 
-/// Kernel: pack_a(memory, i, k, length) and pack_b(memory, j, k, length) fill a panel that begins
-/// at row i or column j; tile(a, b, i, j, k, length) adds the products of two panels to D, while an
-/// Environment of the kernel lives on the thread.
+/// Calls kernel.pack_columns(part, threads) for every part of a product of `k` k's, and then
+/// kernel.multiply(part, task) for its tasks, on `threads` threads.
 template <class Kernel>
-void multiply_in_blocks(const Kernel& kernel, const Blocking& x, const MatrixProduct& product,
-                        int threads) {
-  const std::int64_t m = product.m, n = product.n, k = product.k;
-  const std::int64_t count = formats::thread_count(threads);
-  const std::int64_t shares = count == 1 ? 1 : 2 * count;  // so that threads end together
-  const std::int64_t row_blocks = round_up((m + x.block_rows - 1) / x.block_rows, shares);
-  const std::int64_t block_rows =
-      std::max(4 * x.rows, round_up((m + row_blocks - 1) / row_blocks, x.rows));
-  const std::int64_t down = (m + block_rows - 1) / block_rows;
-  const std::int64_t wanted_across = (shares + down - 1) / down;
-  const auto panels_of = [](std::int64_t size, std::int64_t width) {
-    return (size + width - 1) / width;
+void multiply_in_parts(Kernel& kernel, const Blocking& x, const MatrixProduct& product,
+                       std::int64_t k, int threads) {
+  const auto visit = [&](const Part& part) {
+    if (product.is_stopped()) return;
+    kernel.pack_columns(part, threads);
+    const Tasks tasks(x, part, threads);
+    formats::parallel_for(static_cast<std::size_t>(tasks.count()), 1, threads,
+                          [&](std::size_t first, std::size_t last) {
+                            for (std::size_t t = first; t < last; ++t) {
+                              if (product.is_stopped()) return;
+                              kernel.multiply(part, tasks[static_cast<std::int64_t>(t)]);
+                            }
+                          });
   };
-  const std::int64_t most_columns = std::min(x.block_columns, round_up(n, x.columns));
-  static thread_local PanelMemory own_b;  // kept for the next product
-  PanelMemory& b = own_b;                 // the same on every thread
-  b.resize(static_cast<std::size_t>(panels_of(most_columns, x.columns)) * x.b_panel_bytes);
-  const auto panel_at = [](PanelMemory& memory, std::int64_t index, std::size_t bytes) {
-    return memory.data() + static_cast<std::size_t>(index) * bytes;
-  };
-
-  const auto multiply_range = [&](const TileRange& r, std::int64_t first_column) {
-    [[maybe_unused]] const typename Kernel::Environment environment(kernel);
-    static thread_local PanelMemory a;
-    a.resize(static_cast<std::size_t>(panels_of(r.row_end - r.row_begin, x.rows)) *
-             x.a_panel_bytes);
-    for (std::int64_t i = r.row_begin; i < r.row_end; i += x.rows)
-      kernel.pack_a(panel_at(a, (i - r.row_begin) / x.rows, x.a_panel_bytes), i, r.k, r.length);
-    for (std::int64_t j = r.column_begin; j < r.column_end; j += x.columns) {
-      const std::byte* const b_panel = panel_at(b, (j - first_column) / x.columns, x.b_panel_bytes);
-      for (std::int64_t i = r.row_begin; i < r.row_end; i += x.rows)
-        kernel.tile(panel_at(a, (i - r.row_begin) / x.rows, x.a_panel_bytes), b_panel, i, j, r.k,
-                    r.length);
-    }
-  };
-
-  for (std::int64_t column = 0; column < n; column += x.block_columns) {
-    const std::int64_t columns = std::min(x.block_columns, n - column);
-    const std::int64_t panels = panels_of(columns, x.columns);
-    const std::int64_t across = std::min(wanted_across, panels);
-    for (std::int64_t begin = 0; begin < k; begin += x.depth) {
-      const std::int64_t length = std::min(x.depth, k - begin);
-      formats::parallel_for(
-          static_cast<std::size_t>(panels), static_cast<std::size_t>(panels_of(panels, 2 * count)),
-          threads, [&](std::size_t first, std::size_t last) {
-            for (auto p = static_cast<std::int64_t>(first); p < static_cast<std::int64_t>(last);
-                 ++p)
-              kernel.pack_b(panel_at(b, p, x.b_panel_bytes), column + p * x.columns, begin, length);
-          });
-      formats::parallel_for(
-          static_cast<std::size_t>(down * across), 1, threads,
-          [&](std::size_t first, std::size_t last) {
-            for (auto t = static_cast<std::int64_t>(first); t < static_cast<std::int64_t>(last);
-                 ++t) {
-              if (product.is_stopped()) return;
-              const std::int64_t i = t / across * block_rows, part = t % across;
-              multiply_range(
-                  {i, std::min(m, i + block_rows), column + panels * part / across * x.columns,
-                   std::min(column + columns, column + panels * (part + 1) / across * x.columns),
-                   begin, length},
-                  column);
-            }
-          });
+  for (std::int64_t row = 0; row < product.m; row += x.part_rows) {
+    const std::int64_t rows = std::min(x.part_rows, product.m - row);
+    for (std::int64_t column = 0; column < product.n; column += x.part_columns) {
+      const std::int64_t columns = std::min(x.part_columns, product.n - column);
+      for (std::int64_t begin = 0; begin < k; begin += x.depth)
+        visit({row, rows, column, columns, begin, std::min(x.depth, k - begin)});
     }
   }
+}
+
+/// Panels that each take one stretch of memory.
+struct PanelBlocking {
+  Blocking parts;
+  /// of `depth` k's
+  std::size_t a_bytes = 0, b_bytes = 0;
+};
+
+/// A product whose sums lie in D between its parts. Kernel: pack_a(memory, i, k, length) and
+/// pack_b(memory, j, k, length) fill a panel that begins at row i or column j; tile(a, b, i, j, k,
+/// length) adds the products of two panels to D, while an Environment of the kernel lives on the
+/// thread.
+template <class Kernel>
+class PanelProduct {
+ public:
+  PanelProduct(const Kernel& kernel, PanelMemory& b)
+      : kernel_(kernel), x_(kernel.blocking()), b_(b) {}
+
+  void run(const MatrixProduct& product, int threads) {
+    multiply_in_parts(*this, x_.parts, product, product.k, threads);
+  }
+
+  void pack_columns(const Part& part, int threads) {
+    const std::int64_t panels = pieces(part.columns, x_.parts.columns);
+    b_.resize(static_cast<std::size_t>(panels) * x_.b_bytes);
+    const std::int64_t grain = pieces(panels, std::int64_t{2} * formats::thread_count(threads));
+    formats::parallel_for(static_cast<std::size_t>(panels), static_cast<std::size_t>(grain),
+                          threads, [&](std::size_t first, std::size_t last) {
+                            for (std::size_t p = first; p < last; ++p)
+                              kernel_.pack_b(
+                                  b_.data() + p * x_.b_bytes,
+                                  part.column + static_cast<std::int64_t>(p) * x_.parts.columns,
+                                  part.k, part.length);
+                          });
+  }
+
+  void multiply(const Part& part, const Task& task) const {
+    [[maybe_unused]] const typename Kernel::Environment environment(kernel_);
+    static thread_local PanelMemory memory;
+    memory.resize(static_cast<std::size_t>(task.tiles()) * x_.a_bytes);
+    const auto a = [&](std::int64_t tile) {
+      return memory.data() + static_cast<std::size_t>(tile - task.tile_begin) * x_.a_bytes;
+    };
+    const auto row = [&](std::int64_t tile) { return part.row + tile * x_.parts.rows; };
+    for (std::int64_t t = task.tile_begin; t < task.tile_end; ++t)
+      kernel_.pack_a(a(t), row(t), part.k, part.length);
+    for (std::int64_t p = task.panel_begin; p < task.panel_end; ++p) {
+      const std::byte* const b = b_.data() + static_cast<std::size_t>(p) * x_.b_bytes;
+      const std::int64_t column = part.column + p * x_.parts.columns;
+      for (std::int64_t t = task.tile_begin; t < task.tile_end; ++t)
+        kernel_.tile(a(t), b, row(t), column, part.k, part.length);
+    }
+  }
+
+ private:
+  const Kernel& kernel_;
+  PanelBlocking x_;
+  PanelMemory& b_;
+};
+
+template <class Kernel>
+void multiply_by_panels(const Kernel& kernel, const MatrixProduct& product, int threads) {
+  static thread_local PanelMemory b;  // kept for the next product
+  PanelProduct<Kernel>(kernel, b).run(product, threads);
 }
 
 /// Calls body(from, from_stride, to, to_stride) for the tile of D at (i, j), strides in bytes: on D
