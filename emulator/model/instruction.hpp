@@ -49,6 +49,10 @@ enum class Family : std::uint8_t {
   avx,
   amx
 };
+constexpr auto words(Family) {
+  return std::array{"mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
+                    "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
+}
 
 /// D[M x N] = A[M x K] * B[K x N] + C[M x N].
 struct Shape {
@@ -104,6 +108,7 @@ enum class Operation : std::uint8_t {
   /// addend, rounded once by spec.result
   convert,
 };
+constexpr auto words(Operation) { return std::array{"dot", "add", "convert"}; }
 
 /// One step of an instruction. A native instruction is a single `dot`; what the compiler emulates
 /// is a short list (NUMERICS 1.5), the last of which gives D.
@@ -143,6 +148,7 @@ enum class Basis : std::uint8_t {
   /// concluded from relatives of the device or from disassembly
   inferred,
 };
+constexpr auto words(Basis) { return std::array{"measured", "documented", "inferred"}; }
 
 struct Evidence {
   Basis basis = Basis::inferred;

@@ -182,14 +182,6 @@ const CastRule& rule_of(Operation operation) {
   return policy.at(static_cast<std::size_t>(operation));
 }
 
-std::string_view name_of(Pass pass) {
-  constexpr std::array<std::string_view, passes> all = {"forward", "input gradient",
-                                                        "weight gradient"};
-  return all.at(static_cast<std::size_t>(pass));
-}
-
-std::span<const RecipeName> recipe_names() { return names; }
-
 PrecisionRecipe require_recipe(std::string_view name, std::string_view arch,
                                std::string_view where) {
   std::vector<std::string_view> known;

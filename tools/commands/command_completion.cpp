@@ -12,6 +12,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "tools/commands/commands.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::tools {
 
@@ -42,7 +43,7 @@ std::string words_of(const List& list, Name name_of) {
 }
 
 std::string rounding_words() {
-  return words_of(formats::rounding_names, [](std::string_view name) { return name; });
+  return words_of(formats::words_of<formats::Rounding>, [](std::string_view name) { return name; });
 }
 
 std::string overflow_words() {
@@ -64,7 +65,7 @@ std::string named_words(const std::string& command, const std::string& name) {
     return "auto " + words_of(emulator::engines(), [](const auto& engine) { return engine.name; });
   if (name == "--family") {
     return words_of(emulator::catalogue(),
-                    [](const auto& row) { return emulator::family_name(row.family); });
+                    [](const auto& row) { return formats::word_of(row.family); });
   }
   if (name == "--type") return format_words(false);
   if (command == "run" && name.starts_with("--") && name != "--toolkit" && name != "--threads" &&

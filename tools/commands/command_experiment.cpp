@@ -19,6 +19,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/json_depth.hpp"
 #include "tools/console/terminal.hpp"
@@ -267,8 +268,8 @@ class Session {
         std::array<char, 20> time{};
         std::snprintf(time.data(), time.size(), "%.2f", seconds_since(start));
         summary.add({std::string(x.name), std::string(x.question),
-                     std::string(experiments::word_of(outcome.verdict(x.relations_only))),
-                     time.data()});
+                     std::string(formats::word_of(outcome.verdict(x.relations_only))),
+                     number(seconds_since(start), "%.2f")});
       }
     }
     if (options_.json) {

@@ -16,6 +16,7 @@
 #include "formats/support/suggestions.hpp"
 #include "tools/catalogue/catalogue_page.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
+#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/terminal.hpp"
 
@@ -36,7 +37,7 @@ struct ListOptions {
 void check_family(const std::string& name) {
   std::set<std::string_view> families;
   for (const MatrixInstruction& instruction : emulator::catalogue())
-    families.insert(emulator::family_name(instruction.family));
+    families.insert(formats::word_of(instruction.family));
   if (name.empty() || families.contains(name)) return;
   throw formats::Error("--family", "unknown family '" + name + "'",
                        joined(families, ", ", [](std::string_view f) { return f; }));
@@ -52,9 +53,8 @@ CatalogueInstructions select(const ListOptions& options) {
   CatalogueInstructions rows;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (!page.empty() && instruction.arch != page) continue;
-    if (!options.family.empty() && emulator::family_name(instruction.family) != options.family)
-      continue;
-    if (!options.basis.empty() && emulator::basis_name(instruction.evidence.basis) != options.basis)
+    if (!options.family.empty() && formats::word_of(instruction.family) != options.family) continue;
+    if (!options.basis.empty() && formats::word_of(instruction.evidence.basis) != options.basis)
       continue;
     if (type && instruction.a != *type && instruction.b != *type && instruction.c != *type &&
         instruction.d != *type)
@@ -112,7 +112,21 @@ void print_machines(const CatalogueInstructions& rows, bool markdown) {
     cells[2] = std::to_string(total);
     if (total != 0) table.add(cells);
   }
-  markdown ? table.print_markdown(std::cout) : table.print(std::cout);
+  std::vector<Column<Machine>> columns = {
+      {"", "machine", Side::left, [](const Machine& m) { return m.arch->name; }},
+      {"", "", Side::left, [](const Machine& m) { return m.arch->title; }},
+      {"", "instructions", Side::right, {}, [](const Machine& m) {
+         const std::string alias(m.arch->alias_of);
+         return alias.empty() ? std::to_string(m.instructions()) : "as " + alias;
+       }}};
+  for (const emulator::Basis basis : formats::enumerators_of<emulator::Basis>)
+    columns.push_back(
+        {"", std::string(formats::word_of(basis)), Side::right, {}, [basis](const Machine& m) {
+           const auto count = m.counts.find(basis);
+           return count == m.counts.end() ? "" : std::to_string(count->second);
+         }});
+  Columns<Machine>(std::move(columns))
+      .print(std::cout, machines, markdown ? Form::markdown : Form::terminal);
 }
 
 void print_markdown(const CataloguePage& page) {
@@ -130,19 +144,23 @@ void print_markdown(const CataloguePage& page) {
 
 /// The fields that describe an accumulation in the text of an instruction.
 void print_fields_markdown() {
+  using Field = emulator::AccumulatorField;
+  static const Columns<Field> columns = {
+      {"", "field", Side::left, [](const Field& f) { return f.name; }},
+      {"",
+       "values",
+       Side::left,
+       {},
+       [](const Field& f) {
+         const auto words = f.accepted_words();
+         return words.empty() ? std::to_string(f.least) + " to " + std::to_string(f.greatest)
+                              : joined(words, ", ", [](std::string_view word) { return word; });
+       }},
+      {"", "default", Side::left, [](const Field& f) { return f.text(f.get({})); }},
+      {"", "meaning", Side::left, [](const Field& f) { return f.meaning; }}};
   std::cout
       << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. A field that a summation does not read has no effect.\n\n";
-  Table table("llll");
-  table.add({"field", "values", "default", "meaning"});
-  for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
-    const auto words = field.accepted_words();
-    const std::string values =
-        words.empty() ? std::to_string(field.least) + " to " + std::to_string(field.greatest)
-                      : joined(words, ", ", [](std::string_view word) { return word; });
-    table.add(
-        {std::string(field.name), values, field.text(field.get({})), std::string(field.meaning)});
-  }
-  table.print_markdown(std::cout);
+  columns.print(std::cout, emulator::accumulator_fields(), Form::markdown);
 }
 
 void print_row(const MatrixInstruction& instruction, const std::string& machines) {
@@ -152,14 +170,8 @@ void print_row(const MatrixInstruction& instruction, const std::string& machines
   };
   std::cout << paint(instruction.name, Colour::bold) << '\n';
   fact("machines", machines);
-  fact("family", std::string(emulator::family_name(instruction.family)));
-  fact("shape", shape_name(instruction.shape));
-  fact("A, B", formats::name_of(instruction.a) + ", " + formats::name_of(instruction.b));
-  fact("C, D", formats::name_of(instruction.c) + ", " + formats::name_of(instruction.d));
-  fact("sparsity", sparsity_text(instruction.sparsity));
-  fact("scales", scale_text(instruction));
-  fact("toolkit", toolkit_text(instruction.toolkit));
-  fact("basis", std::string(emulator::basis_name(instruction.evidence.basis)));
+  instruction_columns().for_each_cell(
+      instruction, [&](const auto& column, const std::string& text) { fact(column.head, text); });
   print_wrapped("source      " + std::string(instruction.evidence.source), 2);
   print_wrapped(arithmetic_summary(instruction), 2, Colour::dim);
   std::cout << '\n';
@@ -236,7 +248,8 @@ void add_list(CLI::App& app, int&) {
   command->add_option("--family", options->family,
                       "Only this family: mma.sync, mma.sp, wmma, wgmma, tcgen05, ...");
   command->add_option("--basis", options->basis, "Only rows of this evidence")
-      ->check(CLI::IsMember({"measured", "documented", "inferred"}));
+      ->check(CLI::IsMember(std::vector<std::string>(formats::words_of<emulator::Basis>.begin(),
+                                                     formats::words_of<emulator::Basis>.end())));
   command->add_flag("--names", options->names, "Print names only, one per line");
   command->add_flag("--machines", options->machines,
                     "Print the machines and how many instructions rest on which evidence");

@@ -22,6 +22,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "formats/tensors/storage.hpp"
+#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
@@ -29,6 +30,7 @@
 #include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/pruning_columns.hpp"
+#include "tools/console/words_option.hpp"
 
 namespace guardbit::tools {
 
@@ -65,14 +67,16 @@ struct Quantised {
 
 IntegerScheme scheme_of(const QuantizeOptions& options) {
   IntegerScheme scheme;
-  scheme.granularity = experiments::require_granularity(options.granularity, "--granularity");
+  scheme.granularity = formats::require_word<experiments::Granularity>(
+      "granularity", options.granularity, "--granularity");
   scheme.axis = options.axis;
   scheme.block = options.block;
   scheme.affine = options.affine;
   const std::string usual = options.affine ? "pytorch" : "modelopt";
-  scheme.arithmetic = experiments::require_arithmetic(
-      options.arithmetic.empty() ? usual : options.arithmetic, "--arithmetic");
-  scheme.calibrator = experiments::require_calibrator(options.calibrator, "--calibrator");
+  scheme.arithmetic = formats::require_word<experiments::IntegerArithmetic>(
+      "arithmetic", options.arithmetic.empty() ? usual : options.arithmetic, "--arithmetic");
+  scheme.calibrator = formats::require_word<experiments::Calibrator>(
+      "calibrator", options.calibrator, "--calibrator");
   scheme.calibration.bits = options.bits;
   scheme.calibration.is_unsigned = options.is_unsigned;
   scheme.calibration.percentile = options.percentile;
@@ -264,7 +268,8 @@ std::vector<double> reference_product(const Quantised& a, const Quantised& b) {
 }
 
 Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& options) {
-  const auto rule = experiments::require_requantisation(options.rule, "--requantise");
+  const auto rule =
+      formats::require_word<experiments::RequantisationRule>("rule", options.rule, "--requantise");
   Product product;
   product.integers = experiments::multiply(
       a.integers, b.integers, {options.arch, options.instruction, options.prune, options.threads},
@@ -368,8 +373,8 @@ int run(const QuantizeOptions& options) {
     outputs.push_back(floats_tensor("d.scale", {1}, {product->grid.factor}));
   }
   auto metadata = file.metadata;
-  metadata["quantisation"] = std::string(experiments::name_of(scheme.calibrator)) + ", " +
-                             std::string(experiments::name_of(scheme.arithmetic)) + ", quirks " +
+  metadata["quantisation"] = std::string(formats::word_of(scheme.calibrator)) + ", " +
+                             std::string(formats::word_of(scheme.arithmetic)) + ", quirks " +
                              experiments::to_text(scheme.calibration.quirks);
   formats::write_tensors(options.output, metadata, outputs);
   if (!options.json) {
@@ -385,9 +390,9 @@ int run(const QuantizeOptions& options) {
   ordered_json j = {{"input", options.input},
                     {"output", options.output},
                     {"bits", options.bits},
-                    {"calibrator", experiments::name_of(scheme.calibrator)},
+                    {"calibrator", formats::word_of(scheme.calibrator)},
                     {"quirks", experiments::to_text(scheme.calibration.quirks)},
-                    {"arithmetic", experiments::name_of(scheme.arithmetic)},
+                    {"arithmetic", formats::word_of(scheme.arithmetic)},
                     {"granularity", options.granularity},
                     {"affine", options.affine},
                     {"tensors", ordered_json::array()}};

@@ -11,6 +11,7 @@
 #include "tools/trace/recipe_choice.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/trace/trace_options.hpp"
 
 namespace guardbit::tools {
@@ -103,7 +104,7 @@ void add_recipe(CLI::App& app, int& status) {
       ->add_option(
           "--layout", options->layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
-      ->type_name("{flat,rows}");
+      ->type_name(type_of_words<experiments::Layout>());
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
   add_threads_option(*compare, options->threads);

@@ -18,10 +18,12 @@
 #include "formats/support/suggestions.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/scaler/scaler_log.hpp"
 #include "tools/scaler/scaler_replay.hpp"
 
+#include "tools/console/words_option.hpp"
 namespace guardbit::tools {
 
 using experiments::LossScaler;
@@ -69,18 +71,6 @@ double scale_of(const std::string& option, const std::string& text) {
     throw formats::Error(option, formats::in_quotes(text) + " is not a scale", "65536 or 2^16");
   return value;
 }
-
-struct GrowthWord {
-  std::string_view word;
-  experiments::GrowthTest test;
-};
-constexpr std::array growth_words = {
-    GrowthWord{"reached", experiments::GrowthTest::reached},
-    GrowthWord{"reached_or_passed", experiments::GrowthTest::reached_or_passed},
-    GrowthWord{"exceeded", experiments::GrowthTest::exceeded},
-    GrowthWord{"multiple", experiments::GrowthTest::multiple},
-    GrowthWord{"multiple_exceeded", experiments::GrowthTest::multiple_exceeded},
-};
 
 void set_factors(ScalerRules& rules, const ScalerOptions& options) {
   const std::string name(rules.name);
@@ -138,13 +128,11 @@ ScalerRules rules_of(const std::string& preset, const ScalerOptions& options) {
     rules->ceiling = scale_of("--max-scale", *options.max_scale);
   }
   if (!options.growth_test.empty()) {
-    const auto found =
-        std::find_if(growth_words.begin(), growth_words.end(),
-                     [&](const GrowthWord& known) { return known.word == options.growth_test; });
-    if (found == growth_words.end())
+    const auto found = formats::find_word<experiments::GrowthTest>(options.growth_test);
+    if (!found)
       throw formats::Error("--growth-test", formats::in_quotes(options.growth_test) + " is none",
-                           "reached, reached_or_passed, exceeded, multiple, multiple_exceeded");
-    rules->growth_test = found->test;
+                           formats::list_of_words<experiments::GrowthTest>());
+    rules->growth_test = *found;
   }
   require_valid(*rules);
   return *rules;

@@ -22,6 +22,7 @@
 #include "tools/trace/trace_results.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
+#include "tools/console/words_option.hpp"
 namespace guardbit::tools {
 
 namespace {
@@ -280,7 +281,7 @@ void add_trace(CLI::App& app, int& status) {
       ->add_option(
           "--layout", options->layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
-      ->type_name("{flat,rows}");
+      ->type_name(type_of_words<experiments::Layout>());
   command
       ->add_option("--scales", options->scales,
                    "Exponents of the loss scales 2^k: FIRST:LAST:STEP or a list (default 0:32:4)")

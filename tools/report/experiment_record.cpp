@@ -11,6 +11,7 @@
 #include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/json_depth.hpp"
 
 namespace guardbit::tools {
@@ -19,7 +20,6 @@ namespace {
 
 using experiments::Finding;
 using experiments::Reference;
-using experiments::word_of;
 using nlohmann::ordered_json;
 
 constexpr const char* kind_of_file = "guardbit experiment record";
@@ -39,21 +39,12 @@ double value_of(const ordered_json& j) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string_view word_of(Reference::Relation relation) {
-  switch (relation) {
-    case Reference::Relation::equals: return "equals";
-    case Reference::Relation::at_most: return "at most";
-    case Reference::Relation::at_least: break;
-  }
-  return "at least";
-}
-
-/// The enumerator among `all` that this word names.
-template <class Enumerator>
-Enumerator named(const ordered_json& word, std::initializer_list<Enumerator> all) {
-  for (const Enumerator e : all)
-    if (word.get<std::string>() == word_of(e)) return e;
-  throw formats::Error("result", formats::in_quotes(word.get<std::string>()) + " is not known");
+/// The enumerator that this word names.
+template <class Enum>
+Enum named(const ordered_json& word) {
+  const auto text = word.get<std::string>();
+  if (const auto found = formats::find_word<Enum>(text)) return *found;
+  throw formats::Error("result", formats::in_quotes(text) + " is not known");
 }
 
 Finding finding_of(const ordered_json& j) {
@@ -94,14 +85,14 @@ ordered_json to_json(const Finding& f) {
   ordered_json j = {{"key", f.key},
                     {"unit", f.unit},
                     {"measured", value_to_json(f.measured)},
-                    {"verdict", word_of(f.verdict())}};
+                    {"verdict", formats::word_of(f.verdict())}};
   if (!f.reference) return j;
   j["reference"] = value_to_json(f.reference->value);
-  j["relation"] = word_of(f.reference->relation);
+  j["relation"] = formats::word_of(f.reference->relation);
   j["tolerance"] = value_to_json(f.reference->tolerance);
   j["tolerance_reason"] = f.reference->tolerance_reason;
   j["source"] = f.reference->source;
-  j["certainty"] = word_of(f.reference->certainty);
+  j["certainty"] = formats::word_of(f.reference->certainty);
   if (!f.reference->undecidable.empty()) j["undecidable"] = f.reference->undecidable;
   return j;
 }
@@ -192,7 +183,7 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
   ordered_json j = {{"name", experiment.name},
                     {"slug", experiment.slug},
                     {"question", experiment.question},
-                    {"verdict", word_of(outcome.verdict(experiment.relations_only))},
+                    {"verdict", formats::word_of(outcome.verdict(experiment.relations_only))},
                     {"measured", measured},
                     {"reference", reference},
                     {"tolerance", tolerance},

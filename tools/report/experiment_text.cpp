@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "formats/support/words.hpp"
 #include "experiments/suite/suite.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/page/plot.hpp"
@@ -72,7 +73,7 @@ Columns<Finding> finding_columns(Form form) {
   const Column<F> measured = {"", "measured", Side::right, {}, measured_text};
   const Column<F> verdict = {"", "verdict", Side::left, {}, [form](const F& f) {
                                if (!f.reference) return std::string();
-                               const std::string_view word = experiments::word_of(f.verdict());
+                               const std::string_view word = formats::word_of(f.verdict());
                                return form == Form::markdown ? std::string(word)
                                                              : paint(word, colour_of(f.verdict()));
                              }};
@@ -104,7 +105,7 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
     return;
   }
   const experiments::Outcome outcome = outcome_of(*result);
-  out << "\nVerdict: **" << experiments::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
+  out << "\nVerdict: **" << formats::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
   std::vector<std::reference_wrapper<const Finding>> judged;
   for (const Finding& f : outcome.findings)
     if (f.reference) judged.emplace_back(f);
@@ -130,7 +131,7 @@ std::string expected_text(const Reference& r) {
 }
 
 std::string source_text(const Reference& r) {
-  return r.source + " (" + std::string(experiments::word_of(r.certainty)) + ")";
+  return r.source + " (" + std::string(formats::word_of(r.certainty)) + ")";
 }
 
 const std::string& reason_of(const Reference& r) {
@@ -148,8 +149,8 @@ void print_outcome(std::ostream& out, const Experiment& x, const experiments::Ou
                    std::optional<double> seconds) {
   const Verdict verdict = outcome.verdict(x.relations_only);
   out << paint(std::string(x.name) + " " + std::string(x.slug), Colour::bold) << ": "
-      << paint(experiments::word_of(verdict), colour_of(verdict));
-  if (seconds) out << ", " << number(*seconds) << " s";
+      << paint(formats::word_of(verdict), colour_of(verdict));
+  if (seconds) out << ", " << number_text(*seconds) << " s";
   out << '\n';
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");

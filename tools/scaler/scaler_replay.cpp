@@ -15,6 +15,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/trace/trace_options.hpp"
+#include "formats/support/words.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
 namespace guardbit::tools {
@@ -221,8 +222,8 @@ ordered_json to_json(const Replay& replay) {
     ordered_json row = {{"step", step.step},
                         {"scale_before", number(step.update.before)},
                         {"overflow", step.update.overflow},
-                        {"scale_after", number(step.update.after)},
-                        {"change", experiments::name_of(step.update.change)}};
+                        {"scale_after", number_json(step.update.after)},
+                        {"change", formats::word_of(step.update.change)}};
     if (step.logged) {
       row["logged_scale"] = number(step.logged->scale);
       row["logged_scale_after"] =
@@ -243,8 +244,8 @@ ordered_json to_json(const Replay& replay) {
   document["alarms"] = ordered_json::array();
   for (const ScalerEvent& event : ledger.alarms())
     document["alarms"].push_back({{"step", event.step},
-                                  {"alarm", experiments::name_of(event.alarm)},
-                                  {"scale", number(event.scale)},
+                                  {"alarm", formats::word_of(event.alarm)},
+                                  {"scale", number_json(event.scale)},
                                   {"text", text_of(event)}});
   if (replay.has_log) {
     const auto first = replay.first_difference();
@@ -356,7 +357,7 @@ void print_comparison(std::ostream& out, const std::vector<Replay>& replays) {
   const auto names_of_alarms = [](const Replay& replay) {
     std::string alarms;
     for (const ScalerEvent& event : replay.ledger.alarms()) {
-      const std::string name(experiments::name_of(event.alarm));
+      const std::string name(formats::word_of(event.alarm));
       if (alarms.find(name) == std::string::npos) alarms += (alarms.empty() ? "" : ", ") + name;
     }
     return alarms;

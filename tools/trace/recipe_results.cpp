@@ -12,6 +12,7 @@
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/trace/trace_options.hpp"
@@ -160,7 +161,7 @@ void compare_recipes(RecipeResults& results, const std::vector<std::string>& wor
 }
 
 ordered_json to_json(const RecipeResults& results) {
-  ordered_json document = {{"layout", results.layout == Layout::flat ? "flat" : "rows"}};
+  ordered_json document = {{"layout", formats::word_of(results.layout)}};
   document["tensors"] = ordered_json::array();
   for (const ComparedTensor& tensor : results.tensors) {
     ordered_json object = {{"name", tensor.name}, {"file", tensor.file}};

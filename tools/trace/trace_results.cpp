@@ -5,6 +5,7 @@
 
 #include "formats/format_catalogue.hpp"
 #include "tools/console/columns.hpp"
+#include "formats/support/words.hpp"
 #include "tools/trace/recipe_results.hpp"
 
 namespace guardbit::tools {
@@ -264,7 +265,7 @@ ordered_json to_json(const TraceResults& results) {
   document["recipes"] = ordered_json::array();
   for (const experiments::Recipe& recipe : results.questions.recipes)
     document["recipes"].push_back(recipe.name);
-  document["layout"] = results.questions.layout == experiments::Layout::flat ? "flat" : "rows";
+  document["layout"] = formats::word_of(results.questions.layout);
   document["tensors"] = ordered_json::array();
   for (const TracedTensor& tensor : results.tensors)
     document["tensors"].push_back(to_json(results, tensor));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/console/columns.hpp"
+#include "formats/support/words.hpp"
 #include "tools/page/page.hpp"
 #include "tools/products/pruning_columns.hpp"
 
@@ -78,8 +79,7 @@ class Networks {
     for (const auto& [layer, numbers] : inputs_)
       ranges[layer] =
           training::calibrated_range(calibrator, config_.quantisation.quirks, numbers, bits, layer);
-    all_.rows.push_back({network.recipe, bits, is_pruned,
-                         std::string(experiments::name_of(calibrator)),
+    all_.rows.push_back({network.recipe, bits, is_pruned, std::string(formats::word_of(calibrator)),
                          evaluate(integer_recipe(bits, calibrator), weights, ranges)});
   }
 
