@@ -1,5 +1,6 @@
 // The part of `guardbit bench` that measures; `guardbit` starts it.
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
 #include <set>
