@@ -43,4 +43,7 @@ class AtomicOutput {
   int descriptor_ = -1;
 };
 
+/// A whole file.
+void write_file(const std::string& path, std::string_view text);
+
 }  // namespace guardbit::formats

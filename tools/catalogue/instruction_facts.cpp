@@ -1,14 +1,16 @@
 #include "tools/catalogue/instruction_facts.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/instruction_text.hpp"
 #include "emulator/explain/explain.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::tools {
-#include "formats/support/words.hpp"
 
 namespace {
 

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,8 +12,8 @@
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
-#include "tools/commands/commands.hpp"
 #include "formats/support/words.hpp"
+#include "tools/commands/commands.hpp"
 
 namespace guardbit::tools {
 

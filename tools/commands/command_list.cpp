@@ -1,7 +1,9 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,10 +16,11 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/catalogue_page.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
-#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -88,29 +91,25 @@ void print_page(const CataloguePage& page) {
   std::cout << '\n';
 }
 
-/// Machines with the number of their instructions by evidence.
+/// A machine and how many of its instructions rest on which evidence.
+struct Machine {
+  const Arch* arch;
+  std::map<emulator::Basis, std::size_t> counts;
+
+  std::size_t instructions() const {
+    std::size_t sum = 0;
+    for (const auto& [basis, count] : counts) sum += count;
+    return sum;
+  }
+};
+
 void print_machines(const CatalogueInstructions& rows, bool markdown) {
-  Table table("llrrrr");
-  table.add({"machine", "", "instructions", "measured", "documented", "inferred"});
+  std::vector<Machine> machines;
   for (const Arch& arch : emulator::architectures()) {
-    if (!arch.alias_of.empty()) {
-      table.add({std::string(arch.name), std::string(arch.title),
-                 "as " + std::string(arch.alias_of), "", "", ""});
-      continue;
-    }
-    std::map<emulator::Basis, std::size_t> counts;
-    for (const MatrixInstruction* instruction : rows) {
-      if (instruction->arch == arch.name) ++counts[instruction->evidence.basis];
-    }
-    std::vector<std::string> cells = {std::string(arch.name), std::string(arch.title), ""};
-    std::size_t total = 0;
-    for (const emulator::Basis basis :
-         {emulator::Basis::measured, emulator::Basis::documented, emulator::Basis::inferred}) {
-      total += counts[basis];
-      cells.push_back(counts[basis] == 0 ? "" : std::to_string(counts[basis]));
-    }
-    cells[2] = std::to_string(total);
-    if (total != 0) table.add(cells);
+    Machine machine{&arch, {}};
+    for (const MatrixInstruction* instruction : rows)
+      if (instruction->arch == arch.name) ++machine.counts[instruction->evidence.basis];
+    if (!arch.alias_of.empty() || !machine.counts.empty()) machines.push_back(machine);
   }
   std::vector<Column<Machine>> columns = {
       {"", "machine", Side::left, [](const Machine& m) { return m.arch->name; }},
@@ -130,15 +129,16 @@ void print_machines(const CatalogueInstructions& rows, bool markdown) {
 }
 
 void print_markdown(const CataloguePage& page) {
+  static const Columns<CatalogueEntry> columns = {
+      {"", "family", Side::left, family_text},
+      {"", "A x B", Side::left, pairs_text},
+      {"", "D", Side::left, result_text},
+      {"", "shapes", Side::left, shapes_text},
+      {"", "arithmetic", Side::left, arithmetic_text},
+      {"", "basis", Side::left, basis_text},
+      {"", "source", Side::left, [](const CatalogueEntry& x) { return x.first->evidence.source; }}};
   std::cout << "### " << machine_names(page) << "\n\n" << machine_titles(page) << "\n\n";
-  Table table("lllllll");
-  table.add({"family", "A x B", "D", "shapes", "arithmetic", "basis", "source"});
-  for (const CatalogueEntry& entry : entries_of(page.rows)) {
-    table.add({family_text(entry), pairs_text(entry), result_text(entry), shapes_text(entry),
-               arithmetic_text(entry), basis_text(entry),
-               std::string(entry.first->evidence.source)});
-  }
-  table.print_markdown(std::cout);
+  columns.print(std::cout, entries_of(page.rows), Form::markdown);
   std::cout << '\n';
 }
 
@@ -216,8 +216,9 @@ void list(const ListOptions& options) {
   if (!options.name.empty()) rows = find_rows(options, rows);
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const MatrixInstruction* instruction : rows) all.push_back(row_json(*instruction));
-    std::cout << nlohmann::ordered_json{{"instructions", all}}.dump(2) << '\n';
+    for (const MatrixInstruction* instruction : rows)
+      all.push_back(instruction_columns().json(*instruction));
+    print_json(nlohmann::ordered_json{{"instructions", all}});
   } else if (options.names) {
     std::vector<std::string_view> names;
     for (const MatrixInstruction* instruction : rows)

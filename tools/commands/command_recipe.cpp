@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -7,11 +9,12 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/trace/recipe_choice.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
-#include "tools/console/words_option.hpp"
 #include "tools/trace/trace_options.hpp"
 
 namespace guardbit::tools {
@@ -59,8 +62,7 @@ int run_compare(const CompareOptions& options) {
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
   if (options.json) {
-    std::cout << to_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(results));
   } else {
     print_recipes(std::cout, results);
   }

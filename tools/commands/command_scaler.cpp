@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -5,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,14 +18,15 @@
 #include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
-#include "formats/support/words.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/scaler/scaler_log.hpp"
 #include "tools/scaler/scaler_replay.hpp"
 
-#include "tools/console/words_option.hpp"
 namespace guardbit::tools {
 
 using experiments::LossScaler;
@@ -196,8 +199,7 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
 
 void print(const ScalerOptions& options, const Replay& replay) {
   if (options.json) {
-    std::cout << to_json(replay).dump(2, ' ', false, ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(replay));
   } else {
     print_replay(std::cout, replay);
   }
@@ -217,7 +219,7 @@ void compare(const ScalerOptions& options, ReplayWith replay_with) {
   if (options.json) {
     ordered_json document = {{"scalers", ordered_json::array()}};
     for (const Replay& replay : replays) document["scalers"].push_back(to_json(replay));
-    std::cout << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    print_json(document);
   } else {
     print_comparison(std::cout, replays);
   }
@@ -288,7 +290,7 @@ void run_presets(bool as_json) {
           {"source", "read in", Side::left, [](const ScalerRules& r) { return r.source; }, {}, 2}};
   if (as_json) {
     const ordered_json document = {{"presets", columns.json_list(experiments::scaler_presets)}};
-    std::cout << document.dump(2) << '\n';
+    print_json(document);
   } else {
     columns.print(std::cout, experiments::scaler_presets);
   }
@@ -315,7 +317,7 @@ void add_scaler_options(CLI::App& command, ScalerOptions& options) {
   command
       .add_option("--growth-test", options.growth_test,
                   "Which clean step grows the scale, where versions differ")
-      ->type_name("{reached,reached_or_passed,exceeded,multiple,multiple_exceeded}");
+      ->type_name(type_of_words<experiments::GrowthTest>());
   command
       .add_option("--hysteresis", options.hysteresis,
                   "The overflow from which on every one lowers the scale")

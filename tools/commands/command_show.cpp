@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -7,11 +9,12 @@
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 #include "tools/catalogue/dissection.hpp"
-#include "formats/support/words.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -245,7 +248,7 @@ void run(const ShowOptions& options) {
     }
     document["values"].push_back(entry);
   }
-  if (options.json) std::cout << document.dump(2) << '\n';
+  if (options.json) print_json(document);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "formats/files/atomic_output.hpp"
@@ -48,21 +48,16 @@ Enum named(const ordered_json& word) {
 }
 
 Finding finding_of(const ordered_json& j) {
-  using experiments::Certainty;
-  using Relation = Reference::Relation;
   Finding f{j.at("key").get<std::string>(), j.at("unit").get<std::string>(),
             value_of(j.at("measured"))};
   if (!j.contains("reference")) return f;
-  f.reference =
-      Reference{.value = value_of(j.at("reference")),
-                .tolerance = value_of(j.at("tolerance")),
-                .tolerance_reason = j.at("tolerance_reason").get<std::string>(),
-                .source = j.at("source").get<std::string>(),
-                .certainty = named(j.at("certainty"), {Certainty::measured, Certainty::read,
-                                                       Certainty::recalled, Certainty::derived}),
-                .relation = named(j.at("relation"),
-                                  {Relation::equals, Relation::at_most, Relation::at_least}),
-                .undecidable = j.value("undecidable", std::string())};
+  f.reference = Reference{.value = value_of(j.at("reference")),
+                          .tolerance = value_of(j.at("tolerance")),
+                          .tolerance_reason = j.at("tolerance_reason").get<std::string>(),
+                          .source = j.at("source").get<std::string>(),
+                          .certainty = named<experiments::Certainty>(j.at("certainty")),
+                          .relation = named<Reference::Relation>(j.at("relation")),
+                          .undecidable = j.value("undecidable", std::string())};
   return f;
 }
 
@@ -128,9 +123,7 @@ void write_record(const std::string& path, const ExperimentRecord& record) {
                         {"values", values}};
   }
   j["result"] = record.result;
-  formats::AtomicOutput file(path);
-  file.write(j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-  file.commit();
+  formats::write_file(path, j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 ExperimentRecord read_record(const std::string& path) {

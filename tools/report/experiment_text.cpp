@@ -1,14 +1,13 @@
 #include "tools/report/experiment_text.hpp"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
-#include "formats/support/words.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_record.hpp"
@@ -26,12 +25,9 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t line_width = 100;
 
-std::string number(double x) {
-  std::array<char, 40> text{};
-  // Whole numbers in full: codes and counts would be unreadable otherwise.
-  const bool whole = x == std::floor(x) && std::abs(x) < 1e15;
-  std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.4g", x);
-  return text.data();
+/// Whole numbers in full: codes and counts would be unreadable otherwise.
+std::string number_text(double x) {
+  return number(x, x == std::floor(x) && std::abs(x) < 1e15 ? "%.0f" : "%.4g");
 }
 
 Colour colour_of(Verdict verdict) {
@@ -118,15 +114,15 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
 }  // namespace
 
 std::string measured_text(const Finding& f) {
-  return number(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
+  return number_text(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
 }
 
 std::string expected_text(const Reference& r) {
   std::string text;
   if (r.relation == Reference::Relation::at_most) text = "<= ";
   if (r.relation == Reference::Relation::at_least) text = ">= ";
-  text += number(r.value);
-  if (r.tolerance != 0) text += " +- " + number(r.tolerance);
+  text += number_text(r.value);
+  if (r.tolerance != 0) text += " +- " + number_text(r.tolerance);
   return text;
 }
 
@@ -142,7 +138,7 @@ std::string range_of(const Parameter& p) {
   using Kind = Parameter::Kind;
   if (p.kind == Kind::word) return std::string(p.choices);
   if (p.kind == Kind::path) return "a path";
-  return number(p.least) + " to " + number(p.most) + (p.many ? ", lists and ranges" : "");
+  return number_text(p.least) + " to " + number_text(p.most) + (p.many ? ", lists and ranges" : "");
 }
 
 void print_outcome(std::ostream& out, const Experiment& x, const experiments::Outcome& outcome,
@@ -203,7 +199,7 @@ void print_suite_page(std::ostream& out, const ordered_json& results) {
     const ordered_json* const r = result_of(x);
     table.add({std::string(x.name), std::string(x.question),
                r == nullptr ? "" : r->at("verdict").get<std::string>(),
-               r == nullptr ? "" : number(r->at("seconds").get<double>())});
+               r == nullptr ? "" : number_text(r->at("seconds").get<double>())});
   }
   table.print_markdown(out);
   for (const Experiment& x : experiments::suite()) print_section(out, x, result_of(x));

@@ -1,6 +1,6 @@
 #include "tools/trace/recipe_identify.hpp"
 
-#include <array>
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -20,6 +20,8 @@
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -195,7 +197,7 @@ ordered_json document_of(const MxOrigin& origin, const std::string& format) {
     document["elements"] = {{"not_nearest_even", *origin.not_nearest_even},
                             {"not_nearest_away", *origin.not_nearest_away}};
   }
-  std::cout << document.dump(2) << '\n';
+  return document;
 }
 
 void print_text(const MxOrigin& origin, const std::string& format) {
@@ -203,11 +205,9 @@ void print_text(const MxOrigin& origin, const std::string& format) {
             << " of them say something of the scale's rule\n";
   mode_columns().print(std::cout, judged_modes(origin));
   if (origin.chance_of_rceil < unlikely) {
-    std::array<char, 32> chance{};
-    std::snprintf(chance.data(), chance.size(), "%.1g", origin.chance_of_rceil);
     std::cout
         << "rceil would leave the largest element of some block lower; that none is has a chance of "
-        << chance.data() << '\n';
+        << number(origin.chance_of_rceil, "%.1g") << '\n';
   }
   std::string names;
   for (const std::string& name : possible_modes(origin))
@@ -276,7 +276,7 @@ void run(const Options& options) {
     origin = mx_origin(data, values);
   }
   if (options.json) {
-    print_json(origin, name);
+    print_json(document_of(origin, name));
   } else {
     print_text(origin, name);
   }

@@ -23,6 +23,7 @@ struct TomlAssertion : std::logic_error {
 #include <optional>
 #include <set>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
@@ -34,8 +35,8 @@ struct TomlAssertion : std::logic_error {
 #include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
-
 #include "formats/support/words.hpp"
+
 namespace guardbit::tools {
 
 namespace {
@@ -112,7 +113,6 @@ class Section {
     }
     throw Error(where_of(key), formats::unknown_name(name_ + "." + key, text, words), list);
   }
-  template <class T>
   template <class Enum>
   requires std::is_enum_v<Enum>
   void read(const char* key, Enum& value) {
@@ -120,6 +120,7 @@ class Section {
     if (const auto chosen = choice(key, {words.begin(), words.end()}))
       value = static_cast<Enum>(*chosen);
   }
+  template <class T>
   std::optional<std::vector<T>> list(const char* key) {
     const toml::node* const node = find(key);
     if (node == nullptr) return std::nullopt;
@@ -227,8 +228,7 @@ void read_optimizer(Section section, OptimizerRules& rules) {
   };
   rounding("state_rounding", rules.state_rounding);
   rounding("weight_rounding", rules.weight_rounding);
-  if (const auto keeping = section.choice("keeping", {"nothing", "rest", "master"}))
-    rules.keeping = static_cast<OptimizerRules::Keeping>(*keeping);
+  section.read("keeping", rules.keeping);
   section.finish();
 }
 
@@ -372,9 +372,9 @@ void read_recipes(Section training, Section unit, const ScalerChoice& scaler, Tr
     for (std::size_t i = 0; i < experiments::training::passes; ++i) {
       const char* const pass = words(experiments::training::Pass{}).at(i);
       std::string plan;
-      unit.read(passes.at(i), plan);
+      unit.read(pass, plan);
       if (!plan.empty() && !is_simt)
-        recipe.plans.at(i) = emulator::parse_plan(plan, unit.where_of(passes.at(i)));
+        recipe.plans.at(i) = emulator::parse_plan(plan, unit.where_of(pass));
     }
     for (const PrecisionRecipe& other : config.recipes)
       if (other.name == name) throw Error(training.where_of("recipes"), "names " + name + " twice");

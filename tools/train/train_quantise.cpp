@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
-#include "tools/console/columns.hpp"
 #include "formats/support/words.hpp"
-#include "tools/page/page.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/products/pruning_columns.hpp"
 
 namespace guardbit::tools {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace guardbit::tools {
+
+/// On standard output, in lines; bytes that are no UTF-8, as names of files may have, are replaced.
+void print_json(const nlohmann::ordered_json& document);
+
+}  // namespace guardbit::tools
