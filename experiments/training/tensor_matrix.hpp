@@ -4,6 +4,7 @@
 
 #include "experiments/training/training_tensor.hpp"
 
+// Tensors as matrices of Eigen.
 namespace guardbit::experiments::training {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

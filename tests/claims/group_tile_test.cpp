@@ -26,12 +26,12 @@ namespace {
 
 using emulator::MatrixInstruction;
 
-MatrixInstruction nvfp4_row() {
+MatrixInstruction nvfp4_instruction() {
   return emulator::require_instruction(
       "sm_100", "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X.ue4m3",
       "test");
 }
-MatrixInstruction mxfp4_row() {
+MatrixInstruction mxfp4_instruction() {
   return emulator::require_instruction(
       "sm_100", "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X.ue8m0",
       "test");
@@ -162,7 +162,7 @@ TEST_CASE("group tiles: sums times scales are exact, whatever the sum and the si
 
 TEST_CASE("group tiles: within the claims' bounds a block is its FP64 sum, rounded once") {
   Random random(21);
-  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
+  for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
     int wrong = 0;
     for (int i = 0; i < 4000; ++i) {
       const Block x = block_within(instruction, random);
@@ -174,7 +174,7 @@ TEST_CASE("group tiles: within the claims' bounds a block is its FP64 sum, round
 }
 
 TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles know it") {
-  const MatrixInstruction mxfp4 = mxfp4_row(), nvfp4 = nvfp4_row();
+  const MatrixInstruction mxfp4 = mxfp4_instruction(), nvfp4 = nvfp4_instruction();
   const bool has_tiles = emulator::group_gemm::accepts(nvfp4);
   if (!has_tiles) WARN("SKIPPED in part: no AVX-512 VNNI here");
   const auto check = [&](const MatrixInstruction& instruction, const Block& x, bool is_within) {
@@ -229,7 +229,7 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles k
 TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cpu]") {
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
-  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
+  for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
     if (!emulator::group_gemm::accepts(instruction)) {
       WARN("SKIPPED: no AVX-512 VNNI here");
       return;

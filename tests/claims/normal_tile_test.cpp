@@ -23,8 +23,8 @@ namespace {
 using emulator::MatrixInstruction;
 using emulator::fused::FusedInstruction;
 
-/// Rows with results of FP32's range, one of each arithmetic.
-std::vector<MatrixInstruction> normal_rows() {
+/// Instructions with results of FP32's range, one of each arithmetic.
+std::vector<MatrixInstruction> representatives() {
   std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -85,7 +85,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
 }  // namespace
 
 TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]") {
-  const std::vector<MatrixInstruction> instructions = normal_rows();
+  const std::vector<MatrixInstruction> instructions = representatives();
   if (instructions.empty()) {
     WARN("SKIPPED: no AVX-512 here");
     return;

@@ -13,7 +13,13 @@ using emulator::Summation;
 constexpr std::string_view introduction =
     "# What can be observed of a matrix unit\n\n"
     "Generated: `GUARDBIT_UPDATE_MUTATION=1 guardbit_tests_mutation`. Do not edit.\n\n"
-    "Every arithmetic of the catalogue is changed in one field by one step (numbers up and down, choices to every other), and the committed vectors must notice: recordings of the device in `tests/golden` where they can, otherwise vectors in `tests/mutation/vectors.txt`, whose answers are the independent oracle's. A change that nothing can notice is listed with the proof, and a random search must fail to notice it. Names, shapes, evidence and toolkits decide no bit. Rows that compute alike are listed once; where a shape is too short for a field, the longest row decides.\n\n";
+    "Every arithmetic of the catalogue is changed in one field by one step (numbers up and down, "
+    "choices to every other), and the committed vectors must notice: "
+    "recordings of the device in `tests/golden` where they can, "
+    "otherwise vectors in `tests/mutation/vectors.txt`, whose answers are the independent oracle's. "
+    "A change that nothing can notice is listed with the proof, and a random search must fail to notice it. "
+    "Names, shapes, evidence and toolkits decide no bit. "
+    "Instructions that compute alike are listed once; where a shape is too short for a field, the longest instruction decides.\n\n";
 
 /// A line of the first table: which summations read a field.
 std::string readers(const SpecField& field) {
@@ -105,7 +111,7 @@ struct Section {
   std::vector<std::string> types;
 };
 
-/// The fields that a row's steps read and that are not the defaults.
+/// The fields that an instruction's steps read and that are not the defaults.
 std::string parameters_of(const MatrixInstruction& instruction) {
   std::string text;
   int index = 0;
@@ -135,8 +141,10 @@ std::vector<Section> sections_of(const std::vector<Survey>& surveys) {
                                                 " of " + std::to_string(s.group_elements) +
                                                 " stored, in chunks of " + std::to_string(s.chunk)
                                           : parameters_of(survey.instruction);
-    Section section{
-        parameters, machines_of(survey.rows), body_of(survey), {types_of(survey.instruction)}};
+    Section section{parameters,
+                    machines_of(survey.instructions),
+                    body_of(survey),
+                    {types_of(survey.instruction)}};
     const auto same = std::find_if(sections.begin(), sections.end(), [&](const Section& x) {
       return x.parameters == section.parameters && x.machines == section.machines &&
              x.body == section.body;

@@ -4,6 +4,7 @@
 
 #include "formats/support/words.hpp"
 
+// Options that take words of an enumeration.
 namespace guardbit::tools {
 
 /// What the help shows of an option that takes words of an enumeration: "{flat,rows}".

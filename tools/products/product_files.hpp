@@ -8,6 +8,7 @@ namespace CLI {
 class App;
 }
 
+// The operands of a product in files.
 namespace guardbit::tools {
 
 /// Where the operands of a product are: FILE or FILE:TENSOR; scales may be numbers.

@@ -72,7 +72,7 @@ std::string text_of(const Shape& s) {
   return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
 }
 
-/// Every engine that accepts the row gives what the reference gives.
+/// Every engine that accepts the instruction gives what the reference gives.
 void compare_engines(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment,
                      const Modifiers& modifiers) {
@@ -103,7 +103,7 @@ bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One row of each computation that some engine beside the reference takes.
+/// One instruction of each computation that some engine beside the reference takes.
 std::vector<const MatrixInstruction*> kernel_instructions() {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -121,7 +121,7 @@ Modifiers modifiers_of(const MatrixInstruction& instruction, std::size_t index) 
   return {floating && (index & 1) != 0, floating && (index & 2) != 0, (index & 4) != 0};
 }
 
-Shape row_shape(const MatrixInstruction& instruction, int open_m, int open_n) {
+Shape closed_shape(const MatrixInstruction& instruction, int open_m, int open_n) {
   Shape shape = instruction.shape;
   if (shape.m == 0) shape.m = open_m;
   if (shape.n == 0) shape.n = open_n;
@@ -158,7 +158,7 @@ TEST_CASE("engines equal the reference on whole instructions") {
   for (const MatrixInstruction* instruction : kernel_instructions()) {
     const std::vector<InputFamily> families = input_families(*instruction);
     compare_engines(*instruction, families[turn % families.size()], turn,
-                    row_shape(*instruction, 32, 8), 1, 0, {});
+                    closed_shape(*instruction, 32, 8), 1, 0, {});
     ++turn;
   }
 }
@@ -203,7 +203,7 @@ TEST_CASE("engines do not depend on the caller's floating-point environment") {
   std::size_t turn = 0;
   for (const MatrixInstruction* instruction : kernel_instructions()) {
     for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
-      const Shape shape = row_shape(*instruction, 16, 8);
+      const Shape shape = closed_shape(*instruction, 16, 8);
       compare_engines(*instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
     }
   }

@@ -11,7 +11,7 @@
 #include "tests/emulator/inputs/x86_inputs.hpp"
 
 // tests/golden/x86: what a CPU answered. With GUARDBIT_RECORD_CPU=FOLDER the program writes that
-// folder's recordings of every row that this CPU has.
+// folder's recordings of every instruction that this CPU has.
 namespace {
 
 using namespace guardbit;
@@ -63,7 +63,7 @@ void record(const MatrixInstruction& instruction, const std::filesystem::path& f
 
 }  // namespace
 
-TEST_CASE("x86 recordings hold what their seed makes, of every measured row") {
+TEST_CASE("x86 recordings hold what their seed makes, of every measured instruction") {
   if (const char* const folder = std::getenv("GUARDBIT_RECORD_CPU")) {
     for (const MatrixInstruction& instruction : emulator::catalogue()) {
       if (instruction.arch == "x86" && silicon().accepts(instruction)) record(instruction, folder);

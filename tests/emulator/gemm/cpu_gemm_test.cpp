@@ -1,5 +1,5 @@
-// Products by the CPU's integer dot products and fused multiply-adds against the model: every row
-// they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
+// Products by the CPU's integer dot products and fused multiply-adds against the model: every
+// instruction they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
 
 #include <algorithm>
 #include <functional>
@@ -142,7 +142,7 @@ int mismatches(const MatrixInstruction& instruction, const Operands& x, const Mu
   return wrong;
 }
 
-/// Rows that differ in anything the kernels look at.
+/// Instructions that differ in anything the kernels look at.
 std::vector<MatrixInstruction> distinct_instructions(
     const std::function<bool(const MatrixInstruction&)>& accepts) {
   std::vector<MatrixInstruction> instructions;
@@ -226,7 +226,7 @@ std::uint64_t extreme_integer(Random& random) {
 
 }  // namespace
 
-TEST_CASE("integer products are the model's in every row", "[cpu]") {
+TEST_CASE("integer products are the model's in every instruction", "[cpu]") {
   for (const Implementation& of : integer_implementations()) {
     const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
     if (instructions.empty()) {
@@ -257,7 +257,7 @@ TEST_CASE("integer products are the model's in every row", "[cpu]") {
   }
 }
 
-TEST_CASE("chains of fused multiply-adds are the model's in every row", "[cpu]") {
+TEST_CASE("chains of fused multiply-adds are the model's in every instruction", "[cpu]") {
   for (const Implementation& of : chain_implementations()) {
     const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
     if (instructions.empty()) {
@@ -406,7 +406,7 @@ TEST_CASE("executions of a batch are the model's") {
   }
 }
 
-TEST_CASE("two stored values at one place of a sparse row both count") {
+TEST_CASE("two stored values at one place of a sparse row of A both count") {
   Random random(9);
   const MatrixInstruction instruction = emulator::require_instruction(
       "sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32", "test");
