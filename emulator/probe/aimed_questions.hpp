@@ -2,6 +2,7 @@
 
 // Questions aimed at one arithmetic: operands at the bits where an assumed instruction cuts or
 // rounds. distinguishing.cpp searches them for those that expose a wrong field.
+// They are constructions for one instruction, and no families of emulator/inputs/.
 
 #include <random>
 #include <vector>

@@ -2,6 +2,7 @@
 
 // Questions to a unit under test, drawn at random by topic: operands that make one kind of rule of
 // its arithmetic visible. probe.cpp asks them and fits the fields of an instruction to the answers.
+// They are constructions at the exponents of a unit's formats, and no families of emulator/inputs/.
 
 #include <cstdint>
 #include <optional>

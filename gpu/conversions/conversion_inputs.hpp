@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "emulator/inputs/input_draw.hpp"
 #include "gpu/conversions/conversion_rule.hpp"
 
 /// The inputs of a form of `cvt`, numbered; what the model makes of each; and the digest of the
@@ -13,13 +14,7 @@ struct ConversionInput {
   std::uint64_t low = 0, high = 0;
 };
 
-/// A bijection of 64-bit words that leaves no pattern (the finaliser of Steele, Lea and Flood's
-/// SplitMix, OOPSLA 2014).
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
+using emulator::inputs::mixed;
 
 /// A random word whose trailing `count` bits (0 to 63) are about a half, one of its neighbours,
 /// nothing, everything or random: what decides a rounding.

@@ -47,7 +47,7 @@ class Execution {
   std::uint64_t value(const Format& type, int low, int high, int kept = 64) {
     std::uint64_t fraction = random.bits();
     if (kept < type.fraction_bits) fraction &= ~formats::low_bits(word_fraction_bits(type) - kept);
-    return compose(type, random.chance(50), random.range(low, high), fraction);
+    return compose(type, random.chance(50), random.between(low, high), fraction);
   }
   std::uint64_t raw(const Format& type) { return random.bits() & word_mask(type); }
   std::uint64_t finite(const Format& type) {
@@ -59,14 +59,14 @@ class Execution {
   std::uint64_t nudge(const Format& type) {
     return random.chance(70)
                ? 0
-               : static_cast<std::uint64_t>(random.range(-2, 2)) << ignored_bits(type);
+               : static_cast<std::uint64_t>(random.between(-2, 2)) << ignored_bits(type);
   }
   /// Infinities, NaNs of every kind, extremes; `only_special` leaves zeros and finite extremes out.
   std::uint64_t special(const Format& type, bool only_special = false) {
     const std::uint64_t sign = random.chance(50) ? sign_bit(type) : 0;
     const std::uint64_t lowest_bit = std::uint64_t{1} << ignored_bits(type),
                         hidden = std::uint64_t{1} << word_fraction_bits(type);
-    switch (random.range(only_special ? 6 : 0, 12)) {
+    switch (random.between(only_special ? 6 : 0, 12)) {
       case 0: return sign;
       case 1: return sign | lowest_bit;
       case 2: return sign | (hidden - lowest_bit);

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "emulator/inputs/special_words.hpp"
 #include "gpu/inputs/floating_window.hpp"
-#include "gpu/inputs/special_inputs.hpp"
 
 namespace guardbit::gpu {
 
@@ -35,10 +35,14 @@ constexpr FactorAim simple_factor(const OperandWords& f, int exponent, Draw& dra
   return aim;
 }
 
+constexpr std::uint64_t between_word(const OperandWords& f, int low, int high, Draw& draw) {
+  const FactorAim aim = random_factor(f, low, high, draw);
+  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+}
+
 /// A number near one, for families whose subject is not the exponent.
 constexpr std::uint64_t narrow_word(const OperandWords& f, Draw& draw) {
-  const FactorAim aim = random_factor(f, -2, 0, draw);
-  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+  return between_word(f, -2, 0, draw);
 }
 
 /// A large term, its negative at times, and small terms `distance` below it.
@@ -182,9 +186,8 @@ constexpr std::uint64_t aimed_b(const InputShape& x, InputFamily family, std::ui
 
 /// A subnormal factor, or a large one to multiply a subnormal one with.
 constexpr std::uint64_t subnormal_or_large(const OperandWords& f, bool subnormal, Draw& draw) {
-  const FactorAim aim = subnormal ? random_factor(f, f.lowest, f.least_normal, draw)
-                                  : random_factor(f, -6, f.highest, draw);
-  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+  return subnormal ? between_word(f, f.lowest, f.least_normal, draw)
+                   : between_word(f, -6, f.highest, draw);
 }
 
 constexpr std::uint64_t small_integer_word(const OperandWords& f, int reach, Draw& draw) {
@@ -193,9 +196,7 @@ constexpr std::uint64_t small_integer_word(const OperandWords& f, int reach, Dra
 
 /// Zero in `count` of 256 draws, else a number near one.
 constexpr std::uint64_t mostly_zero_word(const OperandWords& f, int count, Draw& draw) {
-  if (draw.chance(count)) return signed_zero(f, draw);
-  const FactorAim aim = random_factor(f, -4, 2, draw);
-  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
+  return draw.chance(count) ? signed_zero(f, draw) : between_word(f, -4, 2, draw);
 }
 
 constexpr std::uint64_t zero_or_power(const OperandWords& f, int count, Draw& draw) {

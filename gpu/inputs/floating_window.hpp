@@ -6,8 +6,7 @@
 
 #include <cstdint>
 
-#include "gpu/inputs/input_draw.hpp"
-#include "gpu/inputs/input_families.hpp"
+#include "gpu/inputs/input_shape.hpp"
 
 namespace guardbit::gpu {
 

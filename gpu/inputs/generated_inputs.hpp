@@ -56,9 +56,7 @@ constexpr std::uint64_t floating_a(const InputShape& x, InputFamily family, std:
     case InputFamily::narrow_exponents: return narrow_word(x.a, draw);
     case InputFamily::dominant_term: {
       const bool dominant = special_place(key, t, Place::row, i, 255, x.stored_k) == s;
-      const FactorAim aim =
-          dominant ? random_factor(x.a, 4, x.kept_bits + 4, draw) : random_factor(x.a, -2, 0, draw);
-      return word_with_exponent(x.a, aim.negative, aim.exponent, aim.fraction);
+      return dominant ? between_word(x.a, 4, x.kept_bits + 4, draw) : narrow_word(x.a, draw);
     }
     case InputFamily::subnormal_operands: {
       const bool either = (execution_window(x, family, key, t).variant & 1) != 0;
@@ -172,11 +170,6 @@ constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::
   }
   if (exponent < x.c.lowest) return signed_zero(x.c, draw);
   return word_with_exponent(x.c, negative, exponent, simple_fraction(x.c, draw));
-}
-
-constexpr std::uint64_t between_word(const OperandWords& f, int low, int high, Draw& draw) {
-  const FactorAim aim = random_factor(f, low, high, draw);
-  return word_with_exponent(f, aim.negative, aim.exponent, aim.fraction);
 }
 
 /// C in the families of infinities and NaNs: special only if neither row of A nor column of B is.

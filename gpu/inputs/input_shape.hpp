@@ -6,57 +6,16 @@
 
 #include <cstdint>
 
+#include "emulator/inputs/input_draw.hpp"
+#include "emulator/inputs/input_families.hpp"
 #include "emulator/model/instruction.hpp"
-#include "gpu/operands/register_words.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
 
 namespace guardbit::gpu {
 
-/// What must be known of an operand's words (register_words.hpp) to make an element.
-struct OperandWords {
-  /// low bits that the hardware ignores
-  int ignored = 0;
-  /// below the leading bit, the ignored ones included
-  int fraction_bits = 0;
-  int bias = 0;
-  /// exponent of the smallest subnormal
-  int lowest = 0;
-  /// exponent of the smallest normal number
-  int least_normal = 0;
-  /// exponent of the largest finite number
-  int highest = 0;
-  bool has_infinity = false;
-  std::uint64_t mask = 0;
-  /// 0 for unsigned integers
-  std::uint64_t sign = 0;
-  /// all exponent bits: infinity where the format has it
-  std::uint64_t infinity = 0;
-  /// finite, ignored bits set
-  std::uint64_t largest = 0;
-};
+/// Families, their names and the draws of single elements.
+using namespace emulator::inputs;
 
-constexpr OperandWords operand_words(const Format& f) {
-  OperandWords x;
-  x.ignored = ignored_bits(f);
-  x.mask = word_mask(f);
-  x.sign = f.has_sign ? sign_bit(f) : 0;
-  if (is_integer(f)) {
-    x.largest = f.has_sign ? sign_bit(f) - 1 : word_mask(f);
-    return x;
-  }
-  x.fraction_bits = word_fraction_bits(f);
-  x.bias = f.bias;
-  x.least_normal = min_exponent(f);
-  x.lowest = min_exponent(f) - f.fraction_bits;
-  x.highest = max_exponent(f);
-  x.has_infinity = has_infinity(f);
-  x.infinity = infinity_word(f);
-  x.largest = largest_finite_word(f);
-  return x;
-}
-
-/// Which families of inputs an instruction takes (input_families.hpp).
-enum class InputKind : std::uint8_t { floating, integer, bits };
 InputKind input_kind(const TensorCoreInstruction& instruction);
 
 /// What the inputs of an instruction depend on: its shape, its words, and the places of its

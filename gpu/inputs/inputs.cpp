@@ -10,8 +10,12 @@ namespace guardbit::gpu {
 namespace {
 
 MixedRows mixed_rows_of(const TensorCoreInstruction& instruction) {
-  if (!is_integer(instruction.a)) return mixed_floats();
-  return instruction.a == formats::b1 ? mixed_bits() : mixed_integers();
+  switch (input_kind(instruction)) {
+    case InputKind::integer: return mixed_integers();
+    case InputKind::bits: return mixed_bits();
+    case InputKind::floating: break;
+  }
+  return mixed_floats();
 }
 
 /// The stream of one execution depends on seed, instruction and variant alone.
@@ -32,10 +36,10 @@ void fill_positions(Execution& x) {
   for (int i = 0; i < x.instruction.m; ++i)
     for (int s = 0; s < x.instruction.stored_k(); s += group.stored) {
       if (group.positions == 2) {
-        x.e(i, s) = static_cast<std::uint8_t>(x.random.range(0, 1));
+        x.e(i, s) = static_cast<std::uint8_t>(x.random.between(0, 1));
         continue;
       }
-      int first = x.random.range(0, 2), second = x.random.range(first + 1, 3);
+      int first = x.random.between(0, 2), second = x.random.between(first + 1, 3);
       if (x.instruction.unordered && x.random.chance(60)) std::swap(first, second);
       for (int n = 0; n < group.stored; ++n)
         x.e(i, s + n) = static_cast<std::uint8_t>(n < group.stored / 2 ? first : second);
@@ -50,7 +54,7 @@ void fill_scales(const TensorCoreInstruction& instruction, Batch& batch, int exe
   const Format& type = instruction.scale.format;
   const auto scale = [&]() -> std::uint64_t {
     if (!plain && random.chance(3)) return random.bits() & word_mask(type);
-    const auto exponent = static_cast<std::uint64_t>(type.bias + random.range(-3, 3));
+    const auto exponent = static_cast<std::uint64_t>(type.bias + random.between(-3, 3));
     return exponent << type.fraction_bits |
            (plain ? 0 : random.bits() & formats::low_bits(type.fraction_bits));
   };
@@ -67,7 +71,7 @@ void fill_scales(const TensorCoreInstruction& instruction, Batch& batch, int exe
 
 std::vector<std::string_view> families(const TensorCoreInstruction& instruction) {
   std::vector<std::string_view> names;
-  for (const InputFamilyEntry& entry : input_families(input_kind(instruction)))
+  for (const InputFamilyEntry& entry : generated_families(input_kind(instruction)))
     names.push_back(entry.name);
   return names;
 }
@@ -78,7 +82,8 @@ std::string_view mixed_kind(const TensorCoreInstruction& instruction) {
 
 std::vector<std::string_view> mixed_families(const TensorCoreInstruction& instruction) {
   std::vector<std::string_view> names;
-  for (const RowFamily& family : mixed_rows_of(instruction).rows) names.push_back(family.name);
+  for (const RowFamily& family : mixed_rows_of(instruction).rows)
+    names.push_back(name_of(family.family));
   return names;
 }
 
@@ -109,7 +114,7 @@ void fill_execution(Batch& batch, int execution, const InputShape& x, InputFamil
 Batch make_inputs(const TensorCoreInstruction& instruction, int executions, std::uint64_t seed) {
   Batch batch(instruction, executions);
   const InputShape x = input_shape(instruction);
-  const auto list = input_families(x.kind);
+  const auto list = generated_families(x.kind);
   for (int t = 0; t < executions; ++t) {
     const auto count = static_cast<int>(list.size());
     fill_execution(batch, t, x, list[static_cast<std::size_t>(t % count)].family, seed, t / count);
@@ -150,13 +155,13 @@ Batch make_small_integers(const TensorCoreInstruction& instruction, int executio
     fill_scales(instruction, batch, t, seed, t, true);
     const auto small = [&](const Format& type) {
       if (bits(type) == 1) return std::uint64_t{x.random.chance(50)};
-      return word_of(type, x.random.range(type.has_sign ? -2 : 0, 2));
+      return word_of(type, x.random.between(type.has_sign ? -2 : 0, 2));
     };
     x.fill_a([&](int, int) { return small(instruction.a); });
     x.fill_b([&](int, int) { return small(instruction.b); });
     x.fill_c([&](int, int) {
       return instruction.ignore_c ? std::uint64_t{0}
-                                  : word_of(instruction.c, x.random.range(-8, 8));
+                                  : word_of(instruction.c, x.random.between(-8, 8));
     });
   }
   return batch;

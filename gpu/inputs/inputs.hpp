@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/inputs/input_families.hpp"
+#include "gpu/inputs/input_shape.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
 namespace guardbit::gpu {

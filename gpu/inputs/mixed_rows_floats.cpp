@@ -82,7 +82,7 @@ void make_columns(Execution& x) {
         break;
       case 6:
         fill_column(x, j, [&](int) { return x.value(type, -2, 0); });
-        x.b(x.random.range(0, x.instruction.k - 1), j) = x.special(type);
+        x.b(x.random.between(0, x.instruction.k - 1), j) = x.special(type);
         break;
       default: alternate(j, ladder_top, ladder_bottom(x.instruction)); break;
     }
@@ -101,7 +101,7 @@ void set_zeros_or_c(Execution& x, int i, int percent, int low, int high) {
   });
 }
 std::uint64_t& any_a(Execution& x, int i) {
-  return x.a(i, x.random.range(0, x.instruction.stored_k() - 1));
+  return x.a(i, x.random.between(0, x.instruction.stored_k() - 1));
 }
 
 void pair_a(Execution& x, int i) {
@@ -128,7 +128,7 @@ void finite_bits(Execution& x, int i) {
   fill_c(x, i, [&](int) { return x.finite(x.instruction.c); });
 }
 
-void near_one(Execution& x, int i) { set_a(x, i, -2, 0), set_c(x, i, -2, 2); }
+void narrow_exponents(Execution& x, int i) { set_a(x, i, -2, 0), set_c(x, i, -2, 2); }
 void wide_exponents(Execution& x, int i) { set_a(x, i, -12, 8), set_c(x, i, -16, 12); }
 void staggered_terms(Execution& x, int i) { set_a(x, i, -13, 0), set_c(x, i, -13, 1); }
 void wide_addend(Execution& x, int i) { set_a(x, i, -2, 0), set_c(x, i, -30, 30); }
@@ -141,8 +141,8 @@ void trailing_terms(Execution& x, int i) {
 }
 
 /// c = -(sum of products) plus a few ulps.
-void cancellation(Execution& x, int i) {
-  near_one(x, i);
+void sum_cancellation(Execution& x, int i) {
+  narrow_exponents(x, i);
   for (int j = 0; j < x.instruction.n; ++j) {
     if (!all_finite(x, i, j)) continue;
     x.c(i, j) = 0;
@@ -157,14 +157,14 @@ void pair_cancellation(Execution& x, int i) {
   set_zeros_or_c(x, i, 30, -30, 0);
 }
 
-void subnormal(Execution& x, int i) {
+void subnormal_results(Execution& x, int i) {
   const int target = min_exponent(x.instruction.d) - small_exponent(x.instruction);
   set_a(x, i, target - 6, target + 6);
   set_c(x, i, min_exponent(x.instruction.c) - x.instruction.c.fraction_bits,
         min_exponent(x.instruction.c) + 2);
 }
 
-void tiny_zero_addend(Execution& x, int i) {
+void tiny_terms(Execution& x, int i) {
   const int last = min_exponent(x.instruction.d) - x.instruction.d.fraction_bits,
             target = last - small_exponent(x.instruction);
   x.random.chance(50) ? set_a(x, i, target - 8, target + 2) : set_a(x, i, target - 16, target + 8);
@@ -194,7 +194,7 @@ void sparse_zeros(Execution& x, int i) {
   set_zeros_or_c(x, i, 70, -4, 2);
 }
 
-void dominant_product(Execution& x, int i) {
+void dominant_term(Execution& x, int i) {
   set_a(x, i, -2, 0), set_zeros_or_c(x, i, 30, -16, 0);
   any_a(x, i) = x.value(x.instruction.a, 4, 14);
 }
@@ -216,22 +216,22 @@ void negative_zeros(Execution& x, int i) {
   fill_c(x, i, [&](int) { return x.random.chance(70) ? sign_bit(x.instruction.c) : 0; });
 }
 
-void single_special(Execution& x, int i) {
-  near_one(x, i), any_a(x, i) = x.special(x.instruction.a);
+void one_special(Execution& x, int i) {
+  narrow_exponents(x, i), any_a(x, i) = x.special(x.instruction.a);
 }
 void infinity_times_zero(Execution& x, int i) {
-  near_one(x, i), any_a(x, i) = x.infinite(x.instruction.a);
+  narrow_exponents(x, i), any_a(x, i) = x.infinite(x.instruction.a);
 }
 
 void infinity_minus_infinity(Execution& x, int i) {
-  near_one(x, i);
-  for (int n = x.random.range(1, 2); n > 0; --n) any_a(x, i) = x.infinite(x.instruction.a);
+  narrow_exponents(x, i);
+  for (int n = x.random.between(1, 2); n > 0; --n) any_a(x, i) = x.infinite(x.instruction.a);
   fill_c(x, i,
          [&](int j) { return x.random.chance(30) ? x.infinite(x.instruction.c) : x.c(i, j); });
 }
 
 void special_addend(Execution& x, int i) {
-  near_one(x, i);
+  narrow_exponents(x, i);
   fill_c(x, i, [&](int) { return x.special(x.instruction.c); });
 }
 
@@ -241,15 +241,15 @@ void overflow_and_special_addend(Execution& x, int i) {
   fill_c(x, i, [&](int) { return x.special(x.instruction.c, true); });
 }
 
-void mixed_specials(Execution& x, int i) {
-  near_one(x, i);
+void many_specials(Execution& x, int i) {
+  narrow_exponents(x, i);
   fill_a(x, i, [&](int s) { return x.random.chance(5) ? x.special(x.instruction.a) : x.a(i, s); });
   fill_c(x, i, [&](int j) { return x.random.chance(30) ? x.special(x.instruction.c) : x.c(i, j); });
 }
 
 void nan_payloads(Execution& x, int i) {
-  near_one(x, i);
-  for (int n = x.random.range(1, 2); n > 0; --n) any_a(x, i) = x.any_nan(x.instruction.a);
+  narrow_exponents(x, i);
+  for (int n = x.random.between(1, 2); n > 0; --n) any_a(x, i) = x.any_nan(x.instruction.a);
   fill_c(x, i, [&](int j) { return x.random.chance(40) ? x.any_nan(x.instruction.c) : x.c(i, j); });
 }
 
@@ -324,38 +324,38 @@ void split_cancellation(Execution& x, int i) {
 }
 
 constexpr RowFamily families_in_order[] = {
-    {"near_one", near_one},
-    {"staggered_terms", staggered_terms},
-    {"wide_exponents", wide_exponents},
-    {"trailing_terms", trailing_terms},
-    {"wide_addend", wide_addend},
-    {"cancellation", cancellation},
-    {"pair_cancellation", pair_cancellation},
-    {"split_cancellation", split_cancellation},
-    {"dominant_product", dominant_product},
-    {"subnormal", subnormal},
-    {"tiny_zero_addend", tiny_zero_addend},
-    {"near_overflow", near_overflow},
-    {"huge_products", huge_products},
-    {"sparse_zeros", sparse_zeros},
-    {"exact_zeros", exact_zeros},
-    {"negative_zeros", negative_zeros},
-    {"single_special", single_special},
-    {"infinity_times_zero", infinity_times_zero},
-    {"infinity_minus_infinity", infinity_minus_infinity},
-    {"special_addend", special_addend},
-    {"overflow_and_special_addend", overflow_and_special_addend},
-    {"mixed_specials", mixed_specials},
-    {"nan_payloads", nan_payloads},
-    {"last_kept_term", last_kept_term},
-    {"first_lost_term", first_lost_term},
-    {"last_term_beside_zero", last_term_beside_zero},
-    {"lost_term_beside_zero", lost_term_beside_zero},
-    {"tiny_zero_addend", tiny_zero_addend},
-    {"trailing_terms", trailing_terms},
-    {"short_fractions", short_fractions},
-    {"finite_bits", finite_bits},
-    {"raw_bits", raw_bits},
+    {InputFamily::narrow_exponents, narrow_exponents},
+    {InputFamily::staggered_terms, staggered_terms},
+    {InputFamily::wide_exponents, wide_exponents},
+    {InputFamily::trailing_terms, trailing_terms},
+    {InputFamily::wide_addend, wide_addend},
+    {InputFamily::sum_cancellation, sum_cancellation},
+    {InputFamily::pair_cancellation, pair_cancellation},
+    {InputFamily::split_cancellation, split_cancellation},
+    {InputFamily::dominant_term, dominant_term},
+    {InputFamily::subnormal_results, subnormal_results},
+    {InputFamily::tiny_terms, tiny_terms},
+    {InputFamily::near_overflow, near_overflow},
+    {InputFamily::huge_products, huge_products},
+    {InputFamily::sparse_zeros, sparse_zeros},
+    {InputFamily::exact_zeros, exact_zeros},
+    {InputFamily::negative_zeros, negative_zeros},
+    {InputFamily::one_special, one_special},
+    {InputFamily::infinity_times_zero, infinity_times_zero},
+    {InputFamily::infinity_minus_infinity, infinity_minus_infinity},
+    {InputFamily::special_addend, special_addend},
+    {InputFamily::overflow_and_special_addend, overflow_and_special_addend},
+    {InputFamily::many_specials, many_specials},
+    {InputFamily::nan_payloads, nan_payloads},
+    {InputFamily::last_kept_term, last_kept_term},
+    {InputFamily::first_lost_term, first_lost_term},
+    {InputFamily::last_term_beside_zero, last_term_beside_zero},
+    {InputFamily::lost_term_beside_zero, lost_term_beside_zero},
+    {InputFamily::tiny_terms, tiny_terms},
+    {InputFamily::trailing_terms, trailing_terms},
+    {InputFamily::short_fractions, short_fractions},
+    {InputFamily::finite_bits, finite_bits},
+    {InputFamily::raw_bits, raw_bits},
 };
 
 }  // namespace

@@ -21,18 +21,18 @@ std::uint64_t lowest(const Format& type) { return type.has_sign ? sign_bit(type)
 
 std::uint64_t extreme(Execution& x, const Format& type) {
   const std::uint64_t choices[] = {0, 1, word_mask(type), lowest(type), largest(type)};
-  return choices[x.random.range(0, 4)];
+  return choices[x.random.between(0, 4)];
 }
 
 /// Within `reach` of either end of the int32 range.
 std::uint64_t near_an_end(Execution& x, int reach) {
-  const auto distance = static_cast<std::uint32_t>(x.random.range(0, reach));
+  const auto distance = static_cast<std::uint32_t>(x.random.between(0, reach));
   return x.random.chance(50) ? 0x7FFFFFFFU - distance : 0x80000000U + distance;
 }
 
 /// Elements whose sign, or for unsigned formats presence, alternates in blocks of a power of two.
 auto alternating(Execution& x, const Format& type) {
-  const int block = 1 << x.random.range(0, 5), flip = x.random.range(0, 1);
+  const int block = 1 << x.random.between(0, 5), flip = x.random.between(0, 1);
   return [=](int k) { return (k / block) % 2 == flip ? largest(type) : lowest(type); };
 }
 
@@ -87,7 +87,8 @@ void small_integers(Execution& x, int i) {
   fill_row(
       x, i, [&](int) { return x.random.bits() & word_mask(x.instruction.a) & 3; },
       [&](int) {
-        return static_cast<std::uint64_t>(x.random.range(-1000, 1000)) & word_mask(x.instruction.c);
+        return static_cast<std::uint64_t>(x.random.between(-1000, 1000)) &
+               word_mask(x.instruction.c);
       });
 }
 
@@ -102,7 +103,7 @@ void sparse_bits(Execution& x, int i) {
   fill_row(
       x, i, [&](int) { return std::uint64_t{x.random.chance(20)}; },
       [&](int) {
-        return static_cast<std::uint64_t>(x.random.range(-300, 300)) & word_mask(x.instruction.c);
+        return static_cast<std::uint64_t>(x.random.between(-300, 300)) & word_mask(x.instruction.c);
       });
 }
 
@@ -111,7 +112,7 @@ void wrapping_bits(Execution& x, int i) {
       x, i, [&](int) { return x.raw(x.instruction.a); },
       [&](int) {
         return std::uint64_t{0x7FFFFFFFU} -
-               static_cast<std::uint64_t>(x.random.range(0, x.instruction.k));
+               static_cast<std::uint64_t>(x.random.between(0, x.instruction.k));
       });
 }
 
@@ -121,19 +122,19 @@ void all_ones(Execution& x, int i) {
 }
 
 constexpr RowFamily integers_in_order[] = {
-    {"raw_bits", raw_bits},
-    {"extreme_integers", extreme_integers},
-    {"near_saturation", near_saturation},
-    {"alternating_saturation", alternating_saturation},
-    {"saturating_products", saturating_products},
-    {"small_integers", small_integers},
+    {InputFamily::raw_bits, raw_bits},
+    {InputFamily::extreme_integers, extreme_integers},
+    {InputFamily::near_saturation, near_saturation},
+    {InputFamily::alternating_saturation, alternating_saturation},
+    {InputFamily::saturating_products, saturating_products},
+    {InputFamily::small_integers, small_integers},
 };
 
 constexpr RowFamily bits_in_order[] = {
-    {"raw_bits", raw_bits},
-    {"sparse_bits", sparse_bits},
-    {"wrapping_bits", wrapping_bits},
-    {"all_ones", all_ones},
+    {InputFamily::raw_bits, raw_bits},
+    {InputFamily::sparse_bits, sparse_bits},
+    {InputFamily::wrapping_bits, wrapping_bits},
+    {InputFamily::all_ones, all_ones},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "emulator/inputs/input_draw.hpp"
 #include "formats/codec.hpp"
 #include "formats/format.hpp"
 
@@ -36,19 +37,8 @@ constexpr bool is_finite(const Format& f, std::uint64_t word) {
 /// becomes subnormal (truncated, never zero), above the largest exponent it is clamped.
 constexpr std::uint64_t compose(const Format& f, bool negative, int exponent,
                                 std::uint64_t fraction) {
-  fraction &= word_fraction_mask(f);
-  const int width = word_fraction_bits(f);
-  if (exponent > max_exponent(f)) exponent = max_exponent(f);
-  std::uint64_t magnitude = 0;
-  if (exponent >= min_exponent(f)) {
-    magnitude = (static_cast<std::uint64_t>(exponent + f.bias) << width) | fraction;
-  } else {
-    const int shift = min_exponent(f) - exponent;
-    const std::uint64_t smallest = std::uint64_t{1} << ignored_bits(f);
-    magnitude = shift > width ? smallest : ((std::uint64_t{1} << width) | fraction) >> shift;
-  }
-  if (magnitude > largest_finite_word(f)) magnitude = largest_finite_word(f);
-  return magnitude | (negative ? sign_bit(f) : 0);
+  return emulator::inputs::word_with_exponent(emulator::inputs::operand_words(f), negative,
+                                              exponent, fraction);
 }
 
 /// Value of a finite word as the unit reads it (inputs are made with it; results never are).
@@ -71,25 +61,7 @@ inline std::uint64_t word_of(const Format& f, long double value) {
   return formats::encode(f, x, formats::Rounding::toward_zero, overflow) << ignored_bits(f);
 }
 
-/// Counter-based generator (splitmix64 finaliser over key and counter): value i never depends on
-/// how many came before.
-class Random {
- public:
-  explicit Random(std::uint64_t key) : key_(key) {}
-  std::uint64_t bits() {
-    std::uint64_t z = key_ + 0x9E3779B97F4A7C15U * ++counter_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-  }
-  /// Uniform in [low, high].
-  int range(int low, int high) {
-    return low + static_cast<int>(bits() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return range(0, 99) < percent; }
-
- private:
-  std::uint64_t key_, counter_ = 0;
-};
+/// For inputs.
+using emulator::inputs::Random;
 
 }  // namespace guardbit::gpu

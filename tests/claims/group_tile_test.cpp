@@ -83,8 +83,8 @@ struct Block {
 std::pair<std::uint64_t, std::uint64_t> scales(const MatrixInstruction& instruction, int exponent,
                                                Random& random) {
   const int half = exponent / 2;
-  return {code_with_exponent(instruction.scale.format, false, half, random.next()),
-          code_with_exponent(instruction.scale.format, false, exponent - half, random.next())};
+  return {code_with_exponent(instruction.scale.format, false, half, random.bits()),
+          code_with_exponent(instruction.scale.format, false, exponent - half, random.bits())};
 }
 
 /// Elements with many zeros, so that groups cancel and vanish.
@@ -244,7 +244,7 @@ TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cp
                     : random.between(s.lowest / 2, s.highest / 2);
       };
       const auto scale = [&](std::int64_t i, std::int64_t g) {
-        return code_with_exponent(instruction.scale.format, false, exponent(i, g), random.next());
+        return code_with_exponent(instruction.scale.format, false, exponent(i, g), random.bits());
       };
       const auto any = [&](std::int64_t, std::int64_t) { return element(random); };
       const auto a = matrix(instruction.a, m, k, any), b = matrix(instruction.b, k, n, any);
@@ -253,7 +253,7 @@ TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cp
           matrix(instruction.scale.format, k / 16, n, [&](std::int64_t, std::int64_t) {
             return code_with_exponent(
                 instruction.scale.format, false,
-                random.between(s.lowest - s.lowest / 2, s.highest - s.highest / 2), random.next());
+                random.between(s.lowest - s.lowest / 2, s.highest - s.highest / 2), random.bits());
           });
       const auto c = matrix(instruction.c, m, n, [&](std::int64_t i, std::int64_t j) {
         const bool is_past = turn % 4 == 0 && i == 1 && j == 7;

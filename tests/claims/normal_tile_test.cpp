@@ -43,13 +43,13 @@ std::vector<MatrixInstruction> representatives() {
 
 /// Zeros and FP32's smallest numbers, of every exponent to a little above the least unit.
 std::uint64_t small_addend(Random& random) {
-  const std::uint64_t sign = random.next() << 31 & 0x80000000U;
+  const std::uint64_t sign = random.bits() << 31 & 0x80000000U;
   const std::uint64_t exponent = random.below(12) << 23;
   switch (random.below(4)) {
     case 0: return sign | exponent;
     case 1: return sign | exponent | 1;
     case 2: return sign | exponent | 0x7FFFFFU;
-    default: return sign | exponent | (random.next() & 0x7FFFFFU);
+    default: return sign | exponent | (random.bits() & 0x7FFFFFU);
   }
 }
 
@@ -61,7 +61,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
   const auto factor = [&](const formats::Format& f, int exponent) {
     return [&random, f, exponent](std::int64_t, std::int64_t) {
       if (random.one_in(2)) return zero_code(f, random.one_in(2));
-      return code_with_exponent(f, random.one_in(2), exponent, random.next());
+      return code_with_exponent(f, random.one_in(2), exponent, random.bits());
     };
   };
   const auto a = matrix(instruction.a, m, k, factor(instruction.a, a_exponent));

@@ -253,7 +253,7 @@ TEST_CASE("a nudged product is no integer and has its floor, at every alignment"
       const std::uint64_t all = (std::uint64_t{1} << bits) - 1;
       return random.one_in(3)   ? all
              : random.one_in(3) ? std::uint64_t{1} << (bits - 1)
-                                : (random.next() & all) | 1;
+                                : (random.bits() & all) | 1;
     };
     const std::uint64_t sa = draw(), sb = draw();
     const int top = formats::leading_bit(sb);
@@ -281,7 +281,7 @@ TEST_CASE("this test's multiply-add that rounds down is the machine's") {
     volatile double a =
         std::ldexp(static_cast<double>(random.below(4096)), random.between(-60, 20));
     volatile double b =
-        std::ldexp(static_cast<double>(random.next() >> 11), unit - random.between(20, 60)) *
+        std::ldexp(static_cast<double>(random.bits() >> 11), unit - random.between(20, 60)) *
         (random.one_in(2) ? 1 : -1);
     volatile double c =
         std::bit_cast<double>(std::bit_cast<std::uint64_t>(offset) + random.below(1000));
@@ -339,8 +339,8 @@ TEST_CASE(
         wrong += got != expected ? 1 : 0;
       }
       INFO(std::string_view(instruction.name)
-           << " on " << instruction.arch << ", " << tests::family_name(family) << ": "
-           << tally.chained << " blocks chained, " << tally.modelled << " by the model");
+           << " on " << instruction.arch << ", " << name_of(family) << ": " << tally.chained
+           << " blocks chained, " << tally.modelled << " by the model");
       CHECK(wrong == 0);
       if (family == tests::InputFamily::narrow_exponents) CHECK(tally.modelled == 0);
     }

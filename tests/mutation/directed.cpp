@@ -8,8 +8,6 @@ namespace {
 
 using formats::Format;
 
-int lowest_exponent(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
-
 /// The parameters of an instruction that a probe is aimed at, read from its first accumulation.
 struct Target {
   /// F, or the result's precision where nothing is aligned
@@ -68,7 +66,7 @@ class Draft {
   /// Powers of two half of the time, else all ones or anything.
   std::uint64_t fraction() {
     switch (random.below(4)) {
-      case 0: return random.next();
+      case 0: return random.bits();
       case 1: return ~std::uint64_t{0};
       default: return 0;
     }

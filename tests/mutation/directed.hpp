@@ -9,7 +9,9 @@
 namespace guardbit::tests {
 
 /// Inputs made for one question about a unit (NUMERICS 7.1): few terms at exponents that matter,
-/// everything else zero.
+/// everything else zero. These are constructions from an instruction's fields and no families of
+/// emulator/inputs/: each tells two values of a field apart. They share no code with the probe's
+/// own (emulator/probe/aimed_questions.hpp), which the vectors found with them judge.
 enum class Probe {
   /// terms around the last bit kept below a large term, which cancels or not
   ladder,

@@ -83,7 +83,7 @@ template <class MakeVector>
 std::vector<Mutant> unnoticed(const Subject& subject, std::vector<Mutant> mutants,
                               MakeVector make_vector) {
   const InputShape x = guardbit::gpu::input_shape(*subject.instruction);
-  for (const InputFamilyEntry& entry : guardbit::gpu::input_families(x.kind)) {
+  for (const InputFamilyEntry& entry : guardbit::gpu::generated_families(x.kind)) {
     for (int output = 0; output < outputs_per_family && !mutants.empty(); ++output) {
       const int columns = std::min(x.n, 8);
       const int i = output / columns % x.m, j = output % columns;

@@ -17,8 +17,8 @@ bool is_nan(const formats::Format& f, std::uint64_t code) {
 }
 
 std::string purpose_of(InputFamily family) {
-  std::string text(family_name(family));
-  std::replace(text.begin(), text.end(), ' ', '-');
+  std::string text(name_of(family));
+  std::replace(text.begin(), text.end(), '_', '-');
   return text;
 }
 
@@ -173,12 +173,12 @@ std::vector<TestVector> samples(const MatrixInstruction& instruction) {
   std::vector<TestVector> list;
   for (const InputFamily family : input_families(instruction)) {
     switch (family) {
-      case InputFamily::cancellation:
+      case InputFamily::sum_cancellation:
       case InputFamily::near_overflow:
-      case InputFamily::specials:
-      case InputFamily::opposite_infinities:
+      case InputFamily::many_specials:
+      case InputFamily::infinity_minus_infinity:
       case InputFamily::exact_zeros:
-      case InputFamily::integer_extremes:
+      case InputFamily::extreme_integers:
         list.push_back(random_vector(instruction, family, 1000));
         break;
       default: break;

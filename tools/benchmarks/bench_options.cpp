@@ -17,11 +17,13 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("N,...")
       ->check(CLI::Range(1, 65536));
   list("--engine", options.engines, "Only these engines")->type_name("NAME,...");
-  list("--data", options.data,
-       "Operands: normal, wide, cancelling, specials, zeros, subnormals or all")
+  std::vector<std::string> families(data_words.begin(), data_words.end());
+  std::string family_list;
+  for (const std::string& word : families) family_list += (family_list.empty() ? "" : ", ") + word;
+  families.emplace_back("all");
+  list("--data", options.data, "Operands: " + family_list + " or all")
       ->type_name("FAMILY,...")
-      ->check(CLI::IsMember(
-          {"normal", "wide", "cancelling", "specials", "zeros", "subnormals", "all"}));
+      ->check(CLI::IsMember(families));
   list("--threads", options.threads, "Threads of the emulated products; Eigen has one")
       ->type_name("N,...")
       ->check(CLI::Range(1, 1024));

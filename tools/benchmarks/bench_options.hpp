@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -8,6 +10,10 @@ class App;
 }
 
 namespace guardbit::tools {
+
+/// The families of matrices that products are measured with (emulator/inputs/matrix_families.hpp).
+inline constexpr std::array<std::string_view, 6> data_words = {"normal",   "wide",  "cancelling",
+                                                               "specials", "zeros", "subnormals"};
 
 /// What `guardbit bench` is asked for. Empty lists and zeros mean the defaults of the set.
 struct BenchOptions {

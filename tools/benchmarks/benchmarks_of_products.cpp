@@ -23,6 +23,8 @@ namespace {
 
 using emulator::Engine;
 using emulator::MatrixInstruction;
+using emulator::inputs::ElementDraw;
+using emulator::inputs::share;
 
 struct Size {
   std::int64_t m = 0, n = 0, k = 0;
@@ -85,19 +87,22 @@ Planned eigen_product(const std::string& group, const ProductYardstick& eigen, b
 /// Operands that the benchmarks of a group share, made when the first one needs them.
 class SharedOperands {
  public:
-  SharedOperands(const MatrixInstruction& instruction, DataFamily data, const Size& size)
-      : instruction_(instruction), data_(std::move(data)), size_(size) {}
+  SharedOperands(const MatrixInstruction& instruction, const MatrixFamily& data, const Size& size,
+                 int scale_binades = 0)
+      : instruction_(instruction), data_(data), size_(size), scale_binades_(scale_binades) {}
 
   const emulator::MatrixProduct& product() {
-    if (!operands_) operands_.emplace(instruction_, data_, size_.m, size_.n, size_.k);
+    if (!operands_)
+      operands_.emplace(instruction_, data_, size_.m, size_.n, size_.k, scale_binades_);
     return operands_->product();
   }
   const MatrixInstruction& instruction() const { return instruction_; }
 
  private:
   MatrixInstruction instruction_;
-  DataFamily data_;
+  MatrixFamily data_;
   Size size_;
+  int scale_binades_;
   std::optional<ProductOperands> operands_;
 };
 
@@ -161,14 +166,14 @@ Planned emulated_product(const std::string& name, const Engine& engine,
 /// All at the middle size of the full set, which shows what data cost.
 constexpr std::int64_t size_of_families = 1024;
 
-std::vector<DataFamily> families(const BenchOptions& options, const Size& size) {
-  std::vector<DataFamily> chosen;
-  for (const DataFamily& family : data_families()) {
+std::vector<MatrixFamily> families(const BenchOptions& options, const Size& size) {
+  std::vector<MatrixFamily> chosen;
+  for (const MatrixFamily& family : data_families()) {
     const auto named = [&](const std::string& name) {
-      return name == family.name || name == "all";
+      return name == family.word || name == "all";
     };
     const bool all = options.full && size.k == size_of_families;
-    const bool by_default = options.data.empty() && (all || family.name == "normal");
+    const bool by_default = options.data.empty() && (all || family.word == "normal");
     if (by_default || std::any_of(options.data.begin(), options.data.end(), named))
       chosen.push_back(family);
   }
@@ -219,16 +224,17 @@ Group product_group(const BenchOptions& options, const MeasuredInstruction& of, 
   const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
   Group group;
   std::vector<const ProductYardstick*> yardsticks;
-  for (const DataFamily& data : families(options, size)) {
+  for (const MatrixFamily& data : families(options, size)) {
     const auto operands = std::make_shared<SharedOperands>(of.instruction, data, size);
     for (const Engine& engine : emulator::engines()) {
       if (!engine.accepts(of.instruction) || !is_asked_for(options, engine)) continue;
-      if (is_slow(engine) && options.engines.empty() && data.name != "normal") continue;
-      for (const int threads : thread_counts(options, engine, data.name)) {
-        Planned planned = emulated_product(
-            name + "/" + data.name + "/" + std::string(engine.name) + "/" + std::to_string(threads),
-            engine, operands, size, threads, longest_product(options, engine));
-        planned.result.data = data.name;
+      if (is_slow(engine) && options.engines.empty() && data.word != "normal") continue;
+      for (const int threads : thread_counts(options, engine, data.word)) {
+        Planned planned =
+            emulated_product(name + "/" + std::string(data.word) + "/" + std::string(engine.name) +
+                                 "/" + std::to_string(threads),
+                             engine, operands, size, threads, longest_product(options, engine));
+        planned.result.data = data.word;
         judge(planned, of.of, of.instruction, engine, name);
         for (const ProductYardstick* const eigen : yardsticks_beside(engine)) {
           if (std::find(yardsticks.begin(), yardsticks.end(), eigen) != yardsticks.end()) continue;
@@ -249,7 +255,8 @@ struct Point {
   double x = 0;
   Size size;
   int threads = 1;
-  DataFamily data{};
+  MatrixFamily data{};
+  int scale_binades = 0;
 };
 
 std::vector<Point> curve_points(bool full) {
@@ -269,16 +276,18 @@ std::vector<Point> curve_points(bool full) {
     add("k", static_cast<double>(k), {256, 256, k});
   for (int threads = 1; threads <= formats::thread_count(0); threads *= 2)
     points.push_back({"threads", static_cast<double>(threads), middle, threads});
-  for (const int binades : {1, 2, 4, 6, 8, 12, 16, 20, 24, 28}) {
-    points.push_back({"binades", static_cast<double>(binades), middle, 1, {.binades = binades}});
-  }
+  const auto add_data = [&](std::string axis, double x, const ElementDraw& elements) {
+    points.push_back({std::move(axis), x, middle, 1, {.elements = elements}});
+  };
+  for (const int binades : {1, 2, 4, 6, 8, 12, 16, 20, 24, 28})
+    add_data("binades", binades,
+             {.numbers = ElementDraw::Numbers::spread, .low = 1 - binades, .high = 0});
   for (const int binades : {1, 2, 4, 8, 12, 16, 24, 32, 64, 128})
-    points.push_back(
-        {"scales", static_cast<double>(binades), middle, 1, {.scale_binades = binades}});
-  for (const double share : {0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0})
-    points.push_back({"specials", share, middle, 1, {.specials = share}});
-  for (const double share : {0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1.0})
-    points.push_back({"zeros", share, middle, 1, {.zeros = share}});
+    points.push_back({"scales", static_cast<double>(binades), middle, 1, {}, binades});
+  for (const double part : {0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0})
+    add_data("specials", part, {.specials = share(part)});
+  for (const double part : {0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1.0})
+    add_data("zeros", part, {.zeros = share(part)});
   return points;
 }
 
@@ -295,7 +304,8 @@ Group curve_group(const BenchOptions& options, const MeasuredInstruction& of, co
   const Engine& engine = options.engines.empty()
                              ? preferred(of.instruction)
                              : emulator::require_engine(options.engines.front(), of.instruction);
-  const auto operands = std::make_shared<SharedOperands>(of.instruction, point.data, point.size);
+  const auto operands =
+      std::make_shared<SharedOperands>(of.instruction, point.data, point.size, point.scale_binades);
   Planned planned = emulated_product(name, engine, operands, point.size, point.threads,
                                      longest_product(options, engine));
   judge(planned, of.of, of.instruction, engine, name);

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "emulator/catalogue/usual_instruction.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/matrix_product.hpp"
+#include "emulator/inputs/matrix_families.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
@@ -29,6 +29,7 @@ namespace guardbit::tools {
 namespace {
 
 using emulator::MatrixInstruction;
+using emulator::inputs::MatrixFamily;
 using formats::Error;
 using formats::Format;
 using formats::Tensor;
@@ -36,8 +37,13 @@ using gpu::DeviceBuffer;
 
 constexpr const char* where = "gpu gemm";
 
-constexpr std::array family_names = {"normal", "raw",  "finite", "narrow",
-                                     "sparse", "relu", "tiny",   "specials"};
+/// The families whose elements do not depend on each other.
+std::vector<std::string> family_words() {
+  std::vector<std::string> words;
+  for (const MatrixFamily& family : emulator::inputs::matrix_families)
+    if (!family.cancelling) words.emplace_back(family.word);
+  return words;
+}
 
 struct Options {
   std::string a, b, c, output;
@@ -114,12 +120,11 @@ Matrices random_matrices(const Options& options, const MatrixInstruction& instru
   if (s.size() != 3 || *std::min_element(s.begin(), s.end()) < 1)
     throw Error("--random", "needs three positive sizes", "M,N,K");
   Matrices x(instruction, {s[0], s[1], s[2]});
-  const auto name = std::find(family_names.begin(), family_names.end(), options.family);
-  const auto family = static_cast<gpu::OperandFamily>(name - family_names.begin());
+  const MatrixFamily& family = *emulator::inputs::find_matrix_family(options.family);
   const auto fill = [&](const Format& f, const DeviceBuffer& to, std::uint64_t stream,
                         std::int64_t count) {
-    gpu::generate_operand(f, family, options.seed * 4 + stream, to.as<std::byte>(),
-                          static_cast<std::size_t>(count));
+    gpu::generate_operand(f, element_draw(family, f, instruction.d), options.seed * 4 + stream,
+                          to.as<std::byte>(), static_cast<std::size_t>(count));
   };
   fill(instruction.a, x.a, 0, std::int64_t{x.m} * x.k);
   fill(instruction.b, x.b, 1, std::int64_t{x.n} * x.k);
@@ -361,7 +366,7 @@ void add_gpu_gemm(CLI::App& gpu, int& status) {
   command->add_option("--random", options->random, "Operands made on the device, of sizes M,N,K")
       ->delimiter(',');
   command->add_option("--family", options->family, "What they look like")
-      ->check(CLI::IsMember(std::vector<std::string>(family_names.begin(), family_names.end())))
+      ->check(CLI::IsMember(family_words()))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of --random and of --check")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/inputs/matrix_families.hpp"
 #include "emulator/model/instruction.hpp"
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/product/tuned_kernels.hpp"
@@ -47,29 +48,9 @@ class TunedMultiplication {
 void multiply_by_model(const emulator::MatrixInstruction& instruction,
                        const DeviceMatrices& matrices);
 
-/// What device-made operands look like.
-enum class OperandFamily : int {
-  /// normally distributed numbers
-  normal,
-  /// any bits
-  raw,
-  /// any finite bits
-  finite,
-  /// exponents -2 to 0, fractions often all ones
-  narrow,
-  /// 97 % zeros of either sign, else finite bits
-  sparse,
-  /// normal, half of them zero
-  relu,
-  /// subnormal and small numbers
-  tiny,
-  /// normal, one in 500 an infinity, a NaN, a zero or an extreme
-  specials,
-};
-
-/// Fills `count` containers; element i depends on (seed, family, i) alone.
-void generate_operand(const formats::Format& format, OperandFamily family, std::uint64_t seed,
-                      std::byte* to, std::size_t count);
+/// Fills `count` containers with elements of a matrix (matrix_families.hpp).
+void generate_operand(const formats::Format& format, const emulator::inputs::ElementDraw& elements,
+                      std::uint64_t seed, std::byte* to, std::size_t count);
 
 /// How many of `count` containers differ.
 std::uint64_t count_differences(const formats::Format& format, const std::byte* x,

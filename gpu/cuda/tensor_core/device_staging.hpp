@@ -4,7 +4,6 @@
 
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/device/device_operands.hpp"
-#include "gpu/inputs/input_families.hpp"
 #include "gpu/inputs/input_shape.hpp"
 #include "gpu/operands/image_layout.hpp"
 #include "gpu/operands/image_staging.hpp"

@@ -18,7 +18,7 @@ std::vector<InputFamilyEntry> chosen_families(const TensorCoreInstruction& instr
                                               std::string_view name) {
   std::vector<InputFamilyEntry> chosen;
   std::string names;
-  for (const InputFamilyEntry& entry : input_families(input_shape(instruction, model).kind)) {
+  for (const InputFamilyEntry& entry : generated_families(input_shape(instruction, model).kind)) {
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
     if (name.empty() || name == entry.name) chosen.push_back(entry);
   }

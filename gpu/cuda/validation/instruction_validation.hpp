@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/cuda/validation/validation.hpp"
-#include "gpu/inputs/input_families.hpp"
+#include "gpu/inputs/input_shape.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
 // The validation of one instruction over all families of inputs.

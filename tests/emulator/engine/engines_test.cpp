@@ -85,8 +85,8 @@ void compare_engines(const MatrixInstruction& instruction, InputFamily family, s
     const auto width = formats::container_bits(instruction.d) / 8;
     const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
     FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
-                           << "\ninputs: " << family_name(family) << ", seed " << seed << ", "
-                           << count << " of " << text_of(shape) << ", output " << at / width
+                           << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << count
+                           << " of " << text_of(shape) << ", output " << at / width
                            << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
                            << ", zero addend " << modifiers.zero_addend);
   }
@@ -170,7 +170,7 @@ TEST_CASE("engines equal the reference on every width of wgmma") {
                            "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8.satfinite"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     for (const int n : {8, 24, 104, 256}) {
-      compare_engines(instruction, n == 24 ? InputFamily::mostly_zero : InputFamily::raw_bits, 5,
+      compare_engines(instruction, n == 24 ? InputFamily::sparse_zeros : InputFamily::raw_bits, 5,
                       {2, n, instruction.shape.k}, 3, 0, {});
     }
     compare_engines(instruction, InputFamily::raw_bits, 6, {64, 8, instruction.shape.k}, 1, 0, {});
@@ -202,7 +202,7 @@ TEST_CASE("engines do not depend on the caller's floating-point environment") {
 #endif
   std::size_t turn = 0;
   for (const MatrixInstruction* instruction : kernel_instructions()) {
-    for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
+    for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormal_operands}) {
       const Shape shape = closed_shape(*instruction, 16, 8);
       compare_engines(*instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
     }
@@ -215,7 +215,7 @@ TEST_CASE("the number of threads does not change the result") {
                            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     const BatchInputs inputs =
-        batch_inputs(instruction, InputFamily::mostly_zero, 1, {1, 1, instruction.shape.k}, 40001);
+        batch_inputs(instruction, InputFamily::sparse_zeros, 1, {1, 1, instruction.shape.k}, 40001);
     for (const Engine& engine : emulator::engines()) {
       if (!engine.accepts(instruction)) continue;
       const std::vector<std::byte> one = execute(engine, instruction, inputs, {}, 1);

@@ -175,7 +175,7 @@ void compare(const MatrixInstruction& instruction, InputFamily family, std::uint
   for (const Engine* engine : product_engines(instruction)) {
     if (problem.run(*engine, modifiers) == expected) continue;
     FAIL_CHECK(engine->name << " differs: " << tests::text_of(instruction)
-                            << "\ninputs: " << family_name(family) << ", seed " << seed << ", " << m
+                            << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
                             << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
                             << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
   }

@@ -49,8 +49,8 @@ void record(const MatrixInstruction& instruction, const std::filesystem::path& f
   metadata["device"] = silicon().device();
   metadata["seed"] = std::to_string(recording_seed);
   std::string families;
-  for (const std::string& family : unit_families(instruction))
-    families += (families.empty() ? "" : ",") + family;
+  for (const InputFamily family : unit_families(instruction))
+    families += (families.empty() ? "" : ",") + std::string(name_of(family));
   metadata["families"] = families;
   const std::vector<formats::Tensor> tensors = {
       tensor("a", instruction.a, {inputs.count, s.m, s.k}, inputs.a),

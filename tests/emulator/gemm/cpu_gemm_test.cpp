@@ -220,7 +220,7 @@ std::uint64_t extreme_integer(Random& random) {
   switch (random.below(4)) {
     case 0: return 0x7FFFFFFFU - random.below(70000);
     case 1: return 0x80000000U + random.below(70000);
-    default: return random.next() & 0xFFFFFFFFU;
+    default: return random.bits() & 0xFFFFFFFFU;
   }
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("integer products are the model's in every instruction", "[cpu]") {
     }
     CHECK(instructions.size() > 50);
     Random random(5);
-    const Draw any = [&](const Format& f) { return random.next() & formats::code_mask(f); };
+    const Draw any = [&](const Format& f) { return random.bits() & formats::code_mask(f); };
     const Draw ends = [&](const Format& f) {
       // Largest products of either sign make long runs in one direction.
       const std::uint64_t sign = formats::sign_mask(f);
@@ -303,7 +303,7 @@ TEST_CASE("products larger than every block are the model's") {
   };
   Random random(7);
   const Draw any = [&](const Format& f) {
-    return formats::is_integer(f) ? random.next() & formats::code_mask(f)
+    return formats::is_integer(f) ? random.bits() & formats::code_mask(f)
                                   : code_between(f, -3, 3, random);
   };
   const Draw c = [&](const Format& f) {

@@ -9,23 +9,25 @@ namespace guardbit::tests {
 
 namespace {
 
-constexpr std::array family_names = {"raw bits",
-                                     "finite bits",
-                                     "narrow exponents",
-                                     "wide exponents",
-                                     "cancellation",
-                                     "subnormals",
-                                     "near overflow",
-                                     "mostly zero",
-                                     "dominant product",
-                                     "specials",
-                                     "single special",
-                                     "infinity times zero",
-                                     "opposite infinities",
-                                     "huge products",
-                                     "tiny sum",
-                                     "exact zeros",
-                                     "integer extremes"};
+/// The families of floating operands, then the one that only integers have. The seed of a case
+/// depends on the place in this list.
+constexpr std::array families_in_order = {InputFamily::raw_bits,
+                                          InputFamily::finite_bits,
+                                          InputFamily::narrow_exponents,
+                                          InputFamily::wide_exponents,
+                                          InputFamily::sum_cancellation,
+                                          InputFamily::subnormal_operands,
+                                          InputFamily::near_overflow,
+                                          InputFamily::sparse_zeros,
+                                          InputFamily::dominant_term,
+                                          InputFamily::many_specials,
+                                          InputFamily::one_special,
+                                          InputFamily::infinity_times_zero,
+                                          InputFamily::infinity_minus_infinity,
+                                          InputFamily::huge_products,
+                                          InputFamily::tiny_terms,
+                                          InputFamily::exact_zeros,
+                                          InputFamily::extreme_integers};
 
 /// Draws the operands of one execution: lines of A, columns of B, C. Places that matter are shared
 /// by all lines, so that every output of a batch sees them.
@@ -77,27 +79,27 @@ class Execution {
     switch (family_) {
       case InputFamily::raw_bits: return random_code(f, random_);
       case InputFamily::finite_bits: return finite_code(f, random_);
-      case InputFamily::subnormals:
+      case InputFamily::subnormal_operands:
         if (is_b == in_b_ || random_.one_in(3)) return subnormal_code(f, random_);
         return code_between(f, -3, formats::max_exponent(f), random_);
-      case InputFamily::mostly_zero:
+      case InputFamily::sparse_zeros:
         if (random_.below(10) < 7) return zero_code(f, random_.one_in(2));
         break;
       case InputFamily::exact_zeros:
         if (is_b == in_b_) return zero_code(f, random_.one_in(2));
         return random_.one_in(3) ? zero_code(f, random_.one_in(2)) : finite_code(f, random_);
-      case InputFamily::dominant_product:
+      case InputFamily::dominant_term:
         if (at_first)
           return code_between(f, high + dominance_ / 2, high + (dominance_ + 1) / 2, random_);
         break;
-      case InputFamily::specials:
+      case InputFamily::many_specials:
         if (random_.one_in(8)) return special_code(f, random_);
         break;
       case InputFamily::infinity_times_zero:
         if (at_first && is_b == in_b_) return zero_code(f, random_.one_in(2));
         if (at_first) return infinity_like(f, random_.one_in(2));
         break;
-      case InputFamily::opposite_infinities:
+      case InputFamily::infinity_minus_infinity:
         if (at_first || at_second) return opposite_infinity(f, is_b, at_first);
         break;
       case InputFamily::huge_products:  // two factors of the same size and opposite products
@@ -105,7 +107,7 @@ class Execution {
         if (at_second) return code_with_exponent(f, first_negative_ != is_b, high, 0);
         if (random_.one_in(2)) return zero_code(f, random_.one_in(2));
         break;
-      case InputFamily::tiny_sum:
+      case InputFamily::tiny_terms:
         if (has_tiny_tails()) return few_bits(f);
         if (tail_.present) return tail_operand(f, at_first, is_b);
         if (random_.one_in(4)) return zero_code(f, random_.one_in(2));
@@ -120,7 +122,7 @@ class Execution {
     const Split& split = at_first ? tail_.head : tail_.tail;
     if (!at_first && random_.one_in(2)) return zero_code(f, negative);
     return code_with_exponent(f, negative, is_b ? split.b : split.a,
-                              !at_first && random_.one_in(4) ? random_.next() : 0);
+                              !at_first && random_.one_in(4) ? random_.bits() : 0);
   }
 
   std::uint64_t few_bits(const Format& f) {
@@ -137,12 +139,12 @@ class Execution {
   std::uint64_t integer_operand(const Format& f) {
     const std::uint64_t largest = formats::magnitude_mask(f);
     switch (family_) {
-      case InputFamily::integer_extremes: {
+      case InputFamily::extreme_integers: {
         const std::array<std::uint64_t, 6> codes = {formats::sign_mask(f), largest, largest,
                                                     formats::code_mask(f), 1,       0};
         return codes[random_.one_in(3) ? random_.below(codes.size()) : (first_negative_ ? 0U : 1U)];
       }
-      case InputFamily::mostly_zero: return random_.below(10) < 7 ? 0 : random_code(f, random_);
+      case InputFamily::sparse_zeros: return random_.below(10) < 7 ? 0 : random_code(f, random_);
       default: return random_code(f, random_);
     }
   }
@@ -153,24 +155,24 @@ class Execution {
       case InputFamily::raw_bits:
         return random_.one_in(8) ? zero_code(t_.c, random_.one_in(2)) : random_code(t_.c, random_);
       case InputFamily::finite_bits: return finite_code(t_.c, random_);
-      case InputFamily::cancellation: return cancelling(m, n);
-      case InputFamily::subnormals:
+      case InputFamily::sum_cancellation: return cancelling(m, n);
+      case InputFamily::subnormal_operands:
         return random_.one_in(3) ? zero_code(t_.c, random_.one_in(2))
                                  : subnormal_code(t_.c, random_);
-      case InputFamily::specials:
+      case InputFamily::many_specials:
         if (random_.one_in(3)) return special_code(t_.c, random_);
         break;
-      case InputFamily::single_special:
+      case InputFamily::one_special:
         if (special_in_c_) return special_code(t_.c, random_);
         break;
-      case InputFamily::opposite_infinities:
+      case InputFamily::infinity_minus_infinity:
         if (random_.one_in(2)) return infinity_like(t_.c, random_.one_in(2));
         break;
       case InputFamily::huge_products:
         if (random_.one_in(2))
           return code_between(t_.c, ranges_.c_high - 30, ranges_.c_high, random_);
         return zero_code(t_.c, random_.one_in(2));
-      case InputFamily::tiny_sum:
+      case InputFamily::tiny_terms:
         return random_.one_in(8) ? subnormal_code(t_.c, random_)
                                  : zero_code(t_.c, random_.one_in(2));
       case InputFamily::exact_zeros:
@@ -183,14 +185,14 @@ class Execution {
 
   std::uint64_t integer_addend(int m, int n) {
     switch (family_) {
-      case InputFamily::integer_extremes: {
+      case InputFamily::extreme_integers: {
         const std::uint64_t edge = (random_.one_in(2) ? 0x7FFFFFFFU : 0x80000000U);
         const std::uint64_t step =
             random_.one_in(2) ? random_.below(4) : random_.below(std::uint64_t{1} << 22);
         return (edge == 0x7FFFFFFFU ? edge - step : edge + step) & 0xFFFFFFFFU;
       }
-      case InputFamily::cancellation: return cancelling(m, n);
-      default: return random_.next() & 0xFFFFFFFFU;
+      case InputFamily::sum_cancellation: return cancelling(m, n);
+      default: return random_.bits() & 0xFFFFFFFFU;
     }
   }
 
@@ -225,7 +227,7 @@ class Execution {
 
   /// Puts the one special in a line of A or a column of B; C looks after itself.
   void place_single_special() {
-    if (family_ != InputFamily::single_special) return;
+    if (family_ != InputFamily::one_special) return;
     const std::uint64_t where = random_.below(3);
     special_in_c_ = where == 2;
     if (where == 0 && !a.empty()) a[random_.below(a.size())] = special_code(t_.a, random_);
@@ -238,17 +240,17 @@ class Execution {
     switch (family_) {
       case InputFamily::raw_bits: return random_code(f, random_);
       case InputFamily::finite_bits: return finite_code(f, random_);
-      case InputFamily::specials:
+      case InputFamily::many_specials:
         if (random_.one_in(4)) return random_.one_in(2) ? formats::quiet_nan_code(f) : 0;
         break;
-      case InputFamily::single_special:
+      case InputFamily::one_special:
         if (random_.one_in(8)) return formats::quiet_nan_code(f);
         break;
-      case InputFamily::mostly_zero:
+      case InputFamily::sparse_zeros:
       case InputFamily::exact_zeros:
         if (random_.one_in(3)) return random_.one_in(2) ? 0 : formats::max_finite_code(f);
         break;
-      case InputFamily::subnormals: return random_.below(8);
+      case InputFamily::subnormal_operands: return random_.below(8);
       case InputFamily::wide_exponents: return code_between(f, -40, 40, random_);
       default: break;
     }
@@ -258,7 +260,7 @@ class Execution {
   /// Several powers of two along K: sums near the result's smallest numbers in one group, tails
   /// around the last bit that the unit keeps there in the others.
   bool has_tiny_tails() const {
-    return family_ == InputFamily::tiny_sum && t_.scale.count > 1 &&
+    return family_ == InputFamily::tiny_terms && t_.scale.count > 1 &&
            t_.scale.format.encoding == formats::Encoding::power_of_two;
   }
 
@@ -324,8 +326,9 @@ Types types_of(const MatrixInstruction& instruction) {
 }
 
 std::uint64_t seed_of(InputFamily family, std::uint64_t seed, std::uint64_t index) {
-  Random mix(seed * 64 + static_cast<std::uint64_t>(family));
-  return mix.next() + index * 0xD1342543DE82EF95U;
+  const auto place = std::find(families_in_order.begin(), families_in_order.end(), family);
+  Random mix(seed * 64 + static_cast<std::uint64_t>(place - families_in_order.begin()));
+  return mix.bits() + index * 0xD1342543DE82EF95U;
 }
 
 /// Bits of the container below the code (TF32) are noise, which units must ignore.
@@ -339,30 +342,22 @@ void store(const Format& f, const std::vector<std::uint64_t>& codes,
   Random noise(begin);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     out.set(static_cast<std::int64_t>(i),
-            (codes[i] << shift) | (noise.next() & formats::low_bits(shift)));
+            (codes[i] << shift) | (noise.bits() & formats::low_bits(shift)));
   }
 }
 
 }  // namespace
 
-std::string_view family_name(InputFamily family) {
-  return family_names.at(static_cast<std::size_t>(family));
-}
-
 std::vector<InputFamily> input_families(const MatrixInstruction& instruction) {
-  if (formats::is_integer(instruction.a)) {
-    return {InputFamily::raw_bits, InputFamily::cancellation, InputFamily::mostly_zero,
-            InputFamily::integer_extremes};
-  }
+  const bool integers = formats::is_integer(instruction.a);
   std::vector<InputFamily> families;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(InputFamily::integer_extremes); ++i) {
-    const auto family = static_cast<InputFamily>(i);
-    const bool needs_infinity =
-        family == InputFamily::infinity_times_zero || family == InputFamily::opposite_infinities;
-    const bool has_infinity = formats::has_infinity(instruction.a) ||
-                              formats::has_infinity(instruction.b) ||
-                              family == InputFamily::opposite_infinities;
-    if (!needs_infinity || has_infinity) families.push_back(family);
+  for (const InputFamily family : families_in_order) {
+    const bool meets_zero = family == InputFamily::infinity_times_zero;
+    const bool has_infinity =
+        formats::has_infinity(instruction.a) || formats::has_infinity(instruction.b);
+    const emulator::inputs::InputKinds kinds = emulator::inputs::entry_of(family).kinds;
+    if (integers ? kinds.integer : kinds.floating && (has_infinity || !meets_zero))
+      families.push_back(family);
   }
   return families;
 }

@@ -11,15 +11,14 @@
 #include "tests/emulator/inputs/input_ranges.hpp"
 
 /// Seeded operands for any instruction: what a case holds depends on (instruction's types, family,
-/// seed, index) alone.
+/// seed, index) alone. Recordings in tests/golden/x86 hold such operands, so what a seed draws must
+/// not change.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;
 using emulator::Shape;
 
-std::string_view family_name(InputFamily family);
-
-/// The families that say something about the instruction's types, in the order of the enumeration.
+/// The families that say something about the instruction's types.
 std::vector<InputFamily> input_families(const MatrixInstruction& instruction);
 
 /// One dot product in the order the unit takes it (sparse operands gathered).

@@ -13,9 +13,9 @@ namespace {
 
 /// Fractions are dense or have few bits, so that ties and exact sums occur.
 std::uint64_t random_fraction(Random& random) {
-  const std::uint64_t bits = random.next();
+  const std::uint64_t bits = random.bits();
   switch (random.below(4)) {
-    case 0: return bits & random.next() & random.next();
+    case 0: return bits & random.bits() & random.bits();
     case 1: return ~std::uint64_t{0} << random.below(56);
     default: return bits;
   }
@@ -23,31 +23,14 @@ std::uint64_t random_fraction(Random& random) {
 
 }  // namespace
 
-std::uint64_t Random::next() {
-  state_ += 0x9E3779B97F4A7C15U;
-  std::uint64_t x = state_;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
 std::uint64_t code_with_exponent(const Format& f, bool negative, int exponent,
                                  std::uint64_t fraction) {
-  if (f.encoding == formats::Encoding::power_of_two) {
-    return static_cast<std::uint64_t>(
-        std::clamp(exponent + f.bias, 0, static_cast<int>(formats::max_finite_code(f))));
-  }
-  const std::uint64_t sign = negative ? formats::sign_mask(f) : 0;
-  if (exponent > formats::max_exponent(f)) return sign | formats::max_finite_code(f);
-  const int below = formats::min_exponent(f) - exponent;
-  if (below > 0) {
-    const int bit = std::max(0, f.fraction_bits - below);
-    return sign | (std::uint64_t{1} << bit) | (fraction & formats::low_bits(bit));
-  }
-  const std::uint64_t magnitude =
-      (static_cast<std::uint64_t>(exponent + f.bias) << f.fraction_bits) |
-      (fraction & formats::fraction_mask(f));
-  return sign | std::min(magnitude, formats::max_finite_code(f));
+  const emulator::inputs::OperandWords x = emulator::inputs::operand_words(f);
+  if (exponent > x.highest) fraction = ~std::uint64_t{0};
+  if (f.encoding == formats::Encoding::power_of_two) exponent = std::max(exponent, x.lowest);
+  // A word's fraction begins below the leading bit, also that of a subnormal number.
+  const int above = std::clamp(x.least_normal - exponent, 0, f.fraction_bits);
+  return word_with_exponent(x, negative, exponent, fraction << above << x.ignored) >> x.ignored;
 }
 
 bool is_floating(const Format& f) { return f.encoding == formats::Encoding::floating; }
@@ -73,7 +56,7 @@ std::uint64_t zero_code(const Format& f, bool negative) {
 }
 
 std::uint64_t random_code(const Format& f, Random& random) {
-  return random.next() & formats::code_mask(f);
+  return random.bits() & formats::code_mask(f);
 }
 
 std::uint64_t finite_code(const Format& f, Random& random) {
@@ -99,7 +82,7 @@ std::uint64_t subnormal_code(const Format& f, Random& random) {
 std::uint64_t special_code(const Format& f, Random& random) {
   const std::uint64_t sign = random.one_in(2) ? formats::sign_mask(f) : 0;
   const std::uint64_t quiet = std::uint64_t{1} << std::max(0, f.fraction_bits - 1);
-  const std::uint64_t payload = random.next() & (quiet - 1);
+  const std::uint64_t payload = random.bits() & (quiet - 1);
   const auto exactly = [&](std::uint64_t code) { return (sign | code) & formats::code_mask(f); };
   const bool ieee = f.specials == formats::Specials::ieee;
   switch (random.below(12)) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "emulator/inputs/input_draw.hpp"
 #include "formats/format.hpp"
 
 /// Single operand codes, drawn from a seeded stream.
@@ -9,21 +10,7 @@ namespace guardbit::tests {
 
 using formats::Format;
 
-/// Splitmix64: element n of the stream is a hash of the seed and n. The same on every machine.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next();
-  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
-  int between(int low, int high) {
-    return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low + 1)));
-  }
-  bool one_in(int n) { return below(static_cast<std::uint64_t>(n)) == 0; }
-
- private:
-  std::uint64_t state_;
-};
+using emulator::inputs::Random;
 
 /// Code of the number (-1)^negative * 2^exponent * 1.fraction in the format: clamped to its largest
 /// number, subnormal below the normal range, never zero. `fraction` gives as many low bits as the

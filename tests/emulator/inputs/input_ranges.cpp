@@ -49,7 +49,7 @@ Split split_exponent(const Types& t, int target, Random& random) {
 }  // namespace
 
 Tail tail_of(const Types& t, InputFamily family, Random& random) {
-  if (family != InputFamily::tiny_sum || !is_floating(t.d) || t.scale.count > 1 ||
+  if (family != InputFamily::tiny_terms || !is_floating(t.d) || t.scale.count > 1 ||
       random.one_in(2)) {
     return {};
   }
@@ -76,7 +76,7 @@ Ranges ranges_of(const Types& t, InputFamily family, Random& random) {
       return ranges_for_products(t, d_highest - 4, d_highest + 1, random);
     case InputFamily::huge_products:
       return ranges_for_products(t, d_highest, d_highest + 3, random);
-    case InputFamily::tiny_sum: {
+    case InputFamily::tiny_terms: {
       const int high = random.one_in(2) ? d_lowest + 2 : d_lowest + std::min(20, t.d.fraction_bits);
       return ranges_for_products(t, d_lowest - 16, high, random);
     }
@@ -93,8 +93,8 @@ Ranges ranges_of(const Types& t, InputFamily family, Random& random) {
       wide.c_high = std::max(wide.c_low, std::min(d_highest, r.a_high + r.b_high + 4));
       return wide;
     }
-    case InputFamily::mostly_zero: return {-6, 6, -6, 6, -12, 12, 0};
-    case InputFamily::dominant_product: return {-8, -4, -8, -4, -20, 12, 0};
+    case InputFamily::sparse_zeros: return {-6, 6, -6, 6, -12, 12, 0};
+    case InputFamily::dominant_term: return {-8, -4, -8, -4, -20, 12, 0};
     default: return {};
   }
 }

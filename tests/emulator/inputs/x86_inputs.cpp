@@ -55,7 +55,7 @@ class Underflow {
   }
 
  private:
-  std::uint64_t fraction() { return random_.one_in(2) ? 0 : random_.next(); }
+  std::uint64_t fraction() { return random_.one_in(2) ? 0 : random_.bits(); }
   std::uint64_t code(const Format& f, int exponent) {
     if (random_.one_in(8)) return zero_code(f, random_.one_in(2));
     return code_with_exponent(f, random_.one_in(2), exponent + random_.between(-1, 1), fraction());
@@ -67,7 +67,7 @@ class Underflow {
 };
 
 std::uint64_t mixed_seed(std::uint64_t seed, std::int64_t index) {
-  return Random(seed * 1'000'003 + static_cast<std::uint64_t>(index)).next();
+  return Random(seed * 1'000'003 + static_cast<std::uint64_t>(index)).bits();
 }
 
 BatchCodes underflow_codes(const MatrixInstruction& instruction, std::uint64_t seed,
@@ -84,26 +84,23 @@ BatchCodes underflow_codes(const MatrixInstruction& instruction, std::uint64_t s
 
 }  // namespace
 
-std::vector<std::string> unit_families(const MatrixInstruction& instruction) {
-  std::vector<std::string> names;
-  for (const InputFamily family : input_families(instruction))
-    names.emplace_back(family_name(family));
-  if (is_floating(instruction.a)) names.emplace_back("underflow");
-  return names;
+std::vector<InputFamily> unit_families(const MatrixInstruction& instruction) {
+  std::vector<InputFamily> families = input_families(instruction);
+  if (is_floating(instruction.a)) families.push_back(InputFamily::subnormal_results);
+  return families;
 }
 
-BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
+BatchInputs unit_inputs(const MatrixInstruction& instruction, InputFamily family,
                         std::uint64_t seed, const Shape& shape, std::int64_t count) {
-  const std::vector<InputFamily> families = input_families(instruction);
-  if (family < families.size())
-    return batch_inputs(instruction, families[family], seed, shape, count);
+  if (family != InputFamily::subnormal_results)
+    return batch_inputs(instruction, family, seed, shape, count);
   return batch_of(instruction, underflow_codes(instruction, seed, shape, count), shape, count);
 }
 
 BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_t seed,
                               std::int64_t count) {
   const Shape& s = instruction.shape;
-  const std::size_t families = unit_families(instruction).size();
+  const std::vector<InputFamily> families = unit_families(instruction);
   BatchCodes codes;
   codes.a.resize(size_of(count, s.m, s.k));
   codes.b.resize(size_of(count, s.k, s.n));
@@ -111,8 +108,9 @@ BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_
   for (std::int64_t t = 0; t < count; ++t) {
     for (int i = 0; i < s.m; ++i) {
       const std::int64_t line = t * s.m + i;
-      const BatchInputs one = unit_inputs(instruction, static_cast<std::size_t>(line) % families,
-                                          mixed_seed(seed, line), {1, s.n, s.k}, 1);
+      const BatchInputs one =
+          unit_inputs(instruction, families[static_cast<std::size_t>(line) % families.size()],
+                      mixed_seed(seed, line), {1, s.n, s.k}, 1);
       const emulator::MatrixBatch x = one.batch(instruction, nullptr);
       for (int k = 0; k < s.k; ++k) {
         codes.a[static_cast<std::size_t>(line * s.k + k)] = x.a[k];

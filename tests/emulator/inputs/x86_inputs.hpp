@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
@@ -10,12 +9,12 @@
 /// special here, sums around the smallest normal number, where flushing decides.
 namespace guardbit::tests {
 
-/// Families of an instruction by name; the last of a floating instruction is "underflow".
-std::vector<std::string> unit_families(const MatrixInstruction& instruction);
+/// Families of an instruction; the last of a floating instruction is subnormal_results.
+std::vector<InputFamily> unit_families(const MatrixInstruction& instruction);
 
 /// `count` executions of shape {m, n, k} of one family. Deterministic in instruction types, family
 /// and seed.
-BatchInputs unit_inputs(const MatrixInstruction& instruction, std::size_t family,
+BatchInputs unit_inputs(const MatrixInstruction& instruction, InputFamily family,
                         std::uint64_t seed, const Shape& shape, std::int64_t count);
 
 /// `count` executions of the instruction's own shape that together hold every family: row i of A

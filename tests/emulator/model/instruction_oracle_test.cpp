@@ -61,10 +61,9 @@ void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
       const auto first = compare(instruction, judge, family, is_new ? seed : seed + 1,
                                  is_new ? deep : shallow, failures);
       if (!first) continue;
-      FAIL_CHECK(text_of(instruction)
-                 << "\nrule: " << judge.rule << "\ninputs: " << family_name(family) << ", "
-                 << failures << " disagree; the first:\n"
-                 << explanation_of(*first));
+      FAIL_CHECK(text_of(instruction) << "\nrule: " << judge.rule << "\ninputs: " << name_of(family)
+                                      << ", " << failures << " disagree; the first:\n"
+                                      << explanation_of(*first));
     }
   }
   CHECK(seen.size() > 100);
@@ -124,18 +123,18 @@ constexpr std::string_view fp8_name = "wgmma.mma_async.sync.aligned.m64nNk32.f32
 TEST_CASE("the input families reach what they are named for") {
   for (const std::string_view name : {f16_name, bf16_name}) {
     const auto outcomes = [name](InputFamily family) { return outcomes_of("sm_90", name, family); };
-    CHECK(outcomes(InputFamily::cancellation).cancelled > outcome_cases * 3 / 4);
-    CHECK(outcomes(InputFamily::tiny_sum).subnormal > outcome_cases / 4);
-    CHECK(outcomes(InputFamily::tiny_sum).zero > outcome_cases / 50);
+    CHECK(outcomes(InputFamily::sum_cancellation).cancelled > outcome_cases * 3 / 4);
+    CHECK(outcomes(InputFamily::tiny_terms).subnormal > outcome_cases / 4);
+    CHECK(outcomes(InputFamily::tiny_terms).zero > outcome_cases / 50);
     CHECK(outcomes(InputFamily::near_overflow).infinity > outcome_cases / 20);
     CHECK(outcomes(InputFamily::near_overflow).infinity < outcome_cases * 19 / 20);
     CHECK(outcomes(InputFamily::infinity_times_zero).nan == outcome_cases);
-    CHECK(outcomes(InputFamily::opposite_infinities).nan > outcome_cases / 4);
+    CHECK(outcomes(InputFamily::infinity_minus_infinity).nan > outcome_cases / 4);
     CHECK(outcomes(InputFamily::exact_zeros).zero > outcome_cases / 2);
-    const Outcomes single = outcomes(InputFamily::single_special);
+    const Outcomes single = outcomes(InputFamily::one_special);
     CHECK(single.nan > outcome_cases / 10);
     CHECK(single.infinity > outcome_cases / 20);
-    const Outcomes specials = outcomes(InputFamily::specials);
+    const Outcomes specials = outcomes(InputFamily::many_specials);
     CHECK(specials.nan > outcome_cases / 4);
     CHECK(specials.nan < outcome_cases);
     CHECK(outcomes(InputFamily::narrow_exponents).same_as_addend < outcome_cases / 10);
@@ -148,7 +147,7 @@ TEST_CASE("the input families reach what they are named for") {
   const MatrixInstruction saturating = emulator::require_instruction("sm_90", bytes, "test");
   int saturated = 0;
   for (std::uint64_t i = 0; i < outcome_cases; ++i) {
-    const DotInputs x = dot_inputs(saturating, InputFamily::integer_extremes, 4, i);
+    const DotInputs x = dot_inputs(saturating, InputFamily::extreme_integers, 4, i);
     const std::uint64_t answer = judge_of(saturating).answer(x);
     saturated += answer == 0x7FFFFFFF || answer == 0x80000000 ? 1 : 0;
   }

@@ -245,8 +245,8 @@ TEST_CASE("an exact number is the judge's sum of its terms") {
     CHECK(x.is_zero());
     oracle::Number sum = oracle::zero();
     for (int i = 0; i < 20; ++i) {
-      const auto high = static_cast<std::int64_t>(random.next()) >> random.between(0, 63);
-      const auto low = static_cast<std::int64_t>(random.next()) >> random.between(0, 63);
+      const auto high = static_cast<std::int64_t>(random.bits()) >> random.between(0, 63);
+      const auto low = static_cast<std::int64_t>(random.bits()) >> random.between(0, 63);
       const int exponent = lowest + random.between(0, width - 133);
       x.add(formats::int128{high} * low, exponent);
       sum = oracle::exact_sum(

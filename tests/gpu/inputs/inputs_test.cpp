@@ -75,7 +75,7 @@ TEST_CASE("families without specials in their name make finite numbers only") {
                                                InputFamily::nan_payloads};
   for (const TensorCoreInstruction& instruction : sample()) {
     if (is_integer(instruction.a)) continue;
-    for (const InputFamilyEntry& entry : floating_input_families) {
+    for (const InputFamilyEntry& entry : generated_families(InputKind::floating)) {
       INFO(std::string(instruction.name) << " " << entry.name);
       const Batch batch = make_family_inputs(instruction, entry.family, 3, 1000, 2);
       const auto all_finite = [](const Format& f, const std::vector<std::uint64_t>& words) {
@@ -97,7 +97,7 @@ TEST_CASE("scales are finite beside finite operands and differ from one another"
     const auto largest = guardbit::formats::max_finite_code(f);
     INFO(std::string(instruction.name));
     bool any_special = false;
-    for (const InputFamilyEntry& entry : floating_input_families) {
+    for (const InputFamilyEntry& entry : generated_families(InputKind::floating)) {
       const bool special = entry.family == InputFamily::raw_bits ||
                            entry.family == InputFamily::one_special ||
                            entry.family == InputFamily::many_specials;
@@ -124,7 +124,7 @@ TEST_CASE("every family, seed and execution has a stream of its own") {
     const TensorCoreInstruction& instruction = instructions[at];
     std::set<std::vector<std::uint64_t>> seen;
     std::size_t count = 0;
-    for (const InputFamilyEntry& entry : input_families(input_kind(instruction))) {
+    for (const InputFamilyEntry& entry : generated_families(input_kind(instruction))) {
       // Their A and B may be zeros alone.
       if (entry.family == InputFamily::addend_alone || entry.family == InputFamily::exact_zeros)
         continue;

@@ -50,7 +50,7 @@ std::map<std::string, Coverage> coverage_of(const TensorCoreInstruction& instruc
   const InputShape x = gpu::input_shape(instruction);
   const auto model = emulator::require_instruction("sm_90", instruction.name, "coverage");
   std::map<std::string, Coverage> found;
-  for (const InputFamilyEntry& entry : gpu::input_families(x.kind)) {
+  for (const InputFamilyEntry& entry : gpu::generated_families(x.kind)) {
     Coverage& coverage = found[std::string(entry.name)];
     const int columns = std::min(x.n, 8);
     for (int output = 0; output < outputs_per_family; ++output) {
@@ -161,7 +161,7 @@ TEST_CASE("each family makes happen what it is for, in a good part of its output
   REQUIRE(instruction != nullptr);
   const std::map<std::string, Coverage> found = coverage_of(*instruction);
   for (const Purpose& purpose : purposes) {
-    for (const InputFamilyEntry& entry : gpu::floating_input_families) {
+    for (const InputFamilyEntry& entry : gpu::generated_families(gpu::InputKind::floating)) {
       if (entry.family != purpose.family) continue;
       const Coverage& coverage = found.at(std::string(entry.name));
       INFO(entry.name << ": " << emulator::events.at(static_cast<std::size_t>(purpose.event)).name

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "gpu/inputs/input_draw.hpp"
+#include "emulator/inputs/input_draw.hpp"
 
-namespace guardbit::gpu {
+namespace guardbit::emulator::inputs {
 
 constexpr std::uint64_t smallest_word(const OperandWords& f) {
   return std::uint64_t{1} << f.ignored;
@@ -15,13 +15,11 @@ constexpr std::uint64_t least_normal_word(const OperandWords& f) {
   return std::uint64_t{1} << f.fraction_bits;
 }
 constexpr std::uint64_t quiet_bit_word(const OperandWords& f) { return least_normal_word(f) >> 1; }
-/// All magnitude bits: a NaN, or the largest number of a format without any.
-constexpr std::uint64_t all_ones_word(const OperandWords& f) { return f.mask & ~f.sign; }
 
 /// A NaN with a random payload, quiet or signalling, of either sign.
 constexpr std::uint64_t nan_word(const OperandWords& f, Draw& draw) {
   const std::uint64_t sign = signed_zero(f, draw);
-  if (!f.has_infinity) return sign | all_ones_word(f);
+  if (!f.has_infinity) return sign | f.nan;
   std::uint64_t payload = draw.wide(f.fraction_bits);
   if (draw.coin()) return sign | f.infinity | payload | quiet_bit_word(f);
   payload &= ~quiet_bit_word(f);
@@ -39,12 +37,12 @@ constexpr std::uint64_t special_word(const OperandWords& f, Draw& draw, bool ext
   switch (draw.take(extremes ? 4 : 3)) {
     case 0:
     case 1: return infinite_word(f, draw);
-    case 2: return sign | (f.has_infinity ? f.infinity : all_ones_word(f));
-    case 3: return sign | all_ones_word(f);  // largest payload
-    case 4:                                  // smallest payload
-      return sign | (f.has_infinity ? f.infinity | smallest_word(f) : all_ones_word(f));
+    case 2: return sign | (f.has_infinity ? f.infinity : f.nan);
+    case 3: return sign | f.nan;  // largest payload
+    case 4:                       // smallest payload
+      return sign | (f.has_infinity ? f.infinity | smallest_word(f) : f.nan);
     case 5:  // quiet, no payload
-      return sign | (f.has_infinity ? f.infinity | quiet_bit_word(f) : all_ones_word(f));
+      return sign | (f.has_infinity ? f.infinity | quiet_bit_word(f) : f.nan);
     case 6:
     case 7: return nan_word(f, draw);
     case 8: return sign;
@@ -58,4 +56,4 @@ constexpr std::uint64_t special_word(const OperandWords& f, Draw& draw, bool ext
   }
 }
 
-}  // namespace guardbit::gpu
+}  // namespace guardbit::emulator::inputs

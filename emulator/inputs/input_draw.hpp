@@ -1,14 +1,17 @@
 #pragma once
 
-// Random numbers for generated operands, and words made from them. Every number is a function of
-// seed, family, execution and place, so that a device and a host can make elements in any order.
+// Random numbers for operands, and words made from them; all of it compiles for a device. A word is
+// a code as registers and containers hold it: TF32 in the upper 19 bits of 32, everything else as
+// it is.
 
 #include <bit>
 #include <cstdint>
 
-#include "gpu/inputs/input_shape.hpp"
+#include "formats/format.hpp"
 
-namespace guardbit::gpu {
+namespace guardbit::emulator::inputs {
+
+using formats::Format;
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
@@ -17,6 +20,25 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
   return z ^ (z >> 31);
 }
+
+/// A sequence of random numbers, for hosts that draw operands one after another: number n is a hash
+/// of the key and n. The same on every machine.
+class Random {
+ public:
+  explicit constexpr Random(std::uint64_t key) : state_(key) {}
+
+  constexpr std::uint64_t bits() { return mixed(state_ += 0x9E3779B97F4A7C15U); }
+  constexpr std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
+  /// Uniform in [low, high].
+  constexpr int between(int low, int high) {
+    return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low + 1)));
+  }
+  constexpr bool one_in(int n) { return below(static_cast<std::uint64_t>(n)) == 0; }
+  constexpr bool chance(int percent) { return between(0, 99) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
 
 /// What a number is drawn for.
 enum class Place : std::uint8_t {
@@ -32,7 +54,8 @@ enum class Place : std::uint8_t {
   b_scale
 };
 
-/// The random bits of one place.
+/// The random bits of one place: a function of seed, family, execution and place, so that a device
+/// and a host can make elements in any order.
 class Draw {
  public:
   /// `key` stands for seed and family, `t` is the execution (below 2^40), `index` below 2^20.
@@ -76,12 +99,61 @@ class Draw {
   int left_ = 64;
 };
 
+/// What must be known of an operand's words to make an element.
+struct OperandWords {
+  /// low bits that the hardware ignores
+  int ignored = 0;
+  /// below the leading bit, the ignored ones included
+  int fraction_bits = 0;
+  int bias = 0;
+  /// exponent of the smallest subnormal
+  int lowest = 0;
+  /// exponent of the smallest normal number
+  int least_normal = 0;
+  /// exponent of the largest finite number
+  int highest = 0;
+  bool has_infinity = false;
+  std::uint64_t mask = 0;
+  /// 0 for unsigned integers
+  std::uint64_t sign = 0;
+  /// 0 for formats without it
+  std::uint64_t negative_zero = 0;
+  /// all exponent bits: infinity where the format has it
+  std::uint64_t infinity = 0;
+  /// all magnitude bits, or what is -0 elsewhere: a NaN, or the largest number if there is none
+  std::uint64_t nan = 0;
+  /// finite, ignored bits set
+  std::uint64_t largest = 0;
+};
+
+constexpr OperandWords operand_words(const Format& f) {
+  OperandWords x;
+  x.ignored = formats::container_shift(f);
+  x.mask = formats::low_bits(formats::bits(f) + x.ignored);
+  x.sign = formats::sign_mask(f) << x.ignored;
+  if (formats::is_integer(f)) {
+    x.largest = formats::magnitude_mask(f);
+    return x;
+  }
+  x.fraction_bits = f.fraction_bits + x.ignored;
+  x.bias = f.bias;
+  x.least_normal = formats::min_exponent(f);
+  x.lowest = formats::min_exponent(f) - f.fraction_bits;
+  x.highest = formats::max_exponent(f);
+  x.has_infinity = formats::has_infinity(f);
+  x.negative_zero = formats::has_negative_zero(f) ? x.sign : 0;
+  x.infinity = formats::low_bits(f.exponent_bits) << x.fraction_bits;
+  x.nan = formats::all_ones_nan_code(f) << x.ignored | formats::low_bits(x.ignored);
+  x.largest = ((formats::max_finite_code(f) + 1) << x.ignored) - 1;
+  return x;
+}
+
 constexpr int larger(int x, int y) { return x > y ? x : y; }
 constexpr int smaller(int x, int y) { return x < y ? x : y; }
 constexpr int clamped(int x, int low, int high) { return larger(low, smaller(x, high)); }
 
-/// As `compose`: a number of that exponent and fraction; subnormal below the normal range
-/// (truncated, never zero), the largest exponent above it.
+/// A number of that exponent and fraction; subnormal below the normal range (truncated, never
+/// zero), the largest exponent above it.
 constexpr std::uint64_t word_with_exponent(const OperandWords& f, bool negative, int exponent,
                                            std::uint64_t fraction) {
   const int width = f.fraction_bits;
@@ -101,21 +173,23 @@ constexpr std::uint64_t word_with_exponent(const OperandWords& f, bool negative,
 }
 
 constexpr bool is_finite(const OperandWords& f, std::uint64_t word) {
-  return (word & ~f.sign) <= f.largest;
+  return (word & ~f.sign) <= f.largest && (word != f.sign || f.negative_zero == f.sign);
 }
 
 constexpr std::uint64_t signed_zero(const OperandWords& f, Draw& draw) {
-  return draw.coin() ? f.sign : 0;
+  return draw.coin() ? f.negative_zero : 0;
 }
 
 constexpr std::uint64_t raw_word(const OperandWords& f, Draw& draw) {
   return (f.mask >> 32) != 0 ? draw.wide(64) : draw.take(32) & f.mask;
 }
 
-/// Random bits; the highest exponent bit is cleared if they are not a finite number.
+/// Random bits; the highest exponent bit is cleared if they are not a finite number, all bits if
+/// only one NaN is not.
 constexpr std::uint64_t finite_word(const OperandWords& f, Draw& draw) {
   const std::uint64_t word = raw_word(f, draw);
-  return is_finite(f, word) ? word : word & ~(f.sign >> 1);
+  if (is_finite(f, word)) return word;
+  return f.nan == f.sign ? 0 : word & ~(f.sign >> 1);
 }
 
 /// Fractions that decide roundings: zero, all ones, one bit, or anything.
@@ -165,4 +239,4 @@ constexpr std::uint64_t word_of_double(const OperandWords& f, double value) {
   return word_with_exponent(f, negative, biased - 1023, fraction >> (52 - f.fraction_bits));
 }
 
-}  // namespace guardbit::gpu
+}  // namespace guardbit::emulator::inputs
