@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "formats/format.hpp"
@@ -17,6 +18,10 @@ enum class Rounding : std::uint8_t {
   /// RandomBits are added to the discarded fraction; the carry decides
   stochastic,
 };
+constexpr auto words(Rounding) {
+  return std::array{"nearest_even", "nearest_away", "toward_zero", "upward",
+                    "downward",     "to_odd",       "stochastic"};
+}
 
 /// Input of stochastic rounding: an integer of `count` bits. The discarded fraction, truncated to
 /// `count` bits, plus `bits` carries into the result or not; `bits` = 0 is truncation. This is the

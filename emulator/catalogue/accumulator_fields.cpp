@@ -5,7 +5,7 @@
 #include <numeric>
 #include <type_traits>
 
-#include "formats/conversion/converters.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -22,90 +22,6 @@ Values with(Values list, long value) {
   list.insert(list.begin(), value);
   return list;
 }
-
-// ---- Words of the enumerations -----------------------------------------------------------------
-// These switches have no default: a new enumerator is a compiler warning until it has a word.
-
-constexpr std::string_view word(Summation x) {
-  switch (x) {
-    case Summation::fused: return "fused";
-    case Summation::exact: return "exact";
-    case Summation::fma_chain: return "fma_chain";
-    case Summation::pairwise: return "pairwise";
-    case Summation::two_stage: return "two_stage";
-    case Summation::integer: return "integer";
-  }
-  return "";
-}
-
-constexpr std::string_view word(Product x) {
-  switch (x) {
-    case Product::multiply: return "multiply";
-    case Product::bit_and: return "bit_and";
-    case Product::bit_xor: return "bit_xor";
-  }
-  return "";
-}
-
-constexpr std::string_view word(Interleave x) {
-  switch (x) {
-    case Interleave::none: return "none";
-    case Interleave::even_odd: return "even_odd";
-  }
-  return "";
-}
-
-constexpr std::string_view word(Subnormals x) {
-  switch (x) {
-    case Subnormals::keep: return "keep";
-    case Subnormals::flush: return "flush";
-    case Subnormals::daz_ftz: return "daz_ftz";
-  }
-  return "";
-}
-
-constexpr std::string_view word(NanPolicy x) {
-  switch (x) {
-    case NanPolicy::all_ones: return "all_ones";
-    case NanPolicy::operand_bca: return "operand_bca";
-    case NanPolicy::operand_abc: return "operand_abc";
-    case NanPolicy::unspecified: return "unspecified";
-  }
-  return "";
-}
-
-constexpr std::string_view word(ZeroSign x) {
-  switch (x) {
-    case ZeroSign::positive: return "positive";
-    case ZeroSign::of_sum: return "of_sum";
-  }
-  return "";
-}
-
-constexpr std::string_view word(IntegerOverflow x) {
-  switch (x) {
-    case IntegerOverflow::wrap: return "wrap";
-    case IntegerOverflow::saturate: return "saturate";
-  }
-  return "";
-}
-
-template <class Enum>
-constexpr auto collect_words() {
-  constexpr std::size_t count = [] {
-    std::size_t n = 0;
-    while (!word(static_cast<Enum>(n)).empty()) ++n;
-    return n;
-  }();
-  std::array<std::string_view, count> list;
-  for (std::size_t i = 0; i < count; ++i) list[i] = word(static_cast<Enum>(i));
-  return list;
-}
-
-template <class Enum>
-constexpr auto words_of = collect_words<Enum>();
-template <>
-constexpr auto words_of<Rounding> = formats::rounding_names;
 
 // ---- Which operation and summation reads what --------------------------------------------------
 
@@ -241,7 +157,7 @@ template <auto Member>
 constexpr AccumulatorField choice(std::string_view name, FieldConcern concern, Read read,
                                   Candidates candidates, std::string_view meaning) {
   using Enum = std::remove_reference_t<decltype(AccumulatorSpec{}.*Member)>;
-  constexpr auto& words = words_of<Enum>;
+  constexpr auto& words = formats::words_of<Enum>;
   // A model has no random bits.
   constexpr long last = std::is_same_v<Enum, Rounding> ? static_cast<long>(Rounding::to_odd)
                                                        : static_cast<long>(words.size()) - 1;
@@ -343,7 +259,5 @@ const AccumulatorField& accumulator_field(std::string_view name) {
   return *std::find_if(fields.begin(), fields.end(),
                        [&](const AccumulatorField& field) { return field.name == name; });
 }
-
-std::string_view summation_name(Summation summation) { return word(summation); }
 
 }  // namespace guardbit::emulator

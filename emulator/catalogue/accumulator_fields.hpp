@@ -1,6 +1,7 @@
 #pragma once
 
-// The table of AccumulatorSpec's fields: the one place that knows their names, values and words.
+// The table of AccumulatorSpec's fields: the one place that knows their names and values. Words of
+// its enumerations stand beside them in accumulator.hpp.
 // The text of an instruction, the probe, the mutation survey and docs/CATALOGUE.md read it. A new
 // field touches accumulator.hpp, this table, and the code of emulator/model that computes with it.
 
@@ -68,8 +69,5 @@ std::span<const AccumulatorField> accumulator_fields();
 
 /// The field of that name, which must exist.
 const AccumulatorField& accumulator_field(std::string_view name);
-
-/// "fused", "two_stage", ...
-std::string_view summation_name(Summation summation);
 
 }  // namespace guardbit::emulator

@@ -1,7 +1,6 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -216,7 +216,7 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
   std::string units;
   for (const MatrixInstruction& instruction : catalogue()) {
     if (instruction.arch != page) continue;
-    const std::string_view family = family_name(instruction.family);
+    const std::string_view family = formats::word_of(instruction.family);
     if (units.find(family) == std::string::npos)
       units += (units.empty() ? "" : ", ") + std::string(family);
     const bool same = family == unit && instruction.a == inputs && instruction.b == inputs &&
@@ -237,18 +237,6 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
                          "units " + units);
   }
   return *best;
-}
-
-std::string_view family_name(Family family) {
-  static constexpr std::array<std::string_view, 11> names = {
-      "mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
-      "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
-  return names.at(static_cast<std::size_t>(family));
-}
-
-std::string_view basis_name(Basis basis) {
-  static constexpr std::array<std::string_view, 3> names = {"measured", "documented", "inferred"};
-  return names.at(static_cast<std::size_t>(basis));
 }
 
 }  // namespace guardbit::emulator

@@ -67,7 +67,4 @@ MatrixInstruction require_dot(std::string_view arch, std::string_view unit, cons
                               const Format& output, int k, std::string_view where,
                               int toolkit = newest_toolkit);
 
-std::string_view family_name(Family family);
-std::string_view basis_name(Basis basis);
-
 }  // namespace guardbit::emulator

@@ -11,6 +11,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -18,20 +19,10 @@ namespace {
 
 using formats::Error;
 
-constexpr std::array<std::string_view, 3> operations = {"dot", "add", "convert"};
 constexpr std::array<std::string_view, 9> keys = {
     "name", "arch", "family", "shape", "formats", "scale", "sparsity", "toolkit", "evidence"};
 
 std::string number(long x) { return std::to_string(x); }
-
-std::string source_text(Source source) {
-  switch (source) {
-    case Source::positive_zero: return "0";
-    case Source::negative_zero: return "-0";
-    case Source::c: return "c";
-    default: return "s" + number(static_cast<int>(source) + 1);
-  }
-}
 
 std::string selection_text(const Selection& selection) {
   std::string text;
@@ -41,8 +32,7 @@ std::string selection_text(const Selection& selection) {
 }
 
 std::string step_text(const Step& step) {
-  std::string text =
-      "step     " + std::string(operations[static_cast<std::size_t>(step.operation)]);
+  std::string text = "step     " + std::string(formats::word_of(step.operation));
   const Step plain;
   if (step.selection != plain.selection) text += " k=" + selection_text(step.selection);
   text += " addend=" + source_text(step.addend);
@@ -130,6 +120,11 @@ class Parser {
     refuse(formats::in_quotes(text) + " is not valid", list);
   }
 
+  template <class Enum>
+  Enum read_enumerator(std::string_view text) const {
+    return static_cast<Enum>(read_word(text, formats::words_of<Enum>));
+  }
+
   std::vector<std::string_view> words_of(std::string_view text, std::size_t count) const {
     std::vector<std::string_view> words;
     while (!text.empty()) {
@@ -161,10 +156,7 @@ class Parser {
     } else if (key == "arch") {
       instruction_.arch = kept(words_of(rest, 1)[0]);
     } else if (key == "family") {
-      std::vector<std::string_view> names;
-      for (int f = 0; f <= static_cast<int>(Family::amx); ++f)
-        names.push_back(family_name(static_cast<Family>(f)));
-      instruction_.family = static_cast<Family>(read_word(rest, names));
+      instruction_.family = read_enumerator<Family>(rest);
     } else if (key == "shape") {
       read_shape(rest);
     } else if (key == "formats") {
@@ -186,9 +178,7 @@ class Parser {
                               static_cast<int>(read_number(words[1], 0, 99999))};
     } else {
       const auto [basis, source] = split_word(rest);
-      const std::array names = {basis_name(Basis::measured), basis_name(Basis::documented),
-                                basis_name(Basis::inferred)};
-      instruction_.evidence = {static_cast<Basis>(read_word(basis, names)), kept(source)};
+      instruction_.evidence = {read_enumerator<Basis>(basis), kept(source)};
     }
   }
 
@@ -204,16 +194,15 @@ class Parser {
   }
 
   Source read_source(std::string_view text) const {
-    if (text == "0") return Source::positive_zero;
-    if (text == "-0") return Source::negative_zero;
-    if (text == "c") return Source::c;
-    std::string earlier;
-    for (int i = 0; i < instruction_.steps.count; ++i) {
-      const std::string name = "s" + number(i + 1);
-      if (text == name) return static_cast<Source>(i);
-      earlier += ", " + name;
+    std::string valid;
+    for (const Source source : {Source::c, Source::positive_zero, Source::negative_zero,
+                                Source::step_0, Source::step_1, Source::step_2, Source::step_3}) {
+      if (static_cast<int>(source) >= instruction_.steps.count) break;
+      const std::string word = source_text(source);
+      if (text == word) return source;
+      valid += (valid.empty() ? "" : ", ") + word;
     }
-    refuse(formats::in_quotes(text) + " is nothing to add", "c, 0, -0" + earlier);
+    refuse(formats::in_quotes(text) + " is nothing to add", valid);
   }
 
   Selection read_selection(std::string_view text) const {
@@ -249,8 +238,7 @@ class Parser {
       refuse("more than " + number(instruction_.steps.count) + " steps");
     const auto words = words_of(text, 0);
     Step step;
-    step.operation = static_cast<Operation>(
-        read_word(words.empty() ? std::string_view{} : words[0], operations));
+    step.operation = read_enumerator<Operation>(words.empty() ? std::string_view{} : words[0]);
     bool has_result = false;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::size_t equals = words[i].find('=');
@@ -311,7 +299,7 @@ class Parser {
         sum == Summation::fused || sum == Summation::two_stage || sum == Summation::exact;
     for (const Format& f : {instruction_.a, instruction_.b, step.widened.value_or(instruction_.a)})
       if (aligned && (f.exponent_bits > 8 || f.fraction_bits > 10))
-        refuse("the factors are too wide for summation=" + std::string(summation_name(sum)));
+        refuse("the factors are too wide for summation=" + std::string(formats::word_of(sum)));
   }
 
   std::string where_;
@@ -322,12 +310,21 @@ class Parser {
 
 }  // namespace
 
+std::string source_text(Source source) {
+  switch (source) {
+    case Source::positive_zero: return "0";
+    case Source::negative_zero: return "-0";
+    case Source::c: return "c";
+    default: return "s" + number(static_cast<int>(source) + 1);
+  }
+}
+
 std::string instruction_text(const MatrixInstruction& instruction) {
   const Shape& s = instruction.shape;
   std::string text = "name     " + std::string(std::string_view(instruction.name)) + "\narch     " +
                      std::string(instruction.arch) + "\nfamily   " +
-                     std::string(family_name(instruction.family)) + "\nshape    m" + number(s.m) +
-                     "n" + number(s.n) + "k" + number(s.k) + "\nformats  " +
+                     std::string(formats::word_of(instruction.family)) + "\nshape    m" +
+                     number(s.m) + "n" + number(s.n) + "k" + number(s.k) + "\nformats  " +
                      formats::name_of(instruction.a) + " " + formats::name_of(instruction.b) + " " +
                      formats::name_of(instruction.c) + " " + formats::name_of(instruction.d) + "\n";
   if (instruction.scale.count != 0)
@@ -340,7 +337,7 @@ std::string instruction_text(const MatrixInstruction& instruction) {
   if (instruction.toolkit.from != 0 || instruction.toolkit.until != 0)
     text += "toolkit  " + number(instruction.toolkit.from) + " " +
             number(instruction.toolkit.until) + "\n";
-  text += "evidence " + std::string(basis_name(instruction.evidence.basis)) + " " +
+  text += "evidence " + std::string(formats::word_of(instruction.evidence.basis)) + " " +
           one_line(instruction.evidence.source) + "\n";
   for (const Step& step : instruction.steps) text += step_text(step);
   return text;

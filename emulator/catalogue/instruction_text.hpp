@@ -24,6 +24,9 @@ namespace guardbit::emulator {
 /// earlier step, s1, s2, ...; a dot takes all k's or those of `k=MODULUS:RESIDUE,RESIDUE...`.
 std::string instruction_text(const MatrixInstruction& instruction);
 
+/// Where a step reads: c, 0, -0, s1, s2, ...
+std::string source_text(Source source);
+
 /// Reads what instruction_text writes, or what a person wrote like it. formats::Error, beginning
 /// with `where` and the line, for whatever is not valid or what the model could not execute.
 MatrixInstruction parse_instruction(std::string_view text, std::string_view where);

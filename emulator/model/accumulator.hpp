@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "formats/rounding.hpp"
@@ -28,12 +29,17 @@ enum class Summation : std::uint8_t {
   /// exact total including the addend, then wrapped or saturated once (NUMERICS 3.1)
   integer,
 };
+constexpr auto words(Summation) {
+  return std::array{"fused", "exact", "fma_chain", "pairwise", "two_stage", "integer"};
+}
 
 /// What one pair of operands contributes.
 enum class Product : std::uint8_t { multiply, bit_and, bit_xor };
+constexpr auto words(Product) { return std::array{"multiply", "bit_and", "bit_xor"}; }
 
 /// Which products of a two-stage block are fused together.
 enum class Interleave : std::uint8_t { none, even_odd };
+constexpr auto words(Interleave) { return std::array{"none", "even_odd"}; }
 
 enum class Subnormals : std::uint8_t {
   keep,
@@ -44,6 +50,7 @@ enum class Subnormals : std::uint8_t {
   /// normal number are (NUMERICS 5.2)
   daz_ftz,
 };
+constexpr auto words(Subnormals) { return std::array{"keep", "flush", "daz_ftz"}; }
 
 enum class NanPolicy : std::uint8_t {
   /// 7FFFFFFF or 7FFF: sign and payload dropped
@@ -58,11 +65,16 @@ enum class NanPolicy : std::uint8_t {
   /// some NaN: no source gives sign and payload, so NaNs are compared as NaN
   unspecified,
 };
+constexpr auto words(NanPolicy) {
+  return std::array{"all_ones", "operand_bca", "operand_abc", "unspecified"};
+}
 
 /// Sign of a nonzero sum that the final conversion turns into zero.
 enum class ZeroSign : std::uint8_t { positive, of_sum };
+constexpr auto words(ZeroSign) { return std::array{"positive", "of_sum"}; }
 
 enum class IntegerOverflow : std::uint8_t { wrap, saturate };
+constexpr auto words(IntegerOverflow) { return std::array{"wrap", "saturate"}; }
 
 /// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E
 /// is the largest exponent among the terms of a block, and a block is summed on the grid of

@@ -51,6 +51,10 @@ enum class Family : std::uint8_t {
   avx,
   amx
 };
+constexpr auto words(Family) {
+  return std::array{"mma.sync",   "mma.sp", "wmma", "wgmma", "wgmma.sp", "tcgen05",
+                    "tcgen05.sp", "mfma",   "tpu",  "avx",   "amx"};
+}
 
 /// D[M x N] = A[M x K] * B[K x N] + C[M x N].
 struct Shape {
@@ -106,6 +110,7 @@ enum class Operation : std::uint8_t {
   /// addend, rounded once by spec.result
   convert,
 };
+constexpr auto words(Operation) { return std::array{"dot", "add", "convert"}; }
 
 /// One step of an instruction. A native instruction is a single `dot`; what the compiler emulates
 /// is a short list (NUMERICS 1.5), the last of which gives D.
@@ -145,6 +150,7 @@ enum class Basis : std::uint8_t {
   /// inferred from relatives of the device or from disassembly
   inferred,
 };
+constexpr auto words(Basis) { return std::array{"measured", "documented", "inferred"}; }
 
 struct Evidence {
   Basis basis = Basis::inferred;

@@ -8,6 +8,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/probe/answers.hpp"
 #include "emulator/probe/fit.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -98,7 +99,7 @@ std::vector<Finding> findings_of(const MatrixInstruction& instruction, const Ans
 
 std::string structure_text(const MatrixInstruction& instruction) {
   const Step* const dot = first_of(instruction, Group::accumulations);
-  return std::string(dot == nullptr ? "" : summation_name(dot->spec.summation)) + ", " +
+  return std::string(dot == nullptr ? "" : formats::word_of(dot->spec.summation)) + ", " +
          std::to_string(instruction.steps.count) +
          (instruction.steps.count == 1 ? " step" : " steps") +
          (dot != nullptr && dot->widened ? ", operands widened first" : "");

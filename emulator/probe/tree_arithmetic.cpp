@@ -8,8 +8,8 @@
 #include "emulator/model/result.hpp"
 #include "formats/arithmetic.hpp"
 #include "formats/codec.hpp"
-#include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -150,7 +150,7 @@ std::string text_of(const TreeArithmetic& arithmetic, const Format& d) {
   constexpr std::array outputs = {"", ", subnormal results flushed", ", FTZ"};
   std::string text = arithmetic.fused ? "fused multiply-adds" : "products rounded, then added";
   if (arithmetic.from_zero) text += " from +0";
-  std::string rounding(formats::rounding_names.at(static_cast<std::size_t>(arithmetic.rounding)));
+  std::string rounding(formats::word_of(arithmetic.rounding));
   std::replace(rounding.begin(), rounding.end(), '_', ' ');
   text += ", rounded " + rounding;
   if (arithmetic.sums != d)

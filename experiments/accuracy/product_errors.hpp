@@ -34,7 +34,7 @@ std::vector<double> magnitude_products(Run& run, const emulator::GemmProblem& pr
 struct RandomProduct {
   /// of A and B
   formats::Format format;
-  /// one of distribution_names
+  /// a word of Distribution
   std::string distribution;
   /// rows of A, columns of B
   std::int64_t size = 0;

@@ -30,23 +30,4 @@ Verdict Outcome::verdict(bool relations_only) const {
   return any(Verdict::reproduced) && !relations_only ? Verdict::reproduced : Verdict::undecidable;
 }
 
-std::string_view word_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::reproduced: return "reproduced";
-    case Verdict::differs: return "differs";
-    case Verdict::undecidable: break;
-  }
-  return "undecidable";
-}
-
-std::string_view word_of(Certainty certainty) {
-  switch (certainty) {
-    case Certainty::measured: return "measured";
-    case Certainty::read: return "read";
-    case Certainty::recalled: return "recalled";
-    case Certainty::derived: break;
-  }
-  return "derived";
-}
-
 }  // namespace guardbit::experiments

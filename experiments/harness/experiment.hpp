@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,12 +23,15 @@ enum class Certainty : std::uint8_t {
   /// from the definitions; the experiment's method says how
   derived,
 };
+constexpr auto words(Certainty) { return std::array{"measured", "read", "recalled", "derived"}; }
 
 enum class Verdict : std::uint8_t { reproduced, differs, undecidable };
+constexpr auto words(Verdict) { return std::array{"reproduced", "differs", "undecidable"}; }
 
 /// What a measured number should be.
 struct Reference {
   enum class Relation : std::uint8_t { equals, at_most, at_least };
+  friend constexpr auto words(Relation) { return std::array{"equals", "at most", "at least"}; }
 
   double value = 0;
   /// of the difference
@@ -104,8 +108,5 @@ struct Experiment {
   /// Its findings are relations that theory demands; it never says `reproduced`.
   bool relations_only = false;
 };
-
-std::string_view word_of(Verdict verdict);
-std::string_view word_of(Certainty certainty);
 
 }  // namespace guardbit::experiments

@@ -1,6 +1,5 @@
 #include "experiments/harness/random_numbers.hpp"
 
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -10,12 +9,11 @@
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
-
-constexpr std::array distributions = {"normal", "uniform", "laplace", "outliers", "log_uniform"};
 
 std::uint64_t hash_of(std::string_view text) {
   Fingerprint fingerprint;
@@ -28,9 +26,9 @@ double fraction_of(std::uint64_t word) { return std::ldexp(static_cast<double>(w
 }  // namespace
 
 Distribution distribution_of(std::string_view name) {
-  for (std::size_t i = 0; i < distributions.size(); ++i)
-    if (name == distributions[i]) return static_cast<Distribution>(i);
-  throw formats::Error("distribution", "unknown name", std::string(distribution_names));
+  if (const auto found = formats::find_word<Distribution>(name)) return *found;
+  throw formats::Error("distribution", "unknown name",
+                       std::string(formats::choices_of<Distribution>()));
 }
 
 double logarithm(double x) {

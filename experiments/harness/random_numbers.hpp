@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -22,10 +23,10 @@ enum class Distribution : std::uint8_t {
   /// 2^(uniform of [-16, 16)), of either sign
   log_uniform,
 };
-
-inline constexpr std::string_view distribution_names =
-    "normal,uniform,laplace,outliers,log_uniform";
-/// Of one of these names.
+constexpr auto words(Distribution) {
+  return std::array{"normal", "uniform", "laplace", "outliers", "log_uniform"};
+}
+/// Of one of these words.
 Distribution distribution_of(std::string_view name);
 
 /// A stream of random numbers of its own: number i depends on the seed, the stream's name and i

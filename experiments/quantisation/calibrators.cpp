@@ -26,8 +26,6 @@ constexpr std::array quirks = {
     NamedQuirk{"least_edge", &CalibrationQuirks::least_edge},
 };
 
-constexpr std::array calibrators = {"max", "percentile", "entropy", "mse", "search"};
-
 /// + 1 rounds back to it
 constexpr std::int64_t last_fp32_count = std::int64_t{1} << 24;
 
@@ -108,19 +106,6 @@ std::string to_text(const CalibrationQuirks& chosen) {
     text += q.name;
   }
   return text.empty() ? "none" : text;
-}
-
-Calibrator require_calibrator(std::string_view name, std::string_view where) {
-  const std::string word = formats::lower_case(name);
-  for (std::size_t i = 0; i < calibrators.size(); ++i)
-    if (word == calibrators[i]) return static_cast<Calibrator>(i);
-  const std::vector<std::string_view> names(calibrators.begin(), calibrators.end());
-  throw formats::Error(std::string(where), formats::unknown_name("calibrator", name, names),
-                       "max, percentile, entropy, mse, search");
-}
-
-std::string_view name_of(Calibrator calibrator) {
-  return calibrators[static_cast<std::size_t>(calibrator)];
 }
 
 void HistogramCollector::begin(float least, float largest) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -80,8 +81,9 @@ enum class Calibrator : std::uint8_t {
   /// least squared error of the numbers, at 39 multiples of the largest magnitude
   search,
 };
-Calibrator require_calibrator(std::string_view name, std::string_view where);
-std::string_view name_of(Calibrator calibrator);
+constexpr auto words(Calibrator) {
+  return std::array{"max", "percentile", "entropy", "mse", "search"};
+}
 
 struct CalibrationOptions {
   int bits = 8;

@@ -1,35 +1,13 @@
 #include "experiments/quantisation/integer_grid.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string>
-#include <vector>
-
-#include "formats/support/error.hpp"
-#include "formats/support/suggestions.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
 
-constexpr std::array arithmetics = {"modelopt", "pytorch", "divide"};
-constexpr std::array straight_throughs = {"pytorch", "modelopt", "pass_through", "learned_scale"};
 constexpr float least_scale = 0x1p-23F;
-
-template <std::size_t N>
-std::size_t require(const std::array<const char*, N>& words, std::string_view kind,
-                    std::string_view name, std::string_view where) {
-  const std::string word = formats::lower_case(name);
-  std::string valid;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (word == words[i]) return i;
-    valid += i == 0 ? "" : ", ";
-    valid += words[i];
-  }
-  throw formats::Error(std::string(where),
-                       formats::unknown_name(kind, name, {words.begin(), words.end()}), valid);
-}
 
 IntegerGrid narrow(IntegerArithmetic arithmetic, int bits, bool is_unsigned) {
   IntegerGrid grid;
@@ -46,17 +24,6 @@ IntegerGrid whole(IntegerArithmetic arithmetic, int bits, bool is_unsigned) {
 }
 
 }  // namespace
-
-IntegerArithmetic require_arithmetic(std::string_view name, std::string_view where) {
-  return static_cast<IntegerArithmetic>(require(arithmetics, "arithmetic", name, where));
-}
-std::string_view name_of(IntegerArithmetic arithmetic) {
-  return arithmetics[static_cast<std::size_t>(arithmetic)];
-}
-StraightThrough require_straight_through(std::string_view name, std::string_view where) {
-  return static_cast<StraightThrough>(
-      require(straight_throughs, "straight-through estimator", name, where));
-}
 
 float IntegerGrid::scaled(float x) const {
   switch (arithmetic) {

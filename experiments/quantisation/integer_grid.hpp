@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace guardbit::experiments {
 
@@ -15,8 +15,7 @@ enum class IntegerArithmetic : std::uint8_t {
   /// x / s, rounded, then the zero point added; (q - z) * s
   divide,
 };
-IntegerArithmetic require_arithmetic(std::string_view name, std::string_view where);
-std::string_view name_of(IntegerArithmetic arithmetic);
+constexpr auto words(IntegerArithmetic) { return std::array{"modelopt", "pytorch", "divide"}; }
 
 /// The integers from `low` to `high` as numbers: q stands for (q - zero) * scale.
 struct IntegerGrid {
@@ -61,7 +60,9 @@ enum class StraightThrough : std::uint8_t {
   /// as pytorch, and the scale and the zero point learn, too
   learned_scale,
 };
-StraightThrough require_straight_through(std::string_view name, std::string_view where);
+constexpr auto words(StraightThrough) {
+  return std::array{"pytorch", "modelopt", "pass_through", "learned_scale"};
+}
 
 /// d(fake_quantised(x)) by x, by the scale and by the zero point.
 struct FakeQuantisationGradient {

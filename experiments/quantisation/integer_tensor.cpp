@@ -7,7 +7,6 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
-#include "formats/support/suggestions.hpp"
 #include "formats/tensors/tensor.hpp"
 
 namespace guardbit::experiments {
@@ -62,16 +61,6 @@ IntegerGrid grid_of(const IntegerScheme& scheme, std::span<const float> numbers,
 }
 
 }  // namespace
-
-Granularity require_granularity(std::string_view name, std::string_view where) {
-  const std::string word = formats::lower_case(name);
-  if (word == "tensor") return Granularity::tensor;
-  if (word == "channel") return Granularity::channel;
-  if (word == "block") return Granularity::block;
-  throw formats::Error(std::string(where),
-                       formats::unknown_name("granularity", name, {"tensor", "channel", "block"}),
-                       "tensor, channel, block");
-}
 
 void require_scheme(const IntegerScheme& scheme, std::string_view where) {
   const auto refuse = [&](const char* why) { throw formats::Error(std::string(where), why); };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -19,7 +20,7 @@ enum class Granularity : std::uint8_t {
   /// runs along the last axis; the last one of a row may be shorter
   block,
 };
-Granularity require_granularity(std::string_view name, std::string_view where);
+constexpr auto words(Granularity) { return std::array{"tensor", "channel", "block"}; }
 
 /// How a tensor becomes integers: data.
 struct IntegerScheme {

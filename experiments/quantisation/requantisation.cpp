@@ -1,20 +1,13 @@
 #include "experiments/quantisation/requantisation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <string>
-
-#include "formats/support/error.hpp"
-#include "formats/support/suggestions.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
-
-constexpr std::array names = {"double_rounding", "single_rounding", "fp32", "exact"};
 
 /// floor(x / 2^shift + 1/2): ties upward.
 std::int64_t shifted_upward(std::int64_t x, int shift) {
@@ -51,14 +44,6 @@ std::int64_t exact_product(std::int32_t sum, float factor) {
 }
 
 }  // namespace
-
-RequantisationRule require_requantisation(std::string_view name, std::string_view where) {
-  const auto* const found = std::ranges::find(names, formats::lower_case(name));
-  if (found != names.end()) return static_cast<RequantisationRule>(found - names.begin());
-  throw formats::Error(std::string(where),
-                       formats::unknown_name("rule", name, {names.begin(), names.end()}),
-                       "double_rounding, single_rounding, fp32, exact");
-}
 
 FixedPointFactor fixed_point(double factor) {
   assert(factor > 0 && factor < 0x1p30);

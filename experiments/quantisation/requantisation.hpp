@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace guardbit::experiments {
 
@@ -18,7 +18,9 @@ enum class RequantisationRule : std::uint8_t {
   /// The sum times the FP32 factor without any error, to the nearest even integer.
   exact,
 };
-RequantisationRule require_requantisation(std::string_view name, std::string_view where);
+constexpr auto words(RequantisationRule) {
+  return std::array{"double_rounding", "single_rounding", "fp32", "exact"};
+}
 
 /// factor = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), rounded to nearest, ties away
 /// from zero (std::round, TFLite's QuantizeMultiplier); 0 for a factor below 2^-32.

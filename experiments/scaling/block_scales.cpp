@@ -77,16 +77,6 @@ GroupScale deepgemm_scale(float amax, float largest, float floor, bool power_of_
   return {std::min(1.0F / sf, largest_float), static_cast<double>(sf), false};
 }
 
-std::string_view name_of(MxMode mode) {
-  switch (mode) {
-    case MxMode::floor: return "floor";
-    case MxMode::ceil: return "ceil";
-    case MxMode::even: return "even";
-    case MxMode::rceil: return "rceil";
-  }
-  return "";
-}
-
 std::uint8_t mx_scale_code(MxMode mode, const formats::Format& element, float amax) {
   if (std::isnan(amax)) return 255;
   if (mode == MxMode::rceil)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -48,7 +49,7 @@ enum class MxMode : std::uint8_t {
   /// ceil(log2(amax / largest)) of the quotient in FP32 (cuBLAS, cuDNN, CUTLASS)
   rceil,
 };
-std::string_view name_of(MxMode mode);
+constexpr auto words(MxMode) { return std::array{"floor", "ceil", "even", "rceil"}; }
 
 /// The E8M0 code; 0 for a block of zeros, 255 for NaN; of infinity 254 under rceil, as satfinite
 /// conversions give it.

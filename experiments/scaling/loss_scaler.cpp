@@ -68,20 +68,6 @@ void check(const ScalerRules& rules) {
     throw formats::ParameterError("ceiling", "not above 0");
 }
 
-std::string_view name_of(ScaleChange change) {
-  switch (change) {
-    case ScaleChange::none: return "none";
-    case ScaleChange::grown: return "grown";
-    case ScaleChange::not_finite: return "not_finite";
-    case ScaleChange::at_ceiling: return "at_ceiling";
-    case ScaleChange::backed_off: return "backed_off";
-    case ScaleChange::at_floor: return "at_floor";
-    case ScaleChange::held: return "held";
-    case ScaleChange::raised: return "raised";
-  }
-  return "none";
-}
-
 LossScaler::LossScaler(const ScalerRules& rules)
     : rules_(rules), scale_(initial_scale(rules)), forgiven_left_(rules.hysteresis - 1) {
   check(rules);

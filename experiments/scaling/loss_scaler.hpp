@@ -25,6 +25,9 @@ enum class GrowthTest : std::uint8_t {
   /// run - 1 is a positive multiple of n; the same (DeepSpeed @18fd4c97)
   multiple_exceeded,
 };
+constexpr auto words(GrowthTest) {
+  return std::array{"reached", "reached_or_passed", "exceeded", "multiple", "multiple_exceeded"};
+}
 
 /// What becomes of a grown scale.
 enum class Ceiling : std::uint8_t {
@@ -179,7 +182,10 @@ enum class ScaleChange : std::uint8_t {
   /// the original ends the run with an exception
   raised,
 };
-std::string_view name_of(ScaleChange change);
+constexpr auto words(ScaleChange) {
+  return std::array{"none",       "grown",    "not_finite", "at_ceiling",
+                    "backed_off", "at_floor", "held",       "raised"};
+}
 
 struct ScalerUpdate {
   double before = 0, after = 0;

@@ -7,10 +7,11 @@
 
 #include "experiments/scaling/block_scales.hpp"
 #include "formats/format.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
-inline constexpr std::array mx_modes = {MxMode::floor, MxMode::ceil, MxMode::even, MxMode::rceil};
+inline constexpr auto mx_modes = formats::enumerators_of<MxMode>;
 inline constexpr std::size_t mx_block = 32;
 
 /// MX data: codes of `element`, one in each byte, in rows of `columns`; E8M0 codes for every 32 of

@@ -4,6 +4,7 @@
 
 #include "experiments/scaling/element_grid.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -70,7 +71,7 @@ void add_mx_recipes(std::vector<Recipe>& all, const std::string& name,
                     const formats::Format& element) {
   for (const MxMode mode : {MxMode::floor, MxMode::ceil, MxMode::even, MxMode::rceil}) {
     Recipe recipe;
-    recipe.name = name + "_" + std::string(name_of(mode));
+    recipe.name = name + "_" + std::string(formats::word_of(mode));
     recipe.element = element;
     recipe.scaling = Scaling::mx;
     recipe.mx_mode = mode;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -86,6 +87,7 @@ enum class Layout : std::uint8_t {
   /// along the last dimension, padded at the end of each row
   rows,
 };
+constexpr auto words(Layout) { return std::array{"flat", "rows"}; }
 
 /// A tensor as FP32 numbers; `columns` is its last dimension, 1 for a scalar.
 struct TensorValues {

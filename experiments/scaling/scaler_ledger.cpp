@@ -5,19 +5,6 @@
 
 namespace guardbit::experiments {
 
-std::string_view name_of(ScalerAlarm alarm) {
-  switch (alarm) {
-    case ScalerAlarm::below_one: return "below_one";
-    case ScalerAlarm::skips_in_a_row: return "skips_in_a_row";
-    case ScalerAlarm::writes_nan: return "writes_nan";
-    case ScalerAlarm::divides_by_zero: return "divides_by_zero";
-    case ScalerAlarm::infinite: return "infinite";
-    case ScalerAlarm::raised: return "raised";
-    case ScalerAlarm::stopped: return "stopped";
-  }
-  return "";
-}
-
 std::string_view meaning_of(ScalerAlarm alarm) {
   switch (alarm) {
     case ScalerAlarm::below_one: return "the scale is below 1: it makes gradients smaller";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,10 @@ enum class ScalerAlarm : std::uint8_t {
   /// until the next overflow
   stopped,
 };
-std::string_view name_of(ScalerAlarm alarm);
+constexpr auto words(ScalerAlarm) {
+  return std::array{"below_one", "skips_in_a_row", "writes_nan", "divides_by_zero",
+                    "infinite",  "raised",         "stopped"};
+}
 /// A sentence without its full stop; of skips the number goes before it.
 std::string_view meaning_of(ScalerAlarm alarm);
 

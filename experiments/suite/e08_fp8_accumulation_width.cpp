@@ -6,6 +6,7 @@
 #include "experiments/suite/fp8_products.hpp"
 #include "experiments/suite/recorded_products.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -93,7 +94,7 @@ Experiment fp8_accumulation_width() {
            {"MN", "rows of A and columns of B", "256", "128", Kind::integer, false, 16, 4096},
            {"repeats", "with other random numbers", "8", "8", Kind::integer, false, 3, 100},
            {"distribution", "of the numbers", "normal,uniform", "", Kind::word, true, 0, 0,
-            distribution_names},
+            formats::choices_of<Distribution>()},
            recordings_parameter()},
       .run = run,
   };

@@ -5,6 +5,7 @@
 #include "experiments/suite/fp8_products.hpp"
 #include "experiments/suite/recorded_products.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -79,7 +80,7 @@ Experiment promotion_interval() {
                      {"repeats", "with other random numbers", "5", "5", Kind::integer, false, 3,
                       100},
                      {"distribution", "of the numbers", "normal,uniform", "", Kind::word, true, 0,
-                      0, distribution_names},
+                      0, formats::choices_of<Distribution>()},
                      recordings_parameter()},
       .run = run,
   };

@@ -8,6 +8,7 @@
 #include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -155,7 +156,7 @@ Experiment block_fma_bound() {
                      {"MN", "rows of A and columns of B", "64", "32", Kind::integer, false, 4,
                       1024},
                      {"distribution", "of the numbers", "normal,uniform", "", Kind::word, true, 0,
-                      0, distribution_names}},
+                      0, formats::choices_of<Distribution>()}},
       .run = run,
   };
 }

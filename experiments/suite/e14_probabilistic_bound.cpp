@@ -3,6 +3,7 @@
 #include "experiments/accuracy/product_errors.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -111,7 +112,7 @@ Experiment probabilistic_bound() {
                      {"unit", "that multiplies", "fma,tensor_core", "", Kind::word, true, 0, 0,
                       "fma,tensor_core"},
                      {"distribution", "of the numbers", "normal,uniform", "", Kind::word, true, 0,
-                      0, distribution_names}},
+                      0, formats::choices_of<Distribution>()}},
       .run = run,
   };
 }

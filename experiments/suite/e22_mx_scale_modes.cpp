@@ -6,8 +6,10 @@
 #include "emulator/gemm/scalar.hpp"
 #include "experiments/harness/repeats.hpp"
 #include "experiments/harness/run.hpp"
+#include "experiments/scaling/block_scales.hpp"
 #include "experiments/suite/mx_scales.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -149,11 +151,13 @@ Experiment mx_scale_mode_clips() {
       .expected =
           "Floor (OCP MX 1.0): E4M3 19, E5M2 19, E2M1 42, E2M3 9, E3M2 19 % of blocks, the worst by 12.5, 12.5, 25, 6.25, 12.5 % (measured); "
           "ceil and rceil clip nothing (derived).",
-      .parameters =
-          {{"format", "block formats", "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2", "",
-            Kind::word, true, 0, 0, "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2"},
-           {"mode", "rule", "floor,ceil,even,rceil", "", Kind::word, true, 0, 0, mx_scale_modes},
-           {"blocks", "of normal numbers", "100000", "2000", Kind::integer, false, 1, 10000000}},
+      .parameters = {{"format", "block formats",
+                      "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2", "", Kind::word, true, 0,
+                      0, "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2"},
+                     {"mode", "rule", "floor,ceil,even,rceil", "", Kind::word, true, 0, 0,
+                      formats::choices_of<MxMode>()},
+                     {"blocks", "of normal numbers", "100000", "2000", Kind::integer, false, 1,
+                      10000000}},
       .run = run,
   };
 }

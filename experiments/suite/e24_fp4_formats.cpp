@@ -7,6 +7,7 @@
 #include "experiments/scaling/nvfp4_recipe.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/conversion/block_quantisation.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 
 namespace guardbit::experiments {
@@ -258,7 +259,7 @@ Experiment fp4_formats() {
       .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 500,
                       10000000},
                      {"distribution", "of the numbers", "normal,laplace,outliers,log_uniform", "",
-                      Kind::word, true, 0, 0, distribution_names}},
+                      Kind::word, true, 0, 0, formats::choices_of<Distribution>()}},
       .run = run,
       .relations_only = true,
   };

@@ -6,13 +6,13 @@
 #include "experiments/quantisation/calibrators.hpp"
 #include "experiments/quantisation/integer_tensor.hpp"
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
 namespace {
 
-constexpr std::array all_calibrators = {Calibrator::max, Calibrator::percentile,
-                                        Calibrator::entropy, Calibrator::mse, Calibrator::search};
+constexpr auto& all_calibrators = formats::enumerators_of<Calibrator>;
 
 /// Integrals of f, x f and x^2 f over [a, b], f the density of |x|.
 struct Moments {
@@ -108,8 +108,9 @@ void add_recorded(Run& run, Outcome& outcome) {
   constexpr std::array recorded = {1.0, 0.99951171875, 1.0, 0.992431640625, 1.0394737720489502};
   for (std::size_t i = 0; i < recorded.size(); ++i)
     outcome.findings.push_back(
-        {"4096 numbers of a formula, " + std::string(name_of(all_calibrators[i])) + ": amax", "",
-         chosen[i],
+        {"4096 numbers of a formula, " + std::string(formats::word_of(all_calibrators[i])) +
+             ": amax",
+         "", chosen[i],
          Reference{.value = recorded[i],
                    .source = "ModelOpt 0.47, torch 2.15, on the same numbers",
                    .certainty = Certainty::measured}});
@@ -162,7 +163,7 @@ Outcome run(Run& run) {
       for (const Calibrator calibrator : all_calibrators) {
         std::string key = where;
         key += ", ";
-        key += name_of(calibrator);
+        key += formats::word_of(calibrator);
         const auto& x = run.point(key, [&] {
           run.uses(std::as_bytes(std::span<const float>(numbers)));
           return quality(numbers, calibrator, options);
@@ -222,7 +223,8 @@ Experiment calibrators() {
           "errors follow from the distribution and amax (derived).",
       .parameters = {{"numbers", "", "200000", "20000", Kind::integer, false, 1000, 100000000},
                      {"distribution", "of the numbers", "normal,laplace,uniform,outliers",
-                      "normal,outliers", Kind::word, true, 0, 0, distribution_names},
+                      "normal,outliers", Kind::word, true, 0, 0,
+                      formats::choices_of<Distribution>()},
                      {"bits", "of the integers", "8,4", "", Kind::integer, true, 2, 8},
                      {"quirks", "of the calibrators, one of these", "modelopt", "", Kind::word,
                       false, 0, 0, "modelopt,modelopt_numpy,none"}},

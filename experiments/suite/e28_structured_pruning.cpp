@@ -6,6 +6,7 @@
 #include "experiments/quantisation/structured_sparsity.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -126,7 +127,7 @@ Experiment structured_pruning() {
                      {"format", "of the weights", "fp32,fp16,e4m3", "fp32,e4m3", Kind::word, true,
                       0, 0, "fp32,fp16,bf16,e4m3,e5m2"},
                      {"distribution", "of the weights", "normal,laplace", "normal", Kind::word,
-                      true, 0, 0, distribution_names}},
+                      true, 0, 0, formats::choices_of<Distribution>()}},
       .run = run,
   };
 }

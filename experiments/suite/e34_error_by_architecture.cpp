@@ -6,6 +6,7 @@
 #include "experiments/accuracy/product_errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -60,7 +61,7 @@ Outcome run(Run& run) {
                      .relation = Reference::Relation::at_most}});
     }
     outcome.notes.push_back(arch + ": " + std::string(std::string_view(instruction->name)) + " (" +
-                            std::string(emulator::basis_name(instruction->evidence.basis)) + ").");
+                            std::string(formats::word_of(instruction->evidence.basis)) + ").");
     outcome.figure.curves.push_back(curve);
   }
   return outcome;
@@ -84,7 +85,7 @@ Experiment error_by_architecture() {
                       1, 65536},
                      {"MN", "rows and columns", "64", "32", Kind::integer, false, 1, 1024},
                      {"distribution", "of A and B", "uniform", "", Kind::word, false, 0, 0,
-                      distribution_names},
+                      formats::choices_of<Distribution>()},
                      {"format", "of A and B", "fp16", "", Kind::word, false, 0, 0, "fp16,bf16"},
                      {"arch", "", machines, "", Kind::word, true, 0, 0, machines}},
       .run = run,

@@ -6,6 +6,7 @@
 #include "experiments/accuracy/product_errors.hpp"
 #include "experiments/suite/suite.hpp"
 #include "experiments/suite/unit_products.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments {
 
@@ -48,7 +49,7 @@ std::size_t partner_of(const std::vector<MatrixInstruction>& instructions, std::
 }
 
 std::string short_name(const MatrixInstruction& instruction) {
-  return std::string(emulator::family_name(instruction.family)) + " k" +
+  return std::string(formats::word_of(instruction.family)) + " k" +
          std::to_string(instruction.shape.k);
 }
 

@@ -11,6 +11,7 @@
 #include "experiments/training/training_arithmetic.hpp"
 #include "formats/conversion/array_conversion.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments::training {
 
@@ -22,11 +23,6 @@ float largest_of(const Format& f) { return f == formats::e5m2 ? 57344.0F : 448.0
 bool is_wider(const Format& a, const Format& b) { return formats::bits(a) > formats::bits(b); }
 
 }  // namespace
-
-std::string_view name_of(Role role) {
-  constexpr std::array<std::string_view, 3> names = {"act", "weight", "grad_out"};
-  return names.at(static_cast<std::size_t>(role));
-}
 
 Context::Context(PrecisionRecipe recipe, int threads, std::string_view where)
     : recipe_(std::move(recipe)),
@@ -95,8 +91,8 @@ void Context::store(Tensor& tensor, Role role) {
 
 DelayedScale& Context::delayed_scale(const std::string& key) {
   DelayedRules rules = recipe_.delayed;
-  rules.largest =
-      largest_of(key.ends_with(name_of(Role::gradient)) ? recipe_.gradient : recipe_.operand);
+  rules.largest = largest_of(key.ends_with(formats::word_of(Role::gradient)) ? recipe_.gradient
+                                                                             : recipe_.operand);
   return delayed_.try_emplace(key, rules).first->second;
 }
 
@@ -120,7 +116,7 @@ Encoding Context::encoding_of(const std::string& name, Role role, const Tensor& 
   if (e.scaling == OperandScaling::current) {
     e.encode = te_current_scale(amax, largest_of(e.format), false).encode;
   } else {
-    DelayedScale& scale = delayed_scale(name + "." + std::string(name_of(role)));
+    DelayedScale& scale = delayed_scale(name + "." + std::string(formats::word_of(role)));
     scale.observe(amax);
     e.encode = scale.scale();
   }
@@ -131,7 +127,7 @@ Encoding Context::encoding_of(const std::string& name, Role role, const Tensor& 
 CodedMatrix Context::encode(const std::string& name, Role role, const Tensor& tensor,
                             std::int64_t rows, std::int64_t columns) {
   CodedMatrix coded(encoding_of(name, role, tensor), tensor.values.data(), rows, columns, threads_);
-  if (trace) trace(name, name_of(role), tensor);
+  if (trace) trace(name, formats::word_of(role), tensor);
   if (role != Role::gradient) operand_bits_ += rows * columns * formats::bits(recipe_.operand);
   StoreCounts& counts = counts_.at(static_cast<std::size_t>(role));
   if (recipe_.scaling != OperandScaling::none) {

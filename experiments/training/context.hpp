@@ -18,7 +18,7 @@ namespace guardbit::experiments::training {
 
 /// What a tensor is; words of `guardbit trace`.
 enum class Role : std::uint8_t { activation, weight, gradient };
-std::string_view name_of(Role role);
+constexpr auto words(Role) { return std::array{"act", "weight", "grad_out"}; }
 
 /// Numbers other than zero that were stored, and those of them that became zero or infinite. Stores
 /// in narrower formats than FP32 and operands of products count.

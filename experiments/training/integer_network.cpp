@@ -9,6 +9,7 @@
 #include "experiments/quantisation/integer_product.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::experiments::training {
 
@@ -239,7 +240,7 @@ using Inputs = std::map<std::string, Tensor>;
 /// Logits, and what the layers' products take in.
 Tensor forward(LoadedNetwork& network, const Tensor& x, Inputs& inputs) {
   network.context.trace = [&](const std::string& name, std::string_view role, const Tensor& t) {
-    if (role == name_of(Role::activation)) inputs[name] = t;
+    if (role == formats::word_of(Role::activation)) inputs[name] = t;
   };
   Tensor logits = network.model.forward(network.context, x);
   network.context.trace = {};

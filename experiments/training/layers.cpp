@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "experiments/training/tensor_matrix.hpp"
+
 namespace guardbit::experiments::training {
 
 Residual::Residual(std::vector<Layer> body) : body_(std::move(body)) {}
@@ -13,7 +15,7 @@ Tensor Residual::forward(Context& context, const Tensor& x) {
   x_format_ = x.format;
   y_format_ = y.format;
   Tensor sum = zeros(x.shape, context.format_for(Operation::add, x.format, y.format));
-  sum.matrix() = x.matrix() + y.matrix();
+  matrix_of(sum) = matrix_of(x) + matrix_of(y);
   context.store(sum, Role::activation);
   return sum;
 }
@@ -23,7 +25,7 @@ Tensor Residual::backward(Context& context, const Tensor& gradient) {
   for (auto layer = body_.rbegin(); layer != body_.rend(); ++layer)
     g = training::backward(*layer, context, g);
   Tensor dx = context.cast(gradient, x_format_, Role::gradient);
-  dx.matrix() += g.matrix();
+  matrix_of(dx) += matrix_of(g);
   context.store(dx, Role::gradient);
   return dx;
 }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "experiments/training/layers.hpp"
+#include "experiments/training/tensor_matrix.hpp"
 #include "experiments/training/training_arithmetic.hpp"
 
 namespace guardbit::experiments::training {
@@ -10,7 +11,7 @@ namespace {
 
 Tensor transposed(const Tensor& x) {
   Tensor y = zeros({x.columns(), x.rows()}, x.format);
-  y.matrix() = x.matrix().transpose();
+  matrix_of(y) = matrix_of(x).transpose();
   return y;
 }
 
@@ -57,16 +58,16 @@ Tensor Attention::part(const Tensor& joint, std::int64_t sequence, std::int64_t 
                        std::int64_t head) const {
   const std::int64_t width = columns_ / heads_;
   Tensor x = zeros({time_, width}, joint.format);
-  x.matrix() =
-      joint.matrix().block(sequence * time_, which * columns_ + head * width, time_, width);
+  matrix_of(x) =
+      matrix_of(joint).block(sequence * time_, which * columns_ + head * width, time_, width);
   return x;
 }
 
 void Attention::put(const Tensor& from, Tensor& joint, std::int64_t sequence, std::int64_t which,
                     std::int64_t head) const {
   const std::int64_t width = columns_ / heads_;
-  joint.matrix().block(sequence * time_, which * columns_ + head * width, time_, width) =
-      from.matrix();
+  matrix_of(joint).block(sequence * time_, which * columns_ + head * width, time_, width) =
+      matrix_of(from);
 }
 
 std::string Attention::head_name(std::int64_t head, std::string_view what) const {

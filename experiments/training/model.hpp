@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace guardbit::experiments::training {
 /// What kind of network, and its sizes.
 struct ModelShape {
   enum class Kind : std::uint8_t { cnn, mlp, gpt };
+  friend constexpr auto words(Kind) { return std::array{"cnn", "mlp", "gpt"}; }
   Kind kind = Kind::cnn;
   /// of gpt: distinct tokens
   std::int64_t classes = 10;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,6 +16,7 @@ namespace guardbit::experiments::training {
 /// How weights move, and in which formats what they move by is kept.
 struct OptimizerRules {
   enum class Kind : std::uint8_t { sgd, adam, adamw };
+  friend constexpr auto words(Kind) { return std::array{"sgd", "adam", "adamw"}; }
   Kind kind = Kind::sgd;
   float learning_rate = 0.01F, momentum = 0.0F, weight_decay = 0.0F;
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
@@ -34,6 +36,7 @@ struct OptimizerRules {
     /// an FP32 weight, which updates move and the weight is rounded from
     master,
   };
+  friend constexpr auto words(Keeping) { return std::array{"nothing", "rest", "master"}; }
   Keeping keeping = Keeping::nothing;
 };
 

@@ -30,11 +30,13 @@ constexpr std::array policy = {
 
 /// A recipe without its unit.
 struct RecipeRow {
-  RecipeName name;
-  std::string_view usual_arch;
-  Format weights{}, low{}, operand{}, gradient{};
-  bool autocast = false, scaler = false;
+  std::string_view name, title, usual_arch;
+  struct {
+    Format weights, low, operand, gradient;
+  } formats;
+  bool autocast = false;
   OperandScaling scaling = OperandScaling::none;
+  bool scaler = false;
   int integer_bits = 0;
 };
 
@@ -45,92 +47,65 @@ using formats::e5m2;
 using formats::fp16;
 using formats::fp32;
 using formats::tf32;
+using enum OperandScaling;
 
 constexpr std::array rows = {
-    RecipeRow{{"fp32", "FP32, chains of fused multiply-adds"}, "simt", fp32, fp32, fp32, fp32},
-    RecipeRow{{"eigen", "FP32 by Eigen: a yardstick for speed, no model"},
+    RecipeRow{"fp32", "FP32, chains of fused multiply-adds", "simt", {fp32, fp32, fp32, fp32}},
+    RecipeRow{"eigen",
+              "FP32 by Eigen: a yardstick for speed, no model",
               "simt",
-              fp32,
-              fp32,
-              fp32,
-              fp32},
-    RecipeRow{{"tf32", "FP32 tensors, products in TF32"}, "sm_80", fp32, fp32, tf32, tf32},
-    RecipeRow{{"fp16_amp", "FP16 by autocast, FP32 weights, loss scaler"},
+              {fp32, fp32, fp32, fp32}},
+    RecipeRow{"tf32", "FP32 tensors, products in TF32", "sm_80", {fp32, fp32, tf32, tf32}},
+    RecipeRow{.name = "fp16_amp",
+              .title = "FP16 by autocast, FP32 weights, loss scaler",
+              .usual_arch = "sm_90",
+              .formats = {fp32, fp16, fp16, fp16},
+              .autocast = true,
+              .scaler = true},
+    RecipeRow{"fp16_amp_unscaled",
+              "FP16 by autocast, FP32 weights, no loss scaler",
               "sm_90",
-              fp32,
-              fp16,
-              fp16,
-              fp16,
-              true,
-              true},
-    RecipeRow{{"fp16_amp_unscaled", "FP16 by autocast, FP32 weights, no loss scaler"},
-              "sm_90",
-              fp32,
-              fp16,
-              fp16,
-              fp16,
+              {fp32, fp16, fp16, fp16},
               true},
     RecipeRow{
-        {"bf16_amp", "BF16 by autocast, FP32 weights"}, "sm_90", fp32, bf16, bf16, bf16, true},
-    RecipeRow{{"fp16", "everything in FP16"}, "sm_90", fp16, fp16, fp16, fp16},
-    RecipeRow{{"bf16", "everything in BF16"}, "sm_90", bf16, bf16, bf16, bf16},
-    RecipeRow{{"fp8_delayed", "BF16 by autocast, products in E4M3 and E5M2, delayed scaling"},
+        "bf16_amp", "BF16 by autocast, FP32 weights", "sm_90", {fp32, bf16, bf16, bf16}, true},
+    RecipeRow{"fp16", "everything in FP16", "sm_90", {fp16, fp16, fp16, fp16}},
+    RecipeRow{"bf16", "everything in BF16", "sm_90", {bf16, bf16, bf16, bf16}},
+    RecipeRow{"fp8_delayed",
+              "BF16 by autocast, products in E4M3 and E5M2, delayed scaling",
               "sm_90",
-              fp32,
-              bf16,
-              e4m3,
-              e5m2,
+              {fp32, bf16, e4m3, e5m2},
               true,
-              false,
-              OperandScaling::delayed},
-    RecipeRow{{"fp8_current", "BF16 by autocast, products in E4M3 and E5M2, current scaling"},
+              delayed},
+    RecipeRow{"fp8_current",
+              "BF16 by autocast, products in E4M3 and E5M2, current scaling",
               "sm_90",
-              fp32,
-              bf16,
-              e4m3,
-              e5m2,
+              {fp32, bf16, e4m3, e5m2},
               true,
-              false,
-              OperandScaling::current},
-    RecipeRow{.name = {"int8_qat", "FP32, products' operands fake-quantised to INT8"},
+              current},
+    RecipeRow{.name = "int8_qat",
+              .title = "FP32, products' operands fake-quantised to INT8",
               .usual_arch = "simt",
-              .weights = fp32,
-              .low = fp32,
-              .operand = fp32,
-              .gradient = fp32,
+              .formats = {fp32, fp32, fp32, fp32},
               .integer_bits = 8},
-    RecipeRow{.name = {"int4_qat", "FP32, products' operands fake-quantised to INT4"},
+    RecipeRow{.name = "int4_qat",
+              .title = "FP32, products' operands fake-quantised to INT4",
               .usual_arch = "simt",
-              .weights = fp32,
-              .low = fp32,
-              .operand = fp32,
-              .gradient = fp32,
+              .formats = {fp32, fp32, fp32, fp32},
               .integer_bits = 4},
-    RecipeRow{{"mxfp8", "BF16 by autocast, products in E4M3 in blocks of 32"},
+    RecipeRow{"mxfp8",
+              "BF16 by autocast, products in E4M3 in blocks of 32",
               "sm_100",
-              fp32,
-              bf16,
-              e4m3,
-              e4m3,
+              {fp32, bf16, e4m3, e4m3},
               true,
-              false,
-              OperandScaling::mx},
-    RecipeRow{{"nvfp4", "BF16 by autocast, products in E2M1 in blocks of 16"},
+              mx},
+    RecipeRow{"nvfp4",
+              "BF16 by autocast, products in E2M1 in blocks of 16",
               "sm_100",
-              fp32,
-              bf16,
-              e2m1,
-              e2m1,
+              {fp32, bf16, e2m1, e2m1},
               true,
-              false,
-              OperandScaling::nvfp4},
+              nvfp4},
 };
-
-constexpr auto names = [] {
-  std::array<RecipeName, rows.size()> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all.at(i) = rows.at(i).name;
-  return all;
-}();
 
 bool has_scales(const MatrixInstruction& instruction, OperandScaling scaling) {
   if (scaling == OperandScaling::mx)
@@ -163,11 +138,13 @@ std::array<emulator::GemmPlan, passes> plans_of(const RecipeRow& row, std::strin
   if (arch == "simt") return plans;
   for (std::size_t pass = 0; pass < passes; ++pass) {
     // The gradient by the output is the first operand of both backward products.
-    const Format a = static_cast<Pass>(pass) == Pass::forward ? row.operand : row.gradient;
-    plans.at(pass).unit = unit_for(arch, a, row.operand, row.scaling, where);
+    const Format a =
+        static_cast<Pass>(pass) == Pass::forward ? row.formats.operand : row.formats.gradient;
+    plans.at(pass).unit = unit_for(arch, a, row.formats.operand, row.scaling, where);
     // Transformer Engine accumulates quickly forward and precisely backward; Hopper's precise way
     // with FP8 is a sum in FP32 of chains of 128 (EXPERIMENTS E09).
-    const bool is_fp8 = formats::bits(row.operand) == 8 && row.scaling != OperandScaling::mx;
+    const bool is_fp8 =
+        formats::bits(row.formats.operand) == 8 && row.scaling != OperandScaling::mx;
     if (is_fp8 && static_cast<Pass>(pass) != Pass::forward && plans.at(pass).unit.arch == "sm_90")
       plans.at(pass).promotion.interval = 128;
   }
@@ -182,30 +159,22 @@ const CastRule& rule_of(Operation operation) {
   return policy.at(static_cast<std::size_t>(operation));
 }
 
-std::string_view name_of(Pass pass) {
-  constexpr std::array<std::string_view, passes> all = {"forward", "input gradient",
-                                                        "weight gradient"};
-  return all.at(static_cast<std::size_t>(pass));
-}
-
-std::span<const RecipeName> recipe_names() { return names; }
-
 PrecisionRecipe require_recipe(std::string_view name, std::string_view arch,
                                std::string_view where) {
   std::vector<std::string_view> known;
   std::string list;
   for (const RecipeRow& row : rows) {
-    known.push_back(row.name.name);
-    list += (list.empty() ? "" : ", ") + std::string(row.name.name);
-    if (row.name.name != name) continue;
+    known.push_back(row.name);
+    list += (list.empty() ? "" : ", ") + std::string(row.name);
+    if (row.name != name) continue;
     PrecisionRecipe recipe;
     recipe.name = name;
-    recipe.title = row.name.title;
-    recipe.weights = row.weights;
+    recipe.title = row.title;
+    recipe.weights = row.formats.weights;
     recipe.autocast = row.autocast;
-    recipe.low = row.low;
-    recipe.operand = row.operand;
-    recipe.gradient = row.gradient;
+    recipe.low = row.formats.low;
+    recipe.operand = row.formats.operand;
+    recipe.gradient = row.formats.gradient;
     recipe.scaling = row.scaling;
     recipe.eigen = name == "eigen";
     recipe.plans = plans_of(row, arch.empty() ? row.usual_arch : arch, where);

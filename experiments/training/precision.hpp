@@ -55,8 +55,8 @@ const CastRule& rule_of(Operation operation);
 
 /// The three products of a layer.
 enum class Pass : std::uint8_t { forward, input_gradient, weight_gradient };
+constexpr auto words(Pass) { return std::array{"forward", "input_gradient", "weight_gradient"}; }
 inline constexpr std::size_t passes = 3;
-std::string_view name_of(Pass pass);
 
 /// How the operands of products get their scales.
 enum class OperandScaling : std::uint8_t {
@@ -95,12 +95,6 @@ struct PrecisionRecipe {
   /// of the loss, where there is no scaler
   double fixed_scale = 1;
 };
-
-struct RecipeName {
-  std::string_view name, title;
-};
-/// The recipes, and on which units they run when nothing else is asked for.
-std::span<const RecipeName> recipe_names();
 
 /// A recipe on an architecture's matrix unit ("" for the recipe's usual one). formats::Error that
 /// begins with `where` for an unknown recipe or an architecture without such a unit.

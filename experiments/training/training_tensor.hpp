@@ -1,6 +1,5 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,10 +25,6 @@ struct Tensor {
   std::int64_t rows() const { return columns() == 0 ? 0 : size() / columns(); }
   float& operator[](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }
   float operator[](std::int64_t i) const { return values[static_cast<std::size_t>(i)]; }
-
-  using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  Eigen::Map<Matrix> matrix() { return {values.data(), rows(), columns()}; }
-  Eigen::Map<const Matrix> matrix() const { return {values.data(), rows(), columns()}; }
 };
 
 inline Tensor zeros(Dimensions shape, const Format& format = formats::fp32) {

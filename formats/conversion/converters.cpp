@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::formats {
@@ -13,10 +13,6 @@ namespace {
 bool has_destination(const Converter& converter, const Format& destination) {
   return std::find(converter.destinations.begin(), converter.destinations.end(), destination) !=
          converter.destinations.end();
-}
-
-constexpr std::string_view name_of_rounding(Rounding rounding) {
-  return rounding_names[static_cast<std::size_t>(rounding)];
 }
 
 std::string destination_names(const Converter& converter) {
@@ -56,17 +52,6 @@ std::string fp8_table(const Format& destination, std::span<const std::string_vie
 
 }  // namespace
 
-Rounding require_rounding(std::string_view name, std::string_view where) {
-  const std::string lower = lower_case(name);
-  std::string list;
-  for (std::size_t i = 0; i < rounding_names.size(); ++i) {
-    if (rounding_names[i] == lower) return static_cast<Rounding>(i);
-    list += (list.empty() ? "" : ", ") + std::string(rounding_names[i]);
-  }
-  throw Error(std::string(where),
-              unknown_name("rounding", name, {rounding_names.begin(), rounding_names.end()}), list);
-}
-
 const Converter* find_converter(std::string_view name, const Format& destination) {
   const std::string lower = lower_case(name);
   for (const Converter& converter : converters) {
@@ -97,8 +82,8 @@ std::string converters_markdown() {
       "| converter | destinations | rounding | what it does | reference |\n|---|---|---|---|---|\n";
   for (const Converter& converter : converters) {
     text += "| " + std::string(converter.name) + " | " + destination_names(converter) + " | " +
-            std::string(name_of_rounding(converter.rounding)) + " | " +
-            std::string(converter.description) + " | " + std::string(converter.reference) + " |\n";
+            std::string(word_of(converter.rounding)) + " | " + std::string(converter.description) +
+            " | " + std::string(converter.reference) + " |\n";
   }
   // Just past the middle of 448 and 480, far outside, the specials, and ties at the bottom of each
   // format.

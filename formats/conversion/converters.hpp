@@ -273,14 +273,6 @@ inline constexpr std::array converters = {
         converter_rows::ml_dtypes_source},
 };
 
-/// Names of the roundings, in the order of the enumeration; the command line and the documents use
-/// them.
-inline constexpr std::array<std::string_view, 7> rounding_names = {
-    "nearest_even", "nearest_away", "toward_zero", "upward", "downward", "to_odd", "stochastic"};
-
-/// The rounding of that name (any case), or an Error that names `where` and lists them.
-Rounding require_rounding(std::string_view name, std::string_view where);
-
 /// The row of that name (any case) for that destination; nothing when the converter has no such
 /// destination.
 const Converter* find_converter(std::string_view name, const Format& destination);

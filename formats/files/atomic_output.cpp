@@ -107,4 +107,10 @@ void AtomicOutput::commit() {
   temporary_.clear();
 }
 
+void write_file(const std::string& path, std::string_view text) {
+  AtomicOutput file(path);
+  file.write(text);
+  file.commit();
+}
+
 }  // namespace guardbit::formats

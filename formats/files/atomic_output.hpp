@@ -49,4 +49,7 @@ class AtomicOutput {
   std::vector<std::span<std::byte>> maps_;
 };
 
+/// A whole file.
+void write_file(const std::string& path, std::string_view text);
+
 }  // namespace guardbit::formats

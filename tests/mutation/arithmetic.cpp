@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::tests {
 
@@ -73,7 +74,7 @@ std::string machines_of(const std::vector<const MatrixInstruction*>& instruction
   std::vector<std::pair<std::string, std::vector<std::string>>> machines;
   for (const MatrixInstruction* instruction : instructions) {
     const std::string arch(instruction->arch);
-    const std::string family(emulator::family_name(instruction->family));
+    const std::string family(formats::word_of(instruction->family));
     auto at = std::find_if(machines.begin(), machines.end(),
                            [&](const auto& machine) { return machine.first == arch; });
     if (at == machines.end()) at = machines.insert(at, {arch, {}});

@@ -1,5 +1,7 @@
 #include "tools/benchmarks/bench_options.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace guardbit::tools {
 
 void add_bench_options(CLI::App& command, BenchOptions& options) {

@@ -1,6 +1,8 @@
 // The part of `guardbit bench` that measures; `guardbit` starts it.
 
+#include <CLI/CLI.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>

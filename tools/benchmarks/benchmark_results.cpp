@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <iomanip>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "emulator/engine/cpu.hpp"
@@ -12,16 +12,11 @@
 #include "tools/benchmarks/native_cpu.hpp"
 #include "tools/benchmarks/yardsticks.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
 
 namespace {
-
-std::string fixed(double x, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << x;
-  return text.str();
-}
 
 /// Three significant digits or more.
 std::string rate_text(double rate) { return fixed(rate, rate < 1 ? 4 : rate < 100 ? 2 : 1); }

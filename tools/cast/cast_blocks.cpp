@@ -151,8 +151,8 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
   const std::vector<Tensor> tensors = selected_tensors(file, options);
   check_tensors(options, to, tensors);
   const Packing packing = output_packing(options.output, to.element);
-  const std::string name(formats::name_of(to));
   Casting<BlockCast> casting;
+  casting.to = std::string(formats::name_of(to));
   const auto axis_of = [&](const Tensor& tensor) {
     return block_axis(options, tensor.shape, place_of(options, tensor.name));
   };
@@ -163,7 +163,7 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
                         const CastProgress& progress) {
     BlockCast cast;
     cast.from = tensor.format;
-    cast.to = name;
+    cast.to = casting.to;
     cast.axis = axis_of(tensor);
     cast.tensor = formats::described_blocks(tensor, to, cast.axis, packing);
     block.progress = progress;
@@ -181,8 +181,6 @@ int cast_to_blocks(const CastOptions& options, const BlockFormat& to) {
                                      parts[1].write);
     return cast;
   };
-  casting.print = [&](const std::vector<BlockCast>& casts) { print_table(casts, name); };
-  casting.to_json = [](const BlockCast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
 
@@ -195,6 +193,7 @@ int cast_from_blocks(const CastOptions& options, const BlockFormat& from) {
   for (const Tensor& tensor : tensors) block_tensor_of(file, tensor, options, from);
   const Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
+  casting.to = formats::name_of(to);
   const auto described = [&](const Tensor& tensor) {
     return Tensor{tensor.name, to, packing, tensor.shape, {}, nullptr};
   };
@@ -207,8 +206,6 @@ int cast_from_blocks(const CastOptions& options, const BlockFormat& from) {
                 formats::restore(block_tensor_of(file, tensor, options, from), from, axis, to,
                                  parts.front().packing, conversion, parts.front().write)};
   };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
-  casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
 

@@ -13,6 +13,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::tools {
@@ -81,7 +82,8 @@ formats::ConversionOptions conversion_options(const CastOptions& options,
                                               const formats::Format& to) {
   formats::ConversionOptions conversion;
   if (!options.rounding.empty())
-    conversion.rounding = formats::require_rounding(options.rounding, "--rounding");
+    conversion.rounding =
+        formats::require_word<formats::Rounding>("rounding", options.rounding, "--rounding");
   const std::string overflow = formats::lower_case(options.overflow);
   if (overflow == "saturate") {
     conversion.overflow = formats::overflow_saturate;
@@ -89,10 +91,8 @@ formats::ConversionOptions conversion_options(const CastOptions& options,
     const formats::Converter* converter = formats::find_converter(overflow, to);
     if (converter == nullptr) refuse_overflow(options.overflow, to);
     if (!options.rounding.empty() && conversion.rounding != converter->rounding) {
-      throw formats::Error(
-          "--rounding",
-          "converter " + std::string(converter->name) + " rounds " +
-              std::string(formats::rounding_names[static_cast<std::size_t>(converter->rounding)]));
+      throw formats::Error("--rounding", "converter " + std::string(converter->name) + " rounds " +
+                                             std::string(formats::word_of(converter->rounding)));
     }
     conversion = formats::options_of(*converter);
   }
@@ -109,7 +109,8 @@ formats::BlockQuantisationOptions block_options(const CastOptions& options,
     throw formats::Error("--scale", "blocks choose their scales (--scale-rule, --tensor-scale)");
   }
   if (!options.rounding.empty())
-    block.rounding = formats::require_rounding(options.rounding, "--rounding");
+    block.rounding =
+        formats::require_word<formats::Rounding>("rounding", options.rounding, "--rounding");
   const std::string overflow = formats::lower_case(options.overflow);
   if (overflow == "ieee") {
     block.overflow = formats::overflow_ieee;

@@ -2,13 +2,16 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/text.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -42,110 +45,96 @@ std::string ratio_text(const formats::BlockSummary& s) {
 
 using Json = nlohmann::ordered_json;
 
-Json or_null(const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); }
-
 std::string text_of(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_array()) return shape_text(value.get<std::vector<std::int64_t>>());
-  if (value.is_number_float()) return small_text(value.get<double>());
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_number_float() ? small_text(value.get<double>()) : plain_text(value);
 }
 
-/// What is said of a cast tensor, in the table under `heading` and in JSON under `key`, where they
-/// are not empty.
 template <class Row>
-struct Column {
-  std::string_view heading;
-  std::string_view key;
-  Json (*value)(const Row&);
-  /// in the table, where it is not the value's
-  std::string (*text)(const Row&) = nullptr;
-};
-
-const std::vector<Column<Cast>> cast_columns = {
-    {"tensor", "name", [](const Cast& c) -> Json { return c.tensor.name; }},
-    {"shape", "shape", [](const Cast& c) -> Json { return c.tensor.shape; }},
-    {"from", "from", [](const Cast& c) -> Json { return c.from; }},
-    {"", "to", [](const Cast& c) -> Json { return formats::name_of(c.tensor.format); }},
-    {"", "elements", [](const Cast& c) -> Json { return c.summary.elements; }},
-    {"", "nans_in", [](const Cast& c) -> Json { return c.summary.nans_in; }},
-    {"zeros", "zeros_made", [](const Cast& c) -> Json { return c.summary.zeros_made; }},
-    {"infs", "infinities_made", [](const Cast& c) -> Json { return c.summary.infinities_made; }},
-    {"NaNs", "nans_made", [](const Cast& c) -> Json { return c.summary.nans_made; }},
-    {"saturated", "saturated", [](const Cast& c) -> Json { return c.summary.saturated; }},
-    {"subnormal", "subnormals_made",
-     [](const Cast& c) -> Json { return c.summary.subnormals_made; }},
-    {"inexact", "inexact", [](const Cast& c) -> Json { return c.summary.inexact; }},
-    {"of", "", [](const Cast& c) -> Json { return c.summary.elements; }},
-    {"", "compared", [](const Cast& c) -> Json { return c.summary.compared; }},
-    {"max ulp", "max_ulp_error", [](const Cast& c) -> Json { return c.summary.max_ulp_error; }},
-    {"mean ulp", "mean_ulp_error", [](const Cast& c) -> Json { return c.summary.mean_ulp_error; }},
-};
-
-const std::vector<Column<BlockCast>> block_columns = {
-    {"tensor", "name", [](const BlockCast& c) -> Json { return c.tensor.elements.name; }},
-    {"shape", "shape", [](const BlockCast& c) -> Json { return c.tensor.elements.shape; }},
-    {"from", "from", [](const BlockCast& c) -> Json { return formats::name_of(c.from); }},
-    {"", "to", [](const BlockCast& c) -> Json { return c.to; }},
-    {"", "axis", [](const BlockCast& c) -> Json { return c.axis; }},
-    {"tensor scale", "tensor_scale",
-     [](const BlockCast& c) -> Json { return or_null(tensor_scale_of(c)); }},
-    {"blocks", "blocks", [](const BlockCast& c) -> Json { return c.summary.blocks; }},
-    {"", "elements", [](const BlockCast& c) -> Json { return c.summary.elements; }},
-    {"", "nans_in", [](const BlockCast& c) -> Json { return c.summary.nans_in; }},
-    {"", "infinities_in", [](const BlockCast& c) -> Json { return c.summary.infinities_in; }},
-    {"zeros", "zeros_made", [](const BlockCast& c) -> Json { return c.summary.zeros_made; }},
-    {"", "zeros_under_zero_scale",
-     [](const BlockCast& c) -> Json { return c.summary.under_no_scale; }},
-    {"infs", "infinities_made",
-     [](const BlockCast& c) -> Json { return c.summary.infinities_made; }},
-    {"NaNs", "nans_made", [](const BlockCast& c) -> Json { return c.summary.nans_made; }},
-    {"saturated", "saturated", [](const BlockCast& c) -> Json { return c.summary.saturated; }},
-    {"inexact", "inexact", [](const BlockCast& c) -> Json { return c.summary.inexact; }},
-    {"of", "", [](const BlockCast& c) -> Json { return c.summary.elements; }},
-    {"", "compared", [](const BlockCast& c) -> Json { return c.summary.compared; }},
-    {"", "measured", [](const BlockCast& c) -> Json { return c.summary.measured; }},
-    {"max error", "max_error", [](const BlockCast& c) -> Json { return c.summary.max_error; }},
-    {"mean error", "mean_error", [](const BlockCast& c) -> Json { return c.summary.mean_error(); }},
-    {"", "signal", [](const BlockCast& c) -> Json { return c.summary.signal; }},
-    {"", "noise", [](const BlockCast& c) -> Json { return c.summary.noise; }},
-    {"SNR dB", "snr_db",
-     [](const BlockCast& c) -> Json { return or_null(c.summary.signal_to_noise()); },
-     [](const BlockCast& c) { return ratio_text(c.summary); }},
-};
+Column<Row> column(const char* key, const char* head, Side side, Json (*value)(const Row&)) {
+  return {key, head, side, value, [value](const Row& r) { return text_of(value(r)); }};
+}
 
 template <class Row>
-void print_columns(std::span<const Row> rows, const std::vector<Column<Row>>& columns,
-                   const std::string& to) {
-  std::string alignment;
-  std::vector<std::string> headings;
-  for (const Column<Row>& column : columns) {
-    if (column.heading.empty()) continue;
-    alignment += headings.size() < 3 ? 'l' : 'r';
-    headings.emplace_back(column.heading);
-  }
-  Table table(alignment);
-  table.add(headings);
-  for (const Row& row : rows) {
-    std::vector<std::string> cells;
-    for (const Column<Row>& column : columns) {
-      if (column.heading.empty()) continue;
-      cells.push_back(column.text != nullptr ? column.text(row) : text_of(column.value(row)));
-    }
-    cells.front() = paint(cells.front(), Colour::bold);
-    table.add(cells);
-  }
+Column<Row> name_column(const formats::Tensor& (*tensor)(const Row&)) {
+  return {"name", "tensor", Side::left, [tensor](const Row& r) { return tensor(r).name; },
+          [tensor](const Row& r) { return paint(tensor(r).name, Colour::bold); }};
+}
+
+/// A count of the summary, or what it computes of its counts; without a head it is not in the
+/// table.
+template <class Row, class Count>
+Column<Row> count_column(const char* key, const char* head, Count count) {
+  const auto value = [count](const Row& r) -> Json { return std::invoke(count, r.summary); };
+  return {key, head, *head == '\0' ? Side::none : Side::right, value,
+          [value](const Row& r) { return text_of(value(r)); }};
+}
+
+const Columns<Cast>& cast_columns() {
+  using C = Cast;
+  using S = formats::ConversionSummary;
+  static const Columns<C> columns = {
+      name_column<C>([](const C& c) -> const formats::Tensor& { return c.tensor; }),
+      column<C>("shape", "shape", Side::left, [](const C& c) -> Json { return c.tensor.shape; }),
+      column<C>("from", "from", Side::left, [](const C& c) -> Json { return c.from; }),
+      column<C>("to", "", Side::none,
+                [](const C& c) -> Json { return formats::name_of(c.tensor.format); }),
+      count_column<C>("elements", "", &S::elements),
+      count_column<C>("nans_in", "", &S::nans_in),
+      count_column<C>("zeros_made", "zeros", &S::zeros_made),
+      count_column<C>("infinities_made", "infs", &S::infinities_made),
+      count_column<C>("nans_made", "NaNs", &S::nans_made),
+      count_column<C>("saturated", "saturated", &S::saturated),
+      count_column<C>("subnormals_made", "subnormal", &S::subnormals_made),
+      count_column<C>("inexact", "inexact", &S::inexact),
+      count_column<C>("", "of", &S::elements),
+      count_column<C>("compared", "", &S::compared),
+      count_column<C>("max_ulp_error", "max ulp", &S::max_ulp_error),
+      count_column<C>("mean_ulp_error", "mean ulp", &S::mean_ulp_error)};
+  return columns;
+}
+
+const Columns<BlockCast>& block_columns() {
+  using C = BlockCast;
+  using S = formats::BlockSummary;
+  static const Columns<C> columns = {
+      name_column<C>([](const C& c) -> const formats::Tensor& { return c.tensor.elements; }),
+      column<C>("shape", "shape", Side::left,
+                [](const C& c) -> Json { return c.tensor.elements.shape; }),
+      column<C>("from", "from", Side::left,
+                [](const C& c) -> Json { return formats::name_of(c.from); }),
+      column<C>("to", "", Side::none, [](const C& c) -> Json { return c.to; }),
+      column<C>("axis", "", Side::none, [](const C& c) -> Json { return c.axis; }),
+      column<C>("tensor_scale", "tensor scale", Side::right,
+                [](const C& c) -> Json { return or_null(tensor_scale_of(c)); }),
+      count_column<C>("blocks", "blocks", &S::blocks),
+      count_column<C>("elements", "", &S::elements),
+      count_column<C>("nans_in", "", &S::nans_in),
+      count_column<C>("infinities_in", "", &S::infinities_in),
+      count_column<C>("zeros_made", "zeros", &S::zeros_made),
+      count_column<C>("zeros_under_zero_scale", "", &S::under_no_scale),
+      count_column<C>("infinities_made", "infs", &S::infinities_made),
+      count_column<C>("nans_made", "NaNs", &S::nans_made),
+      count_column<C>("saturated", "saturated", &S::saturated),
+      count_column<C>("inexact", "inexact", &S::inexact),
+      count_column<C>("", "of", &S::elements),
+      count_column<C>("compared", "", &S::compared),
+      count_column<C>("measured", "", &S::measured),
+      count_column<C>("max_error", "max error", &S::max_error),
+      count_column<C>("mean_error", "mean error", &S::mean_error),
+      count_column<C>("signal", "", &S::signal),
+      count_column<C>("noise", "", &S::noise),
+      {"snr_db", "SNR dB", Side::right,
+       [](const C& c) -> Json { return or_null(c.summary.signal_to_noise()); },
+       [](const C& c) { return ratio_text(c.summary); }}};
+  return columns;
+}
+
+template <class Row>
+void print_columns(std::span<const Row> rows, const Columns<Row>& columns, const std::string& to) {
   std::cout << "to " << paint(to, Colour::bold) << '\n';
-  table.print(std::cout);
-}
-
-template <class Row>
-Json json_of(const Row& row, const std::vector<Column<Row>>& columns) {
-  Json json = Json::object();
-  for (const Column<Row>& column : columns) {
-    if (!column.key.empty()) json[std::string(column.key)] = column.value(row);
-  }
-  return json;
+  columns.print(std::cout, rows);
 }
 
 }  // namespace
@@ -158,11 +147,11 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 void print_table(std::span<const Cast> casts, const std::string& to) {
-  print_columns(casts, cast_columns, to);
+  print_columns(casts, cast_columns(), to);
 }
 
 void print_table(std::span<const BlockCast> casts, const std::string& to) {
-  print_columns(casts, block_columns, to);
+  print_columns(casts, block_columns(), to);
   std::cout
       << "Errors in units of a block (its scale times the tensor scale); errors and SNR over finite numbers that still are.\n";
   for (const BlockCast& cast : casts) {
@@ -175,8 +164,8 @@ void print_table(std::span<const BlockCast> casts, const std::string& to) {
   }
 }
 
-nlohmann::ordered_json to_json(const Cast& cast) { return json_of(cast, cast_columns); }
+nlohmann::ordered_json to_json(const Cast& cast) { return cast_columns().json(cast); }
 
-nlohmann::ordered_json to_json(const BlockCast& cast) { return json_of(cast, block_columns); }
+nlohmann::ordered_json to_json(const BlockCast& cast) { return block_columns().json(cast); }
 
 }  // namespace guardbit::tools

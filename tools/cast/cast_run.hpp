@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "formats/files/tensor_output.hpp"
 #include "formats/tensors/tensor.hpp"
 #include "tools/cast/cast_options.hpp"
+#include "tools/cast/cast_report.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 // The loop of `cast` over the tensors of a file, whatever it makes of each.
@@ -23,18 +26,40 @@ namespace guardbit::tools {
 /// To be told of the elements of a tensor that are done; throws where the user wants an end.
 using CastProgress = std::function<void(std::size_t done)>;
 
-/// What becomes of a tensor, and how that is written, printed and put into JSON.
+/// What becomes of a tensor.
 template <class Result>
 struct Casting {
+  /// name of the format
+  std::string to;
   /// The tensors that one becomes, without their bytes.
   std::function<std::vector<formats::Tensor>(const formats::Tensor&)> parts;
   /// Makes them; a writer for each.
   std::function<Result(const formats::Tensor&, const std::vector<formats::TensorWriter>& parts,
                        const CastProgress&)>
       convert;
-  std::function<void(const std::vector<Result>&)> print;
-  std::function<nlohmann::ordered_json(const Result&)> to_json;
 };
+
+/// Casts the tensors one after the other; `writers` has those of each tensor's parts.
+template <class Result>
+std::vector<Result> cast_tensors(const std::vector<formats::Tensor>& tensors,
+                                 const std::vector<std::vector<formats::TensorWriter>>& writers,
+                                 const Casting<Result>& casting, const Interruption& interruption) {
+  const auto size = [](const formats::Tensor& tensor) {
+    return static_cast<std::size_t>(formats::element_count(tensor.shape));
+  };
+  std::size_t total = 0, before = 0;
+  for (const formats::Tensor& tensor : tensors) total += size(tensor);
+  ProgressLine progress("converting", total);
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    results.push_back(casting.convert(tensors[i], writers[i], [&](std::size_t done) {
+      interruption.check(": nothing written");
+      progress.update(before + done);
+    }));
+    before += size(tensors[i]);
+  }
+  return results;
+}
 
 /// Casts tensors of a file and writes what they become while it is made; the exit status. No file
 /// appears where the user interrupts it.
@@ -42,38 +67,25 @@ template <class Result>
 int run_cast(const CastOptions& options, const formats::TensorFile& file,
              const std::vector<formats::Tensor>& tensors, const Casting<Result>& casting) {
   const Interruption interruption;
-  std::vector<Result> results;
-  results.reserve(tensors.size());
   std::vector<formats::Tensor> described;
-  for (const formats::Tensor& tensor : tensors)
-    std::ranges::move(casting.parts(tensor), std::back_inserter(described));
+  std::vector<std::vector<formats::TensorWriter>> writers(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    std::vector<formats::Tensor> parts = casting.parts(tensors[i]);
+    writers[i].resize(parts.size());
+    std::ranges::move(parts, std::back_inserter(described));
+  }
   formats::TensorOutput output(options.output, file.metadata, std::move(described));
   std::size_t part = 0;
-  {
-    std::size_t total = 0;
-    for (const formats::Tensor& tensor : tensors)
-      total += static_cast<std::size_t>(formats::element_count(tensor.shape));
-    ProgressLine progress("converting", total);
-    std::size_t before = 0;
-    for (const formats::Tensor& tensor : tensors) {
-      std::vector<formats::TensorWriter> parts;
-      for (std::size_t n = casting.parts(tensor).size(); n > 0; --n)
-        parts.push_back(output.writer(part++));
-      results.push_back(casting.convert(tensor, parts, [&](std::size_t done) {
-        interruption.check(": nothing written");
-        progress.update(before + done);
-      }));
-      before += static_cast<std::size_t>(formats::element_count(tensor.shape));
-    }
-  }
+  for (formats::TensorWriter& writer : std::views::join(writers)) writer = output.writer(part++);
+  const std::vector<Result> results = cast_tensors(tensors, writers, casting, interruption);
   output.commit();
   if (options.json) {
     nlohmann::ordered_json document = {{"input", options.input}, {"output", options.output}};
     document["tensors"] = nlohmann::ordered_json::array();
-    for (const Result& result : results) document["tensors"].push_back(casting.to_json(result));
-    std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    for (const Result& result : results) document["tensors"].push_back(to_json(result));
+    print_json(document);
   } else {
-    casting.print(results);
+    print_table(results, casting.to);
   }
   interruption.check(" after the output was written");
   return 0;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 
 namespace guardbit::tools {
@@ -30,12 +31,12 @@ std::string d_text(const MatrixInstruction& instruction) {
 std::string key_of(const MatrixInstruction& instruction) {
   std::string key;
   for (const std::string& part :
-       {std::string(emulator::family_name(instruction.family)), kind_of(instruction.name),
+       {std::string(formats::word_of(instruction.family)), kind_of(instruction.name),
         d_text(instruction), arithmetic_summary(instruction), scale_text(instruction),
         sparsity_text(instruction.sparsity), toolkit_text(instruction.toolkit),
         formats::is_integer(instruction.a) ? std::to_string(formats::bits(instruction.a))
                                            : std::string(),
-        std::string(emulator::basis_name(instruction.evidence.basis)),
+        std::string(formats::word_of(instruction.evidence.basis)),
         std::string(instruction.evidence.source)}) {
     key += part + '\n';
   }
@@ -163,7 +164,7 @@ std::string machine_titles(const CataloguePage& page) {
 }
 
 std::string family_text(const CatalogueEntry& entry) {
-  return std::string(emulator::family_name(entry.first->family)) +
+  return std::string(formats::word_of(entry.first->family)) +
          (entry.kind.empty() ? "" : " " + entry.kind);
 }
 
@@ -199,7 +200,7 @@ std::string arithmetic_text(const CatalogueEntry& entry) {
 }
 
 std::string basis_text(const CatalogueEntry& entry) {
-  return std::string(emulator::basis_name(entry.first->evidence.basis));
+  return std::string(formats::word_of(entry.first->evidence.basis));
 }
 
 }  // namespace guardbit::tools

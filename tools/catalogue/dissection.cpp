@@ -1,5 +1,7 @@
 #include "tools/catalogue/dissection.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "formats/codec.hpp"
 #include "formats/conversion/conversion.hpp"
 #include "formats/conversion/converters.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <nlohmann/json.hpp>
 
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"

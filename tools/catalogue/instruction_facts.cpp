@@ -1,11 +1,14 @@
 #include "tools/catalogue/instruction_facts.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/catalogue/instruction_text.hpp"
 #include "emulator/explain/explain.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::tools {
 
@@ -25,12 +28,7 @@ std::string number(int x) { return std::to_string(x); }
 
 /// "s1" is the result of step 1.
 std::string source_name(Source source) {
-  switch (source) {
-    case Source::positive_zero: return "0";
-    case Source::negative_zero: return "-0";
-    case Source::c: return "C";
-    default: return "s" + number(static_cast<int>(source) + 1);
-  }
+  return source == Source::c ? "C" : emulator::source_text(source);
 }
 
 bool takes_all(const Selection& selection) { return selection == Selection{}; }
@@ -275,25 +273,40 @@ std::string scale_text(const MatrixInstruction& instruction) {
          number(instruction.shape.k / instruction.scale.count) + " of K";
 }
 
-nlohmann::ordered_json instruction_json(const MatrixInstruction& instruction) {
-  nlohmann::ordered_json j = {
-      {"name", std::string_view(instruction.name)},
-      {"arch", instruction.arch},
-      {"family", emulator::family_name(instruction.family)},
-      {"shape",
-       {{"m", instruction.shape.m}, {"n", instruction.shape.n}, {"k", instruction.shape.k}}},
-      {"a", formats::name_of(instruction.a)},
-      {"b", formats::name_of(instruction.b)},
-      {"c", formats::name_of(instruction.c)},
-      {"d", formats::name_of(instruction.d)},
-      {"arithmetic", arithmetic_summary(instruction)},
-      {"description", arithmetic_description(instruction)},
-      {"sparsity", sparsity_text(instruction.sparsity)},
-      {"scales", scale_text(instruction)},
-      {"toolkit", toolkit_text(instruction.toolkit)},
-      {"basis", emulator::basis_name(instruction.evidence.basis)},
-      {"source", instruction.evidence.source}};
-  return j;
+const Columns<MatrixInstruction>& instruction_columns() {
+  using I = MatrixInstruction;
+  const auto format = [](const char* key, Format I::*operand) {
+    return Column<I>{key, "", Side::none,
+                     [operand](const I& i) { return formats::name_of(i.*operand); }};
+  };
+  const auto pair = [](const char* head, Format I::*first, Format I::*second) {
+    return Column<I>{"", head, Side::left, {}, [first, second](const I& i) {
+                       return formats::name_of(i.*first) + ", " + formats::name_of(i.*second);
+                     }};
+  };
+  static const Columns<I> columns = {
+      {"name", "", Side::none, [](const I& i) { return std::string_view(i.name); }},
+      {"arch", "", Side::none, [](const I& i) { return i.arch; }},
+      {"family", "family", Side::left, [](const I& i) { return formats::word_of(i.family); }},
+      {"shape", "shape", Side::left,
+       [](const I& i) -> nlohmann::ordered_json {
+         return {{"m", i.shape.m}, {"n", i.shape.n}, {"k", i.shape.k}};
+       },
+       [](const I& i) { return shape_name(i.shape); }},
+      format("a", &I::a),
+      format("b", &I::b),
+      format("c", &I::c),
+      format("d", &I::d),
+      pair("A, B", &I::a, &I::b),
+      pair("C, D", &I::c, &I::d),
+      {"arithmetic", "", Side::none, arithmetic_summary},
+      {"description", "", Side::none, arithmetic_description},
+      {"sparsity", "sparsity", Side::left, [](const I& i) { return sparsity_text(i.sparsity); }},
+      {"scales", "scales", Side::left, scale_text},
+      {"toolkit", "toolkit", Side::left, [](const I& i) { return toolkit_text(i.toolkit); }},
+      {"basis", "basis", Side::left, [](const I& i) { return formats::word_of(i.evidence.basis); }},
+      {"source", "", Side::none, [](const I& i) { return i.evidence.source; }}};
+  return columns;
 }
 
 }  // namespace guardbit::tools

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "emulator/model/instruction.hpp"
+#include "tools/console/columns.hpp"
 
 // What an instruction of the catalogue says, in words.
 namespace guardbit::tools {
@@ -28,6 +28,7 @@ std::string sparsity_text(const emulator::Sparsity& sparsity);
 /// "e8m0, one per 32 of K"; empty for instructions without scales.
 std::string scale_text(const emulator::MatrixInstruction& instruction);
 
-nlohmann::ordered_json instruction_json(const emulator::MatrixInstruction& instruction);
+/// What `list` says of an instruction, in JSON and, where it is not empty, a line each.
+const Columns<emulator::MatrixInstruction>& instruction_columns();
 
 }  // namespace guardbit::tools

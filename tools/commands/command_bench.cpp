@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/json_depth.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -66,12 +68,6 @@ Run read_run(const std::string& path) {
     throw Error(where, "is not what 'guardbit bench --json' prints");
   }
   return run;
-}
-
-std::string fixed(double x, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << x;
-  return text.str();
 }
 
 /// New over old: of the ratios to yardsticks where both runs have one, since those depend least on
@@ -135,7 +131,7 @@ void compare(const BenchOptions& options) {
     document["geometric_mean"] = mean;
     document["only_old"] = only_old;
     document["only_new"] = only_new;
-    std::cout << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    print_json(document);
     return;
   }
   if (before.machine != after.machine) {

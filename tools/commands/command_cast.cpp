@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ int cast_elements(const CastOptions& options) {
   const std::vector<formats::Tensor> tensors = selected_tensors(file, options);
   const formats::Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
+  casting.to = formats::name_of(to);
   const auto described = [&](const formats::Tensor& tensor) {
     return formats::Tensor{tensor.name, to, packing, tensor.shape, {}, nullptr};
   };
@@ -43,8 +45,6 @@ int cast_elements(const CastOptions& options) {
                 formats::convert_codes(tensor.format, tensor.packing, tensor.bytes, to,
                                        part.packing, part.write, count, conversion)};
   };
-  casting.print = [&](const std::vector<Cast>& casts) { print_table(casts, formats::name_of(to)); };
-  casting.to_json = [](const Cast& cast) { return to_json(cast); };
   return run_cast(options, file, tensors, casting);
 }
 

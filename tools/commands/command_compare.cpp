@@ -1,6 +1,8 @@
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/error_report.hpp"
@@ -174,9 +177,7 @@ int compare(const CompareOptions& options) {
   ErrorReport report = report_of(options, x, std::move(deviations));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    std::cout << to_json(report).dump(2, ' ', false,
-                                      nlohmann::ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(report));
   } else {
     print(std::cout, report);
   }

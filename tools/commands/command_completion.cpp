@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 
 namespace guardbit::tools {
@@ -42,7 +44,7 @@ std::string words_of(const List& list, Name name_of) {
 }
 
 std::string rounding_words() {
-  return words_of(formats::rounding_names, [](std::string_view name) { return name; });
+  return words_of(formats::words_of<formats::Rounding>, [](std::string_view name) { return name; });
 }
 
 std::string overflow_words() {
@@ -64,7 +66,7 @@ std::string named_words(const std::string& command, const std::string& name) {
     return "auto " + words_of(emulator::engines(), [](const auto& engine) { return engine.name; });
   if (name == "--family") {
     return words_of(emulator::catalogue(),
-                    [](const auto& entry) { return emulator::family_name(entry.family); });
+                    [](const auto& entry) { return formats::word_of(entry.family); });
   }
   if (name == "--type") return format_words(false);
   if (command == "run" && name.starts_with("--") && name != "--toolkit" && name != "--threads" &&

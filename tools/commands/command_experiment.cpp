@@ -1,11 +1,12 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,9 +19,11 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/json_depth.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/page/plot.hpp"
@@ -48,10 +51,6 @@ struct ExperimentOptions {
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void print_json(const ordered_json& j) {
-  std::cout << j.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 
 /// One KEY=VALUES, or NAME.KEY=VALUES for one experiment only.
@@ -264,11 +263,9 @@ class Session {
                             ? "Every point is what the record says.\n"
                             : "The points differ from those of the record.\n");
       } else {
-        std::array<char, 20> time{};
-        std::snprintf(time.data(), time.size(), "%.2f", seconds_since(start));
         summary.add({std::string(x.name), std::string(x.question),
-                     std::string(experiments::word_of(outcome.verdict(x.relations_only))),
-                     time.data()});
+                     std::string(formats::word_of(outcome.verdict(x.relations_only))),
+                     number(seconds_since(start), "%.2f")});
       }
     }
     if (options_.json) {

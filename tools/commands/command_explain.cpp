@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -19,6 +20,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
@@ -251,7 +253,7 @@ int explain_command(const ExplainOptions& options) {
   if (options.json) {
     nlohmann::ordered_json j = to_json(accounts.front());
     if (accounts.size() > 1) j = {j, to_json(accounts[1])};
-    std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    print_json(j);
   } else {
     for (const Account& account : accounts) print(account);
     if (accounts.size() > 1) print_changes(accounts[0], accounts[1]);

@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,8 @@
 #include "formats/support/suggestions.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -87,34 +91,50 @@ nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
 /// "2^-24 ≈ 5.96046e-8" without the decimal.
 std::string short_number(const std::string& text) { return text.substr(0, text.find(' ')); }
 
-/// One line per format.
-Table overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
-  Table table("lrlrlllrrl");
-  const char* const ulp = for_terminal ? "ulp(1)" : "ulp at 1";  // a terminal has 100 columns
-  table.add({"format", "bits", "s-e-f", "bias", "subnormal", "normal", "largest", ulp, "digits",
-             "specials"});
-  for (const std::vector<Fact>& facts : formats) {
-    const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("bits"),
-               text("layout"), text("bias"), short_number(text("smallest_subnormal")),
-               short_number(text("smallest_normal")), short_number(text("largest")),
-               short_number(text("ulp_at_1")),
-               text("decimal_digits") + "/" + text("distinguishing_digits"), text("specials")});
-  }
-  return table;
+using Facts = std::vector<Fact>;
+
+/// A fact, and what the table makes of its text.
+Column<Facts> fact_column(const char* head, Side side, const char* key,
+                          std::string (*shown)(const std::string&) = nullptr) {
+  return {"", head, side, {}, [key, shown](const Facts& facts) {
+            const std::string& text = fact(facts, key).text;
+            return shown == nullptr ? text : shown(text);
+          }};
 }
 
-Table block_overview(const std::vector<std::vector<Fact>>& formats, bool for_terminal) {
-  Table table("llrllrl");
-  table.add(
-      {"block format", "element", "counts in", "scale", "tensor scale", "block", "bits/element"});
-  for (const std::vector<Fact>& facts : formats) {
-    const auto text = [&](std::string_view key) { return fact(facts, key).text; };
-    table.add({for_terminal ? paint(text("name"), Colour::bold) : text("name"), text("element"),
-               text("element_exponent"), text("scale"), text("tensor_scale"), text("block_size"),
-               text("bits_per_element")});
-  }
-  return table;
+std::string bold(const std::string& text) { return paint(text, Colour::bold); }
+
+/// One line per format.
+Columns<Facts> overview(Form form) {
+  const bool is_page = form == Form::markdown;
+  return {fact_column("format", Side::left, "name", is_page ? nullptr : bold),
+          fact_column("bits", Side::right, "bits"),
+          fact_column("s-e-f", Side::left, "layout"),
+          fact_column("bias", Side::right, "bias"),
+          fact_column("subnormal", Side::left, "smallest_subnormal", short_number),
+          fact_column("normal", Side::left, "smallest_normal", short_number),
+          fact_column("largest", Side::left, "largest", short_number),
+          // a terminal has 100 columns
+          fact_column(is_page ? "ulp at 1" : "ulp(1)", Side::right, "ulp_at_1", short_number),
+          {"",
+           "digits",
+           Side::right,
+           {},
+           [](const Facts& facts) {
+             return fact(facts, "decimal_digits").text + "/" +
+                    fact(facts, "distinguishing_digits").text;
+           }},
+          fact_column("specials", Side::left, "specials")};
+}
+
+Columns<Facts> block_overview(Form form) {
+  return {fact_column("block format", Side::left, "name", form == Form::markdown ? nullptr : bold),
+          fact_column("element", Side::left, "element"),
+          fact_column("counts in", Side::right, "element_exponent"),
+          fact_column("scale", Side::left, "scale"),
+          fact_column("tensor scale", Side::left, "tensor_scale"),
+          fact_column("block", Side::right, "block_size"),
+          fact_column("bits/element", Side::left, "bits_per_element")};
 }
 
 /// Below a side-by-side table, what is too long for its columns.
@@ -165,9 +185,9 @@ void print_vertically(const std::vector<std::vector<Fact>>& formats) {
 }
 
 void print_overview(const Selection& selection) {
-  overview(selection.plain, true).print(std::cout);
+  overview(Form::terminal).print(std::cout, selection.plain);
   std::cout << '\n';
-  block_overview(selection.block, true).print(std::cout);
+  block_overview(Form::terminal).print(std::cout, selection.block);
   std::cout
       << '\n'
       << paint(
@@ -178,10 +198,11 @@ void print_overview(const Selection& selection) {
 }
 
 void print_markdown(const Selection& selection) {
-  if (!selection.plain.empty()) overview(selection.plain, false).print_markdown(std::cout);
+  constexpr Form page = Form::markdown;
+  if (!selection.plain.empty()) overview(page).print(std::cout, selection.plain, page);
   if (!selection.block.empty()) {
     std::cout << '\n';
-    block_overview(selection.block, false).print_markdown(std::cout);
+    block_overview(page).print(std::cout, selection.block, page);
   }
 }
 
@@ -191,7 +212,7 @@ void run(const FormatsOptions& options) {
     nlohmann::ordered_json document;
     document["formats"] = to_json(selection.plain);
     document["block_formats"] = to_json(selection.block);
-    std::cout << document.dump(2) << '\n';
+    print_json(document);
   } else if (options.markdown) {
     print_markdown(selection);
   } else if (options.names.empty()) {

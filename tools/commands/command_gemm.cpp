@@ -1,7 +1,9 @@
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,9 +19,9 @@
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
-#include "tools/products/plan_json.hpp"
 #include "tools/products/product_files.hpp"
 #include "tools/products/spec_file.hpp"
 
@@ -37,6 +39,13 @@ struct GemmOptions {
   bool json = false, list = false, markdown = false;
 };
 
+/// A plan as an object of its keys, and the line itself as "text".
+nlohmann::ordered_json to_json(const emulator::GemmPlan& plan) {
+  nlohmann::ordered_json j = {{"text", emulator::to_text(plan)}};
+  for (const emulator::PlanField& field : emulator::fields_of(plan)) j[field.key] = field.value;
+  return j;
+}
+
 void list_plans(const GemmOptions& options) {
   using Plan = emulator::LibraryPlan;
   const Columns<Plan> columns = {
@@ -46,7 +55,7 @@ void list_plans(const GemmOptions& options) {
       {"plan", "plan", Side::left, [](const Plan& p) { return p.plan; }, {}, 0, true},
       {"varies", "varies", Side::left, [](const Plan& p) { return p.note; }}};
   if (options.json) {
-    std::cout << columns.json_list(emulator::library_plans()).dump(2) << '\n';
+    print_json(columns.json_list(emulator::library_plans()));
   } else {
     columns.print(std::cout, emulator::library_plans(),
                   options.markdown ? Form::markdown : Form::terminal);
@@ -89,7 +98,7 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
                                 {"engine", engine},
                                 {"seconds", seconds}};
     if (!choice.varies.empty()) j["varies"] = choice.varies;
-    std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    print_json(j);
     return;
   }
   std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", " << outputs

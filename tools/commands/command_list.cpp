@@ -1,7 +1,9 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,9 +16,11 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/catalogue_page.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -36,7 +40,7 @@ struct ListOptions {
 void check_family(const std::string& name) {
   std::set<std::string_view> families;
   for (const MatrixInstruction& instruction : emulator::catalogue())
-    families.insert(emulator::family_name(instruction.family));
+    families.insert(formats::word_of(instruction.family));
   if (name.empty() || families.contains(name)) return;
   throw formats::Error("--family", "unknown family '" + name + "'",
                        joined(families, ", ", [](std::string_view f) { return f; }));
@@ -52,9 +56,8 @@ CatalogueInstructions select(const ListOptions& options) {
   CatalogueInstructions instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (!page.empty() && instruction.arch != page) continue;
-    if (!options.family.empty() && emulator::family_name(instruction.family) != options.family)
-      continue;
-    if (!options.basis.empty() && emulator::basis_name(instruction.evidence.basis) != options.basis)
+    if (!options.family.empty() && formats::word_of(instruction.family) != options.family) continue;
+    if (!options.basis.empty() && formats::word_of(instruction.evidence.basis) != options.basis)
       continue;
     if (type && instruction.a != *type && instruction.b != *type && instruction.c != *type &&
         instruction.d != *type)
@@ -88,62 +91,77 @@ void print_page(const CataloguePage& page) {
   std::cout << '\n';
 }
 
-/// Machines with the number of their instructions by evidence.
-void print_machines(const CatalogueInstructions& instructions, bool markdown) {
-  Table table("llrrrr");
-  table.add({"machine", "", "instructions", "measured", "documented", "inferred"});
-  for (const Arch& arch : emulator::architectures()) {
-    if (!arch.alias_of.empty()) {
-      table.add({std::string(arch.name), std::string(arch.title),
-                 "as " + std::string(arch.alias_of), "", "", ""});
-      continue;
-    }
-    std::map<emulator::Basis, std::size_t> counts;
-    for (const MatrixInstruction* instruction : instructions) {
-      if (instruction->arch == arch.name) ++counts[instruction->evidence.basis];
-    }
-    std::vector<std::string> cells = {std::string(arch.name), std::string(arch.title), ""};
-    std::size_t total = 0;
-    for (const emulator::Basis basis :
-         {emulator::Basis::measured, emulator::Basis::documented, emulator::Basis::inferred}) {
-      total += counts[basis];
-      cells.push_back(counts[basis] == 0 ? "" : std::to_string(counts[basis]));
-    }
-    cells[2] = std::to_string(total);
-    if (total != 0) table.add(cells);
+/// A machine and how many of its instructions rest on which evidence.
+struct Machine {
+  const Arch* arch;
+  std::map<emulator::Basis, std::size_t> counts;
+
+  std::size_t instructions() const {
+    std::size_t sum = 0;
+    for (const auto& [basis, count] : counts) sum += count;
+    return sum;
   }
-  markdown ? table.print_markdown(std::cout) : table.print(std::cout);
+};
+
+void print_machines(const CatalogueInstructions& instructions, bool markdown) {
+  std::vector<Machine> machines;
+  for (const Arch& arch : emulator::architectures()) {
+    Machine machine{&arch, {}};
+    for (const MatrixInstruction* instruction : instructions)
+      if (instruction->arch == arch.name) ++machine.counts[instruction->evidence.basis];
+    if (!arch.alias_of.empty() || !machine.counts.empty()) machines.push_back(machine);
+  }
+  std::vector<Column<Machine>> columns = {
+      {"", "machine", Side::left, [](const Machine& m) { return m.arch->name; }},
+      {"", "", Side::left, [](const Machine& m) { return m.arch->title; }},
+      {"", "instructions", Side::right, {}, [](const Machine& m) {
+         const std::string alias(m.arch->alias_of);
+         return alias.empty() ? std::to_string(m.instructions()) : "as " + alias;
+       }}};
+  for (const emulator::Basis basis : formats::enumerators_of<emulator::Basis>)
+    columns.push_back(
+        {"", std::string(formats::word_of(basis)), Side::right, {}, [basis](const Machine& m) {
+           const auto count = m.counts.find(basis);
+           return count == m.counts.end() ? "" : std::to_string(count->second);
+         }});
+  Columns<Machine>(std::move(columns))
+      .print(std::cout, machines, markdown ? Form::markdown : Form::terminal);
 }
 
 void print_markdown(const CataloguePage& page) {
+  static const Columns<CatalogueEntry> columns = {
+      {"", "family", Side::left, family_text},
+      {"", "A x B", Side::left, pairs_text},
+      {"", "D", Side::left, result_text},
+      {"", "shapes", Side::left, shapes_text},
+      {"", "arithmetic", Side::left, arithmetic_text},
+      {"", "basis", Side::left, basis_text},
+      {"", "source", Side::left, [](const CatalogueEntry& x) { return x.first->evidence.source; }}};
   std::cout << "### " << machine_names(page) << "\n\n" << machine_titles(page) << "\n\n";
-  Table table("lllllll");
-  table.add({"family", "A x B", "D", "shapes", "arithmetic", "basis", "source"});
-  for (const CatalogueEntry& entry : entries_of(page.instructions)) {
-    table.add({family_text(entry), pairs_text(entry), result_text(entry), shapes_text(entry),
-               arithmetic_text(entry), basis_text(entry),
-               std::string(entry.first->evidence.source)});
-  }
-  table.print_markdown(std::cout);
+  columns.print(std::cout, entries_of(page.instructions), Form::markdown);
   std::cout << '\n';
 }
 
 /// The fields that describe an accumulation in the text of an instruction.
 void print_fields_markdown() {
+  using Field = emulator::AccumulatorField;
+  static const Columns<Field> columns = {
+      {"", "field", Side::left, [](const Field& f) { return f.name; }},
+      {"",
+       "values",
+       Side::left,
+       {},
+       [](const Field& f) {
+         const auto words = f.accepted_words();
+         return words.empty() ? std::to_string(f.least) + " to " + std::to_string(f.greatest)
+                              : joined(words, ", ", [](std::string_view word) { return word; });
+       }},
+      {"", "default", Side::left, [](const Field& f) { return f.text(f.get({})); }},
+      {"", "meaning", Side::left, [](const Field& f) { return f.meaning; }}};
   std::cout
       << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. "
          "A field that a summation does not read has no effect.\n\n";
-  Table table("llll");
-  table.add({"field", "values", "default", "meaning"});
-  for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
-    const auto words = field.accepted_words();
-    const std::string values =
-        words.empty() ? std::to_string(field.least) + " to " + std::to_string(field.greatest)
-                      : joined(words, ", ", [](std::string_view word) { return word; });
-    table.add(
-        {std::string(field.name), values, field.text(field.get({})), std::string(field.meaning)});
-  }
-  table.print_markdown(std::cout);
+  columns.print(std::cout, emulator::accumulator_fields(), Form::markdown);
 }
 
 void print_instruction(const MatrixInstruction& instruction, const std::string& machines) {
@@ -153,14 +171,8 @@ void print_instruction(const MatrixInstruction& instruction, const std::string& 
   };
   std::cout << paint(instruction.name, Colour::bold) << '\n';
   fact("machines", machines);
-  fact("family", std::string(emulator::family_name(instruction.family)));
-  fact("shape", shape_name(instruction.shape));
-  fact("A, B", formats::name_of(instruction.a) + ", " + formats::name_of(instruction.b));
-  fact("C, D", formats::name_of(instruction.c) + ", " + formats::name_of(instruction.d));
-  fact("sparsity", sparsity_text(instruction.sparsity));
-  fact("scales", scale_text(instruction));
-  fact("toolkit", toolkit_text(instruction.toolkit));
-  fact("basis", std::string(emulator::basis_name(instruction.evidence.basis)));
+  instruction_columns().for_each_cell(
+      instruction, [&](const auto& column, const std::string& text) { fact(column.head, text); });
   print_wrapped("source      " + std::string(instruction.evidence.source), 2);
   print_wrapped(arithmetic_summary(instruction), 2, Colour::dim);
   std::cout << '\n';
@@ -207,8 +219,8 @@ void list(const ListOptions& options) {
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const MatrixInstruction* instruction : instructions)
-      all.push_back(instruction_json(*instruction));
-    std::cout << nlohmann::ordered_json{{"instructions", all}}.dump(2) << '\n';
+      all.push_back(instruction_columns().json(*instruction));
+    print_json(nlohmann::ordered_json{{"instructions", all}});
   } else if (options.names) {
     std::vector<std::string_view> names;
     for (const MatrixInstruction* instruction : instructions)
@@ -239,7 +251,8 @@ void add_list(CLI::App& app, int&) {
   command->add_option("--family", options->family,
                       "Only this family: mma.sync, mma.sp, wmma, wgmma, tcgen05, ...");
   command->add_option("--basis", options->basis, "Only rows of this evidence")
-      ->check(CLI::IsMember({"measured", "documented", "inferred"}));
+      ->check(CLI::IsMember(std::vector<std::string>(formats::words_of<emulator::Basis>.begin(),
+                                                     formats::words_of<emulator::Basis>.end())));
   command->add_flag("--names", options->names, "Print names only, one per line");
   command->add_flag("--machines", options->machines,
                     "Print the machines and how many instructions rest on which evidence");

@@ -2,9 +2,9 @@
 // results (emulator/probe), prints it with the evidence, and can write it as an instruction for
 // --spec.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,8 +23,9 @@
 #include "formats/text.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/products/spec_file.hpp"
 #include "tools/products/user_kernel.hpp"
 
@@ -93,15 +94,26 @@ ordered_json proof_json(const BlackBox& box, const ProbeReport& report, const Fi
   return j;
 }
 
+/// "VALUE: would give X, not Y"
+std::string proof_text(const BlackBox& box, const ProbeReport& report, const Finding& f) {
+  if (f.nearest_rejected.empty()) return {};
+  return f.nearest_rejected + ": would give " + emulator::value_text(box.d, f.otherwise) +
+         ", not " + emulator::value_text(box.d, report.answers.at(f.proof).d);
+}
+
+Columns<Finding> finding_columns(const BlackBox& box, const ProbeReport& report) {
+  using F = Finding;
+  const Column<F> proof = {"proof", "nearest value excluded", Side::left,
+                           [&](const F& f) { return proof_json(box, report, f); },
+                           [&](const F& f) { return proof_text(box, report, f); }};
+  return {{"field", "field", Side::left, [](const F& f) { return f.field; }},
+          {"value", "value", Side::left, [](const F& f) { return f.value; }},
+          {"others", "not excluded", Side::left, [](const F& f) { return f.others; }},
+          {"reason", "", Side::none, [](const F& f) { return f.reason; }},
+          proof};
+}
+
 ordered_json report_json(const std::string& unit, const BlackBox& box, const ProbeReport& report) {
-  ordered_json fields = ordered_json::array();
-  for (const Finding& f : report.findings) {
-    fields.push_back({{"field", f.field},
-                      {"value", f.value},
-                      {"others", f.others},
-                      {"reason", f.reason},
-                      {"proof", proof_json(box, report, f)}});
-  }
   ordered_json matches = ordered_json::array();
   for (const emulator::CatalogueMatch& match : report.catalogue) {
     ordered_json rows = ordered_json::array();
@@ -129,7 +141,7 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
           {"answers", report.answers.size()},
           {"mismatches", report.mismatches},
           {"arithmetic", report.explained ? arithmetic_summary(report.instruction) : ""},
-          {"fields", fields},
+          {"fields", finding_columns(box, report).json_list(report.findings)},
           {"alike", report.alike},
           {"catalogue", matches}};
 }
@@ -184,17 +196,7 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
   }
   std::cout << "arithmetic: " << arithmetic_summary(report.instruction) << " (all "
             << report.answers.size() << " answers)\n\n";
-  Table table("llll");
-  table.add({"field", "value", "not excluded", "nearest value excluded"});
-  for (const Finding& f : report.findings) {
-    std::string proof = f.nearest_rejected;
-    if (!proof.empty()) {
-      proof += ": would give " + emulator::value_text(box.d, f.otherwise) + ", not " +
-               emulator::value_text(box.d, report.answers.at(f.proof).d);
-    }
-    table.add({f.field, f.value, f.others, proof});
-  }
-  table.print(std::cout);
+  finding_columns(box, report).print(std::cout, report.findings);
   for (const std::string& other : report.alike)
     std::cout << "another structure gives every answer, too: " << other << '\n';
   std::cout << '\n';
@@ -203,9 +205,7 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
 
 void write_text(const std::string& path, const std::string& text) {
   if (path.empty()) return;
-  formats::AtomicOutput file(path);
-  file.write(text);
-  file.commit();
+  formats::write_file(path, text);
 }
 
 /// The text of the instruction that was found, for any M and N.
@@ -254,9 +254,7 @@ void run(ProbeOptions options) {
   write_text(options.svg, emulator::tree_svg(report.tree, box.k));
   write_text(options.dot, emulator::tree_dot(report.tree, box.k));
   if (options.json) {
-    std::cout << report_json(unit, box, report)
-                     .dump(2, ' ', false, ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(report_json(unit, box, report));
   } else {
     print(unit, box, report);
   }

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,12 +22,15 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/pruning_columns.hpp"
 
@@ -65,14 +69,16 @@ struct Quantised {
 
 IntegerScheme scheme_of(const QuantizeOptions& options) {
   IntegerScheme scheme;
-  scheme.granularity = experiments::require_granularity(options.granularity, "--granularity");
+  scheme.granularity = formats::require_word<experiments::Granularity>(
+      "granularity", options.granularity, "--granularity");
   scheme.axis = options.axis;
   scheme.block = options.block;
   scheme.affine = options.affine;
   const std::string usual = options.affine ? "pytorch" : "modelopt";
-  scheme.arithmetic = experiments::require_arithmetic(
-      options.arithmetic.empty() ? usual : options.arithmetic, "--arithmetic");
-  scheme.calibrator = experiments::require_calibrator(options.calibrator, "--calibrator");
+  scheme.arithmetic = formats::require_word<experiments::IntegerArithmetic>(
+      "arithmetic", options.arithmetic.empty() ? usual : options.arithmetic, "--arithmetic");
+  scheme.calibrator = formats::require_word<experiments::Calibrator>(
+      "calibrator", options.calibrator, "--calibrator");
   scheme.calibration.bits = options.bits;
   scheme.calibration.is_unsigned = options.is_unsigned;
   scheme.calibration.percentile = options.percentile;
@@ -166,12 +172,6 @@ void add_outputs(const Quantised& q, const QuantizeOptions& options,
     out.push_back(integers_tensor(q.name + ".zero_point", formats::int32, t.group_shape, zeros));
 }
 
-std::string decimal(double x) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", x);
-  return text.data();
-}
-
 ordered_json number_or_null(double x) {
   return std::isfinite(x) ? ordered_json(x) : ordered_json(nullptr);
 }
@@ -186,7 +186,7 @@ const Columns<Quantised>& pruning_columns() {
                   [](const Q& q) { return formats::printable(q.name, 60); }}} +
       pruning_columns_of<Q>(
           [](const Q& q) -> const auto& { return *q.pruning; },
-          [](double share) { return decimal(100 * share) + "%"; }) +
+          [](double share) { return number(100 * share) + "%"; }) +
       Columns<Q>{{"modelopt_prunes_it",
                   "",
                   Side::none,
@@ -210,15 +210,15 @@ const Columns<Quantised>& columns_of_tensors() {
        [](const Q& q) { return *std::ranges::max_element(q.integers.amax); }},
       {"sqnr_db", "SQNR dB", Side::right,
        [](const Q& q) { return number_or_null(q.errors.sqnr_db()); },
-       [](const Q& q) { return decimal(q.errors.sqnr_db()); }},
+       [](const Q& q) { return number(q.errors.sqnr_db()); }},
       {"max_error", "max error", Side::right, [](const Q& q) { return q.errors.largest; },
-       [](const Q& q) { return decimal(q.errors.largest); }},
+       [](const Q& q) { return number(q.errors.largest); }},
       {"clipped", "", Side::none, [](const Q& q) { return q.errors.clipped; }},
       {"clipped_percent", "clipped", Side::right,
        [](const Q& q) { return q.errors.clipped_percent(); },
-       [](const Q& q) { return decimal(q.errors.clipped_percent()) + "%"; }},
+       [](const Q& q) { return number(q.errors.clipped_percent()) + "%"; }},
       {"zeros_made", "made zero", Side::right, [](const Q& q) { return q.errors.zeros_made; },
-       [](const Q& q) { return decimal(q.errors.zeros_percent()) + "%"; }},
+       [](const Q& q) { return number(q.errors.zeros_percent()) + "%"; }},
       {"pruning",
        "",
        Side::none,
@@ -264,7 +264,8 @@ std::vector<double> reference_product(const Quantised& a, const Quantised& b) {
 }
 
 Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& options) {
-  const auto rule = experiments::require_requantisation(options.rule, "--requantise");
+  const auto rule =
+      formats::require_word<experiments::RequantisationRule>("rule", options.rule, "--requantise");
   Product product;
   product.integers = experiments::multiply(
       a.integers, b.integers, {options.arch, options.instruction, options.prune, options.threads},
@@ -368,26 +369,26 @@ int run(const QuantizeOptions& options) {
     outputs.push_back(floats_tensor("d.scale", {1}, {product->grid.factor}));
   }
   auto metadata = file.metadata;
-  metadata["quantisation"] = std::string(experiments::name_of(scheme.calibrator)) + ", " +
-                             std::string(experiments::name_of(scheme.arithmetic)) + ", quirks " +
+  metadata["quantisation"] = std::string(formats::word_of(scheme.calibrator)) + ", " +
+                             std::string(formats::word_of(scheme.arithmetic)) + ", quirks " +
                              experiments::to_text(scheme.calibration.quirks);
   formats::write_tensors(options.output, metadata, outputs);
   if (!options.json) {
     print_tables(all);
     if (!product) return 0;
     std::cout << "\nA * B by " << product->integers.instruction << " of " << options.arch
-              << ": SQNR " << decimal(product->sqnr_db) << " dB, max error "
-              << decimal(product->max_error) << "; requantised (" << options.rule << "): SQNR "
-              << decimal(product->requantised_sqnr_db) << " dB, max error "
-              << decimal(product->requantised_max) << '\n';
+              << ": SQNR " << number(product->sqnr_db) << " dB, max error "
+              << number(product->max_error) << "; requantised (" << options.rule << "): SQNR "
+              << number(product->requantised_sqnr_db) << " dB, max error "
+              << number(product->requantised_max) << '\n';
     return 0;
   }
   ordered_json j = {{"input", options.input},
                     {"output", options.output},
                     {"bits", options.bits},
-                    {"calibrator", experiments::name_of(scheme.calibrator)},
+                    {"calibrator", formats::word_of(scheme.calibrator)},
                     {"quirks", experiments::to_text(scheme.calibration.quirks)},
-                    {"arithmetic", experiments::name_of(scheme.arithmetic)},
+                    {"arithmetic", formats::word_of(scheme.arithmetic)},
                     {"granularity", options.granularity},
                     {"affine", options.affine},
                     {"tensors", ordered_json::array()}};
@@ -400,7 +401,7 @@ int run(const QuantizeOptions& options) {
                     {"max_error", product->max_error},
                     {"requantised_sqnr_db", number_or_null(product->requantised_sqnr_db)},
                     {"requantised_max_error", product->requantised_max}};
-  std::cout << j.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  print_json(j);
   return 0;
 }
 
@@ -424,7 +425,7 @@ void add_quantize(CLI::App& app, int& status) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--calibrator", options->calibrator, "How the range is chosen (default max)")
-      ->type_name("{max,percentile,entropy,mse,search}");
+      ->type_name(type_of_words<experiments::Calibrator>());
   command->add_option("--percentile", options->percentile, "Of --calibrator percentile (99.99)")
       ->check(CLI::Range(0.0, 100.0));
   command
@@ -440,9 +441,9 @@ void add_quantize(CLI::App& app, int& status) {
       ->add_option(
           "--arithmetic", options->arithmetic,
           "modelopt: x * (bound / amax); pytorch: x * (1 / s); divide: x / s (default modelopt, with --affine pytorch)")
-      ->type_name("{modelopt,pytorch,divide}");
+      ->type_name(type_of_words<experiments::IntegerArithmetic>());
   command->add_option("--granularity", options->granularity, "Numbers that share a scale")
-      ->type_name("{tensor,channel,block}");
+      ->type_name(type_of_words<experiments::Granularity>());
   command->add_option("--axis", options->axis, "Of the channels (default 0)");
   command->add_option("--block", options->block, "Numbers of a block, along the last axis (128)")
       ->check(CLI::Range(1, 1 << 30));
@@ -458,7 +459,7 @@ void add_quantize(CLI::App& app, int& status) {
   command
       ->add_option("--requantise", options->rule,
                    "How the product's sums become integers (default double_rounding)")
-      ->type_name("{double_rounding,single_rounding,fp32,exact}");
+      ->type_name(type_of_words<experiments::RequantisationRule>());
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print the tables as JSON");
   command->footer(

@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -7,7 +9,9 @@
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/trace/recipe_choice.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
@@ -58,8 +62,7 @@ int run_compare(const CompareOptions& options) {
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
   if (options.json) {
-    std::cout << to_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(results));
   } else {
     print_recipes(std::cout, results);
   }
@@ -103,7 +106,7 @@ void add_recipe(CLI::App& app, int& status) {
       ->add_option(
           "--layout", options->layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
-      ->type_name("{flat,rows}");
+      ->type_name(type_of_words<experiments::Layout>());
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
   add_threads_option(*compare, options->threads);

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -6,6 +7,8 @@
 
 #include "formats/files/atomic_output.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_text.hpp"
@@ -23,16 +26,26 @@ struct ReportOptions {
   bool keep_going = false, json = false;
 };
 
-void print_json(const ReportedFolder& folder) {
-  ordered_json runs = ordered_json::array(), left_out = ordered_json::array();
-  for (const ReportedRun& run : folder.runs) {
-    runs.push_back({{"file", run.file},
-                    {"experiment", run.experiment->name},
-                    {"verdict", verdict_of(run)},
-                    {"points", run.record.points.size()},
-                    {"command", command_of(run)},
-                    {"result", run.record.result}});
-  }
+/// Runs of experiments; a table gives their commands and what they say below it.
+const Columns<ReportedRun>& run_columns() {
+  using R = ReportedRun;
+  static const Columns<R> columns = {
+      {"file", "run", Side::left, [](const R& r) { return r.file; }},
+      {"experiment", "", Side::none, [](const R& r) { return r.experiment->name; }},
+      {"",
+       "question",
+       Side::left,
+       {},
+       [](const R& r) { return std::string(r.experiment->question); }},
+      {"verdict", "verdict", Side::left, verdict_of},
+      {"points", "", Side::none, [](const R& r) { return r.record.points.size(); }},
+      {"command", "", Side::none, [](const R& r) { return command_of(r); }},
+      {"result", "", Side::none, [](const R& r) { return r.record.result; }}};
+  return columns;
+}
+
+ordered_json document_of(const ReportedFolder& folder) {
+  ordered_json left_out = ordered_json::array();
   ordered_json trainings = ordered_json::array();
   for (const ReportedTraining& training : folder.trainings) {
     ordered_json j = to_json(training.results);
@@ -44,17 +57,13 @@ void print_json(const ReportedFolder& folder) {
   }
   for (const auto& [file, why] : folder.left_out)
     left_out.push_back({{"file", file}, {"reason", why}});
-  std::cout << ordered_json{{"runs", runs}, {"trainings", trainings}, {"left_out", left_out}}.dump(
-                   2, ' ', false, ordered_json::error_handler_t::replace)
-            << '\n';
+  return {{"runs", run_columns().json_list(folder.runs)},
+          {"trainings", trainings},
+          {"left_out", left_out}};
 }
 
 void print_text(const ReportedFolder& folder) {
-  Table verdicts("lll");
-  verdicts.add({"run", "question", "verdict"});
-  for (const ReportedRun& run : folder.runs)
-    verdicts.add({run.file, std::string(run.experiment->question), verdict_of(run)});
-  if (!folder.runs.empty()) verdicts.print(std::cout);
+  if (!folder.runs.empty()) run_columns().print(std::cout, folder.runs);
   for (const ReportedRun& run : folder.runs) {
     std::cout << '\n' << paint(run.file + ": " + command_of(run), Colour::dim) << '\n';
     if (run.outcome) {
@@ -88,12 +97,10 @@ void report(const ReportOptions& options) {
     ProgressLine line("drawing", steps);
     const std::string text = report_page(
         folder, [&](double share) { line.update(static_cast<std::size_t>(share * steps)); });
-    formats::AtomicOutput page(options.page);
-    page.write(text);
-    page.commit();
+    formats::write_file(options.page, text);
   }
   if (options.json) {
-    print_json(folder);
+    print_json(document_of(folder));
   } else if (options.page.empty()) {
     print_text(folder);
   }

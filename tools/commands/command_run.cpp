@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -21,6 +22,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/spec_file.hpp"
@@ -115,7 +117,7 @@ void print(const Summary& summary) {
                                       {"outputs", summary.outputs},
                                       {"seconds", summary.seconds},
                                       {"file", options.output}};
-    std::cout << j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    print_json(j);
     return;
   }
   std::cout << summary.executions << (summary.executions == 1 ? " execution" : " executions")

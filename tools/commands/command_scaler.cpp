@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -5,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +18,12 @@
 #include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/scaler/scaler_log.hpp"
 #include "tools/scaler/scaler_replay.hpp"
 
@@ -69,18 +74,6 @@ double scale_of(const std::string& option, const std::string& text) {
     throw formats::Error(option, formats::in_quotes(text) + " is not a scale", "65536 or 2^16");
   return value;
 }
-
-struct GrowthWord {
-  std::string_view word;
-  experiments::GrowthTest test;
-};
-constexpr std::array growth_words = {
-    GrowthWord{"reached", experiments::GrowthTest::reached},
-    GrowthWord{"reached_or_passed", experiments::GrowthTest::reached_or_passed},
-    GrowthWord{"exceeded", experiments::GrowthTest::exceeded},
-    GrowthWord{"multiple", experiments::GrowthTest::multiple},
-    GrowthWord{"multiple_exceeded", experiments::GrowthTest::multiple_exceeded},
-};
 
 void set_factors(ScalerRules& rules, const ScalerOptions& options) {
   const std::string name(rules.name);
@@ -138,13 +131,11 @@ ScalerRules rules_of(const std::string& preset, const ScalerOptions& options) {
     rules->ceiling = scale_of("--max-scale", *options.max_scale);
   }
   if (!options.growth_test.empty()) {
-    const auto found =
-        std::find_if(growth_words.begin(), growth_words.end(),
-                     [&](const GrowthWord& known) { return known.word == options.growth_test; });
-    if (found == growth_words.end())
+    const auto found = formats::find_word<experiments::GrowthTest>(options.growth_test);
+    if (!found)
       throw formats::Error("--growth-test", formats::in_quotes(options.growth_test) + " is none",
-                           "reached, reached_or_passed, exceeded, multiple, multiple_exceeded");
-    rules->growth_test = found->test;
+                           formats::list_of_words<experiments::GrowthTest>());
+    rules->growth_test = *found;
   }
   require_valid(*rules);
   return *rules;
@@ -208,8 +199,7 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
 
 void print(const ScalerOptions& options, const Replay& replay) {
   if (options.json) {
-    std::cout << to_json(replay).dump(2, ' ', false, ordered_json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(replay));
   } else {
     print_replay(std::cout, replay);
   }
@@ -229,7 +219,7 @@ void compare(const ScalerOptions& options, ReplayWith replay_with) {
   if (options.json) {
     ordered_json document = {{"scalers", ordered_json::array()}};
     for (const Replay& replay : replays) document["scalers"].push_back(to_json(replay));
-    std::cout << document.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    print_json(document);
   } else {
     print_comparison(std::cout, replays);
   }
@@ -300,7 +290,7 @@ void run_presets(bool as_json) {
           {"source", "read in", Side::left, [](const ScalerRules& r) { return r.source; }, {}, 2}};
   if (as_json) {
     const ordered_json document = {{"presets", columns.json_list(experiments::scaler_presets)}};
-    std::cout << document.dump(2) << '\n';
+    print_json(document);
   } else {
     columns.print(std::cout, experiments::scaler_presets);
   }
@@ -327,7 +317,7 @@ void add_scaler_options(CLI::App& command, ScalerOptions& options) {
   command
       .add_option("--growth-test", options.growth_test,
                   "Which clean step grows the scale, where versions differ")
-      ->type_name("{reached,reached_or_passed,exceeded,multiple,multiple_exceeded}");
+      ->type_name(type_of_words<experiments::GrowthTest>());
   command
       .add_option("--hysteresis", options.hysteresis,
                   "The overflow from which on every one lowers the scale")

@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -7,10 +9,12 @@
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 #include "tools/catalogue/dissection.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -206,7 +210,8 @@ std::string without_blanks(std::string text) {
 }
 
 void run(const ShowOptions& options) {
-  const formats::Rounding rounding = formats::require_rounding(options.rounding, "--rounding");
+  const formats::Rounding rounding =
+      formats::require_word<formats::Rounding>("rounding", options.rounding, "--rounding");
   if (rounding == formats::Rounding::stochastic) {
     throw formats::Error("--rounding",
                          "stochastic rounding has no single answer; 'guardbit cast' does it");
@@ -223,8 +228,7 @@ void run(const ShowOptions& options) {
   document["values"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::string text = without_blanks(options.values[i]);
-    nlohmann::ordered_json entry = {
-        {"value", text}, {"rounding", formats::rounding_names[static_cast<std::size_t>(rounding)]}};
+    nlohmann::ordered_json entry = {{"value", text}, {"rounding", formats::word_of(rounding)}};
     entry["formats"] = nlohmann::ordered_json::array();
     if (!options.json) std::cout << (i == 0 ? "" : "\n") << paint(text, Colour::yellow) << '\n';
     std::vector<formats::Format> list = wanted.empty() ? overview_formats(numbers[i]) : wanted;
@@ -244,7 +248,7 @@ void run(const ShowOptions& options) {
     }
     document["values"].push_back(entry);
   }
-  if (options.json) std::cout << document.dump(2) << '\n';
+  if (options.json) print_json(document);
 }
 
 }  // namespace

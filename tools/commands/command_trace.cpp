@@ -1,5 +1,7 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -17,8 +19,10 @@
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/console/words_option.hpp"
 #include "tools/trace/trace_results.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -243,13 +247,10 @@ int run(const TraceOptions& options) {
     }
   }
   if (!options.report.empty()) {
-    formats::AtomicOutput page(options.report);
-    page.write(trace_report(results));
-    page.commit();
+    formats::write_file(options.report, trace_report(results));
   }
   if (options.json) {
-    std::cout << to_json(results).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(results));
   } else if (options.csv) {
     print_csv(std::cout, results);
   } else if (options.report.empty()) {
@@ -281,7 +282,7 @@ void add_trace(CLI::App& app, int& status) {
       ->add_option(
           "--layout", options->layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
-      ->type_name("{flat,rows}");
+      ->type_name(type_of_words<experiments::Layout>());
   command
       ->add_option("--scales", options->scales,
                    "Exponents of the loss scales 2^k: FIRST:LAST:STEP or a list (default 0:32:4)")

@@ -1,11 +1,14 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "formats/files/atomic_output.hpp"
 #include "formats/support/error.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/train/train_quantise.hpp"
@@ -45,14 +48,12 @@ int train(const TrainOptions& options) {
     json["integers"] = to_json(integers);
   }
   if (!options.folder.empty()) {
-    formats::AtomicOutput out(options.folder + "/results.json");
-    out.write(json.dump(2) + "\n");
-    out.commit();
+    formats::write_file(options.folder + "/results.json", json.dump(2) + "\n");
     const experiments::Figure figure = loss_curves(results);
     if (has_gnuplot()) write_svg(options.folder + "/loss.svg", figure);
   }
   if (options.json) {
-    std::cout << json.dump(2) << '\n';
+    print_json(json);
   } else {
     print_comparison(std::cout, results);
     print_quantised(std::cout, integers);

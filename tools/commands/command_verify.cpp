@@ -1,9 +1,11 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "formats/text.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/spec_file.hpp"
@@ -166,19 +169,6 @@ std::string plural(std::int64_t count, const std::string& noun, const std::strin
   return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
 }
 
-/// One line per file, the fixed-width columns first so that long names need no room.
-void print_row(const std::string& outputs, const std::string& mismatches, const std::string& engine,
-               const std::string& file) {
-  std::cout << std::setw(10) << outputs << "  " << std::setw(10) << mismatches << "  " << std::left
-            << std::setw(9) << engine << std::right << "  " << file << '\n';
-}
-
-void print_file(const FileReport& file, bool first) {
-  if (first) print_row("outputs", "mismatches", "engine", "file");
-  print_row(std::to_string(file.outputs), std::to_string(file.mismatches), file.engine,
-            formats::printable(file.file));
-}
-
 void print_summary(const VerifyReport& report) {
   for (const ElementReport& element : report.elements) {
     std::cout << '\n';
@@ -212,7 +202,8 @@ void verify_all(const VerifyOptions& options, const Interruption& interruption,
       report.failed.push_back({path, error.what()});
       say(error.what());
     }
-    if (!options.json && report.files.size() != done) print_file(report.files.back(), done == 0);
+    if (!options.json && report.files.size() != done)
+      print_file(std::cout, report.files.back(), done == 0);
   }
 }
 
@@ -245,8 +236,7 @@ int verify(const VerifyOptions& options) {
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    std::cout << to_json(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
+    print_json(to_json(report));
   } else {
     print_summary(report);
   }

@@ -1,7 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
+
+namespace CLI {
+class App;
+}
 
 namespace guardbit::tools {
 

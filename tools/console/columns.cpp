@@ -1,5 +1,6 @@
 #include "tools/console/columns.hpp"
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace guardbit::tools {

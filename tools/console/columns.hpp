@@ -77,6 +77,26 @@ class Columns {
     return Columns(std::move(all));
   }
 
+  /// The columns for records of another type, each of which has a record of this one.
+  template <class Other>
+  Columns<Other> of(const std::function<const Record&(const Other&)>& record) const {
+    std::vector<Column<Other>> all;
+    for (const Column<Record>& c : list_) {
+      Column<Other>& x = all.emplace_back();
+      x = {c.key, c.head, c.side, {}, {}, c.rank, c.is_code, c.is_optional};
+      if (c.value) x.value = [c, record](const Other& o) { return c.value(record(o)); };
+      if (c.text) x.text = [c, record](const Other& o) { return c.text(record(o)); };
+    }
+    return Columns<Other>(std::move(all));
+  }
+
+  /// each(column, cell) for the columns that stand in a table.
+  template <class Each>
+  void for_each_cell(const Record& record, Each each) const {
+    for (const Column<Record>& c : list_)
+      if (c.side != Side::none) each(c, cell(c, record, Form::terminal));
+  }
+
   template <class Records>
   Table table(const Records& records, Form form = Form::terminal) const {
     std::string alignment;

@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 namespace guardbit::tools {
@@ -42,6 +46,18 @@ bool colour_wanted() {
 std::string paint(std::string_view text, Colour colour) {
   if (!colour_wanted() || colour == Colour::plain || text.empty()) return std::string(text);
   return std::string(sequence(colour)) + std::string(text) + "\033[0m";
+}
+
+std::string number(double value, const char* form) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), form, value);
+  return text.data();
+}
+
+std::string fixed(double value, int digits) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
 }
 
 std::size_t display_width(std::string_view text) {

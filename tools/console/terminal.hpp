@@ -18,6 +18,11 @@ bool colour_wanted();
 /// The text in that colour, or as it is where colour is not wanted.
 std::string paint(std::string_view text, Colour colour);
 
+/// printf of a number.
+std::string number(double value, const char* form = "%.4g");
+/// With so many digits after the point.
+std::string fixed(double value, int digits);
+
 /// Columns that UTF-8 text takes on a terminal; colour sequences take none.
 std::size_t display_width(std::string_view text);
 

@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include "tools/commands/commands.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 

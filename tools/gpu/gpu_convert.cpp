@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -239,9 +240,7 @@ int run(const Options& options) {
   const std::string text = document(outcomes, device, options.on_cpu);
   if (options.json) std::cout << text;
   if (!options.output.empty()) {
-    formats::AtomicOutput file(options.output);
-    file.write(text);
-    file.commit();
+    formats::write_file(options.output, text);
   }
   return summarise(outcomes, options);
 }

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -7,7 +8,8 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
-#include "tools/console/terminal.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 
 namespace guardbit::tools {
@@ -18,11 +20,16 @@ struct Options {
   bool json = false;
 };
 
-std::string variant_of(const gpu::TensorCoreInstruction& instruction) {
-  return instruction.variant.empty() ? "-" : std::string(instruction.variant);
+const Columns<gpu::TensorCoreInstruction>& instruction_columns() {
+  using I = gpu::TensorCoreInstruction;
+  static const Columns<I> columns = {
+      {"name", "instruction", Side::left, [](const I& i) { return i.name; }},
+      {"variant", "variant", Side::left, [](const I& i) { return i.variant; },
+       [](const I& i) { return i.variant.empty() ? "-" : std::string(i.variant); }}};
+  return columns;
 }
 
-void print_json(const gpu::Device& device) {
+nlohmann::ordered_json document_of(const gpu::Device& device) {
   nlohmann::ordered_json out;
   out["device"] = {{"name", device.name},           {"capability", device.capability},
                    {"driver", device.driver},       {"processors", device.processors},
@@ -30,10 +37,8 @@ void print_json(const gpu::Device& device) {
   out["toolkit"] = device.toolkit;
   out["compiled_for"] = gpu::compiled_architecture();
   out["runs"] = gpu::runs_compiled_code(device);
-  out["instructions"] = nlohmann::ordered_json::array();
-  for (const gpu::TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
-    out["instructions"].push_back({{"name", instruction.name}, {"variant", instruction.variant}});
-  std::cout << out.dump(2) << '\n';
+  out["instructions"] = instruction_columns().json_list(gpu::tensor_core_instructions());
+  return out;
 }
 
 void print_text(const gpu::Device& device) {
@@ -45,11 +50,7 @@ void print_text(const gpu::Device& device) {
             << " by CUDA " << device.toolkit
             << (gpu::runs_compiled_code(device) ? "; this device runs them:\n"
                                                 : "; this device runs none of them:\n");
-  Table table("ll");
-  table.add({"instruction", "variant"});
-  for (const gpu::TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
-    table.add({std::string(instruction.name), variant_of(instruction)});
-  table.print(std::cout);
+  instruction_columns().print(std::cout, gpu::tensor_core_instructions());
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void add_gpu_list(CLI::App& gpu, int&) {
   command->footer("Example: guardbit gpu list");
   command->callback([options] {
     const gpu::Device device = gpu::find_device();
-    options->json ? print_json(device) : print_text(device);
+    options->json ? print_json(document_of(device)) : print_text(device);
   });
 }
 

@@ -1,9 +1,11 @@
 // `guardbit gpu probe-questions`: tests the numbered questions of docs/NUMERICS.md 2 on this
 // machine's GPU, or on a model, prints the results and can write them as JSON (docs/hardware).
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -90,9 +92,7 @@ int run(const Options& options) {
     if (options.output.empty()) {
       std::cout << text;
     } else if (!interruption.asked_for()) {
-      formats::AtomicOutput file(options.output);
-      file.write(text);
-      file.commit();
+      formats::write_file(options.output, text);
     }
   }
   if (!options.json) {

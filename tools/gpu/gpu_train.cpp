@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <bit>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "formats/files/atomic_output.hpp"
 #include "formats/support/error.hpp"
 #include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/gpu/gpu_commands.hpp"
@@ -120,11 +122,9 @@ int train(const Options& options) {
     out["runs"].push_back(std::move(run));
   }
   if (!options.output.empty()) {
-    formats::AtomicOutput file(options.output);
-    file.write(out.dump(1) + "\n");
-    file.commit();
+    formats::write_file(options.output, out.dump(1) + "\n");
   }
-  if (options.json) std::cout << out.dump(2) << '\n';
+  if (options.json) print_json(out);
   interruption.check();
   return differ ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 

@@ -2,7 +2,7 @@
 
 // Results of the numbered questions as text and as JSON.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

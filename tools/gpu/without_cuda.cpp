@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include "formats/support/error.hpp"
 #include "tools/commands/commands.hpp"
 

@@ -1,8 +1,5 @@
 #include "tools/page/page.hpp"
 
-#include <array>
-#include <cstdio>
-
 namespace guardbit::tools {
 
 namespace {
@@ -32,12 +29,6 @@ std::string escaped(std::string_view text) {
     }
   }
   return safe;
-}
-
-std::string number(double value, const char* form) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), form, value);
-  return text.data();
 }
 
 std::string page_head(const std::string& title, std::string_view more) {

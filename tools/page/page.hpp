@@ -7,8 +7,6 @@ namespace guardbit::tools {
 
 /// Text for HTML.
 std::string escaped(std::string_view text);
-/// printf of a double.
-std::string number(double value, const char* form = "%.4g");
 
 /// The beginning of a page that stands by itself, for the screen (light and dark) and for paper, up
 /// to its body. `style`: rules of this page alone.

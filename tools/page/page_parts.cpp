@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/plot.hpp"
 

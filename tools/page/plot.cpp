@@ -229,9 +229,7 @@ std::optional<std::string> svg_of(const Figure& figure, const SvgSize& size) {
 void write_svg(const std::string& path, const Figure& figure) {
   const std::optional<std::string> drawing = svg_of(figure);
   if (!drawing) return;
-  formats::AtomicOutput output(path);
-  output.write(*drawing);
-  output.commit();
+  formats::write_file(path, *drawing);
 }
 
 std::string text_plot(const Figure& whole, int width, int height) {

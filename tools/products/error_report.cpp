@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <ostream>
-#include <sstream>
 #include <string_view>
 
 #include "emulator/explain/explain.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -23,12 +24,6 @@ using experiments::HeatMap;
 using nlohmann::ordered_json;
 
 constexpr std::int64_t map_rows = 24, map_columns = 64;
-
-std::string number(double x) {
-  std::ostringstream text;
-  text << std::setprecision(4) << x;
-  return text.str();
-}
 
 /// Batch entry, row and column of an element.
 struct Place {
@@ -166,9 +161,6 @@ void print(std::ostream& out, const ErrorReport& report) {
 ordered_json to_json(const ErrorReport& report) {
   const ErrorAnalysis& x = report.analysis;
   const experiments::SpecialCounts& s = x.specials;
-  const auto optional = [](const std::optional<double>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
-  };
   ordered_json j = {
       {"file", report.file},
       {"reference", report.reference},
@@ -191,7 +183,7 @@ ordered_json to_json(const ErrorReport& report) {
       {"absolute", {{"max", x.largest_error}, {"mean", x.mean_error}}},
       {"normwise", {{"frobenius", x.frobenius}, {"max_by_mean", x.largest_by_mean}}},
       {"componentwise",
-       {{"max", optional(x.largest_componentwise)}, {"mean", optional(x.mean_componentwise)}}},
+       {{"max", or_null(x.largest_componentwise)}, {"mean", or_null(x.mean_componentwise)}}},
       {"bias",
        {{"error", x.bias_error},
         {"ulp", x.bias_ulps},

@@ -1,5 +1,6 @@
 #include "tools/products/product_files.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <charconv>

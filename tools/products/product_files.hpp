@@ -1,9 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "emulator/gemm/problem.hpp"
+
+namespace CLI {
+class App;
+}
 
 // The operands of a product in files.
 namespace guardbit::tools {

@@ -1,5 +1,6 @@
 #include "tools/products/spec_file.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 

@@ -1,10 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "emulator/model/instruction.hpp"
+
+namespace CLI {
+class App;
+}
 
 // The option `--spec`: instructions from files.
 namespace guardbit::tools {

@@ -1,9 +1,13 @@
 #include "tools/products/verify_report.hpp"
 
+#include <iomanip>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "formats/support/printable.hpp"
 #include "formats/text.hpp"
+#include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -96,7 +100,7 @@ json element_json(const ElementReport& report) {
             {"expected", code_json(explanation.instruction.d, report.expected)},
             {"got", code_json(explanation.instruction.d, report.got)},
             {"equal", report.equal},
-            {"ulp", report.distance ? json(*report.distance) : json()},
+            {"ulp", or_null(report.distance)},
             {"c", code_json(explanation.instruction.c, explanation.c)},
             {"operands", json::array()},
             {"explanation", explanation_json(explanation)},
@@ -112,6 +116,35 @@ json element_json(const ElementReport& report) {
          {"b", code_json(explanation.instruction.scale.format, explanation.b_scale[i])}});
   }
   return j;
+}
+
+const Columns<FileReport>& file_columns() {
+  using F = FileReport;
+  static const Columns<F> columns = {
+      {"outputs", "outputs", Side::right, [](const F& f) { return f.outputs; }, {}, 3},
+      {"mismatches", "mismatches", Side::right, [](const F& f) { return f.mismatches; }, {}, 3},
+      {"engine", "engine", Side::left, [](const F& f) { return f.engine; }, {}, 2},
+      {"file", "file", Side::left, [](const F& f) { return f.file; },
+       [](const F& f) { return formats::printable(f.file); }},
+      {"instruction", "", Side::none, [](const F& f) { return f.instruction; }, {}, 1},
+      {"arch", "", Side::none, [](const F& f) { return f.arch; }, {}, 1}};
+  return columns;
+}
+
+/// In columns of fixed width, since the next file is not known; the last one, the name, needs none.
+void print_line(std::ostream& out, const FileReport& file, bool is_head) {
+  const char* gap = "";
+  file_columns().for_each_cell(file,
+                               [&](const Column<FileReport>& column, const std::string& cell) {
+                                 const bool is_right = column.side == Side::right;
+                                 out << gap << (is_right ? std::right : std::left)
+                                     << std::setw(is_right               ? 10
+                                                  : column.key == "file" ? 0
+                                                                         : 9)
+                                     << (is_head ? column.head : cell);
+                                 gap = "  ";
+                               });
+  out << std::right << '\n';
 }
 
 std::string command_for(const emulator::Capture& capture, const emulator::Element& element,
@@ -164,6 +197,11 @@ ElementReport report_element(const emulator::Capture& capture, const emulator::E
   return report;
 }
 
+void print_file(std::ostream& out, const FileReport& file, bool is_first) {
+  if (is_first) print_line(out, file, true);
+  print_line(out, file, false);
+}
+
 void print_element(std::ostream& out, const ElementReport& report) {
   const Explanation& explanation = report.explanation;
   const Format& d = explanation.instruction.d;
@@ -188,21 +226,13 @@ void print_element(std::ostream& out, const ElementReport& report) {
 }
 
 json to_json(const VerifyReport& report) {
-  json j = {{"files", json::array()},
+  json j = {{"files", file_columns().json_list(report.files)},
             {"outputs", report.outputs()},
             {"mismatches", report.mismatches()},
             {"reports", json::array()},
             {"errors", json::array()},
             {"skipped", report.skipped},
             {"seconds", report.seconds}};
-  for (const FileReport& file : report.files) {
-    j["files"].push_back({{"file", file.file},
-                          {"instruction", file.instruction},
-                          {"arch", file.arch},
-                          {"engine", file.engine},
-                          {"outputs", file.outputs},
-                          {"mismatches", file.mismatches}});
-  }
   for (const ElementReport& element : report.elements)
     j["reports"].push_back(element_json(element));
   for (const FailedFile& failed : report.failed) {

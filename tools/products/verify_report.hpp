@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <iosfwd>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +57,9 @@ struct VerifyReport {
 /// `engine` is what the user asked for, as it belongs into the command.
 ElementReport report_element(const emulator::Capture& capture, const emulator::Element& element,
                              std::uint64_t got, const std::string& engine);
+
+/// A line for a file, below the heads of its columns where it is the first.
+void print_file(std::ostream& out, const FileReport& file, bool is_first);
 
 /// The element, its operands, and how the model arrives at it.
 void print_element(std::ostream& out, const ElementReport& report);

@@ -2,15 +2,16 @@
 
 #include <cmath>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "formats/files/atomic_output.hpp"
 #include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/json_depth.hpp"
 
 namespace guardbit::tools {
@@ -19,7 +20,6 @@ namespace {
 
 using experiments::Finding;
 using experiments::Reference;
-using experiments::word_of;
 using nlohmann::ordered_json;
 
 constexpr const char* kind_of_file = "guardbit experiment record";
@@ -39,39 +39,25 @@ double value_of(const ordered_json& j) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string_view word_of(Reference::Relation relation) {
-  switch (relation) {
-    case Reference::Relation::equals: return "equals";
-    case Reference::Relation::at_most: return "at most";
-    case Reference::Relation::at_least: break;
-  }
-  return "at least";
-}
-
-/// The enumerator among `all` that this word names.
-template <class Enumerator>
-Enumerator named(const ordered_json& word, std::initializer_list<Enumerator> all) {
-  for (const Enumerator e : all)
-    if (word.get<std::string>() == word_of(e)) return e;
-  throw formats::Error("result", formats::in_quotes(word.get<std::string>()) + " is not known");
+/// The enumerator that this word names.
+template <class Enum>
+Enum named(const ordered_json& word) {
+  const auto text = word.get<std::string>();
+  if (const auto found = formats::find_word<Enum>(text)) return *found;
+  throw formats::Error("result", formats::in_quotes(text) + " is not known");
 }
 
 Finding finding_of(const ordered_json& j) {
-  using experiments::Certainty;
-  using Relation = Reference::Relation;
   Finding f{j.at("key").get<std::string>(), j.at("unit").get<std::string>(),
             value_of(j.at("measured"))};
   if (!j.contains("reference")) return f;
-  f.reference =
-      Reference{.value = value_of(j.at("reference")),
-                .tolerance = value_of(j.at("tolerance")),
-                .tolerance_reason = j.at("tolerance_reason").get<std::string>(),
-                .source = j.at("source").get<std::string>(),
-                .certainty = named(j.at("certainty"), {Certainty::measured, Certainty::read,
-                                                       Certainty::recalled, Certainty::derived}),
-                .relation = named(j.at("relation"),
-                                  {Relation::equals, Relation::at_most, Relation::at_least}),
-                .undecidable = j.value("undecidable", std::string())};
+  f.reference = Reference{.value = value_of(j.at("reference")),
+                          .tolerance = value_of(j.at("tolerance")),
+                          .tolerance_reason = j.at("tolerance_reason").get<std::string>(),
+                          .source = j.at("source").get<std::string>(),
+                          .certainty = named<experiments::Certainty>(j.at("certainty")),
+                          .relation = named<Reference::Relation>(j.at("relation")),
+                          .undecidable = j.value("undecidable", std::string())};
   return f;
 }
 
@@ -94,14 +80,14 @@ ordered_json to_json(const Finding& f) {
   ordered_json j = {{"key", f.key},
                     {"unit", f.unit},
                     {"measured", value_to_json(f.measured)},
-                    {"verdict", word_of(f.verdict())}};
+                    {"verdict", formats::word_of(f.verdict())}};
   if (!f.reference) return j;
   j["reference"] = value_to_json(f.reference->value);
-  j["relation"] = word_of(f.reference->relation);
+  j["relation"] = formats::word_of(f.reference->relation);
   j["tolerance"] = value_to_json(f.reference->tolerance);
   j["tolerance_reason"] = f.reference->tolerance_reason;
   j["source"] = f.reference->source;
-  j["certainty"] = word_of(f.reference->certainty);
+  j["certainty"] = formats::word_of(f.reference->certainty);
   if (!f.reference->undecidable.empty()) j["undecidable"] = f.reference->undecidable;
   return j;
 }
@@ -137,9 +123,7 @@ void write_record(const std::string& path, const ExperimentRecord& record) {
                         {"values", values}};
   }
   j["result"] = record.result;
-  formats::AtomicOutput file(path);
-  file.write(j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-  file.commit();
+  formats::write_file(path, j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 ExperimentRecord read_record(const std::string& path) {
@@ -192,7 +176,7 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
   ordered_json j = {{"name", experiment.name},
                     {"slug", experiment.slug},
                     {"question", experiment.question},
-                    {"verdict", word_of(outcome.verdict(experiment.relations_only))},
+                    {"verdict", formats::word_of(outcome.verdict(experiment.relations_only))},
                     {"measured", measured},
                     {"reference", reference},
                     {"tolerance", tolerance},

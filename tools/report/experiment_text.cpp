@@ -1,13 +1,13 @@
 #include "tools/report/experiment_text.hpp"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
 #include "experiments/suite/suite.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/report/experiment_record.hpp"
@@ -25,12 +25,9 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t line_width = 100;
 
-std::string number(double x) {
-  std::array<char, 40> text{};
-  // Whole numbers in full: codes and counts would be unreadable otherwise.
-  const bool whole = x == std::floor(x) && std::abs(x) < 1e15;
-  std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.4g", x);
-  return text.data();
+/// Whole numbers in full: codes and counts would be unreadable otherwise.
+std::string number_text(double x) {
+  return number(x, x == std::floor(x) && std::abs(x) < 1e15 ? "%.0f" : "%.4g");
 }
 
 Colour colour_of(Verdict verdict) {
@@ -72,7 +69,7 @@ Columns<Finding> finding_columns(Form form) {
   const Column<F> measured = {"", "measured", Side::right, {}, measured_text};
   const Column<F> verdict = {"", "verdict", Side::left, {}, [form](const F& f) {
                                if (!f.reference) return std::string();
-                               const std::string_view word = experiments::word_of(f.verdict());
+                               const std::string_view word = formats::word_of(f.verdict());
                                return form == Form::markdown ? std::string(word)
                                                              : paint(word, colour_of(f.verdict()));
                              }};
@@ -104,7 +101,7 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
     return;
   }
   const experiments::Outcome outcome = outcome_of(*result);
-  out << "\nVerdict: **" << experiments::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
+  out << "\nVerdict: **" << formats::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
   std::vector<std::reference_wrapper<const Finding>> judged;
   for (const Finding& f : outcome.findings)
     if (f.reference) judged.emplace_back(f);
@@ -117,20 +114,20 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
 }  // namespace
 
 std::string measured_text(const Finding& f) {
-  return number(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
+  return number_text(f.measured) + (f.unit.empty() ? "" : " " + f.unit);
 }
 
 std::string expected_text(const Reference& r) {
   std::string text;
   if (r.relation == Reference::Relation::at_most) text = "<= ";
   if (r.relation == Reference::Relation::at_least) text = ">= ";
-  text += number(r.value);
-  if (r.tolerance != 0) text += " +- " + number(r.tolerance);
+  text += number_text(r.value);
+  if (r.tolerance != 0) text += " +- " + number_text(r.tolerance);
   return text;
 }
 
 std::string source_text(const Reference& r) {
-  return r.source + " (" + std::string(experiments::word_of(r.certainty)) + ")";
+  return r.source + " (" + std::string(formats::word_of(r.certainty)) + ")";
 }
 
 const std::string& reason_of(const Reference& r) {
@@ -141,15 +138,15 @@ std::string range_of(const Parameter& p) {
   using Kind = Parameter::Kind;
   if (p.kind == Kind::word) return std::string(p.choices);
   if (p.kind == Kind::path) return "a path";
-  return number(p.least) + " to " + number(p.most) + (p.many ? ", lists and ranges" : "");
+  return number_text(p.least) + " to " + number_text(p.most) + (p.many ? ", lists and ranges" : "");
 }
 
 void print_outcome(std::ostream& out, const Experiment& x, const experiments::Outcome& outcome,
                    std::optional<double> seconds) {
   const Verdict verdict = outcome.verdict(x.relations_only);
   out << paint(std::string(x.name) + " " + std::string(x.slug), Colour::bold) << ": "
-      << paint(experiments::word_of(verdict), colour_of(verdict));
-  if (seconds) out << ", " << number(*seconds) << " s";
+      << paint(formats::word_of(verdict), colour_of(verdict));
+  if (seconds) out << ", " << number_text(*seconds) << " s";
   out << '\n';
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
@@ -202,7 +199,7 @@ void print_suite_page(std::ostream& out, const ordered_json& results) {
     const ordered_json* const r = result_of(x);
     table.add({std::string(x.name), std::string(x.question),
                r == nullptr ? "" : r->at("verdict").get<std::string>(),
-               r == nullptr ? "" : number(r->at("seconds").get<double>())});
+               r == nullptr ? "" : number_text(r->at("seconds").get<double>())});
   }
   table.print_markdown(out);
   for (const Experiment& x : experiments::suite()) print_section(out, x, result_of(x));

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "formats/support/words.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/page_parts.hpp"
 #include "tools/page/plot.hpp"
@@ -36,8 +38,8 @@ std::string findings_of(const Outcome& outcome) {
     const experiments::Reference& r = *f.reference;
     table.add(std::array{
         escaped(f.key), escaped(measured_text(f)), escaped(expected_text(r)),
-        badge(std::string(word_of(f.verdict()))),
-        escaped(r.source) + " <em>(" + std::string(experiments::word_of(r.certainty)) + ")</em>",
+        badge(std::string(formats::word_of(f.verdict()))),
+        escaped(r.source) + " <em>(" + std::string(formats::word_of(r.certainty)) + ")</em>",
         escaped(reason_of(r))});
   }
   std::string html = compared == 0 ? "" : table.finish();

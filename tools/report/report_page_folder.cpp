@@ -5,6 +5,7 @@
 #include "experiments/suite/suite.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/products/verify_report.hpp"
 #include "tools/report/report_page.hpp"
 
@@ -111,7 +112,7 @@ std::string command_of(const ReportedRun& run) {
 
 std::string verdict_of(const ReportedRun& run) {
   if (!run.outcome) return "incomplete";
-  return std::string(experiments::word_of(run.outcome->verdict(run.experiment->relations_only)));
+  return std::string(formats::word_of(run.outcome->verdict(run.experiment->relations_only)));
 }
 
 }  // namespace guardbit::tools

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -29,7 +31,7 @@ using nlohmann::ordered_json;
 namespace {
 
 /// JSON has no infinity.
-ordered_json number(double x) {
+ordered_json number_json(double x) {
   if (std::isnan(x)) return "NaN";
   if (std::isinf(x)) return x < 0 ? "-Infinity" : "Infinity";
   return x;
@@ -40,7 +42,7 @@ std::string scale_text(double scale) {
   int exponent = 0;
   if (scale > 0 && std::isfinite(scale) && std::frexp(scale, &exponent) == 0.5)
     return "2^" + std::to_string(exponent - 1);
-  return number(scale).dump();
+  return number_json(scale).dump();
 }
 
 double in_type(const formats::Format& type, double x) {
@@ -193,7 +195,7 @@ const Columns<ScalerRules>& columns_of_rules() {
       return x.is_null() ? std::string("-") : x.dump();
     };
   };
-  const auto first = [](const R& r) { return number(r.initial); };
+  const auto first = [](const R& r) { return number_json(r.initial); };
   const auto floor = [](const R& r) { return or_null(r.floor); };
   const auto ceiling = [](const R& r) -> ordered_json {
     if (r.ceiling_rule != experiments::Ceiling::clamp) return nullptr;
@@ -219,32 +221,32 @@ ordered_json to_json(const Replay& replay) {
   document["steps"] = ordered_json::array();
   for (const ReplayedStep& step : replay.steps) {
     ordered_json row = {{"step", step.step},
-                        {"scale_before", number(step.update.before)},
+                        {"scale_before", number_json(step.update.before)},
                         {"overflow", step.update.overflow},
-                        {"scale_after", number(step.update.after)},
-                        {"change", experiments::name_of(step.update.change)}};
+                        {"scale_after", number_json(step.update.after)},
+                        {"change", formats::word_of(step.update.change)}};
     if (step.logged) {
-      row["logged_scale"] = number(step.logged->scale);
+      row["logged_scale"] = number_json(step.logged->scale);
       row["logged_scale_after"] =
-          step.logged->scale_after ? number(*step.logged->scale_after) : ordered_json(nullptr);
+          step.logged->scale_after ? number_json(*step.logged->scale_after) : ordered_json(nullptr);
     }
     for (const OverflowCause& cause : step.causes)
       row["forced_by"].push_back({{"tensor", cause.tensor},
                                   {"index", cause.index},
                                   {"was_finite", cause.was_finite},
-                                  {"scaled_amax", number(cause.scaled_amax)}});
+                                  {"scaled_amax", number_json(cause.scaled_amax)}});
     document["steps"].push_back(std::move(row));
   }
   document["skips"] = ledger.skips();
   document["growths"] = ledger.growths();
-  document["lowest_scale"] = number(ledger.lowest());
-  document["highest_scale"] = number(ledger.highest());
-  document["final_scale"] = number(ledger.scale());
+  document["lowest_scale"] = number_json(ledger.lowest());
+  document["highest_scale"] = number_json(ledger.highest());
+  document["final_scale"] = number_json(ledger.scale());
   document["alarms"] = ordered_json::array();
   for (const ScalerEvent& event : ledger.alarms())
     document["alarms"].push_back({{"step", event.step},
-                                  {"alarm", experiments::name_of(event.alarm)},
-                                  {"scale", number(event.scale)},
+                                  {"alarm", formats::word_of(event.alarm)},
+                                  {"scale", number_json(event.scale)},
                                   {"text", text_of(event)}});
   if (replay.has_log) {
     const auto first = replay.first_difference();
@@ -356,7 +358,7 @@ void print_comparison(std::ostream& out, const std::vector<Replay>& replays) {
   const auto names_of_alarms = [](const Replay& replay) {
     std::string alarms;
     for (const ScalerEvent& event : replay.ledger.alarms()) {
-      const std::string name(experiments::name_of(event.alarm));
+      const std::string name(formats::word_of(event.alarm));
       if (alarms.find(name) == std::string::npos) alarms += (alarms.empty() ? "" : ", ") + name;
     }
     return alarms;

@@ -1,6 +1,6 @@
 #include "tools/trace/recipe_identify.hpp"
 
-#include <array>
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -18,7 +18,10 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -154,46 +157,57 @@ std::vector<std::string> possible_modes(const MxOrigin& origin) {
     const bool is_unlikely =
         experiments::mx_modes[m] == experiments::MxMode::rceil && origin.chance_of_rceil < unlikely;
     if (origin.modes[m].count == 0 && !is_unlikely)
-      names.emplace_back(experiments::name_of(experiments::mx_modes[m]));
+      names.emplace_back(formats::word_of(experiments::mx_modes[m]));
   }
   return names;
 }
 
-void print_json(const MxOrigin& origin, const std::string& format) {
+/// A mode and the blocks that it did not write.
+struct JudgedMode {
+  std::string_view name;
+  const MxContradictions& blocks;
+};
+
+std::vector<JudgedMode> judged_modes(const MxOrigin& origin) {
+  std::vector<JudgedMode> modes;
+  for (std::size_t m = 0; m < origin.modes.size(); ++m)
+    modes.push_back({formats::word_of(experiments::mx_modes[m]), origin.modes[m]});
+  return modes;
+}
+
+const Columns<JudgedMode>& mode_columns() {
+  using M = JudgedMode;
+  static const Columns<M> columns = {
+      {"", "mode", Side::left, [](const M& m) { return m.name; }},
+      {"contradicting_blocks", "contradicted by", Side::right,
+       [](const M& m) { return m.blocks.count; }},
+      {"first", "first block", Side::right, [](const M& m) { return or_null(m.blocks.first); },
+       [](const M& m) { return m.blocks.first ? std::to_string(*m.blocks.first) : "-"; }}};
+  return columns;
+}
+
+ordered_json document_of(const MxOrigin& origin, const std::string& format) {
   ordered_json document = {
       {"format", format}, {"blocks", origin.blocks}, {"telling_blocks", origin.telling}};
-  for (std::size_t m = 0; m < experiments::mx_modes.size(); ++m) {
-    const MxContradictions& mode = origin.modes[m];
-    document["modes"][std::string(experiments::name_of(experiments::mx_modes[m]))] = {
-        {"contradicting_blocks", mode.count},
-        {"first", mode.first ? ordered_json(*mode.first) : ordered_json(nullptr)}};
-  }
+  for (const JudgedMode& mode : judged_modes(origin))
+    document["modes"][std::string(mode.name)] = mode_columns().json(mode);
   document["chance_of_rceil"] = origin.chance_of_rceil;
   document["possible"] = possible_modes(origin);
   if (origin.not_nearest_even) {
     document["elements"] = {{"not_nearest_even", *origin.not_nearest_even},
                             {"not_nearest_away", *origin.not_nearest_away}};
   }
-  std::cout << document.dump(2) << '\n';
+  return document;
 }
 
 void print_text(const MxOrigin& origin, const std::string& format) {
   std::cout << format << ": " << origin.blocks << " blocks, " << origin.telling
             << " of them say something of the scale's rule\n";
-  Table table("lrr");
-  table.add({"mode", "contradicted by", "first block"});
-  for (std::size_t m = 0; m < experiments::mx_modes.size(); ++m) {
-    const MxContradictions& mode = origin.modes[m];
-    table.add({std::string(experiments::name_of(experiments::mx_modes[m])),
-               std::to_string(mode.count), mode.first ? std::to_string(*mode.first) : "-"});
-  }
-  table.print(std::cout);
+  mode_columns().print(std::cout, judged_modes(origin));
   if (origin.chance_of_rceil < unlikely) {
-    std::array<char, 32> chance{};
-    std::snprintf(chance.data(), chance.size(), "%.1g", origin.chance_of_rceil);
     std::cout
         << "rceil would leave the largest element of some block lower; that none is has a chance of "
-        << chance.data() << '\n';
+        << number(origin.chance_of_rceil, "%.1g") << '\n';
   }
   std::string names;
   for (const std::string& name : possible_modes(origin))
@@ -262,7 +276,7 @@ void run(const Options& options) {
     origin = mx_origin(data, values);
   }
   if (options.json) {
-    print_json(origin, name);
+    print_json(document_of(origin, name));
   } else {
     print_text(origin, name);
   }

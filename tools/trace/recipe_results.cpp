@@ -1,10 +1,9 @@
 #include "tools/trace/recipe_results.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
@@ -13,7 +12,9 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -79,16 +80,11 @@ struct Memory {
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0 || part == 0) return "0";
   const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), value < 0.005 ? "%.1e" : "%.2f", value);
-  return text.data();
+  return number(value, value < 0.005 ? "%.1e" : "%.2f");
 }
 
 std::string decibels(const std::optional<double>& value) {
-  if (!value) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", *value);
-  return text.data();
+  return value ? number(*value, "%.2f") : "-";
 }
 
 ordered_json to_json(const std::vector<Recipe>& recipes, const StoredTensor& compared) {
@@ -108,11 +104,10 @@ void add_numbers(ordered_json& object, const Signal& signal) {
 }  // namespace
 
 ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome) {
-  const auto sqnr = experiments::sqnr_db(signal, outcome);
   return {{"underflow", outcome.underflow},
           {"saturated", outcome.saturated},
           {"nonfinite", outcome.nonfinite},
-          {"sqnr_db", sqnr ? ordered_json(*sqnr) : ordered_json(nullptr)},
+          {"sqnr_db", or_null(experiments::sqnr_db(signal, outcome))},
           {"noise", outcome.noise.nearest()},
           {"groups", outcome.groups},
           {"bytes", outcome.bytes}};
@@ -160,12 +155,11 @@ void compare_recipes(RecipeResults& results, const std::vector<std::string>& wor
 }
 
 ordered_json to_json(const RecipeResults& results) {
-  ordered_json document = {{"layout", results.layout == Layout::flat ? "flat" : "rows"}};
+  ordered_json document = {{"layout", formats::word_of(results.layout)}};
   document["tensors"] = ordered_json::array();
   for (const ComparedTensor& tensor : results.tensors) {
     ordered_json object = {{"name", tensor.name}, {"file", tensor.file}};
-    object["step"] =
-        tensor.meaning.step ? ordered_json(*tensor.meaning.step) : ordered_json(nullptr);
+    object["step"] = or_null(tensor.meaning.step);
     object["role"] =
         tensor.meaning.role.empty() ? ordered_json(nullptr) : ordered_json(tensor.meaning.role);
     add_numbers(object, tensor.compared.signal);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

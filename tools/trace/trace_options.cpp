@@ -15,6 +15,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/trace/recipe_choice.hpp"
 
@@ -114,9 +115,9 @@ formats::Format trace_format(const std::string& name) {
 }  // namespace
 
 experiments::Layout layout_of(const std::string& word) {
-  if (word == "flat") return experiments::Layout::flat;
-  if (word == "rows") return experiments::Layout::rows;
-  throw formats::Error("--layout", formats::in_quotes(word) + " is none", "flat, rows");
+  if (const auto found = formats::find_word<experiments::Layout>(word)) return *found;
+  throw formats::Error("--layout", formats::in_quotes(word) + " is none",
+                       formats::list_of_words<experiments::Layout>());
 }
 
 std::vector<int> parse_scales(const std::string& text) {

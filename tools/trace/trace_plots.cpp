@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "formats/format.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 
 namespace guardbit::tools {

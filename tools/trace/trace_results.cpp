@@ -1,9 +1,11 @@
 #include "tools/trace/trace_results.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/trace/recipe_results.hpp"
 
@@ -80,15 +82,26 @@ void add_recipes(ordered_json& object, const std::vector<experiments::Recipe>& r
                             {"exact_sum_squares", statistics.signal.squares.text()}};
 }
 
+/// What JSON and CSV both say of numbers, whatever they are stored in.
+const Columns<TraceStatistics>& count_columns() {
+  using S = TraceStatistics;
+  const auto column = [](const char* key, auto value) {
+    return Column<S>{key, "", Side::none, value};
+  };
+  static const Columns<S> columns = {
+      column("elements", [](const S& s) { return s.elements; }),
+      column("zeros", [](const S& s) { return s.zeros; }),
+      column("subnormals", [](const S& s) { return s.subnormals; }),
+      column("infs", [](const S& s) { return s.infinities; }),
+      column("nans", [](const S& s) { return s.nans; }),
+      column("amax", [](const S& s) { return or_null(s.amax); }),
+      column("amin_nonzero", [](const S& s) { return or_null(s.amin_nonzero); })};
+  return columns;
+}
+
 void add_statistics(ordered_json& object, const TraceResults& results,
                     const TraceStatistics& statistics) {
-  object["elements"] = statistics.elements;
-  object["zeros"] = statistics.zeros;
-  object["subnormals"] = statistics.subnormals;
-  object["infs"] = statistics.infinities;
-  object["nans"] = statistics.nans;
-  object["amax"] = or_null(statistics.amax);
-  object["amin_nonzero"] = or_null(statistics.amin_nonzero);
+  count_columns().add_to(object, statistics);
   if (results.sums) {
     object["sum_abs"] = statistics.sum.nearest();
     object["sum_squares"] = statistics.squares.nearest();
@@ -152,23 +165,6 @@ ordered_json trends_to_json(const TraceResults& results) {
     }
   }
   return roles;
-}
-
-ordered_json updates_to_json(const TraceResults& results) {
-  ordered_json all = ordered_json::array();
-  for (const TracedUpdate& update : results.updates) {
-    ordered_json object = {{"tensor", update.tensor},
-                           {"step", or_null(update.step)},
-                           {"ratio", or_null(update.ratio())},
-                           {"changes", update.effect.changes},
-                           {"stale", ordered_json::object()},
-                           {"exact_weight_squares", update.weight_squares.text()},
-                           {"exact_update_squares", update.update_squares.text()}};
-    for (std::size_t f = 0; f < results.questions.formats.size(); ++f)
-      object["stale"][results.questions.formats[f]] = update.effect.stale[f];
-    all.push_back(std::move(object));
-  }
-  return all;
 }
 
 }  // namespace
@@ -264,7 +260,7 @@ ordered_json to_json(const TraceResults& results) {
   document["recipes"] = ordered_json::array();
   for (const experiments::Recipe& recipe : results.questions.recipes)
     document["recipes"].push_back(recipe.name);
-  document["layout"] = results.questions.layout == experiments::Layout::flat ? "flat" : "rows";
+  document["layout"] = formats::word_of(results.questions.layout);
   document["tensors"] = ordered_json::array();
   for (const TracedTensor& tensor : results.tensors)
     document["tensors"].push_back(to_json(results, tensor));
@@ -273,7 +269,7 @@ ordered_json to_json(const TraceResults& results) {
     add_statistics(document["roles"][role], results, statistics);
   add_statistics(document["total"], results, total_of(results));
   document["trends"] = trends_to_json(results);
-  document["updates"] = updates_to_json(results);
+  document["updates"] = update_columns(results).json_list(results.updates);
   const TracedTensor* first = first_nonfinite(results);
   document["first_nonfinite"] = nullptr;
   if (first != nullptr) {
@@ -327,10 +323,6 @@ void print_csv(std::ostream& out, const TraceResults& results) {
   const auto of_tensor = [&](const char* key, auto value) {
     return column(key, [value](const Row& r) -> ordered_json { return value(*r.tensor); });
   };
-  const auto of_statistics = [&](const char* key, auto value) {
-    return column(key,
-                  [value](const Row& r) -> ordered_json { return value(r.tensor->statistics); });
-  };
   const auto of_storing = [&](const char* key, auto value) {
     return column(key, [value](const Row& r) -> ordered_json {
       return r.storing == nullptr ? ordered_json() : ordered_json(value(*r.storing));
@@ -341,18 +333,12 @@ void print_csv(std::ostream& out, const TraceResults& results) {
       return r.recipe == nullptr ? ordered_json() : ordered_json(value(*r.recipe));
     });
   };
-  const Columns<Row> columns = {
+  const Columns<Row> of_tensors = {
       of_tensor("file", [](const auto& t) { return t.file; }),
       of_tensor("name", [](const auto& t) { return t.name; }),
       of_tensor("step", [](const auto& t) { return or_null(t.meaning.step); }),
-      of_tensor("role", [](const auto& t) { return t.meaning.role; }),
-      of_statistics("elements", [](const auto& s) { return s.elements; }),
-      of_statistics("zeros", [](const auto& s) { return s.zeros; }),
-      of_statistics("subnormals", [](const auto& s) { return s.subnormals; }),
-      of_statistics("infs", [](const auto& s) { return s.infinities; }),
-      of_statistics("nans", [](const auto& s) { return s.nans; }),
-      of_statistics("amax", [](const auto& s) { return or_null(s.amax); }),
-      of_statistics("amin_nonzero", [](const auto& s) { return or_null(s.amin_nonzero); }),
+      of_tensor("role", [](const auto& t) { return t.meaning.role; })};
+  const Columns<Row> of_stores = {
       column("format", [](const Row& r) { return r.to; }),
       column("scale_log2", [](const Row& r) { return or_null(r.scale); }),
       column("underflow",
@@ -376,7 +362,9 @@ void print_csv(std::ostream& out, const TraceResults& results) {
                                                 r.tensor->statistics.recipes.signal, *r.recipe));
              }),
       of_recipe("bytes", [](const auto& o) { return o.bytes; })};
-  columns.print_csv(out, stored_rows(results));
+  const auto counts = count_columns().of<Row>(
+      [](const Row& r) -> const TraceStatistics& { return r.tensor->statistics; });
+  (of_tensors + counts + of_stores).print_csv(out, stored_rows(results));
 }
 
 }  // namespace guardbit::tools

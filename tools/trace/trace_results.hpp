@@ -2,7 +2,7 @@
 
 #include <iosfwd>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +14,9 @@
 #include "tools/trace/trace_options.hpp"
 
 namespace guardbit::tools {
+
+template <class Record>
+class Columns;
 
 /// One tensor of a trace and what was counted in it.
 struct TracedTensor {
@@ -82,9 +85,10 @@ double bits_per_element(const experiments::Signal& signal,
                         const experiments::RecipeOutcome& outcome);
 
 nlohmann::ordered_json to_json(const TraceResults& results);
+/// Of updates of these results.
+Columns<TracedUpdate> update_columns(const TraceResults& results);
 /// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
-/// step. All parts
-/// must ask the same questions. Throws Error.
+/// step. All parts must ask the same questions. Throws Error.
 TraceResults merged_results(const std::vector<std::string>& files);
 /// A page that stands by itself: plots, and a table of every number.
 std::string trace_report(const TraceResults& results);

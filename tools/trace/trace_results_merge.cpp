@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "formats/support/error.hpp"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 #include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/trace/trace_results.hpp"
 
@@ -21,9 +22,7 @@ constexpr std::array<const char*, 9> heights = {" ", "▁", "▂", "▃", "▄",
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0 || part == 0) return "0";
   const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), value < 0.01 ? "%.1e%%" : "%.2f%%", value);
-  return text.data();
+  return number(value, value < 0.01 ? "%.1e%%" : "%.2f%%");
 }
 
 /// The binades that any tensor has.
@@ -76,10 +75,7 @@ std::string curve(const std::vector<double>& values) {
 }
 
 std::string log2_text(const std::optional<double>& magnitude) {
-  if (!magnitude || *magnitude == 0) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", std::log2(*magnitude));
-  return text.data();
+  return magnitude && *magnitude != 0 ? number(std::log2(*magnitude), "%.1f") : "-";
 }
 
 std::string scale_text(int scale) { return "2^" + std::to_string(scale); }
@@ -173,11 +169,6 @@ void print_recipes(std::ostream& out, const TraceResults& results, const TraceSt
       << '\n';
   Table table("lrrrrl");
   table.add({"", "underflow", "saturated", "SQNR dB", "bits", "lowest SQNR"});
-  const auto text = [](double value, const char* form) {
-    std::array<char, 32> digits{};
-    std::snprintf(digits.data(), digits.size(), form, value);
-    return std::string(digits.data());
-  };
   for (std::size_t r = 0; r < recipes.size(); ++r) {
     const auto& outcome = total.recipes.outcomes[r];
     if (!outcome) {
@@ -188,9 +179,9 @@ void print_recipes(std::ostream& out, const TraceResults& results, const TraceSt
     const auto sqnr = experiments::sqnr_db(signal, *outcome);
     const auto worst = lowest_sqnr(results, r);
     table.add({paint(recipes[r].name, Colour::bold), percent(outcome->underflow, signal.nonzero),
-               percent(outcome->saturated, signal.finite), sqnr ? text(*sqnr, "%.2f") : "-",
-               signal.elements == 0 ? "-" : text(bits_per_element(signal, *outcome), "%.2f"),
-               worst ? text(worst->second, "%.2f  ") + worst->first->name : "-"});
+               percent(outcome->saturated, signal.finite), sqnr ? number(*sqnr, "%.2f") : "-",
+               signal.elements == 0 ? "-" : number(bits_per_element(signal, *outcome), "%.2f"),
+               worst ? number(worst->second, "%.2f  ") + worst->first->name : "-"});
   }
   table.print(out);
 }
@@ -198,24 +189,39 @@ void print_recipes(std::ostream& out, const TraceResults& results, const TraceSt
 void print_updates(std::ostream& out, const TraceResults& results) {
   if (results.updates.empty()) return;
   out << "\nupdates: root mean square over that of the weights; share that leaves the weight as it was\n";
-  Table table("lrr" + std::string(results.questions.formats.size(), 'r'));
-  std::vector<std::string> head = {"tensor", "step", "update/weight"};
-  for (const std::string& format : results.questions.formats) head.push_back("stale " + format);
-  table.add(head);
-  for (const TracedUpdate& update : results.updates) {
-    std::array<char, 32> ratio{};
-    std::snprintf(ratio.data(), ratio.size(), "%.2e", update.ratio().value_or(0));
-    std::vector<std::string> row = {paint(update.tensor, Colour::bold),
-                                    update.step ? std::to_string(*update.step) : "-",
-                                    update.ratio() ? ratio.data() : "-"};
-    for (const std::uint64_t stale : update.effect.stale)
-      row.push_back(percent(stale, update.effect.changes));
-    table.add(row);
-  }
-  table.print(out);
+  update_columns(results).print(out, results.updates);
 }
 
 }  // namespace
+
+Columns<TracedUpdate> update_columns(const TraceResults& results) {
+  using U = TracedUpdate;
+  const std::vector<std::string>& formats = results.questions.formats;
+  const auto sum = [](const char* key, experiments::ExactSum U::*squares) {
+    return Column<U>{key, "", Side::none, [squares](const U& u) { return (u.*squares).text(); }};
+  };
+  std::vector<Column<U>> columns = {
+      {"tensor", "tensor", Side::left, [](const U& u) { return u.tensor; },
+       [](const U& u) { return paint(u.tensor, Colour::bold); }},
+      {"step", "step", Side::right, [](const U& u) { return or_null(u.step); },
+       [](const U& u) { return u.step ? std::to_string(*u.step) : "-"; }},
+      {"ratio", "update/weight", Side::right, [](const U& u) { return or_null(u.ratio()); },
+       [](const U& u) { return u.ratio() ? number(*u.ratio(), "%.2e") : "-"; }},
+      {"changes", "", Side::none, [](const U& u) { return u.effect.changes; }},
+      {"stale", "", Side::none,
+       [&formats](const U& u) {
+         nlohmann::ordered_json stale = nlohmann::ordered_json::object();
+         for (std::size_t f = 0; f < formats.size(); ++f) stale[formats[f]] = u.effect.stale[f];
+         return stale;
+       }},
+      sum("exact_weight_squares", &U::weight_squares),
+      sum("exact_update_squares", &U::update_squares)};
+  for (std::size_t f = 0; f < formats.size(); ++f)
+    columns.push_back({"", "stale " + formats[f], Side::right, {}, [f](const U& u) {
+                         return percent(u.effect.stale[f], u.effect.changes);
+                       }});
+  return Columns<U>(std::move(columns));
+}
 
 void print_trace(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;

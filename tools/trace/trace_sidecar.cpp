@@ -1,6 +1,7 @@
 #include "tools/trace/trace_sidecar.hpp"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "formats/support/error.hpp"

@@ -23,6 +23,7 @@ struct TomlAssertion : std::logic_error {
 #include <optional>
 #include <set>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
@@ -34,6 +35,7 @@ struct TomlAssertion : std::logic_error {
 #include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::tools {
 
@@ -111,6 +113,13 @@ class Section {
     }
     throw Error(where_of(key), formats::unknown_name(name_ + "." + key, text, words), list);
   }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void read(const char* key, Enum& value) {
+    const auto& words = formats::words_of<Enum>;
+    if (const auto chosen = choice(key, {words.begin(), words.end()}))
+      value = static_cast<Enum>(*chosen);
+  }
   template <class T>
   std::optional<std::vector<T>> list(const char* key) {
     const toml::node* const node = find(key);
@@ -163,8 +172,8 @@ class Section {
 };
 
 void read_data(Section section, TrainConfig::Data& data) {
-  if (const auto kind = section.choice("kind", {"digits", "idx", "text", "spiral", "teacher"}))
-    data.kind = std::vector<std::string>{"digits", "idx", "text", "spiral", "teacher"}[*kind];
+  const std::vector<std::string_view> kinds = {"digits", "idx", "text", "spiral", "teacher"};
+  if (const auto kind = section.choice("kind", kinds)) data.kind = kinds[*kind];
   section.read("path", data.path);
   section.read("training", data.training, 1);
   section.read("test", data.test, 1);
@@ -181,8 +190,7 @@ void read_data(Section section, TrainConfig::Data& data) {
 }
 
 void read_model(Section section, ModelShape& model) {
-  if (const auto kind = section.choice("kind", {"cnn", "mlp", "gpt"}))
-    model.kind = static_cast<ModelShape::Kind>(*kind);
+  section.read("kind", model.kind);
   const auto sizes = [&](const char* key, std::vector<std::int64_t>& to) {
     const auto list = section.list<std::int64_t>(key);
     if (!list) return;
@@ -201,8 +209,7 @@ void read_model(Section section, ModelShape& model) {
 }
 
 void read_optimizer(Section section, OptimizerRules& rules) {
-  if (const auto kind = section.choice("kind", {"sgd", "adam", "adamw"}))
-    rules.kind = static_cast<OptimizerRules::Kind>(*kind);
+  section.read("kind", rules.kind);
   rules.momentum = rules.kind == OptimizerRules::Kind::sgd ? 0.9F : 0.0F;
   rules.learning_rate = rules.kind == OptimizerRules::Kind::sgd ? 0.02F : 0.001F;
   section.read("learning_rate", rules.learning_rate);
@@ -214,13 +221,14 @@ void read_optimizer(Section section, OptimizerRules& rules) {
   section.read("first", rules.first);
   section.read("second", rules.second);
   const auto rounding = [&](const char* key, formats::Rounding& to) {
-    const auto chosen = section.choice(key, {"nearest_even", "stochastic"});
-    if (chosen) to = *chosen == 0 ? formats::Rounding::nearest_even : formats::Rounding::stochastic;
+    using enum formats::Rounding;
+    const auto chosen =
+        section.choice(key, {formats::word_of(nearest_even), formats::word_of(stochastic)});
+    if (chosen) to = *chosen == 0 ? nearest_even : stochastic;
   };
   rounding("state_rounding", rules.state_rounding);
   rounding("weight_rounding", rules.weight_rounding);
-  if (const auto keeping = section.choice("keeping", {"nothing", "rest", "master"}))
-    rules.keeping = static_cast<OptimizerRules::Keeping>(*keeping);
+  section.read("keeping", rules.keeping);
   section.finish();
 }
 
@@ -286,14 +294,6 @@ ScalerChoice read_scaler(Section section) {
   return choice;
 }
 
-template <class T, class Read>
-std::vector<T> read_words(Section& section, const char* key, Read read) {
-  std::vector<T> values;
-  if (const auto words = section.list<std::string>(key))
-    for (const std::string& word : *words) values.push_back(read(word, section.where_of(key)));
-  return values;
-}
-
 /// Its keys, and what they change in recipes that train with fake quantisation.
 void read_quantisation(Section section, TrainConfig& config) {
   TrainConfig::Quantisation& q = config.quantisation;
@@ -302,7 +302,8 @@ void read_quantisation(Section section, TrainConfig& config) {
   std::string word, arch;
   section.read("estimator", word);
   if (!word.empty())
-    rules.estimator = experiments::require_straight_through(word, section.where_of("estimator"));
+    rules.estimator = formats::require_word<experiments::StraightThrough>(
+        "straight-through estimator", word, section.where_of("estimator"));
   section.read("average", rules.average);
   if (!(rules.average > 0 && rules.average <= 1))
     throw Error(section.where_of("average"), "quantisation.average is a share", "0 to 1");
@@ -316,12 +317,13 @@ void read_quantisation(Section section, TrainConfig& config) {
       q.bits.push_back(static_cast<int>(b));
     }
   }
-  q.calibrators =
-      read_words<experiments::Calibrator>(section, "calibrators", experiments::require_calibrator);
+  if (const auto words = section.list<std::string>("calibrators"))
+    for (const std::string& calibrator : *words)
+      q.calibrators.push_back(formats::require_word<experiments::Calibrator>(
+          "calibrator", calibrator, section.where_of("calibrators")));
   if (q.calibrators.empty()) {
-    using experiments::Calibrator;
-    q.calibrators = {Calibrator::max, Calibrator::percentile, Calibrator::entropy, Calibrator::mse,
-                     Calibrator::search};
+    const auto& all = formats::enumerators_of<experiments::Calibrator>;
+    q.calibrators.assign(all.begin(), all.end());
   }
   std::string quirks = "modelopt";
   section.read("quirks", quirks);
@@ -330,7 +332,8 @@ void read_quantisation(Section section, TrainConfig& config) {
   std::string rule;
   section.read("requantise", rule);
   if (!rule.empty())
-    q.execution.rule = experiments::require_requantisation(rule, section.where_of("requantise"));
+    q.execution.rule = formats::require_word<experiments::RequantisationRule>(
+        "rule", rule, section.where_of("requantise"));
   section.read("arch", arch);
   if (!arch.empty()) q.execution.arch = emulator::require_page(arch, section.where_of("arch"));
   section.read("prune", q.prunes);
@@ -366,12 +369,12 @@ void read_recipes(Section training, Section unit, const ScalerChoice& scaler, Tr
       recipe.fixed_scale = scaler.fixed_scale;
     }
     if (history > 0) recipe.delayed.history = static_cast<std::size_t>(history);
-    constexpr std::array<const char*, 3> passes = {"forward", "input_gradient", "weight_gradient"};
-    for (std::size_t i = 0; i < passes.size(); ++i) {
+    for (std::size_t i = 0; i < experiments::training::passes; ++i) {
+      const char* const pass = words(experiments::training::Pass{}).at(i);
       std::string plan;
-      unit.read(passes.at(i), plan);
+      unit.read(pass, plan);
       if (!plan.empty() && !is_simt)
-        recipe.plans.at(i) = emulator::parse_plan(plan, unit.where_of(passes.at(i)));
+        recipe.plans.at(i) = emulator::parse_plan(plan, unit.where_of(pass));
     }
     for (const PrecisionRecipe& other : config.recipes)
       if (other.name == name) throw Error(training.where_of("recipes"), "names " + name + " twice");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
+#include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
-#include "tools/page/page.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/products/pruning_columns.hpp"
 
 namespace guardbit::tools {
@@ -78,8 +80,7 @@ class Networks {
     for (const auto& [layer, numbers] : inputs_)
       ranges[layer] =
           training::calibrated_range(calibrator, config_.quantisation.quirks, numbers, bits, layer);
-    all_.rows.push_back({network.recipe, bits, is_pruned,
-                         std::string(experiments::name_of(calibrator)),
+    all_.rows.push_back({network.recipe, bits, is_pruned, std::string(formats::word_of(calibrator)),
                          evaluate(integer_recipe(bits, calibrator), weights, ranges)});
   }
 

@@ -1,32 +1,20 @@
 #include "tools/train/train_report.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
 
 #include "experiments/harness/fingerprint.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
 
 namespace {
 
 namespace training = experiments::training;
-
-std::string fixed(double x, int digits) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, x);
-  return text.data();
-}
-
-std::string general(double x, int digits) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*g", digits, x);
-  return text.data();
-}
 
 /// What a run says of itself, and beside the others.
 struct Row {
@@ -85,7 +73,7 @@ std::string if_complete(const Row& row, const std::string& text) {
 
 std::string of_gradients(const Row& row, std::int64_t part) {
   if (row.gradients.numbers == 0) return "";
-  return general(100 * share(part, row.gradients.numbers), 3) + "%";
+  return number(100 * share(part, row.gradients.numbers), "%.3g") + "%";
 }
 
 /// Beside one another: what a recipe takes and what it gives.
@@ -143,10 +131,10 @@ const Columns<Row>& number_columns() {
       {"skipped", "skipped", Side::right, [](const Row& r) { return r.skipped; },
        [](const Row& r) { return r.scale ? std::to_string(r.skipped) : ""; }, 2},
       {"scale", "scale", Side::right, [](const Row& r) { return or_null(r.scale); },
-       [](const Row& r) { return r.scale ? general(*r.scale, 6) : ""; }, 2},
+       [](const Row& r) { return r.scale ? number(*r.scale, "%.6g") : ""; }, 2},
       {"distance_from_fp32", "from fp32", Side::right,
        [](const Row& r) { return or_null(r.distance); },
-       [](const Row& r) { return r.distance ? general(*r.distance, 3) : ""; }, 3},
+       [](const Row& r) { return r.distance ? number(*r.distance, "%.3g") : ""; }, 3},
       {"ended_by_scaler", "note", Side::left, [](const Row& r) { return r.run->ended; },
        [](const Row& r) { return r.run->ended ? "ended by the scaler" : ""; }, 7, false, true}};
   return columns;

@@ -55,9 +55,7 @@ class Files {
   /// The log first: it may be ahead of the checkpoint, never behind.
   void keep(training::Trainer& trainer, const std::vector<StepRecord>& log) const {
     if (folder_.empty()) return;
-    formats::AtomicOutput out(folder_ + "/log.csv");
-    out.write(log_text(log));
-    out.commit();
+    formats::write_file(folder_ + "/log.csv", log_text(log));
     formats::TensorFile file = trainer.checkpoint();
     file.metadata["settings"] = deciding_;
     formats::write_safetensors(checkpoint(), file.metadata, file.tensors);
@@ -219,9 +217,7 @@ std::string start_weights(const TrainConfig& config, const std::vector<TrainResu
 /// The configuration beside what it gives, for who reads it later.
 void keep_config(const TrainConfig& config, const std::string& folder) {
   if (folder.empty()) return;
-  formats::AtomicOutput out(folder + "/config.toml");
-  out.write(config.source);
-  out.commit();
+  formats::write_file(folder + "/config.toml", config.source);
 }
 
 }  // namespace

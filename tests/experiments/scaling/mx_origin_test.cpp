@@ -8,6 +8,7 @@
 #include "experiments/scaling/element_grid.hpp"
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::experiments {
@@ -66,7 +67,7 @@ TEST_CASE("MX origin: with the source, the mode that wrote is the only one left"
       const Written written = write(mode, element, 20, 200);
       REQUIRE(is_consistent(written.data(element, 200)));
       const MxOrigin origin = mx_origin(written.data(element, 200), written.source);
-      CAPTURE(name_of(element), name_of(mode));
+      CAPTURE(name_of(element), formats::word_of(mode));
       CHECK(origin.blocks == 140);
       for (const MxMode other : mx_modes)
         CHECK((origin.modes[index_of(other)].count == 0) == (other == mode));
@@ -94,7 +95,7 @@ TEST_CASE("MX origin: without the source, no mode contradicts what it wrote itse
     for (const MxMode mode : mx_modes) {
       const Written written = write(mode, element, 100, 320);
       const MxOrigin origin = mx_origin(written.data(element, 320));
-      CAPTURE(name_of(element), name_of(mode));
+      CAPTURE(name_of(element), formats::word_of(mode));
       CHECK(origin.telling == 1000);
       CHECK(origin.modes[index_of(mode)].count == 0);
       // Floor and even look alike; the others are told apart.

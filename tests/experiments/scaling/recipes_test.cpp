@@ -13,6 +13,7 @@
 #include "formats/conversion/block_quantisation.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 
@@ -83,7 +84,7 @@ TEST_CASE("MX scales: floor, ceil and rceil are the rules of block quantisation"
           // The quotient in FP32 may lose, among its subnormal numbers, the little by which it
           // exceeds 2^-127.
           const bool is_lost_sliver = mode == MxMode::rceil && expected == 1 && got == 0;
-          CAPTURE(name_of(element), name_of(mode), exponent, fraction);
+          CAPTURE(name_of(element), formats::word_of(mode), exponent, fraction);
           if (!is_lost_sliver) REQUIRE(got == expected);
         }
       }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "experiments/harness/random_numbers.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/experiments/training/small_network.hpp"
 
@@ -249,7 +250,8 @@ TEST_CASE(
     for (const char* estimator : {"pytorch", "modelopt", "pass_through", "learned_scale"}) {
       INFO(recipe << " " << estimator);
       rules.recipe = require_recipe(recipe, "", "test");
-      rules.recipe.quantisation->estimator = require_straight_through(estimator, "test");
+      rules.recipe.quantisation->estimator =
+          formats::require_word<StraightThrough>("straight-through estimator", estimator, "test");
       CHECK(trained(rules, 7, 4)->weights_hash() == trained(rules, 7, 0)->weights_hash());
       const auto scratch = trained(rules, 60, 0);
       CHECK(scratch->evaluate(all).loss < 0.6);

@@ -8,6 +8,7 @@
 #include "emulator/gemm/gemm.hpp"
 #include "experiments/harness/random_numbers.hpp"
 #include "experiments/training/context.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 
 namespace guardbit::experiments::training {
@@ -43,7 +44,7 @@ TEST_CASE("Products of layers are those of their plans") {
     const PrecisionRecipe recipe = require_recipe(of.recipe, of.arch, "test");
     Context context(recipe, 2, "test");
     for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
-      INFO(of.recipe << " on " << of.arch << ", " << name_of(pass));
+      INFO(of.recipe << " on " << of.arch << ", " << formats::word_of(pass));
       const Role role = pass == Pass::forward ? Role::activation : Role::gradient;
       const CodedMatrix a = context.encode("a", role, random_tensor(300, 9, "a"), 300, 9);
       const CodedMatrix b = context.encode("b", Role::weight, random_tensor(300, 7, "b"), 300, 7);

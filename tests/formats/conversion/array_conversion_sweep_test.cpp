@@ -10,6 +10,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/random.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/mismatches.hpp"
@@ -85,8 +86,7 @@ void compare(const Format& to, const ConversionOptions& options, std::uint32_t f
       const std::uint64_t made = load_code(output, to, Packing::container, i);
       const std::uint64_t right = load_code(expected, to, Packing::container, i);
       mismatches.compare(made == right, made, right, [&](auto& out) {
-        out << "fp32 " << first + i << " to " << name_of(to) << ", "
-            << rounding_names[static_cast<std::size_t>(options.rounding)];
+        out << "fp32 " << first + i << " to " << name_of(to) << ", " << word_of(options.rounding);
       });
     }
   }

@@ -14,6 +14,7 @@
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "tests/catch.hpp"
@@ -125,8 +126,7 @@ void check_equal(const Format& from, const Format& to, const std::vector<std::ui
       const std::uint64_t right = load_code(expected, to, Packing::container, i);
       mismatches.compare(made == right, made, right, [&](auto& out) {
         out << kernels->name << ", " << name_of(from) << ' ' << hex_text(from, codes[i]) << " to "
-            << name_of(to) << ", rounding "
-            << rounding_names[static_cast<std::size_t>(options.rounding)];
+            << name_of(to) << ", rounding " << word_of(options.rounding);
       });
     }
   }

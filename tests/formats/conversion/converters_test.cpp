@@ -5,6 +5,7 @@
 
 #include "formats/random.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 #include "tests/catch.hpp"
 
@@ -241,8 +242,8 @@ TEST_CASE("rows are found by name and destination") {
     CHECK_FALSE(row.reference.empty());
   }
   CHECK(converters_to(e4m3).size() >= 7);
-  CHECK(require_rounding("To_Odd", "test") == Rounding::to_odd);
-  CHECK_THROWS_AS(require_rounding("nearest", "test"), Error);
+  CHECK(require_word<Rounding>("rounding", "To_Odd", "test") == Rounding::to_odd);
+  CHECK_THROWS_AS(require_word<Rounding>("rounding", "nearest", "test"), Error);
   const std::string table = converters_markdown();
   for (const std::string_view name : converter_names())
     CHECK(table.find("| " + std::string(name) + " |") != std::string::npos);
