@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "formats/conversion/kernels/conversion_isa.hpp"
+#include "formats/support/instruction_sets.hpp"
 
 namespace guardbit::formats::kernels {
 
@@ -10,7 +11,8 @@ namespace {
 
 bool runs_avx512() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+  return allowed_instruction_sets() >= InstructionSets::avx512 &&
+         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512vbmi");
 #else
@@ -20,7 +22,7 @@ bool runs_avx512() {
 
 bool runs_avx2() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2");
+  return allowed_instruction_sets() >= InstructionSets::avx2 && __builtin_cpu_supports("avx2");
 #else
   return false;
 #endif
