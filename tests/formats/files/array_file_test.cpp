@@ -89,7 +89,7 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
 }
 
 // The other implementation of the format: NumPy reads what we write, and we read what it writes.
-TEST_CASE("NumPy agrees", "[shared]") {
+TEST_CASE("NumPy agrees", "[tool]") {
   if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
     WARN("SKIPPED: python3 with numpy is not here");
     return;
