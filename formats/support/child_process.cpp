@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <system_error>
 #include <vector>
@@ -59,12 +60,11 @@ bool send_piece(int to, Piece::Kind kind, std::span<const std::byte> bytes) {
 
 /// From now on this process may use `seconds` of the processor.
 void limit_processor(unsigned seconds) {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto spent = static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
   rlimit limit{};
   getrlimit(RLIMIT_CPU, &limit);
-  limit.rlim_cur = std::min(limit.rlim_max, spent + seconds + 1);  // whole seconds, rounded down
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(used.tv_sec) + seconds + 1);
   setrlimit(RLIMIT_CPU, &limit);
 }
 

@@ -217,11 +217,11 @@ void write_vectors(std::ostream& out, const std::vector<RowVectors>& rows) {
     out << header_of(row) << "\n";
     for (const TestVector& v : list) {
       out << " " << v.purpose << " a=" << hex(v.x.a, digits(row.a))
-          << " b=" << hex(v.x.b, digits(row.b)) << " c=" << hex({v.x.c}, digits(row.c));
+          << " b=" << hex(v.x.b, digits(row.b)) << " c=" << hex(v.x.c, digits(row.c));
       if (!v.x.a_scale.empty())
         out << " sa=" << hex(v.x.a_scale, 2) << " sb=" << hex(v.x.b_scale, 2);
       if (!v.e.empty()) out << " e=" << hex(v.e, 1);
-      out << " d=" << hex({v.d}, digits(row.d)) << "\n";
+      out << " d=" << hex(v.d, digits(row.d)) << "\n";
     }
   }
 }
