@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/command.hpp"
 
 namespace {
@@ -197,16 +197,18 @@ std::vector<int> leaves_of(const std::string& text) {
 }
 
 TEST_CASE("probe: the trees of NumPy's sum, dot and matrix product", "[sweep]") {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
-    std::cout << "SKIPPED: python3 has no NumPy\n";
+  const std::string interpreter = python_with_numpy();
+  if (interpreter.empty()) {
+    WARN("SKIPPED: python3 with numpy is not here");
     return;
   }
   const TemporaryFolder folder;
   const auto tree_of = [&](const std::string& product, const std::vector<std::string>& more) {
     const std::string file = folder.path("product.py");
     write_text(file, numpy_program(product));
-    std::vector<std::string> words = {"probe", "--exec", "python3 " + file, "--a", "fp32",
-                                      "--d",   "fp32",   "--json",          "--k", "16"};
+    std::vector<std::string> words = {
+        "probe", "--exec", interpreter + " " + file, "--a", "fp32", "--d", "fp32", "--json",
+        "--k",   "16"};
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run_command(words);
     INFO(result.error);

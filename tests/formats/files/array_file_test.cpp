@@ -10,6 +10,7 @@
 #include "formats/format_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/formats/files/scratch.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::formats {
 namespace {
@@ -90,7 +91,8 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
 
 // The other implementation of the format: NumPy reads what we write, and we read what it writes.
 TEST_CASE("NumPy agrees", "[tool]") {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
+  const std::string interpreter = tests::python_with_numpy();
+  if (interpreter.empty()) {
     WARN("SKIPPED: python3 with numpy is not here");
     return;
   }
@@ -120,7 +122,8 @@ for name in many.files:
     assert (many[name] == numpy.arange(24).reshape(2, 3, 4)).all(), name
 )");
   const auto python = [&](const std::string& script) {
-    return std::system(("python3 '" + (scratch / script) + "' '" + (scratch / "") + "'").c_str());
+    return std::system(
+        (interpreter + " '" + (scratch / script) + "' '" + (scratch / "") + "'").c_str());
   };
   REQUIRE(python("ours.py") == 0);
   const TensorFile stored = read_tensors(scratch / "stored.npz");
