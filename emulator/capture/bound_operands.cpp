@@ -153,7 +153,7 @@ class Binder {
     return *tensor;
   }
 
-  /// The number of executions and the dimensions that the row leaves open.
+  /// The number of executions and the dimensions that the instruction leaves open.
   void read_shape() {
     const Tensor& a = require("a");
     const Tensor& b = require("b");

@@ -7,6 +7,8 @@
 #include "emulator/model/instruction.hpp"
 #include "formats/tensors/tensor.hpp"
 
+// Operands of an instruction that lie in the tensors of a file: their shapes, formats and codes are
+// checked, and a batch views them.
 namespace guardbit::emulator {
 
 /// What an array's element type must say about the format of its codes.
@@ -28,10 +30,10 @@ struct BoundBatch {
   std::int64_t outputs() const { return batch.count * batch.shape.m * batch.shape.n; }
 };
 
-/// Reads tensors named a, b, c, d, e, a_scale and b_scale as operands of the row, in the shapes of
-/// MatrixBatch: formats, shapes, codes and sparse positions are checked. c and d may be absent;
-/// dimensions that the row leaves open (0) come from the tensors. formats::Error names `where`, the
-/// tensor and the element.
+/// Reads tensors named a, b, c, d, e, a_scale and b_scale as operands of the instruction, in the
+/// shapes of MatrixBatch: formats, shapes, codes and sparse positions are checked. c and d may be
+/// absent; dimensions that the instruction leaves open (0) come from the tensors. formats::Error
+/// names `where`, the tensor and the element.
 BoundBatch bind_operands(const MatrixInstruction& instruction, std::vector<formats::Tensor> tensors,
                          ElementType elements, const std::string& where);
 

@@ -10,6 +10,8 @@
 #include "emulator/capture/bound_operands.hpp"
 #include "formats/files/tensor_file.hpp"
 
+// Recordings of one instruction on a device: reading them, and comparing them with what is
+// computed.
 namespace guardbit::emulator {
 
 /// What a device answered, checked and ready to be executed again. A `dot` recording becomes a
@@ -36,8 +38,9 @@ std::map<std::string, std::string> capture_metadata(const MatrixInstruction& ins
                                                     std::string_view arch, int toolkit,
                                                     const Modifiers& modifiers);
 
-/// Does the computed code agree with the recorded one? Two NaNs of FP64, or of a row that does not
-/// know its NaNs, are equal whatever sign and payload; everything else is compared bit by bit.
+/// Does the computed code agree with the recorded one? Two NaNs of FP64, or of an instruction that
+/// does not know its NaNs, are equal whatever sign and payload; everything else is compared bit by
+/// bit.
 bool same_result(const MatrixInstruction& instruction, std::uint64_t recorded,
                  std::uint64_t computed);
 

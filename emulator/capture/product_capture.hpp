@@ -8,6 +8,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "formats/files/tensor_file.hpp"
 
+// Recordings of whole products and convolutions of a library.
 namespace guardbit::emulator {
 
 /// What a library answered: a capture of kind `gemm` or `conv2d`; or many executions of one

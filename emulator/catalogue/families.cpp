@@ -103,7 +103,7 @@ MatrixInstruction& Machine::add(const std::string& name, Family family, const Sh
   instruction.steps = arithmetic.steps;
   instruction.evidence = arithmetic.evidence;
   instruction.toolkit = arithmetic.toolkit;
-  return rows_.emplace_back(instruction);
+  return instructions_.emplace_back(instruction);
 }
 
 void Machine::mma(Shapes shapes, const Pairs& ab, const AccumulatorPair& cd,

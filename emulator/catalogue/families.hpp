@@ -1,8 +1,8 @@
 #pragma once
 
 // The grammar of instruction names: each family of instructions, written once, turns lists of
-// shapes and types into rows. What differs between machines (the arithmetic) is passed in by the
-// pages in arch/.
+// shapes and types into instructions. What differs between machines (the arithmetic) is passed in
+// by the pages in arch/.
 
 #include <initializer_list>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace guardbit::emulator {
 
-using Rows = std::vector<MatrixInstruction>;
+using Instructions = std::vector<MatrixInstruction>;
 
 /// PTX's name of an operand type: f16, bf16, s8, ...
 std::string_view ptx_type(const Format& format);
@@ -47,7 +47,7 @@ struct Arithmetic {
 /// A native instruction: one accumulation.
 Arithmetic native(const AccumulatorSpec& spec, const AccumulatorPair& cd, const Evidence& evidence);
 
-/// Collects the rows of one machine.
+/// Collects the instructions of one machine.
 class Machine {
  public:
   explicit Machine(std::string_view arch) : arch_(arch) {}
@@ -96,7 +96,7 @@ class Machine {
   void named_sparse(std::string_view name, Family family, const Shape& shape, const OperandPair& ab,
                     const AccumulatorPair& cd, const Arithmetic& arithmetic);
 
-  Rows take() { return std::move(rows_); }
+  Instructions take() { return std::move(instructions_); }
 
  private:
   MatrixInstruction& add(const std::string& name, Family family, const Shape& shape,
@@ -104,7 +104,7 @@ class Machine {
                          const Arithmetic& arithmetic);
 
   std::string_view arch_;
-  Rows rows_;
+  Instructions instructions_;
 };
 
 }  // namespace guardbit::emulator

@@ -22,30 +22,30 @@ namespace guardbit::emulator {
 
 namespace {
 
-void append(Rows& all, Rows instructions) {
+void append(Instructions& all, Instructions instructions) {
   all.insert(all.end(), instructions.begin(), instructions.end());
 }
 
-Rows build_catalogue() {
-  Rows all;
-  append(all, sm_70::rows());
-  append(all, sm_75::rows());
-  append(all, sm_80::rows("sm_80"));
-  append(all, sm_80::rows("sm_86"));
-  append(all, sm_89::rows());
-  append(all, sm_90::rows());
-  append(all, sm_100::rows());
-  append(all, sm_100::sm_103_rows());
-  append(all, sm_120::rows());
-  append(all, cdna1::rows());
-  append(all, cdna2::rows());
-  append(all, cdna3::rows());
-  append(all, tpu::rows());
-  append(all, x86::rows());
+Instructions build_catalogue() {
+  Instructions all;
+  append(all, sm_70::instructions());
+  append(all, sm_75::instructions());
+  append(all, sm_80::instructions("sm_80"));
+  append(all, sm_80::instructions("sm_86"));
+  append(all, sm_89::instructions());
+  append(all, sm_90::instructions());
+  append(all, sm_100::instructions());
+  append(all, sm_100::sm_103_instructions());
+  append(all, sm_120::instructions());
+  append(all, cdna1::instructions());
+  append(all, cdna2::instructions());
+  append(all, cdna3::instructions());
+  append(all, tpu::instructions());
+  append(all, x86::instructions());
   return all;
 }
 
-/// Rows by machine and name key; rows of different toolkits share a key.
+/// Instructions by machine and name key; instructions of different toolkits share a key.
 using Index = std::multimap<std::pair<std::string_view, std::string>, const MatrixInstruction*>;
 
 const Index& index() {
@@ -58,7 +58,7 @@ const Index& index() {
   return built;
 }
 
-std::vector<MatrixInstruction>& rows_added() {
+std::vector<MatrixInstruction>& additions() {
   static std::vector<MatrixInstruction> instructions;
   return instructions;
 }
@@ -75,7 +75,7 @@ std::string_view page_of(std::string_view arch) {
   std::string_view page = find(arch);
   const bool suffixed = arch.starts_with("sm_") && (arch.ends_with('a') || arch.ends_with('f'));
   if (page.empty() && suffixed) page = find(arch.substr(0, arch.size() - 1));
-  for (const MatrixInstruction& instruction : added_rows())
+  for (const MatrixInstruction& instruction : added_instructions())
     if (page.empty() && instruction.arch == arch) page = instruction.arch;
   return page;
 }
@@ -83,7 +83,7 @@ std::string_view page_of(std::string_view arch) {
 std::string architecture_names() {
   std::string names;
   for (const Arch& a : architectures()) names += (names.empty() ? "" : ", ") + std::string(a.name);
-  for (const MatrixInstruction& instruction : added_rows())
+  for (const MatrixInstruction& instruction : added_instructions())
     names += ", " + std::string(instruction.arch);
   return names;
 }
@@ -134,15 +134,15 @@ const std::vector<Arch>& architectures() {
 }
 
 const std::vector<MatrixInstruction>& catalogue() {
-  static const Rows instructions = build_catalogue();
+  static const Instructions instructions = build_catalogue();
   return instructions;
 }
 
-const std::vector<MatrixInstruction>& added_rows() { return rows_added(); }
+const std::vector<MatrixInstruction>& added_instructions() { return additions(); }
 
 void add_instruction(const MatrixInstruction& instruction) {
-  auto& rows = rows_added();
-  rows.insert(rows.begin(), instruction);
+  auto& added = additions();
+  added.insert(added.begin(), instruction);
 }
 
 std::optional<int> parse_toolkit(std::string_view text) {
@@ -169,7 +169,7 @@ int require_toolkit(std::string_view text, std::string_view where) {
 std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::string_view name,
                                                   int toolkit) {
   if (name.size() > Name{}.text.size()) return {};
-  for (const MatrixInstruction& instruction : added_rows())
+  for (const MatrixInstruction& instruction : added_instructions())
     if (std::string_view(instruction.name) == name && instruction.arch == page_of(arch))
       return instruction;
   const ParsedName parsed = parse_name(name);
@@ -201,8 +201,8 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
               formats::printable(arch) + " (it is in that of " + owners + ")";
   } else {
     std::vector<std::string_view> names;
-    for (const auto* rows : {&added_rows(), &catalogue()})
-      for (const MatrixInstruction& instruction : *rows)
+    for (const auto* list : {&added_instructions(), &catalogue()})
+      for (const MatrixInstruction& instruction : *list)
         if (instruction.arch == page) names.push_back(instruction.name);
     message = formats::unknown_name("instruction", name, names);
   }

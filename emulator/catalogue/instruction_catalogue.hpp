@@ -7,6 +7,8 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The catalogue of instructions: what machines there are, what each of them computes, and which
+// entry a name means.
 namespace guardbit::emulator {
 
 /// A machine of the catalogue. An alias has no page of its own: it computes like the machine it
@@ -25,14 +27,14 @@ const std::vector<Arch>& architectures();
 /// formats::Error that begins with `where` when there is none.
 std::string_view require_page(std::string_view arch, std::string_view where);
 
-/// Every row of every machine that has a page.
+/// Every instruction of every machine that has a page.
 const std::vector<MatrixInstruction>& catalogue();
 
-/// Rows that were added while the program runs, the newest first.
-const std::vector<MatrixInstruction>& added_rows();
+/// Instructions that were added while the program runs, the newest first.
+const std::vector<MatrixInstruction>& added_instructions();
 
-/// Adds a row, of any machine: from then on its name means it, and not a row of the catalogue.
-/// Called before anything executes.
+/// Adds an instruction, of any machine: from then on its name means it, and no entry of the
+/// catalogue. Called before anything executes.
 void add_instruction(const MatrixInstruction& instruction);
 
 /// The newest toolkit the catalogue knows, as major * 100 + minor: what is meant when none is
@@ -46,8 +48,8 @@ std::optional<int> parse_toolkit(std::string_view text);
 /// begins with `where` when it is not a version.
 int require_toolkit(std::string_view text, std::string_view where);
 
-/// The row that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be an
-/// alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
+/// The instruction that `arch` and `name` mean. The architecture may carry a suffix (sm_90a) or be
+/// an alias; a mnemonic without qualifiers may be in upper or lower case and comes back as the
 /// catalogue spells it; qualifiers may stand in any order that ptxas takes, operand layouts are
 /// ignored where the instruction allows several, and M and N of wgmma and tcgen05 may be any that
 /// the instruction has. M or N is 0 where the name leaves it open.
@@ -58,9 +60,9 @@ std::optional<MatrixInstruction> find_instruction(std::string_view arch, std::st
 MatrixInstruction require_instruction(std::string_view arch, std::string_view name,
                                       std::string_view where, int toolkit = newest_toolkit);
 
-/// The dense row of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma), that
-/// multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest such
-/// K.
+/// The dense instruction of `arch` whose family is `unit` (wmma, mma.sync, wgmma, tcgen05, mfma),
+/// that multiplies `inputs` with `inputs` into `output` and has at least `k` products; the shortest
+/// such K.
 MatrixInstruction require_dot(std::string_view arch, std::string_view unit, const Format& inputs,
                               const Format& output, int k, std::string_view where,
                               int toolkit = newest_toolkit);

@@ -5,12 +5,13 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The names of instructions, as PTX and the makers of other machines spell them.
 namespace guardbit::emulator {
 
 /// An instruction's name taken apart. ptxas accepts the qualifiers of a name in any order; only the
 /// order of the types and of the layouts carries meaning.
 struct ParsedName {
-  /// equal for names that mean the same row: qualifiers sorted, types in order,
+  /// equal for names that mean the same instruction: qualifiers sorted, types in order,
   /// free geometry open
   std::string key;
   /// "row.col", or empty when the name has none
@@ -21,7 +22,7 @@ struct ParsedName {
 
 ParsedName parse_name(std::string_view name);
 
-/// May the row be executed with this name's layouts and M and N?
+/// May the instruction be executed with this name's layouts and M and N?
 bool accepts_geometry(const MatrixInstruction& instruction, const ParsedName& name);
 
 }  // namespace guardbit::emulator

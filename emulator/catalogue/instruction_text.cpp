@@ -65,7 +65,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-/// Texts that rows point to; they live as long as the program.
+/// Texts that instructions point to; they live as long as the program.
 std::string_view kept(std::string_view text) {
   static std::set<std::string, std::less<>> texts;
   return *texts.emplace(text).first;
@@ -98,7 +98,7 @@ class Parser {
     for (const std::string_view key : {"name", "arch", "shape", "formats"})
       if (seen_.count(std::string(key)) == 0) refuse("no line '" + std::string(key) + "'");
     check_instruction();
-    return row_;
+    return instruction_;
   }
 
  private:
@@ -156,38 +156,39 @@ class Parser {
 
   void read_value(std::string_view key, std::string_view rest) {
     if (key == "name") {
-      if (rest.size() > row_.name.text.size()) refuse("the name is too long");
-      row_.name = Name(words_of(rest, 1)[0]);
+      if (rest.size() > instruction_.name.text.size()) refuse("the name is too long");
+      instruction_.name = Name(words_of(rest, 1)[0]);
     } else if (key == "arch") {
-      row_.arch = kept(words_of(rest, 1)[0]);
+      instruction_.arch = kept(words_of(rest, 1)[0]);
     } else if (key == "family") {
       std::vector<std::string_view> names;
       for (int f = 0; f <= static_cast<int>(Family::amx); ++f)
         names.push_back(family_name(static_cast<Family>(f)));
-      row_.family = static_cast<Family>(read_word(rest, names));
+      instruction_.family = static_cast<Family>(read_word(rest, names));
     } else if (key == "shape") {
       read_shape(rest);
     } else if (key == "formats") {
       const auto words = words_of(rest, 4);
-      row_.a = read_format(words[0]), row_.b = read_format(words[1]);
-      row_.c = read_format(words[2]), row_.d = read_format(words[3]);
+      instruction_.a = read_format(words[0]), instruction_.b = read_format(words[1]);
+      instruction_.c = read_format(words[2]), instruction_.d = read_format(words[3]);
     } else if (key == "scale") {
       const auto words = words_of(rest, 2);
-      row_.scale = {read_format(words[0]), static_cast<int>(read_number(words[1], 1, max_k))};
+      instruction_.scale = {read_format(words[0]),
+                            static_cast<int>(read_number(words[1], 1, max_k))};
     } else if (key == "sparsity") {
       const auto words = words_of(rest, 3);
-      row_.sparsity = {static_cast<int>(read_number(words[0], 2, 16)),
-                       static_cast<int>(read_number(words[1], 1, 8)),
-                       static_cast<int>(read_number(words[2], 1, 8))};
+      instruction_.sparsity = {static_cast<int>(read_number(words[0], 2, 16)),
+                               static_cast<int>(read_number(words[1], 1, 8)),
+                               static_cast<int>(read_number(words[2], 1, 8))};
     } else if (key == "toolkit") {
       const auto words = words_of(rest, 2);
-      row_.toolkit = {static_cast<int>(read_number(words[0], 0, 99999)),
-                      static_cast<int>(read_number(words[1], 0, 99999))};
+      instruction_.toolkit = {static_cast<int>(read_number(words[0], 0, 99999)),
+                              static_cast<int>(read_number(words[1], 0, 99999))};
     } else {
       const auto [basis, source] = split_word(rest);
       const std::array names = {basis_name(Basis::measured), basis_name(Basis::documented),
                                 basis_name(Basis::inferred)};
-      row_.evidence = {static_cast<Basis>(read_word(basis, names)), kept(source)};
+      instruction_.evidence = {static_cast<Basis>(read_word(basis, names)), kept(source)};
     }
   }
 
@@ -197,9 +198,9 @@ class Parser {
     if (!text.starts_with('m') || n == std::string_view::npos || k == std::string_view::npos ||
         k < n)
       refuse(formats::in_quotes(text) + " is not a shape", "such as m16n8k16, m0n0k16");
-    row_.shape.m = static_cast<int>(read_number(text.substr(1, n - 1), 0, 4096));
-    row_.shape.n = static_cast<int>(read_number(text.substr(n + 1, k - n - 1), 0, 4096));
-    row_.shape.k = static_cast<int>(read_number(text.substr(k + 1), 1, max_k));
+    instruction_.shape.m = static_cast<int>(read_number(text.substr(1, n - 1), 0, 4096));
+    instruction_.shape.n = static_cast<int>(read_number(text.substr(n + 1, k - n - 1), 0, 4096));
+    instruction_.shape.k = static_cast<int>(read_number(text.substr(k + 1), 1, max_k));
   }
 
   Source read_source(std::string_view text) const {
@@ -207,7 +208,7 @@ class Parser {
     if (text == "-0") return Source::negative_zero;
     if (text == "c") return Source::c;
     std::string earlier;
-    for (int i = 0; i < row_.steps.count; ++i) {
+    for (int i = 0; i < instruction_.steps.count; ++i) {
       const std::string name = "s" + number(i + 1);
       if (text == name) return static_cast<Source>(i);
       earlier += ", " + name;
@@ -244,8 +245,8 @@ class Parser {
   }
 
   void read_step(std::string_view text) {
-    if (row_.steps.count == static_cast<int>(row_.steps.list.size()))
-      refuse("more than " + number(row_.steps.count) + " steps");
+    if (instruction_.steps.count == static_cast<int>(instruction_.steps.list.size()))
+      refuse("more than " + number(instruction_.steps.count) + " steps");
     const auto words = words_of(text, 0);
     Step step;
     step.operation = static_cast<Operation>(
@@ -272,28 +273,30 @@ class Parser {
       }
     }
     if (!has_result) refuse("a step needs into=FORMAT");
-    row_.steps.list[static_cast<std::size_t>(row_.steps.count++)] = step;
+    instruction_.steps.list[static_cast<std::size_t>(instruction_.steps.count++)] = step;
   }
 
   /// What the model's accumulators have no room for, or its steps no meaning.
   void check_instruction() const {
-    if (row_.steps.count == 0) refuse("no line 'step'");
-    const Step& last = row_.steps.list[static_cast<std::size_t>(row_.steps.count - 1)];
-    if (last.result != row_.d)
+    if (instruction_.steps.count == 0) refuse("no line 'step'");
+    const Step& last =
+        instruction_.steps.list[static_cast<std::size_t>(instruction_.steps.count - 1)];
+    if (last.result != instruction_.d)
       refuse("the last step gives " + formats::name_of(last.result) + ", not D's " +
-             formats::name_of(row_.d));
-    const bool whole = formats::is_integer(row_.a);
-    if (formats::is_integer(row_.b) != whole || formats::is_integer(row_.c) != whole ||
-        formats::is_integer(row_.d) != whole)
+             formats::name_of(instruction_.d));
+    const bool whole = formats::is_integer(instruction_.a);
+    if (formats::is_integer(instruction_.b) != whole ||
+        formats::is_integer(instruction_.c) != whole ||
+        formats::is_integer(instruction_.d) != whole)
       refuse("A, B, C and D must all be integers, or none of them");
-    const Sparsity& s = row_.sparsity;
+    const Sparsity& s = instruction_.sparsity;
     if (s.group_elements != 0 &&
-        (row_.shape.k % s.group_elements != 0 || s.stored_per_group > s.group_elements ||
+        (instruction_.shape.k % s.group_elements != 0 || s.stored_per_group > s.group_elements ||
          s.stored_per_group % s.chunk != 0 || s.group_elements % s.chunk != 0))
       refuse("the sparse groups do not divide K");
-    if (row_.scale.count != 0 && row_.shape.k % row_.scale.count != 0)
+    if (instruction_.scale.count != 0 && instruction_.shape.k % instruction_.scale.count != 0)
       refuse("the scales do not divide K");
-    for (const Step& step : row_.steps) check_step(step, whole);
+    for (const Step& step : instruction_.steps) check_step(step, whole);
   }
 
   void check_step(const Step& step, bool whole) const {
@@ -306,7 +309,7 @@ class Parser {
     if (step.operation != Operation::dot) return;
     const bool aligned =
         sum == Summation::fused || sum == Summation::two_stage || sum == Summation::exact;
-    for (const Format& f : {row_.a, row_.b, step.widened.value_or(row_.a)})
+    for (const Format& f : {instruction_.a, instruction_.b, step.widened.value_or(instruction_.a)})
       if (aligned && (f.exponent_bits > 8 || f.fraction_bits > 10))
         refuse("the factors are too wide for summation=" + std::string(summation_name(sum)));
   }
@@ -314,7 +317,7 @@ class Parser {
   std::string where_;
   long line_ = 0;
   std::set<std::string, std::less<>> seen_;
-  MatrixInstruction row_;
+  MatrixInstruction instruction_;
 };
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include "emulator/model/instruction.hpp"
 
+// The text of an instruction, which a person can write: `--spec FILE` reads it, `probe -o` writes
+// it.
 namespace guardbit::emulator {
 
-/// A row of the catalogue as lines of text, `key value`, and one line for each step of its
+/// An instruction of the catalogue as lines of text, `key value`, and one line for each step of its
 /// arithmetic; fields that have their default are left out. Lines that begin with # are comments.
 ///
 ///   name     my_unit

@@ -6,6 +6,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 
+// The instruction that libraries take for a product of given formats on a given machine.
 namespace guardbit::emulator {
 
 /// Where a family stands in the order in which the libraries of a machine take its matrix units:

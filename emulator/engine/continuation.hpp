@@ -6,6 +6,7 @@
 
 #include "emulator/model/instruction.hpp"
 
+// Instructions without an addend: how a product longer than their K can be computed with them.
 namespace guardbit::emulator {
 
 /// True if D depends on C. An instruction found by a probe without an addend has no step that reads

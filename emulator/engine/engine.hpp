@@ -8,6 +8,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// An engine is anything that executes instructions; this page says what each of them offers.
 namespace guardbit::emulator {
 
 /// Anything that executes an instruction. Engines agree bit for bit; tests compare them. Most are
@@ -16,7 +17,7 @@ struct Engine {
   std::string_view name;
   std::string_view description;
   bool (*accepts)(const MatrixInstruction& instruction);
-  /// Executes [begin, end) of the batch on the calling thread; `row` must be accepted.
+  /// Executes [begin, end) of the batch on the calling thread; `instruction` must be accepted.
   void (*run)(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
               std::int64_t end);
   /// A whole product at once, for engines that have a better way than execution after execution;

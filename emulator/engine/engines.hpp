@@ -5,6 +5,7 @@
 
 #include "emulator/engine/engine.hpp"
 
+// The list of engines, and the choice among them.
 namespace guardbit::emulator {
 
 /// Every engine of this machine, the preferred first; the last is the reference, which accepts

@@ -7,6 +7,8 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// Matrix products of any size by chains of one instruction. An engine with a kernel for whole
+// products uses it; the others execute the instruction again and again.
 namespace guardbit::emulator {
 
 struct Engine;

@@ -1,8 +1,8 @@
 #pragma once
 
-// How one element of D came about. Input: an instruction and the operands of one execution. Output:
-// each block's terms, what alignment cut from them, the sums and the results, in exact decimals.
-// explain.cpp watches the model compute; explain_text.cpp prints.
+// An explanation says how one element of D came about. Input: an instruction and the operands of
+// one execution. Output: each block's terms, what alignment cut from them, the sums and the
+// results, in exact decimals. explain.cpp watches the model compute; explain_text.cpp prints.
 
 #include <cstddef>
 #include <cstdint>

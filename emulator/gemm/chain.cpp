@@ -88,9 +88,9 @@ bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
   const std::int64_t most = x.instruction->shape.k;
   if (x.expansion != 1 || !x.apart.empty()) return false;
   if (!plan.stream_k.none()) return x.k() <= most;
-  for (const KRanges& slice : divide(plan.split, {{0, x.k()}})) {
-    for (const KRanges& lane : divide(plan.slices, slice)) {
-      const std::int64_t length = length_of(lane), interval = plan.promotion.interval;
+  for (const KRanges& part : divide(plan.split, {{0, x.k()}})) {
+    for (const KRanges& slice : divide(plan.slices, part)) {
+      const std::int64_t length = length_of(slice), interval = plan.promotion.interval;
       if ((interval == 0 ? length : std::min(length, interval)) > most) return false;
     }
   }

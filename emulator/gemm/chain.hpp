@@ -6,6 +6,8 @@
 
 #include "emulator/gemm/gemm.hpp"
 
+// A chain is the smallest part of a plan: elements of K that one accumulator of the unit takes in
+// order.
 namespace guardbit::emulator {
 
 /// Can the unit take every chain of the plan? Not where it cannot be chained and one is longer than
@@ -22,8 +24,8 @@ class Chain {
   /// The accumulators after these k's, from zero, or from C where the plan says so of the first.
   Sums run(const KRanges& ranges, bool first) const;
 
-  /// The same of a plan without promotion and a row whose accumulators are as `sums`'s elements:
-  /// written to the block of `sums` that begins at (g, i, j).
+  /// The same of a plan without promotion and an instruction whose accumulators are as `sums`'s
+  /// elements: written to the block of `sums` that begins at (g, i, j).
   void run_into(const KRanges& ranges, bool first, CodeMatrix& sums, std::int64_t g, std::int64_t i,
                 std::int64_t j) const;
 

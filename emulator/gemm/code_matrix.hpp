@@ -11,6 +11,7 @@
 #include "formats/format.hpp"
 #include "formats/tensors/tensor.hpp"
 
+// Matrices of codes as products take them: views of files, of tensors and of each other.
 namespace guardbit::emulator {
 
 using formats::Format;

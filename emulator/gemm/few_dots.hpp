@@ -9,13 +9,14 @@
 #include "emulator/model/block.hpp"
 #include "emulator/model/instruction.hpp"
 
+// Single outputs of a product, for the plan search, which asks for the same ones under many plans.
 namespace guardbit::emulator {
 
 struct GemmOperands;
 
 /// A few dot products, one for each batch entry, whose products are taken once for all chains over
-/// parts of K: a search asks for thousands of chains of the same outputs. Of rows with one step of
-/// fused blocks and finite operands.
+/// parts of K: a search asks for thousands of chains of the same outputs. Of instructions with one
+/// step of fused blocks and finite operands.
 class FewDots {
  public:
   /// Null where the operands are not such ones.

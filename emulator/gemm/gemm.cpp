@@ -9,9 +9,9 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/gemm/few_dots.hpp"
+#include "emulator/gemm/part_sum.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/scalar.hpp"
-#include "emulator/gemm/slice.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/tensors/storage.hpp"
 
@@ -21,10 +21,10 @@ std::vector<Sums> partial_sums(const GemmPlan& plan, const GemmOperands& x,
                                const GemmProblem& problem, const Execution& execution) {
   const std::int64_t k = x.k();
   if (!plan.stream_k.none()) return {stream_k_sums(plan, x, problem, execution)};
-  const SliceSum slice_sum(plan, x, problem, execution);
+  const PartSum part_sum(plan, x, problem, execution);
   std::vector<Sums> parts;
-  for (const KRanges& slice : divide(plan.split, {{0, k}}))
-    parts.push_back(slice_sum(slice, parts.empty()));
+  for (const KRanges& part : divide(plan.split, {{0, k}}))
+    parts.push_back(part_sum(part, parts.empty()));
   return parts;
 }
 
@@ -169,10 +169,10 @@ class Executor {
     GemmOperands x = beside(rows, columns, block);
     const GemmProblem problem = problem_of(block);
     x.c = initial_sums(plan_, x, problem, "plan");
-    if (is_auto_ && !plan_.input.has_slices()) x.few = FewDots::of(x);
+    if (is_auto_ && !plan_.input.has_integer_slices()) x.few = FewDots::of(x);
     const int threads = execution_.threads;
     if (is_fp32_chain(plan_, x) && keeps_sums(plan_.epilogue, problem)) {
-      SliceSum(plan_, x, problem, execution_).run_into(d_, block.g, block.i, block.j);
+      PartSum(plan_, x, problem, execution_).run_into(d_, block.g, block.i, block.j);
       canonicalise(d_, block, threads);
       return;
     }

@@ -11,6 +11,8 @@
 #include "emulator/gemm/sums.hpp"
 #include "emulator/model/instruction.hpp"
 
+// A matrix product as a library computes it. Input: a plan (plan.hpp) and a problem (problem.hpp).
+// Output: D, bit for bit.
 namespace guardbit::emulator {
 
 /// Accumulator and operand format of a CUDA core's multiply-add; formats::Error, beginning with
@@ -42,8 +44,8 @@ struct GemmOperands {
   bool rounds_products = false;
   /// in the order in which they are added
   std::vector<PieceProducts> apart;
-  /// Of slices: each row of A and column of B is below 2^exponent; no_exponent where it holds an
-  /// infinity or a NaN.
+  /// Of integer slices: each row of A and column of B is below 2^exponent; no_exponent where it
+  /// holds an infinity or a NaN.
   std::vector<int> a_exponents, b_exponents;
   /// of a few dot products, where it can be
   std::shared_ptr<const FewDots> few = nullptr;
@@ -97,7 +99,7 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
                   int threads = 1);
 
 struct ExecuteOptions {
-  /// as plan_engine (gemm_engine.hpp) takes it
+  /// as plan_engine (plan_engine.hpp) takes it
   std::string_view engine = "auto";
   /// 0: all; the result does not depend on their number
   int threads = 0;

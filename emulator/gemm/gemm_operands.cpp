@@ -89,14 +89,15 @@ std::vector<CodeMatrix> pieces_of(const CodeMatrix& matrix, const Format& format
 
 /// Integers of which  sum 2^(exponent - bits (s + 1)) * slice s  is nearly the line, whose numbers
 /// are below 2^exponent.
-struct Slices {
+struct IntegerSlices {
   std::vector<CodeMatrix> matrices;
   std::vector<int> exponents;
 };
 
-/// Slices of the rows of a matrix (of A), or of its columns.
-Slices slices_of(const CodeMatrix& matrix, const Format& format, int count, bool of_rows) {
-  Slices slices;
+/// Integer slices of the rows of a matrix (of A), or of its columns.
+IntegerSlices integer_slices_of(const CodeMatrix& matrix, const Format& format, int count,
+                                bool of_rows) {
+  IntegerSlices slices;
   slices.matrices.assign(static_cast<std::size_t>(count),
                          make_matrix(format, matrix.batch, matrix.rows, matrix.columns));
   const int slice_bits = formats::bits(format) - 1;
@@ -215,9 +216,9 @@ void multiply_by(double alpha, const Format& sum, CodeMatrix& matrix) {
 void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands& x) {
   const MatrixInstruction& instruction = *x.instruction;
   std::vector<CodeMatrix> a, b;
-  if (input.has_slices()) {
-    Slices of_a = slices_of(problem.a, instruction.a, input.pieces, true);
-    Slices of_b = slices_of(problem.b, instruction.b, input.pieces, false);
+  if (input.has_integer_slices()) {
+    IntegerSlices of_a = integer_slices_of(problem.a, instruction.a, input.pieces, true);
+    IntegerSlices of_b = integer_slices_of(problem.b, instruction.b, input.pieces, false);
     a = std::move(of_a.matrices), b = std::move(of_b.matrices);
     x.a_exponents = std::move(of_a.exponents), x.b_exponents = std::move(of_b.exponents);
   } else {
@@ -245,11 +246,11 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
     of_chain.b = expanded(b, b_ranks, of_chain.run, false);
     x.apart.push_back({std::move(of_chain), products.front().first + products.front().second});
   }
-  // The leading chain is the plan's own; of slices, none leads.
+  // The leading chain is the plan's own; of integer slices, none leads.
   GemmOperands& leading = x.apart.back().operands;
   x.expansion = leading.expansion;
   x.run = leading.run;
-  if (input.has_slices()) {
+  if (input.has_integer_slices()) {
     x.a = {instruction.a, problem.a.batch, problem.m(), leading.a.columns, {}};
     x.b = {instruction.b, problem.b.batch, leading.b.rows, problem.n(), {}};
     return;
@@ -313,7 +314,7 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
     return prepare_factors(plain, loaded(problem, plan.loads), where);
   }
   GemmOperands x;
-  if (plan.unit.arch == "simt" && plan.input.has_slices())
+  if (plan.unit.arch == "simt" && plan.input.has_integer_slices())
     throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
                                         plan.unit.instruction);
   if (plan.unit.arch == "simt") {
@@ -341,16 +342,16 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
   for (const auto& [matrix, format] :
        {std::pair{&problem.a, x.instruction->a}, {&problem.b, x.instruction->b}}) {
     const bool integers = formats::is_integer(matrix->format);
-    if (plan.input.has_slices() && (integers || !formats::is_integer(format)))
+    if (plan.input.has_integer_slices() && (integers || !formats::is_integer(format)))
       throw Error(std::string(where), "slices are floating numbers as integers of the unit, not " +
                                           formats::name_of(matrix->format) + " as " +
                                           formats::name_of(format));
-    if (!plan.input.has_slices() && integers != formats::is_integer(format))
+    if (!plan.input.has_integer_slices() && integers != formats::is_integer(format))
       throw Error(std::string(where), std::string(std::string_view(x.instruction->name)) +
                                           " multiplies " + formats::name_of(format) + ", not " +
                                           formats::name_of(matrix->format));
   }
-  if (plan.input.pieces > 1 || plan.input.has_slices()) {
+  if (plan.input.pieces > 1 || plan.input.has_integer_slices()) {
     if (x.instruction->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
       throw Error(std::string(where), "no cut of sparse products but into rests is known");
     cut(plan.input, problem, x);
@@ -375,7 +376,7 @@ CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
 GemmOperands prepare(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
   GemmOperands x = prepare_factors(plan, problem, where);
   x.c = initial_sums(plan, x, problem, where);
-  if (!plan.input.has_slices()) x.few = FewDots::of(x);
+  if (!plan.input.has_integer_slices()) x.few = FewDots::of(x);
   for (PieceProducts& other : x.apart) other.operands.few = FewDots::of(other.operands);
   return x;
 }

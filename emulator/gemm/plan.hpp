@@ -10,6 +10,8 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/rounding.hpp"
 
+// A plan is everything that decides the bits of a library's matrix product; it can be written on
+// one line of text.
 namespace guardbit::emulator {
 
 using formats::Format;
@@ -57,7 +59,7 @@ struct InputConversion {
   /// of the last piece, where it is rounded in another way
   std::optional<Rounding> last = {};
 
-  bool has_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
+  bool has_integer_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;
 };
 

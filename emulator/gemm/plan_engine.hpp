@@ -5,6 +5,7 @@
 #include "emulator/engine/engine.hpp"
 #include "emulator/gemm/plan.hpp"
 
+// The engine that executes a plan.
 namespace guardbit::emulator {
 
 /// What executes a plan's unit: an engine, or "host", which has the multiply-adds of CUDA cores.

@@ -11,8 +11,6 @@ namespace guardbit::emulator {
 
 namespace {
 
-// Every row was measured: results of an H200 (PyTorch 2.11, cuBLAS and cuDNN of CUDA 13.0) whose
-// profiler named such a kernel are reproduced bit for bit.
 // Every row was measured: results of an H200 (PyTorch 2.11.0 with its cuBLAS, cuSPARSELt and cuDNN,
 // CUDA 13.0) whose profiler named such a kernel are reproduced bit for bit (tests/golden/gemm).
 constexpr std::string_view hopper = "sm_90";
@@ -49,11 +47,11 @@ constexpr std::array rows = {
     LibraryPlan{
         "cublas-13", hopper, "cutlass_80_tensorop_s1688gemm",
         "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 d=fp32",
-        "S slices of a multiple of 4 or more: split=SxT:ceil; residue_first=16 or 32, the tile in the name"},
+        "S parts of a multiple of 4 or more: split=SxT:ceil; residue_first=16 or 32, the tile in the name"},
     LibraryPlan{"cublas-13", hopper, "sm80_xmma_gemm_f32f32_tf32f32_f32",
                 "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 d=fp32", ""},
     LibraryPlan{"cublas-13", hopper, "cutlass_80_simt_sgemm", "simt/fma.fp32 d=fp32",
-                "S slices: split=SxT:ceil; with alpha and beta then add=fma_addend"},
+                "S parts: split=SxT:ceil; with alpha and beta then add=fma_addend"},
     LibraryPlan{"cublas-13", hopper, "sm80_xmma_gemm_f32f32_f32f32_f32_*_ffma",
                 "simt/fma.fp32 d=fp32", "with a second kernel: split=Sx8:round_robin"},
     LibraryPlan{"cublas-13", hopper, "internal::gemvx::kernel<int, int, float, float, float",
@@ -61,7 +59,7 @@ constexpr std::array rows = {
                 "threads of a warp share K: 32x1:round_robin or 32xT:ceil"},
     LibraryPlan{"cublas-13", hopper, "tensorop_h16",
                 "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f16.f16.f16 compute=fp16 d=fp16",
-                "FP16 accumulation; S slices: split=Sx8:ceil"},
+                "FP16 accumulation; S parts: split=Sx8:ceil"},
     LibraryPlan{"cublas-13", hopper, "sm90_xmma_gemm_f64f64_f64f64_f64",
                 "simt/fma.fp64 compute=fp64 d=fp64", ""},
     LibraryPlan{"cublas-13", hopper, "tensorop_i16",

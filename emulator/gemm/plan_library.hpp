@@ -6,6 +6,7 @@
 
 #include "emulator/gemm/plan.hpp"
 
+// The table of plans: what the kernels of libraries were measured to do.
 namespace guardbit::emulator {
 
 /// A plan seen in the wild: what kernels of that name were measured to do. Where a kernel divides

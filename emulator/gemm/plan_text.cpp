@@ -109,7 +109,7 @@ std::string stream_k_text(const StreamK& x) {
 std::string input_text(const InputConversion& x) {
   std::string text = word_of(roundings, x.rounding);
   if (x.last) text += "/" + word_of(roundings, *x.last);
-  if (x.pieces == 1 && !x.has_slices()) return text;
+  if (x.pieces == 1 && !x.has_integer_slices()) return text;
   text += ":" + std::to_string(x.pieces) + "x" + std::to_string(x.ranks);
   switch (x.cut) {
     case InputConversion::Cut::rest:
@@ -218,10 +218,11 @@ class PlanReader {
     if (parts.size() == 1) return;
     product(parts[1], x.pieces, x.ranks);
     if (parts.size() == 3) read_cut(parts[2]);
-    const int most = x.has_slices() ? 20 : 3;
+    const int most = x.has_integer_slices() ? 20 : 3;
     if (x.pieces > most || x.ranks > 2 * x.pieces - 1)
       refuse("up to " + std::to_string(most) + " pieces, and ranks up to 2 * pieces - 1");
-    if (x.has_slices() && x.rounding != Rounding::toward_zero) refuse("rz: slices are truncated");
+    if (x.has_integer_slices() && x.rounding != Rounding::toward_zero)
+      refuse("rz: slices are truncated");
   }
 
   void read_cut(std::string_view cut) {

@@ -61,8 +61,9 @@ std::string input_words(const InputConversion& input) {
     case Rounding::toward_zero: text = "inputs truncated"; break;
     default: text = "inputs rounded to nearest even"; break;
   }
-  if (input.pieces > 1 || input.has_slices())
-    text += " in " + std::to_string(input.pieces) + (input.has_slices() ? " slices" : " pieces");
+  if (input.pieces > 1 || input.has_integer_slices())
+    text += " in " + std::to_string(input.pieces) +
+            (input.has_integer_slices() ? " slices" : " pieces");
   if (input.last == Rounding::toward_zero) text += ", the last one truncated";
   if (input.last == Rounding::nearest_even) text += ", the last one to nearest even";
   if (input.last == Rounding::nearest_away) text += ", the last one to nearest, ties away";

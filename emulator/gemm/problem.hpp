@@ -9,6 +9,8 @@
 #include "emulator/gemm/code_matrix.hpp"
 #include "emulator/gemm/plan.hpp"
 
+// What a library is asked for: the operands of a matrix product or a convolution, and selections of
+// its outputs.
 namespace guardbit::emulator {
 
 /// One output of a problem.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+// The memory behind views of matrices.
 namespace guardbit::emulator {
 
 /// Bytes that copies share: those of a mapped file, of a tensor, or memory of their own. Writing to

@@ -6,6 +6,7 @@
 #include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
 
+// Stream-K: thread blocks share the iterations of all tiles equally.
 namespace guardbit::emulator {
 
 /// The tiles of a product of these sizes in the order in which stream-K takes them.

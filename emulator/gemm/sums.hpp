@@ -8,6 +8,7 @@
 #include "emulator/gemm/code_matrix.hpp"
 #include "emulator/gemm/plan.hpp"
 
+// The sums of a product before its epilogue.
 namespace guardbit::emulator {
 
 /// Values of the accumulators, batch after batch, row-major: FP32 numbers where those hold every

@@ -4,6 +4,8 @@
 
 #include "formats/rounding.hpp"
 
+// The arithmetic of one accumulation as data: every way in which machines differ is a field of
+// AccumulatorSpec.
 namespace guardbit::emulator {
 
 using formats::Rounding;
@@ -63,8 +65,8 @@ enum class ZeroSign : std::uint8_t { positive, of_sum };
 enum class IntegerOverflow : std::uint8_t { wrap, saturate };
 
 /// The arithmetic of one accumulation, as data. `dot.hpp` interprets it. Exponents are unbiased; E
-/// is the largest exponent among the terms of a block, and the grid unit of a block is 2^(E -
-/// kept_fraction_bits).
+/// is the largest exponent among the terms of a block, and a block is summed on the grid of
+/// multiples of 2^(E - kept_fraction_bits).
 struct AccumulatorSpec {
   Summation summation = Summation::fused;
   Product product = Product::multiply;

@@ -7,6 +7,7 @@
 #include "formats/format.hpp"
 #include "formats/tensors/storage.hpp"
 
+// Operands and results of many executions of one instruction, in the caller's memory.
 namespace guardbit::emulator {
 
 /// Codes in memory, one per container (8, 16, 32 or 64 bits, little-endian, any alignment).

@@ -6,6 +6,7 @@
 #include "emulator/model/accumulator.hpp"
 #include "emulator/model/result.hpp"
 
+// A block: products of one step that are added together with an addend.
 namespace guardbit::emulator {
 
 /// The operands of a block: `count` decoded pairs with their scales, and the addend in its own

@@ -1,7 +1,7 @@
 #pragma once
 
 // How a matrix unit computes one output element. This page is the model: plain integer code that
-// reads a row of the catalogue. Everything faster is tested against it.
+// reads an instruction of the catalogue. Everything faster is tested against it.
 //
 // An instruction is a list of steps (run_steps); nearly all have one, a dot product. A dot product
 // is a chain of blocks of L products, lower k first, each block's result being the next one's
@@ -36,10 +36,10 @@ constexpr std::uint64_t fused_block(const Block& block) {
   if (const SpecialSum specials = special_sum(block); specials.any()) {
     return encode_result(block.spec, block.result_format, specials.value());
   }
-  const int unit = largest_exponent(block) - block.spec.kept_fraction_bits;
+  const int grid = largest_exponent(block) - block.spec.kept_fraction_bits;
   std::int64_t sum = 0;
-  for_each_term(block, [&](const Term& t) { sum += align(t, unit, block.spec.alignment); });
-  return encode_result(block.spec, block.result_format, fixed_point(sum, unit));
+  for_each_term(block, [&](const Term& t) { sum += align(t, grid, block.spec.alignment); });
+  return encode_result(block.spec, block.result_format, fixed_point(sum, grid));
 }
 
 constexpr std::uint64_t accumulate_block(const Block& block) {
@@ -176,9 +176,9 @@ constexpr std::uint64_t scalar_step(const MatrixInstruction& instruction, const 
   return rounded_addition(step.spec, step.result, addend, other);
 }
 
-/// The output element of one dot product: the row's steps in order. Visit(step index, block) ->
-/// code computes a block and lets an explanation look over the model's shoulder; the model itself
-/// is `accumulate_block`.
+/// The output element of one dot product: the instruction's steps in order. Visit(step index,
+/// block) -> code computes a block and lets an explanation look over the model's shoulder; the
+/// model itself is `accumulate_block`.
 template <std::size_t Capacity = max_k, class Visit>
 constexpr std::uint64_t run_steps(const MatrixInstruction& instruction, const DotOperands& operands,
                                   Visit visit) {

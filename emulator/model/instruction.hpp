@@ -10,11 +10,13 @@
 #include "formats/format.hpp"
 #include "formats/format_catalogue.hpp"
 
+// An instruction as data: its name, shape and formats, the steps of its arithmetic, and how we know
+// them.
 namespace guardbit::emulator {
 
 using formats::Format;
 
-/// The instruction's name, held in the row itself so that a row can be built and copied anywhere.
+/// The instruction's name, held in the instruction itself, so that one can be copied anywhere.
 struct Name {
   std::array<char, 120> text{};
   std::uint8_t size = 0;
@@ -35,7 +37,7 @@ struct Name {
   }
 };
 
-/// The family of instructions a row belongs to: what a `dot` capture calls its unit.
+/// The family that an instruction belongs to: what a `dot` capture calls its unit.
 enum class Family : std::uint8_t {
   mma,
   mma_sp,
@@ -134,13 +136,13 @@ struct Steps {
   constexpr const Step* end() const { return list.data() + count; }
 };
 
-/// How we know that a row is right.
+/// How we know that an instruction is right.
 enum class Basis : std::uint8_t {
   /// a recording of that device is reproduced bit for bit
   measured,
   /// the vendor's document or a validated published model says so
   documented,
-  /// concluded from relatives of the device or from disassembly
+  /// inferred from relatives of the device or from disassembly
   inferred,
 };
 
@@ -164,7 +166,7 @@ struct Toolkit {
 /// The largest K of any instruction (mma.m16n8k256 on single bits).
 inline constexpr int max_k = 256;
 
-/// One row of the catalogue: everything that decides the bits of D.
+/// One instruction of the catalogue: everything that decides the bits of D.
 struct MatrixInstruction {
   /// the PTX qualifier, or the vendor's mnemonic
   Name name;
@@ -180,7 +182,7 @@ struct MatrixInstruction {
   Toolkit toolkit{};
 };
 
-/// The format of what a step with that result format reads from a source of the row.
+/// The format of what a step with that result format reads from a source of the instruction.
 constexpr Format source_format(const MatrixInstruction& instruction, Source source,
                                const Format& result) {
   if (source == Source::c) return instruction.c;

@@ -10,6 +10,7 @@
 #include "emulator/model/dot.hpp"
 #include "emulator/model/instruction.hpp"
 
+// The model of a whole matrix instruction: dot.hpp for each element of D.
 namespace guardbit::emulator {
 
 /// One execution's element (m, n) of a batch, gathered: the operands of its dot product in the

@@ -26,13 +26,13 @@ constexpr Value decode_input(const AccumulatorSpec& spec, const Format& f, std::
   return formats::zero_value(v.negative && spec.input == Subnormals::daz_ftz);
 }
 
-/// An integer multiple of 2^unit as a number ready to be rounded.
-constexpr Unrounded fixed_point(std::int64_t sum, int unit) {
+/// An integer multiple of 2^exponent as a number ready to be rounded.
+constexpr Unrounded fixed_point(std::int64_t sum, int exponent) {
   if (sum == 0) return {};
   const bool negative = sum < 0;
   const auto magnitude =
       negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
-  return {Kind::finite, negative, unit, magnitude, false};
+  return {Kind::finite, negative, exponent, magnitude, false};
 }
 
 /// What the final conversion makes of numbers that do not fit. A matrix unit overflows to infinity

@@ -60,9 +60,9 @@ constexpr std::uint64_t pairwise_block(const Block& block) {
   return rounded_sum(spec, f, addend, sums[0]);
 }
 
-/// Multiples of 2^unit cut toward minus infinity to multiples of 2^coarser.
-constexpr std::int64_t floor_to(std::int64_t x, int unit, int coarser) {
-  const int shift = coarser - unit;
+/// Multiples of 2^grid cut toward minus infinity to multiples of 2^coarser.
+constexpr std::int64_t floor_to(std::int64_t x, int grid, int coarser) {
+  const int shift = coarser - grid;
   if (shift <= 0) return x << -shift;
   return shift >= 63 ? (x < 0 ? -1 : 0) : x >> shift;
 }
@@ -99,18 +99,18 @@ constexpr std::uint64_t two_stage_block(const Block& block) {
 
   const Term addend = addend_term(block.addend, block.addend_format, spec);
   const int largest = products > addend.exponent ? products : addend.exponent;
-  const int unit = largest - spec.sum_kept_fraction_bits;
+  const int grid = largest - spec.sum_kept_fraction_bits;
   const bool addend_lost =
       spec.addend_cutoff != 0 && addend.exponent < largest - spec.addend_cutoff;
   const std::int64_t c = addend_lost ? 0 : align(addend, largest - kept, Rounding::downward);
   const std::int64_t total =
-      floor_to(sum, products - kept, unit) + floor_to(c, largest - kept, unit);
+      floor_to(sum, products - kept, grid) + floor_to(c, largest - kept, grid);
 
-  const Unrounded exact = fixed_point(total, unit);
+  const Unrounded exact = fixed_point(total, grid);
   const int excess = formats::leading_bit(exact.significand) - spec.total_kept_fraction_bits;
   if (excess <= 0) return encode_result(spec, block.result_format, exact);
   return encode_result(spec, block.result_format,
-                       fixed_point(floor_to(total, unit, unit + excess), unit + excess));
+                       fixed_point(floor_to(total, grid, grid + excess), grid + excess));
 }
 
 /// The NaN of one fused multiply-add.

@@ -48,7 +48,7 @@ constexpr Term product_term(const Value& a, const Format& fa, const Value& b, co
 /// alone (NUMERICS 1.6).
 constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end) {
   const Format& fs = block.scale_format;
-  const int unit = formats::min_exponent(block.a_format) - block.a_format.fraction_bits +
+  const int grid = formats::min_exponent(block.a_format) - block.a_format.fraction_bits +
                    formats::min_exponent(block.b_format) - block.b_format.fraction_bits;
   std::int64_t sum = 0;
   bool all_zero = true;
@@ -57,12 +57,12 @@ constexpr Term group_term(const Block& block, std::size_t begin, std::size_t end
     if (product.kind == Kind::zero) continue;
     all_zero = false;
     const auto magnitude =
-        static_cast<std::int64_t>(product.significand << (product.exponent - unit));
+        static_cast<std::int64_t>(product.significand << (product.exponent - grid));
     sum += product.negative ? -magnitude : magnitude;
   }
   const Value& sa = block.a_scale[begin];
   const Value& sb = block.b_scale[begin];
-  const int fraction_bits = 2 * fs.fraction_bits - unit;
+  const int fraction_bits = 2 * fs.fraction_bits - grid;
   if (all_zero || sa.kind == Kind::zero || sb.kind == Kind::zero) {
     return {false, block.spec.min_exponent, 0, fraction_bits};
   }
@@ -122,19 +122,19 @@ constexpr int largest_exponent(std::span<const Term> terms) {
   return largest;
 }
 
-/// A term as a signed multiple of 2^unit, cut to it.
-constexpr std::int64_t align(const Term& t, int unit, Rounding rounding) {
+/// A term as a signed multiple of 2^grid, cut to it.
+constexpr std::int64_t align(const Term& t, int grid, Rounding rounding) {
   const auto magnitude = static_cast<std::int64_t>(
-      formats::shift_right_and_round(t.significand, unit - (t.exponent - t.fraction_bits), false,
+      formats::shift_right_and_round(t.significand, grid - (t.exponent - t.fraction_bits), false,
                                      t.negative, rounding)
           .significand);
   return t.negative ? -magnitude : magnitude;
 }
 
-/// Sum of the terms, each cut to a multiple of 2^unit.
-constexpr std::int64_t aligned_sum(std::span<const Term> terms, int unit, Rounding alignment) {
+/// Sum of the terms, each cut to a multiple of 2^grid.
+constexpr std::int64_t aligned_sum(std::span<const Term> terms, int grid, Rounding alignment) {
   std::int64_t sum = 0;
-  for (const Term& t : terms) sum += align(t, unit, alignment);
+  for (const Term& t : terms) sum += align(t, grid, alignment);
   return sum;
 }
 

@@ -7,17 +7,18 @@
 
 #include "formats/value.hpp"
 
+// Sums of any products without loss, in integers of several words.
 namespace guardbit::emulator {
 
-/// A two's-complement fixed-point accumulator of `Bits` bits whose last bit is worth 2^Unit: wide
-/// enough to add every product of a format without loss.
-template <int Bits, int Unit>
+/// A two's-complement fixed-point accumulator of `Bits` bits whose last bit is worth 2^LastPlace:
+/// wide enough to add every product of a format without loss.
+template <int Bits, int LastPlace>
 class WideSum {
  public:
   /// Adds (-1)^negative * significand * 2^exponent, which must lie on the grid and within the
   /// width.
   constexpr void add(bool negative, formats::uint128 significand, int exponent) {
-    const int shift = exponent - Unit;
+    const int shift = exponent - LastPlace;
     std::array<std::uint64_t, words> addend{};
     for (int part = 0; part < 2; ++part) {
       const auto word = static_cast<std::uint64_t>(significand >> (64 * part));
@@ -46,10 +47,10 @@ class WideSum {
     std::size_t top = words;
     while (top > 0 && magnitude[top - 1] == 0) --top;
     if (top == 0) return {};
-    formats::Unrounded sum{formats::Kind::finite, negative, Unit, magnitude[top - 1], false};
+    formats::Unrounded sum{formats::Kind::finite, negative, LastPlace, magnitude[top - 1], false};
     if (top >= 2) {
       sum.significand = (sum.significand << 64) | magnitude[top - 2];
-      sum.exponent = Unit + static_cast<int>(64 * (top - 2));
+      sum.exponent = LastPlace + static_cast<int>(64 * (top - 2));
     }
     for (std::size_t i = 0; i + 2 < top; ++i) sum.sticky = sum.sticky || magnitude[i] != 0;
     return sum;

@@ -43,7 +43,7 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
   const GemmProblem& x = capture.problem;
   for (const std::string& page : pages) {
-    const auto add_rows = [&](const Format& a, const Format& b, Rounding rounding) {
+    const auto add_instructions = [&](const Format& a, const Format& b, Rounding rounding) {
       for (const MatrixInstruction* instruction :
            instructions_for(page, a, b, false, &capture.d.format)) {
         if (!takes_addend(*instruction)) continue;
@@ -52,8 +52,9 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
         plan.input.rounding = rounding;
       }
     };
-    add_rows(x.a.format, x.b.format, Rounding::nearest_even);
-    if (x.a.format == formats::fp32) add_rows(formats::tf32, formats::tf32, Rounding::toward_zero);
+    add_instructions(x.a.format, x.b.format, Rounding::nearest_even);
+    if (x.a.format == formats::fp32)
+      add_instructions(formats::tf32, formats::tf32, Rounding::toward_zero);
   }
   result.stages.emplace_back([stage = std::move(stage)] { return stage; });
   result.walks = {{}};

@@ -103,7 +103,8 @@ struct FormatOrder {
 };
 
 Conversion conversion_of(const UnitChoice& unit, const Format& a) {
-  if (unit.unit.arch == "simt" || unit.input.pieces != 1 || unit.input.has_slices()) return {};
+  if (unit.unit.arch == "simt" || unit.input.pieces != 1 || unit.input.has_integer_slices())
+    return {};
   const MatrixInstruction instruction =
       require_instruction(unit.unit.arch, unit.unit.instruction, "search");
   if (instruction.a == a) return {};
@@ -141,7 +142,7 @@ std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count) {
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
   GemmProblem x = problem;
   if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1 ||
-      plan.input.has_slices())
+      plan.input.has_integer_slices())
     return x;
   GemmPlan unit;
   unit.unit = plan.unit;
@@ -201,7 +202,7 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   };
   // Integer slices of FP64 take many products: they meet no partition but their own.
   auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
-    return !unit.input.has_slices() && supported(unit);
+    return !unit.input.has_integer_slices() && supported(unit);
   });
   // An FP16 result this far away had FP16 sums. (FP8 products say nothing: their FP32 sums keep so
   // few bits that they lie as far away.)

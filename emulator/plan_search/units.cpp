@@ -54,7 +54,7 @@ std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, co
     if (instruction.c != instruction.d || (d != nullptr && instruction.d != *d)) return;
     instructions.push_back(&instruction);
   };
-  for (const MatrixInstruction& instruction : added_rows()) take(instruction);
+  for (const MatrixInstruction& instruction : added_instructions()) take(instruction);
   for (const MatrixInstruction& instruction : catalogue()) take(instruction);
   // FP32 sums come first, then preferred families, then long instructions.
   std::stable_sort(instructions.begin(), instructions.end(), [](const auto* x, const auto* y) {
@@ -98,8 +98,8 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   const Format a = capture.problem.a.format, b = capture.problem.b.format;
   const bool sparse = capture.problem.sparse_a;
   std::vector<UnitChoice> units;
-  const auto add_rows = [&](const Format& x, const Format& y, const InputConversion& input,
-                            const LoadOrder& loads = {}) {
+  const auto add_instructions = [&](const Format& x, const Format& y, const InputConversion& input,
+                                    const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
       for (const MatrixInstruction* instruction : instructions_for(arch, x, y, compressed))
         if (!is_emulated_by_multiply_adds(*instruction))
@@ -122,11 +122,12 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     add_multiply_adds("fma.fp64");
     for (const Cut cut : {Cut::slices, Cut::grouped_slices})
       for (const int slices : {8, 7, 9, 6, 10, 5, 11, 12})
-        add_rows(formats::int8, formats::int8, {Rounding::toward_zero, slices, slices, cut});
+        add_instructions(formats::int8, formats::int8,
+                         {Rounding::toward_zero, slices, slices, cut});
     return units;
   }
   if (formats::is_integer(a)) {
-    add_rows(a, b, {});
+    add_instructions(a, b, {});
     if (units.empty()) units.push_back({{"simt", "mad.int32"}, {}});
     units.resize(1);  // integer sums are exact, whatever the unit and the order
     return units;
@@ -134,35 +135,35 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   if (a == formats::fp32) {
     for (const Rounding rounding :
          {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
-      add_rows(formats::tf32, formats::tf32, {rounding, 1, 1});
+      add_instructions(formats::tf32, formats::tf32, {rounding, 1, 1});
     const std::size_t once = units.size();
     // Triton takes the products of a tile of K pair by pair of pieces. Its second piece is what the
     // first left, truncated: the unit ignores the low bits of the register.
     for (const int tile : {32, 64, 16, 128})
-      add_rows(formats::tf32, formats::tf32,
-               {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
+      add_instructions(formats::tf32, formats::tf32,
+                       {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
     for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
-      add_rows(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
+      add_instructions(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
     for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
-      add_rows(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
-    add_rows(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
+      add_instructions(formats::bf16, formats::bf16, {Rounding::nearest_even, pieces, ranks});
+    add_instructions(formats::fp16, formats::fp16, {Rounding::nearest_even, 1, 1});
     for (const Rounding rounding : {Rounding::nearest_even, Rounding::nearest_away})
-      add_rows(formats::fp16, formats::fp16, {rounding, 2, 2, Cut::scaled_rest, 11});
+      add_instructions(formats::fp16, formats::fp16, {rounding, 2, 2, Cut::scaled_rest, 11});
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });
-    const std::size_t rows = units.size();
+    const std::size_t matrix_units = units.size();
     add_multiply_adds("fma.fp32");
     std::rotate(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0),
-                units.begin() + static_cast<std::ptrdiff_t>(rows), units.end());
+                units.begin() + static_cast<std::ptrdiff_t>(matrix_units), units.end());
     return units;
   }
-  add_rows(a, b, {});
+  add_instructions(a, b, {});
   // FP8 widened to FP16: in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
   // the chain taking both halves, or in ascending order.
   if (formats::bits(a) == 8) {
     for (const LoadOrder& loads : {LoadOrder{8, 4, 2}, LoadOrder{}})
-      add_rows(formats::fp16, formats::fp16, {}, loads);
+      add_instructions(formats::fp16, formats::fp16, {}, loads);
     std::erase_if(units, [](const UnitChoice& u) {
       return u.unit.instruction.find(".f16.f16.f16") != std::string::npos;
     });

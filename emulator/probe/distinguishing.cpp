@@ -91,8 +91,8 @@ std::vector<MatrixInstruction> paired_alternatives(const MatrixInstruction& inst
   return list;
 }
 
-/// Questions to which the models of `row` and of an alternative give different answers, a few for
-/// each alternative.
+/// Questions to which the models of `instruction` and of an alternative give different answers, a
+/// few for each alternative.
 std::vector<Question> distinguishing_questions(const BlackBox& box,
                                                const MatrixInstruction& instruction,
                                                const std::vector<MatrixInstruction>& alternatives,

@@ -24,8 +24,9 @@ std::vector<MatrixInstruction> alternatives_in(const MatrixInstruction& instruct
                                                const AnswersByTopic& training,
                                                const AnswersByTopic& held_out);
 
-/// Asks questions for which `row` and the others differ; true if an answer contradicts `row`. Such
-/// answers go to the last topic of `training`, all others to the last topic of `held_out`.
+/// Asks questions for which `instruction` and the others differ; true if an answer contradicts
+/// `instruction`. Such answers go to the last topic of `training`, all others to the last topic of
+/// `held_out`.
 bool ask_distinguishing_questions(const BlackBox& box, const MatrixInstruction& instruction,
                                   const std::vector<MatrixInstruction>& others,
                                   AnswersByTopic& training, AnswersByTopic& held_out,

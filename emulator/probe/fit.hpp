@@ -10,8 +10,8 @@
 #include "emulator/catalogue/accumulator_fields.hpp"
 #include "emulator/probe/answers.hpp"
 
-// Fits the fields of an instruction to answers: each field of a given structure is set to the value
-// that reproduces most of them. probe.cpp calls this between rounds of questions.
+// The fit of an instruction to answers: each field of a given structure is set to the value that
+// reproduces most of them. probe.cpp calls this between rounds of questions.
 namespace guardbit::emulator {
 
 /// Steps whose fields have one value together: all accumulations, and all additions and conversions

@@ -1,6 +1,6 @@
 #pragma once
 
-// Infers the arithmetic of an unknown matrix unit, or of a program, from its results alone
+// The probe infers the arithmetic of an unknown matrix unit, or of a program, from results alone
 // (NUMERICS 7). The unit is a black box: it takes K elements of A and of B and an addend, and
 // returns one result. The report gives the order of additions, the fields of the arithmetic with
 // evidence, and the instructions of the catalogue that compute so. To probe a function of your own,

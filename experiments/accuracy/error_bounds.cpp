@@ -52,11 +52,11 @@ bool is_nearest(Rounding rounding) {
 }
 
 /// The largest relative error of rounding to that many significant bits.
-double unit(int precision, Rounding rounding) {
+double unit_roundoff(int precision, Rounding rounding) {
   return std::ldexp(1.0, is_nearest(rounding) ? -precision : 1 - precision);
 }
-double unit(const Format& f, Rounding rounding = Rounding::nearest_even) {
-  return formats::is_integer(f) ? 0 : unit(formats::precision(f), rounding);
+double unit_roundoff(const Format& f, Rounding rounding = Rounding::nearest_even) {
+  return formats::is_integer(f) ? 0 : unit_roundoff(formats::precision(f), rounding);
 }
 
 double smallest_normal(const Format& f) { return std::ldexp(1.0, formats::min_exponent(f)); }
@@ -94,7 +94,7 @@ Roundings accumulation(const Step& step, const MatrixInstruction& instruction, i
   if (s.summation == Summation::integer) return x;
   const int precision =
       s.result_fraction_bits != 0 ? s.result_fraction_bits + 1 : formats::precision(step.result);
-  const double u = unit(precision, s.result);
+  const double u = unit_roundoff(precision, s.result);
   const int length = s.terms == 0 ? products : std::min(s.terms, products);
   const int blocks = (products + length - 1) / length;
   const auto terms = static_cast<double>(length + 1);
@@ -145,10 +145,10 @@ Roundings execution(const MatrixInstruction& instruction) {
   const int stored = emulator::stored_k(instruction, instruction.shape.k);
   for (const Step& step : instruction.steps) {
     if (step.operation != Operation::dot) {
-      x.add(unit(step.result, step.spec.result));
+      x.add(unit_roundoff(step.result, step.spec.result));
       x.mean_zero = x.mean_zero && is_nearest(step.spec.result);
       x.absolute += smallest_normal(step.result) * (step.spec.output == Subnormals::keep ? 0 : 1) +
-                    smallest_normal(step.result) * unit(step.result, step.spec.result);
+                    smallest_normal(step.result) * unit_roundoff(step.result, step.spec.result);
       continue;
     }
     int products = 0;
@@ -177,8 +177,8 @@ Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view 
     const Format f = emulator::scalar_format(plan.unit, where);
     x.a = x.b = x.least_a = x.least_b = formats::is_integer(f) ? problem.a.format : f;
     if (formats::is_integer(f)) return x;
-    x.execution.add(unit(f));
-    x.execution.absolute = unit(f) * smallest_normal(f);
+    x.execution.add(unit_roundoff(f));
+    x.execution.absolute = unit_roundoff(f) * smallest_normal(f);
     return x;
   }
   const MatrixInstruction instruction =
@@ -201,7 +201,7 @@ double conversion(const Format& from, const Format& to, Rounding rounding) {
                          formats::max_exponent(from) <= formats::max_exponent(to) &&
                          formats::min_exponent(from) - from.fraction_bits >=
                              formats::min_exponent(to) - to.fraction_bits;
-  return contained ? 0 : unit(to, rounding);
+  return contained ? 0 : unit_roundoff(to, rounding);
 }
 
 /// What conversions and pieces do to a product, and how much its pieces' products add up to.
@@ -214,7 +214,7 @@ struct Conversions {
 
 Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {
   Conversions x;
-  if (plan.input.has_slices()) return x;  // their error is absolute
+  if (plan.input.has_integer_slices()) return x;  // their error is absolute
   const int pieces = plan.input.pieces;
   const double a = conversion(problem.a.format, core.a, plan.input.rounding);
   const double b = conversion(problem.b.format, core.b, plan.input.rounding);
@@ -251,10 +251,11 @@ double reduction_depth(const Partition& partition, std::size_t parts) {
 void reduce(Roundings& x, const Partition& partition, const Epilogue& epilogue, std::size_t parts) {
   const Format &compute = epilogue.compute, &output = epilogue.output;
   if (parts <= 1) return;
-  if (partition.sums != compute) x.add(unit(partition.sums));
-  if (partition.order == SumOrder::in_place) x.add(unit(output), static_cast<double>(parts));
+  if (partition.sums != compute) x.add(unit_roundoff(partition.sums));
+  if (partition.order == SumOrder::in_place)
+    x.add(unit_roundoff(output), static_cast<double>(parts));
   const double depth = reduction_depth(partition, parts);
-  x.add(unit(compute), depth);
+  x.add(unit_roundoff(compute), depth);
   x.absolute *= static_cast<double>(parts);
 }
 
@@ -286,7 +287,7 @@ Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
   x.add(core.execution, static_cast<double>(each));
   x.absolute *= static_cast<double>(promotions);
   const bool plain = plan.promotion.adder == emulator::Promotion::Adder::add;
-  x.add(unit(formats::fp32), static_cast<double>(promotions + (plain ? 0 : 2)));
+  x.add(unit_roundoff(formats::fp32), static_cast<double>(promotions + (plain ? 0 : 2)));
   return x;
 }
 
@@ -334,11 +335,11 @@ void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem) {
   const bool initial = e.addition == Epilogue::Addition::initial;
   const bool scaled = !(problem.scale_a.empty() && problem.scale_b.empty());
   const bool addend = !initial && !problem.c.empty() && e.beta != 0;
-  const double u = unit(e.compute);
+  const double u = unit_roundoff(e.compute);
   // alpha, the scales' product, alpha times it, the sum times that; or the addend's own.
   if ((!initial && e.alpha != 1) || scaled || addend) x.add(u, 4);
   if (addend || !problem.bias.empty()) x.add(u, 3);
-  if (e.addition == Epilogue::Addition::rounded) x.add(unit(e.output));
+  if (e.addition == Epilogue::Addition::rounded) x.add(unit_roundoff(e.output));
   if (u != 0) x.absolute += 4 * u * smallest_normal(e.compute);
 }
 
@@ -384,7 +385,7 @@ void add_scaled_pieces(Roundings& x, const GemmPlan& plan, const Unit& core,
     const Roundings apart = accumulation(unpromoted, core, problem, counts[rank]);
     x.add(counts[rank] * share * apart.worst());
     x.absolute += apart.absolute;
-    x.add(unit(formats::fp32));
+    x.add(unit_roundoff(formats::fp32));
   }
 }
 
@@ -410,7 +411,7 @@ double slices_error(const GemmPlan& plan, const Unit& core, const GemmProblem& p
   }
   for (int t = plan.input.ranks; t <= 2 * plan.input.pieces - 2; ++t)
     left_out += (2 * plan.input.pieces - 1 - t) * std::pow(w, t);
-  x.add(unit(plan.epilogue.compute), additions);
+  x.add(unit_roundoff(plan.epilogue.compute), additions);
   return k * 4 * largest_magnitude(problem.a) * largest_magnitude(problem.b) *
          (left_out * (1 + x.worst()) + kept * x.worst());
 }
@@ -424,7 +425,7 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   const bool one_chain = plan.input.cut == emulator::InputConversion::Cut::rest;
   Roundings x = accumulation(plan, core, problem,
                              one_chain ? std::accumulate(counts.begin(), counts.end(), 0) : 1);
-  if (plan.input.has_slices()) {
+  if (plan.input.has_integer_slices()) {
     x.absolute += slices_error(plan, core, problem, x, where);
   } else if (!one_chain) {
     add_scaled_pieces(x, plan, core, problem,
@@ -448,8 +449,8 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
     bound.absolute = plan.epilogue.compute == d ? 0 : 0.5;
   } else if (formats::precision(d) < formats::precision(plan.epilogue.compute) ||
              formats::is_integer(plan.epilogue.compute)) {
-    bound.last = unit(d);
-    bound.absolute = unit(d) * smallest_normal(d);
+    bound.last = unit_roundoff(d);
+    bound.absolute = unit_roundoff(d) * smallest_normal(d);
   }
   bound.absolute +=
       x.absolute * (1 + bound.sum) * std::max(1.0, std::fabs(plan.epilogue.alpha)) *

@@ -5,10 +5,10 @@
 #include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
 
-// How far a plan's result can be from the exact one, before anything is computed: the analysis of
-// block fused multiply-adds of Blanchard, Higham, Lopez, Mary and Pranesh (SIAM J. Sci. Comput. 42,
-// 2020) on the plan's own blocks, kept bits, roundings and reductions, and its probabilistic form
-// (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
+// Error bounds say how far a plan's result can be from the exact one, before anything is computed:
+// the analysis of block fused multiply-adds of Blanchard, Higham, Lopez, Mary and Pranesh (SIAM J.
+// Sci. Comput. 42, 2020) on the plan's own blocks, kept bits, roundings and reductions, and its
+// probabilistic form (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
 namespace guardbit::experiments {
 
 /// |D - exact| <= sum * S + last * (|exact| + sum * S) + absolute, elementwise, where S is the

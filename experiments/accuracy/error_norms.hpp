@@ -7,6 +7,7 @@
 #include "experiments/accuracy/error_bounds.hpp"
 #include "experiments/accuracy/forward_errors.hpp"
 
+// Norms of errors: relative errors, signal to noise, ulps, and where in a result the errors lie.
 namespace guardbit::experiments {
 
 /// Errors added up beside what they are errors of: what every norm below is made of.

@@ -11,6 +11,7 @@
 #include "experiments/accuracy/exact_sum.hpp"
 #include "formats/value.hpp"
 
+// Exact sums of doubles and of their products, rounded once.
 namespace guardbit::experiments {
 
 /// significand * 2^exponent; the significand is odd or 0.

@@ -8,6 +8,7 @@
 
 #include "emulator/gemm/problem.hpp"
 
+// Matrix products in FP64 as if computed without rounding.
 namespace guardbit::experiments {
 
 /// A matrix of doubles, row-major.

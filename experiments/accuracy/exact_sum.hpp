@@ -14,6 +14,7 @@
 
 #include "formats/value.hpp"
 
+// Sums of magnitudes and of squares in integers of fixed width.
 namespace guardbit::experiments {
 
 /// An unsigned sum of 192 bits: 2^64 squares of FP64 significands fit.
@@ -32,23 +33,23 @@ struct Sum192 {
   friend constexpr bool operator==(const Sum192&, const Sum192&) = default;
 };
 
-/// The units of sums of FP64 magnitudes and of their squares.
+/// The last places of sums of FP64 magnitudes and of their squares.
 inline constexpr int lowest_magnitude = -1074;
 inline constexpr int lowest_square = 2 * lowest_magnitude;
 
-/// significand * 2^exponent, rounded once: to 53 bits, or to the unit 2^-1074 where the result is
-/// subnormal.
+/// significand * 2^exponent, rounded once: to 53 bits, or to a multiple of 2^-1074 where the result
+/// is subnormal.
 inline double rounded_double(std::uint64_t significand, int exponent) {
   const int top = 63 - std::countl_zero(significand) + exponent;
-  const int unit = std::max(top - 52, -1074);
-  const int drop = unit - exponent;
+  const int last_place = std::max(top - 52, -1074);
+  const int drop = last_place - exponent;
   if (drop <= 0) return std::ldexp(static_cast<double>(significand), exponent);
   if (drop > 64) return 0;
   const std::uint64_t kept = drop == 64 ? 0 : significand >> drop;
   const std::uint64_t half = std::uint64_t{1} << (drop - 1);
   const std::uint64_t rest = significand & (half | (half - 1));
   const bool up = rest > half || (rest == half && (kept & 1U) != 0);
-  return std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), unit);
+  return std::ldexp(static_cast<double>(kept + (up ? 1 : 0)), last_place);
 }
 
 /// The nearest double, ties to even, to the unsigned integer of these limbs, the lowest one first,

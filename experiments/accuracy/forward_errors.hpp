@@ -6,6 +6,7 @@
 
 #include "emulator/gemm/problem.hpp"
 
+// Forward errors: each element of a result beside its exact value.
 namespace guardbit::experiments {
 
 /// Each element of a result beside what it should be. All numbers are the nearest doubles to the

@@ -9,6 +9,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "formats/format.hpp"
 
+// Errors of products in experiments: a plan's result beside the FP64 product.
 namespace guardbit::experiments {
 
 class Run;

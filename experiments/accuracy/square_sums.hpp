@@ -6,6 +6,7 @@
 
 #include "experiments/accuracy/exact_sum.hpp"
 
+// Exact sums of squares, for errors of tensors.
 namespace guardbit::experiments {
 
 /// Sums of squares of doubles, exactly: integers of 106 bits, added up by the doubles' exponents.

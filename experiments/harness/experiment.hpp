@@ -8,6 +8,7 @@
 
 #include "experiments/harness/settings.hpp"
 
+// An experiment as data: its question, its parameters, what it measures and what is expected of it.
 namespace guardbit::experiments {
 
 /// How we know a number that a measurement is compared with.

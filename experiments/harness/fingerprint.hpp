@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+// Fingerprints of what an experiment reads.
 namespace guardbit::experiments {
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo): tells whether bytes changed, no more.

@@ -7,6 +7,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "formats/rounding.hpp"
 
+// Random numbers that are the same on every machine.
 namespace guardbit::experiments {
 
 enum class Distribution : std::uint8_t {

@@ -5,6 +5,7 @@
 
 #include "experiments/harness/experiment.hpp"
 
+// Figures of others that were measured with other random numbers.
 namespace guardbit::experiments {
 
 /// The same statistic of runs with other random numbers.

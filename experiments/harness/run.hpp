@@ -16,6 +16,7 @@
 #include "experiments/harness/random_numbers.hpp"
 #include "formats/files/tensor_file.hpp"
 
+// A run of an experiment, which can be stopped and resumed point by point.
 namespace guardbit::experiments {
 
 /// What one point of a sweep gave, and the fingerprint of what went into it.

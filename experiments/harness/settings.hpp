@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+// The parameters of an experiment, and their values on the command line.
 namespace guardbit::experiments {
 
 /// Something of an experiment that `--set NAME=VALUES` changes.

@@ -33,7 +33,7 @@ struct IntegerGrid {
   std::int32_t quantised(float x) const;
   float value(std::int32_t q) const;
   float fake_quantised(float x) const { return value(quantised(x)); }
-  /// The number that one unit stands for, 1 where everything is 0.
+  /// The number that the integer 1 stands for, 1 where everything is 0.
   float scale() const;
 
   friend bool operator==(const IntegerGrid&, const IntegerGrid&) = default;

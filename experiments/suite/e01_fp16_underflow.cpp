@@ -70,7 +70,9 @@ Outcome run(Run& run) {
     if (!known.x.empty()) outcome.figure.curves.push_back(known);
   }
   outcome.notes.emplace_back(
-      "Micikevicius et al. (arXiv 1710.03740, Fig. 3, read through quotations) report for SSD: 67 % are zero in FP32 already, FP16 makes zero of another 31 %, 5.3 % survive (which adds up to 103 %). Their trace was not published: not decided here.");
+      "Micikevicius et al. (arXiv 1710.03740, Fig. 3, read through quotations) report for SSD: "
+      "67 % are zero in FP32 already, FP16 makes zero of another 31 %, 5.3 % survive (which adds up to 103 %). "
+      "Their trace was not published: not decided here.");
   return outcome;
 }
 
@@ -87,7 +89,8 @@ Experiment fp16_underflow() {
       .method =
           "Each recorded gradient is multiplied with the loss scale in FP32 and rounded to FP16; those other than zero that become zero are counted.",
       .expected =
-          "Own trace: 37.56, 11.64, 1.49, 0.03 % at step 200 and 87.73, 64.66, 27.59, 5.20 % at step 599 for S = 1, 2^8, 2^16, 2^24 (measured). SSD: see the notes.",
+          "Own trace: 37.56, 11.64, 1.49, 0.03 % at step 200 and 87.73, 64.66, 27.59, "
+          "5.20 % at step 599 for S = 1, 2^8, 2^16, 2^24 (measured). SSD: see the notes.",
       .parameters = parameters,
       .run = run,
   };

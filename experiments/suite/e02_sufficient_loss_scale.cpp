@@ -90,9 +90,11 @@ Experiment sufficient_loss_scale() {
       .slug = "sufficient_loss_scale",
       .question = "Which loss scale is enough for FP16 gradients?",
       .method =
-          "As E01, but what is lost counts by its magnitude: the smallest scale that keeps all but a tolerated share, and the largest at which nothing overflows.",
+          "As E01, but what is lost counts by its magnitude: "
+          "the smallest scale that keeps all but a tolerated share, and the largest at which nothing overflows.",
       .expected =
-          "SSD diverges at S = 1 and matches FP32 at S = 8, bigLSTM needed S = 128 (arXiv 1710.03740, read through quotations). Less is lost and more overflows the larger the scale.",
+          "SSD diverges at S = 1 and matches FP32 at S = 8, bigLSTM needed S = 128 (arXiv 1710.03740, read through quotations). "
+          "Less is lost and more overflows the larger the scale.",
       .parameters = parameters,
       .run = run,
       .relations_only = true,

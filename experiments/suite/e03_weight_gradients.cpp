@@ -84,7 +84,8 @@ Outcome run(Run& run) {
     outcome.figure.curves.push_back(curve);
   }
   outcome.notes.emplace_back(
-      "Each tensor of this trace is an evenly spaced sample of 2560 numbers at most (tokens' and positions' gradients are mostly exact zeros, which are not counted).");
+      "Each tensor of this trace is an evenly spaced sample of 2560 numbers at most (tokens' "
+      "and positions' gradients are mostly exact zeros, which are not counted).");
   return outcome;
 }
 
@@ -97,9 +98,12 @@ Experiment weight_gradients() {
       .slug = "weight_gradients",
       .question = "How many gradients of weights lie below what FP16 holds?",
       .method =
-          "Recorded gradients of weights: how many have an exponent below -24, FP16's smallest number, and how many become zero when multiplied with a loss scale in FP32 and rounded to FP16.",
+          "Recorded gradients of weights: "
+          "how many have an exponent below -24, FP16's smallest number, "
+          "and how many become zero when multiplied with a loss scale in FP32 and rounded to FP16.",
       .expected =
-          "A transformer's gradients (H200): the zeros that torch's casts made of the same numbers (measured). About 5 % of exponents below -24 in another network (arXiv 1710.03740, Fig. 2b, read).",
+          "A transformer's gradients (H200): the zeros that torch's casts made of the same numbers (measured). "
+          "About 5 % of exponents below -24 in another network (arXiv 1710.03740, Fig. 2b, read).",
       .parameters = {{"trace", "file of recorded gradients", transformer_trace, "", Kind::path},
                      {"step", "of the training", "40,1199", "", Kind::integer, true, 0, 1e9},
                      {"log2_S", "logarithms of the loss scales", "0:20:4", "", Kind::integer, true,

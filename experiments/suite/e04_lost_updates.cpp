@@ -74,7 +74,9 @@ Outcome run(Run& run) {
       {"fp16: 1 minus 2^-11 (ratio 2048), moved by", "2^-11", (1 - sum(1, -step)) / step,
        Reference{.value = 1, .source = own, .certainty = Certainty::measured}});
   outcome.notes.emplace_back(
-      "A ratio of 2048 is where loss becomes possible, not where it is certain: odd significands move at the tie, and a power of two moves toward zero down to a ratio of 4096. That training without FP32 master weights lost 80 % of its relative accuracy (same source) needs their network, and is not decided here.");
+      "A ratio of 2048 is where loss becomes possible, not where it is certain: "
+      "odd significands move at the tie, and a power of two moves toward zero down to a ratio of 4096. "
+      "That training without FP32 master weights lost 80 % of its relative accuracy (same source) needs their network, and is not decided here.");
   return outcome;
 }
 
@@ -87,9 +89,12 @@ Experiment lost_weight_updates() {
       .slug = "lost_updates",
       .question = "Which updates does a low-precision weight swallow?",
       .method =
-          "For every weight of the format in [1, 2), and both directions, the largest update that round(w + update) loses is found by bisection and compared with the rule: below half the unit in the last place on that side, or equal to it with an even significand.",
+          "For every weight of the format in [1, 2), and both directions, "
+          "the largest update that round(w + update) loses is found by bisection and compared with the rule: "
+          "below half the unit in the last place on that side, or equal to it with an even significand.",
       .expected =
-          "Updates from a ratio |w| / |update| of 2048 on can be lost in FP16 (arXiv 1710.03740, read); 1 + 2^-10 plus 2^-11 and 1 minus 2^-11 move (measured).",
+          "Updates from a ratio |w| / |update| of 2048 on can be lost in FP16 (arXiv 1710.03740, read); "
+          "1 + 2^-10 plus 2^-11 and 1 minus 2^-11 move (measured).",
       .parameters = {{"format", "of the weights", "fp16,bf16", "", Kind::word, true, 0, 0,
                       "fp16,bf16,tf32,e5m2,e4m3"}},
       .run = run,

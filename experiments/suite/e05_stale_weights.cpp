@@ -148,9 +148,12 @@ Experiment stale_weights() {
       .slug = "stale_weights",
       .question = "What becomes of a BF16 weight that gets a thousand small updates?",
       .method =
-          "A BF16 weight is updated step by step: rounded to nearest even, stochastically (32 random bits), or with Kahan's compensation in a second BF16 number.",
+          "A BF16 weight is updated step by step: "
+          "rounded to nearest even, stochastically (32 random bits), or with Kahan's compensation in a second BF16 number.",
       .expected =
-          "1 + 1000 * 0.001: nearest even stays at 1 (measured); stochastic rounding reaches 2 in the mean (follows from its definition), Kahan about 2 (recalled); an update is lost from |update| / |w| between 2^-9 and 2^-8 down.",
+          "1 + 1000 * 0.001: nearest even stays at 1 (measured); "
+          "stochastic rounding reaches 2 in the mean (follows from its definition), Kahan about 2 (recalled); "
+          "an update is lost from |update| / |w| between 2^-9 and 2^-8 down.",
       .parameters = {{"weight", "before the first step", "1", "", Kind::number, false, 1e-3, 1e3},
                      {"update", "of each step", "0.001", "", Kind::number, false, 1e-6, 1e3},
                      {"steps", "", "1000", "", Kind::integer, false, 1, 100000},

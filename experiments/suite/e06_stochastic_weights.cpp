@@ -248,9 +248,12 @@ Experiment stochastic_weights() {
       .slug = "stochastic_weights",
       .question = "Do stochastic rounding and Kahan's sums repair training with BF16 weights?",
       .method =
-          "A network of two layers is trained on generated digits by SGD, everything in BF16 on a Hopper tensor core; weights take updates to nearest even, stochastically, or with Kahan's compensation in BF16, beside FP32 weights; the same first weights and batches.",
+          "A network of two layers is trained on generated digits by SGD, everything in BF16 on a Hopper tensor core; "
+          "weights take updates to nearest even, stochastically, or with Kahan's compensation in BF16, beside FP32 weights; "
+          "the same first weights and batches.",
       .expected =
-          "Both end within -0.1 to +0.2 points of FP32 and recover up to 7 points (arXiv 2010.06192, abstract read); stochastic rounding moves weights by what it should in the mean.",
+          "Both end within -0.1 to +0.2 points of FP32 and recover up to 7 points (arXiv 2010.06192, abstract read); "
+          "stochastic rounding moves weights by what it should in the mean.",
       .parameters = {{"steps", "", "1500", "600", Kind::integer, false, 1, 1000000},
                      {"learning_rate", "", "0.003", "", Kind::number, false, 1e-7, 10},
                      {"hidden", "numbers of the layer between", "64", "16", Kind::integer, false, 1,

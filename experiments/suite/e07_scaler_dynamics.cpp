@@ -152,7 +152,8 @@ Outcome run(Run& run) {
   add_traps(outcome);
   outcome.figure = figure(run.settings().integer("overflows"));
   outcome.notes.emplace_back(
-      "Without a floor a scaler of FP32 is at zero after 166 overflows, and the next clean step writes NaN into every weight; DeepSpeed ends the run at its floor instead.");
+      "Without a floor a scaler of FP32 is at zero after 166 overflows, and the next clean step writes NaN into every weight; "
+      "DeepSpeed ends the run at its floor instead.");
   return outcome;
 }
 
@@ -164,9 +165,12 @@ Experiment scaler_dynamics() {
       .slug = "scaler_dynamics",
       .question = "What do seven loss scalers do when nothing but overflows comes, or none?",
       .method =
-          "Each preset of `guardbit scaler` starts at 2^16 and sees overflows until its scale moves no more, then at 2^10 clean steps until it grows; and PyTorch's scaler is asked what it unscales at its extremes.",
+          "Each preset of `guardbit scaler` starts at 2^16 and sees overflows until its scale moves no more, "
+          "then at 2^10 clean steps until it grows; "
+          "and PyTorch's scaler is asked what it unscales at its extremes.",
       .expected =
-          "PyTorch: zero after 166 overflows, then NaN is written (measured); Apex: 1091 halvings (measured); floors, hysteresis and first growth of the others as their sources have them (read; Megatron's recalled).",
+          "PyTorch: zero after 166 overflows, then NaN is written (measured); Apex: 1091 halvings (measured); "
+          "floors, hysteresis and first growth of the others as their sources have them (read; Megatron's recalled).",
       .parameters = {{"overflows", "that the plot shows", "180", "", Parameter::Kind::integer,
                       false, 1, 2000}},
       .run = run,

@@ -65,7 +65,8 @@ Outcome run(Run& run) {
     if (!known.x.empty()) outcome.figure.curves.push_back(known);
   }
   outcome.notes.emplace_back(
-      "Each block of 32 products is cut to 13 bits below its largest term, and so is the sum so far that takes part in it: with numbers of one sign every cut loses in the same direction.");
+      "Each block of 32 products is cut to 13 bits below its largest term, and so is the sum so far that takes part in it: "
+      "with numbers of one sign every cut loses in the same direction.");
   outcome.notes.emplace_back(
       "The recording does not say how many outputs it had; the largest of more outputs is larger (--set MN=128 and MN=1024 show by how much).");
   return outcome;
@@ -80,9 +81,13 @@ Experiment fp8_accumulation_width() {
       .slug = "fp8_accumulation_width",
       .question = "How wrong do FP8 products get when a Hopper tensor core accumulates all of K?",
       .method =
-          "E4M3 matrices of random numbers are multiplied by one chain of wgmma m64nNk32 with FP32 results, as cuBLAS does with fast accumulation (K = 16384 in three parts), and compared with the exact product. Recorded products of cuBLAS are computed again.",
+          "E4M3 matrices of random numbers are multiplied by one chain of wgmma m64nNk32 with FP32 results, "
+          "as cuBLAS does with fast accumulation (K = 16384 in three parts), and compared with the exact product. "
+          "Recorded products of cuBLAS are computed again.",
       .expected =
-          "cuBLAS on an H200, normal: 0.51, 1.84, 2.06 % at K = 512, 4096, 16384; uniform: 0.69, 7.1, 9.9 %, bias -0.52, -6.6, -9.6 % (measured). DeepSeek-V3 (arXiv 2412.19437, 3.3.2): about 14 bits, nearly 2 % at K = 4096 (read). Recorded products: every bit (measured).",
+          "cuBLAS on an H200, normal: 0.51, 1.84, 2.06 % at K = 512, 4096, 16384; "
+          "uniform: 0.69, 7.1, 9.9 %, bias -0.52, -6.6, -9.6 % (measured). "
+          "DeepSeek-V3 (arXiv 2412.19437, 3.3.2): about 14 bits, nearly 2 % at K = 4096 (read). Recorded products: every bit (measured).",
       .parameters =
           {{"K", "products in each sum", "512:16384:x2", "512,4096", Kind::integer, true, 1, 65536},
            {"MN", "rows of A and columns of B", "256", "128", Kind::integer, false, 16, 4096},

@@ -65,9 +65,12 @@ Experiment promotion_interval() {
       .slug = "promotion_interval",
       .question = "How often must an FP8 sum leave the tensor core to stay accurate?",
       .method =
-          "As E08, but the sum of every N_C elements of K is added to an FP32 sum outside the unit (rounded to nearest), as DeepSeek-V3 does every 128 and cuBLAS without fast accumulation. Recorded products of cuBLAS are computed again.",
+          "As E08, but the sum of every N_C elements of K is added to an FP32 sum outside the unit (rounded to nearest), "
+          "as DeepSeek-V3 does every 128 and cuBLAS without fast accumulation. "
+          "Recorded products of cuBLAS are computed again.",
       .expected =
-          "cuBLAS on an H200 without fast accumulation (N_C = 128) at K = 4096: normal 8.1e-4; uniform 6.1e-4 and bias -5.0e-4 (measured). Recorded products: every bit (measured).",
+          "cuBLAS on an H200 without fast accumulation (N_C = 128) at K = 4096: normal 8.1e-4; uniform 6.1e-4 and bias -5.0e-4 (measured). "
+          "Recorded products: every bit (measured).",
       .parameters = {{"N_C", "elements of K between two additions", "32:4096:x2", "128,1024",
                       Kind::integer, true, 32, 65536},
                      {"K", "products in each sum", "4096", "", Kind::integer, false, 32, 65536},

@@ -143,7 +143,9 @@ Outcome run(Run& run) {
                                           .relation = Reference::Relation::at_most}});
   }
   outcome.notes.emplace_back(
-      "34 bits below the largest exponent reach from the largest product's exponent, 2^16, to the last bit of the smallest, 2^-18. Counted from its top, the widest sum takes 41 bits: the products are not normalised (1 more), and 32 of them carry (5 more), into an accumulator that a cut at 34 leaves whole.");
+      "34 bits below the largest exponent reach from the largest product's exponent, 2^16, to the last bit of the smallest, 2^-18. "
+      "Counted from its top, the widest sum takes 41 bits: "
+      "the products are not normalised (1 more), and 32 of them carry (5 more), into an accumulator that a cut at 34 leaves whole.");
   return outcome;
 }
 
@@ -156,7 +158,8 @@ Experiment exact_width() {
       .slug = "exact_width",
       .question = "Why are 34 bits said to be needed to accumulate FP8 products exactly?",
       .method =
-          "Units that sum 32 products of E4M3 like a tensor core, but with a width of our choice, sum the operands that need most (31 times 448 * 448 and the smallest product) and random ones.",
+          "Units that sum 32 products of E4M3 like a tensor core, but with a width of our choice, "
+          "sum the operands that need most (31 times 448 * 448 and the smallest product) and random ones.",
       .expected =
           "DeepSeek-V3 (arXiv 2412.19437, 3.3.2, read) names 34 bits; the exact sum has up to 41 magnitude bits (derived).",
       .parameters = {{"width", "bits kept below the largest exponent", "8:40:1", "10:36:2",

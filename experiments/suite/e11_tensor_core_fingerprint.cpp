@@ -171,7 +171,8 @@ Outcome run(Run& run) {
                                           .certainty = Certainty::read}});
   }
   outcome.notes.emplace_back(
-      "FTTN (arXiv 2403.00232) reports 0 for V100, A100 and MI250X, 255.875 for MI100 and 191.875 for H100; the operands are not in what was read of it, so these are not decided here.");
+      "FTTN (arXiv 2403.00232) reports 0 for V100, A100 and MI250X, 255.875 for MI100 and 191.875 for H100; "
+      "the operands are not in what was read of it, so these are not decided here.");
   return outcome;
 }
 
@@ -184,9 +185,12 @@ Experiment tensor_core_fingerprint() {
       .slug = "tensor_core_fingerprint",
       .question = "How wide is a tensor core's sum, and what tells the generations apart?",
       .method =
-          "Recorded answers of an H200 are computed again by units that keep other numbers of bits: the width is the one that gives every answer. One sum, 2^23 - 2^13 * 2^10 - 1/2 - 1/4 - 1/8 (exactly -0.875), is asked of the models of each machine.",
+          "Recorded answers of an H200 are computed again by units that keep other numbers of bits: "
+          "the width is the one that gives every answer. "
+          "One sum, 2^23 - 2^13 * 2^10 - 1/2 - 1/4 - 1/8 (exactly -0.875), is asked of the models of each machine.",
       .expected =
-          "13 bits for E4M3, 25 for FP16, BF16 and TF32 (two published models, read); the sum is 0 on Volta, -0.5 on Turing to Ada, -0.75 on Hopper and Blackwell, 0 in FP8 (read).",
+          "13 bits for E4M3, 25 for FP16, BF16 and TF32 (two published models, read); "
+          "the sum is 0 on Volta, -0.5 on Turing to Ada, -0.75 on Hopper and Blackwell, 0 in FP8 (read).",
       .parameters = {{"recordings", "folder of the captures", own_recordings, "", Kind::path},
                      {"width", "bits to try", "8:32:1", "8:32:1", Kind::integer, true, 1, 40}},
       .run = run,

@@ -188,9 +188,12 @@ Experiment accumulation_order() {
       .slug = "accumulation_order",
       .question = "In which order does a matrix product add, and when do bits depend on the batch?",
       .method =
-          "FPRev's masks (a large product and its negative swallow what is added between them) reveal the tree of additions of plans as libraries use them. Then the first row of products with more and more rows, by one plan, and by a plan whose cut of K follows the number of rows.",
+          "FPRev's masks (a large product and its negative swallow what is added between them) "
+          "reveal the tree of additions of plans as libraries use them. "
+          "Then the first row of products with more and more rows, by one plan, and by a plan whose cut of K follows the number of rows.",
       .expected =
-          "The tree is the plan's; V100, A100 and H100 add 5, 9 and 17 operands at once (recalled from arXiv 2411.00442); rows change only where the plan does.",
+          "The tree is the plan's; V100, A100 and H100 add 5, 9 and 17 operands at once (recalled from arXiv 2411.00442); "
+          "rows change only where the plan does.",
       .parameters = {{"K", "products in each sum", "32,64", "32", Kind::integer, true, 2, 512},
                      {"M", "rows", "1,16,64,256,512", "1,64,256", Kind::integer, true, 1, 4096}},
       .run = run,

@@ -41,8 +41,8 @@ emulator::GemmPlan plan_of(std::string_view method) {
     plan.epilogue.compute = plan.epilogue.output = fp16;
   } else if (method != "fp32") {
     const auto& result = method == "TC16" ? fp16 : fp32;
-    const auto row = emulator::require_dot("sm_70", "mma.sync", fp16, result, 4, "E13");
-    plan.unit = {"sm_70", std::string(std::string_view(row.name))};
+    const auto instruction = emulator::require_dot("sm_70", "mma.sync", fp16, result, 4, "E13");
+    plan.unit = {"sm_70", std::string(std::string_view(instruction.name))};
     plan.epilogue.output = result;
   }
   return plan;
@@ -127,7 +127,8 @@ Outcome run(Run& run) {
     outcome.figure.curves.push_back(bound);
   }
   outcome.notes.emplace_back(
-      "The bounds are for rounding to nearest. A V100's tensor core cuts instead, which may lose twice as much in each step; with these numbers it still stays below.");
+      "The bounds are for rounding to nearest. "
+      "A V100's tensor core cuts instead, which may lose twice as much in each step; with these numbers it still stays below.");
   return outcome;
 }
 
@@ -141,9 +142,14 @@ Experiment block_fma_bound() {
       .question =
           "Do the worst-case error bounds of block multiply-adds hold, and how tight are they?",
       .method =
-          "FP32 matrices are multiplied with FP16 multiply-adds, a V100's tensor core with FP16 and with FP32 results, and FP32 multiply-adds; the largest error over |A||B| is set in relation to the leading terms of the bounds: (n + 2) u16, (n / 4 + 2) u16, 2 u16 + n u32, n u32. Then sums of 256 that lose nearly all that a sum can.",
+          "FP32 matrices are multiplied with FP16 multiply-adds, "
+          "a V100's tensor core with FP16 and with FP32 results, and FP32 multiply-adds; "
+          "the largest error over |A||B| is set in relation to the leading terms of the bounds: "
+          "(n + 2) u16, (n / 4 + 2) u16, 2 u16 + n u32, n u32. "
+          "Then sums of 256 that lose nearly all that a sum can.",
       .expected =
-          "At n = 4096: 2.0, 0.50, 1.22e-3, 2.44e-4; observed errors below (recalled from SISC 42(3), C124); sums that lose most reach 0.85 of the bound or more (derived).",
+          "At n = 4096: 2.0, 0.50, 1.22e-3, 2.44e-4; observed errors below (recalled from SISC 42(3), C124); "
+          "sums that lose most reach 0.85 of the bound or more (derived).",
       .parameters = {{"n", "products in each sum", "64:4096:x4", "256,1024", Kind::integer, true, 4,
                       65536},
                      {"MN", "rows of A and columns of B", "64", "32", Kind::integer, false, 4,

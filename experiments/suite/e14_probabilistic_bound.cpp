@@ -83,7 +83,9 @@ Outcome run(Run& run) {
   outcome.figure.curves.push_back(worst);
   outcome.figure.curves.push_back(probable);
   outcome.notes.emplace_back(
-      "The probabilistic bound takes rounding errors of mean zero for granted. A tensor core cuts its sums: with positive numbers every error has the same sign, their sum grows like n, and the bound does not apply.");
+      "The probabilistic bound takes rounding errors of mean zero for granted. "
+      "A tensor core cuts its sums: "
+      "with positive numbers every error has the same sign, their sum grows like n, and the bound does not apply.");
   return outcome;
 }
 
@@ -97,7 +99,9 @@ Experiment probabilistic_bound() {
       .question =
           "Is the probabilistic error bound tighter than the worst-case one, and does it hold?",
       .method =
-          "Matrices of TF32 numbers are multiplied with FP32 multiply-adds (rounded to nearest) and a Hopper tensor core (cut); the largest error over |A||B| is compared with lambda sqrt(n) u, lambda chosen so that all outputs stay below with a probability of 99.9 %.",
+          "Matrices of TF32 numbers are multiplied with FP32 multiply-adds (rounded to nearest) and a Hopper tensor core (cut); "
+          "the largest error over |A||B| is compared with lambda sqrt(n) u, "
+          "lambda chosen so that all outputs stay below with a probability of 99.9 %.",
       .expected =
           "Multiply-adds stay below (recalled: Higham and Mary); the bound is about an order of magnitude tighter (arXiv 2411.18747, abstract read).",
       .parameters = {{"n", "products in each sum", "64:16384:x4", "256,4096", Kind::integer, true,

@@ -116,9 +116,13 @@ Experiment tf32_matmul() {
       .slug = "tf32_matmul",
       .question = "How much does TF32 lose in a matrix product, and why?",
       .method =
-          "Normal FP32 matrices are multiplied as cuBLAS does on Hopper in TF32 and (one chain of multiply-adds) in FP32, and exactly after rounding the inputs to TF32; the largest error over the mean magnitude of the exact product. Recorded products of cuBLAS are computed again.",
+          "Normal FP32 matrices are multiplied as cuBLAS does on Hopper in TF32 and (one chain of multiply-adds) in FP32, "
+          "and exactly after rounding the inputs to TF32; "
+          "the largest error over the mean magnitude of the exact product. "
+          "Recorded products of cuBLAS are computed again.",
       .expected =
-          "1024 x 1024 x 1024 on an H200: 1.97e-3 in TF32, 7.25e-6 in FP32, 1.97e-3 from rounded inputs alone (measured). Recorded products: every bit (measured).",
+          "1024 x 1024 x 1024 on an H200: 1.97e-3 in TF32, 7.25e-6 in FP32, 1.97e-3 from rounded inputs alone (measured). "
+          "Recorded products: every bit (measured).",
       .parameters = {{"K", "products in each sum", "1024", "", Kind::integer, false, 8, 65536},
                      {"MN", "rows of A and columns of B", "1024", "", Kind::integer, false, 16,
                       4096},

@@ -90,7 +90,9 @@ Experiment tf32_bug_report() {
       .slug = "tf32_bug_report",
       .question = "Is the CPU/GPU discrepancy of tensorflow issue 127346 a bug?",
       .method =
-          "The reported layer, x [64 * 197, 1536] of N(0, 1000), w of N(0, 50), bias of N(0, 50), on an Ampere tensor core in TF32, in FP32 and in FP64; the largest difference over the largest output.",
+          "The reported layer, x [64 * 197, 1536] of N(0, 1000), w of N(0, 50), "
+          "bias of N(0, 50), on an Ampere tensor core in TF32, in FP32 and in FP64; "
+          "the largest difference over the largest output.",
       .expected =
           "GPU against CPU 2.9477e-4 (issue 127346, read); simulated TF32 against FP64 2.89e-4, FP32 4.4e-7 (PR 127577, read).",
       .parameters = {{"rows", "of x", "12608", "1024", Kind::integer, false, 16, 100000},

@@ -118,7 +118,8 @@ Outcome run(Run& run) {
                              ratio(tf32_in_unit, "tf32x3, added in the unit")});
   }
   outcome.notes.emplace_back(
-      "Two of the abstract's points show: sums that stay in the tensor core lose bits to its cuts, and an FP16 rest that is not scaled by 2^11 falls below FP16's range.");
+      "Two of the abstract's points show: "
+      "sums that stay in the tensor core lose bits to its cuts, and an FP16 rest that is not scaled by 2^11 falls below FP16's range.");
   return outcome;
 }
 
@@ -131,7 +132,8 @@ Experiment split_products() {
       .slug = "split_products",
       .question = "Can tensor cores multiply FP32 matrices as accurately as FP32 units?",
       .method =
-          "Normal FP32 matrices, A times a power of two, are cut into two TF32 or two FP16 pieces, the FP16 rest scaled by 2^11 or not; three products are added in the unit, or in FP32 after each instruction; the largest error over |A||B|.",
+          "Normal FP32 matrices, A times a power of two, are cut into two TF32 or two FP16 pieces, the FP16 rest scaled by 2^11 or not; "
+          "three products are added in the unit, or in FP32 after each instruction; the largest error over |A||B|.",
       .expected =
           "With scaled rests and sums outside the unit, as accurate as FP32 multiply-adds (arXiv 2203.03341, abstract read; constants recalled).",
       .parameters = {{"exponent", "log2 of the factor on A", "-24:12:4", "-16:8:8", Kind::integer,

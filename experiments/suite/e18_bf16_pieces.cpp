@@ -108,7 +108,10 @@ Outcome run(Run& run) {
   }
   std::erase_if(outcome.figure.curves, [](const Curve& c) { return c.name == "sgemm, promoted"; });
   outcome.notes.emplace_back(
-      "Pieces alone do not give FP32's accuracy: where the tensor core also adds along K, its cuts cost several bits from K = 64 on, whatever the number of pieces. Added outside it after each instruction (promoted), nine products are as accurate as FP32 multiply-adds or more. Numbers whose pieces fall below BF16's range (FP32's subnormal ones) would need scaling, which these plans do not have.");
+      "Pieces alone do not give FP32's accuracy: "
+      "where the tensor core also adds along K, its cuts cost several bits from K = 64 on, whatever the number of pieces. "
+      "Added outside it after each instruction (promoted), nine products are as accurate as FP32 multiply-adds or more. "
+      "Numbers whose pieces fall below BF16's range (FP32's subnormal ones) would need scaling, which these plans do not have.");
   return outcome;
 }
 
@@ -121,7 +124,9 @@ Experiment bf16_pieces() {
       .slug = "bf16_pieces",
       .question = "How accurate are FP32 products made of BF16 pieces?",
       .method =
-          "Normal FP32 numbers are cut into 1, 2 or 3 BF16 numbers; 1, 3, 6 or 9 products of pieces are added by a Hopper tensor core along all of K, or (promoted) in FP32 after each instruction; the largest error over |A||B|, beside FP32 multiply-adds.",
+          "Normal FP32 numbers are cut into 1, 2 or 3 BF16 numbers; "
+          "1, 3, 6 or 9 products of pieces are added by a Hopper tensor core along all of K, or (promoted) in FP32 after each instruction; "
+          "the largest error over |A||B|, beside FP32 multiply-adds.",
       .expected =
           "Two pieces hold about 16 bits (PyTorch's documentation, read); nine products are at least as accurate as SGEMM (arXiv 2605.16617, abstract read).",
       .parameters = {{"K", "products in each sum", "16:4096:x4", "64,1024", Kind::integer, true, 1,

@@ -205,7 +205,12 @@ Experiment integer_slices() {
       .slug = "integer_slices",
       .question = "How many INT8 slices does an FP64 product need?",
       .method =
-          "FP64 numbers with exponents from a range are cut, row by row of A and column by column of B, into slices of 7 bits (Ozaki's first scheme); slices are multiplied exactly by a Hopper tensor core in INT8, the products added in FP64; the largest error over |A||B|, beside FP64 multiply-adds. In the second scheme rows and columns become integers, multiplied modulo numbers up to 256; the remainder theorem gives their product, which is compared with 128-bit sums.",
+          "FP64 numbers with exponents from a range are cut, "
+          "row by row of A and column by column of B, into slices of 7 bits (Ozaki's first scheme); "
+          "slices are multiplied exactly by a Hopper tensor core in INT8, the products added in FP64; "
+          "the largest error over |A||B|, beside FP64 multiply-adds. "
+          "In the second scheme rows and columns become integers, multiplied modulo numbers up to 256; "
+          "the remainder theorem gives their product, which is compared with 128-bit sums.",
       .expected =
           "FP64 accuracy is reached, with more slices the wider the range (arXiv 2306.11975, abstract read).",
       .parameters = {{"range", "exponents are uniform within this of 0, ascending", "0:24:8",

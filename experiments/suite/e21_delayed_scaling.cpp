@@ -168,7 +168,9 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "A delayed scale saturates the step that grows, and `max` then holds its scale low for as many steps as the history is long; an infinite amax freezes it for as long. A scale of the tensor's own does neither.");
+      "A delayed scale saturates the step that grows, and `max` then holds its scale low for as many steps as the history is long; "
+      "an infinite amax freezes it for as long. "
+      "A scale of the tensor's own does neither.");
   return outcome;
 }
 
@@ -181,9 +183,13 @@ Experiment delayed_scaling() {
       .slug = "delayed_scaling",
       .question = "What does a scale from earlier steps cost, and for how long?",
       .method =
-          "Transformer Engine's delayed scaling (E4M3, both algorithms) and its current scaling follow a tensor of normal numbers that once is larger, grows by 2 % a step or shrinks by 2 % a step; elements that clamping to 448 changes are counted. Apart from that, updates are counted that one infinite amax or one spike disturbs.",
+          "Transformer Engine's delayed scaling (E4M3, both algorithms) and its current scaling follow a tensor of normal numbers that once is larger, "
+          "grows by 2 % a step or shrinks by 2 % a step; "
+          "elements that clamping to 448 changes are counted. "
+          "Apart from that, updates are counted that one infinite amax or one spike disturbs.",
       .expected =
-          "One infinite amax freezes the scale for as many updates as the history is long, 1024, under `max`, for one under `most_recent` (derived from the roll of the history).",
+          "One infinite amax freezes the scale for as many updates as the history is long, "
+          "1024, under `max`, for one under `most_recent` (derived from the roll of the history).",
       .parameters =
           {{"history", "length of the window", "1024", "64", Kind::integer, false, 1, 8192},
            {"steps", "of each story", "200", "60", Kind::integer, false, 4, 100000},

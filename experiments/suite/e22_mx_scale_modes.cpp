@@ -129,7 +129,8 @@ Outcome run(Run& run) {
   }
   outcome.figure = figure_of(formats_asked.front(), modes);
   outcome.notes.emplace_back(
-      "ml-explore/mlx PR 4353 (read) reports 29.27 % as the worst loss before and 5.84 % after rounding scales up, on tensors that were not published: not decided here.");
+      "ml-explore/mlx PR 4353 (read) reports 29.27 % as the worst loss before and 5.84 % after rounding scales up, "
+      "on tensors that were not published: not decided here.");
   return outcome;
 }
 
@@ -142,9 +143,12 @@ Experiment mx_scale_mode_clips() {
       .slug = "mx_scale_modes",
       .question = "How often does each rule for MX scales clip the largest element of a block?",
       .method =
-          "Each rule chooses the scale for every amax of a binade (weighted as if its logarithm were uniform) and for blocks of normal numbers; clipped are those whose largest element lies past the element format's largest number.",
+          "Each rule chooses the scale for every amax of a binade (weighted as if its logarithm were uniform) "
+          "and for blocks of normal numbers; "
+          "clipped are those whose largest element lies past the element format's largest number.",
       .expected =
-          "Floor (OCP MX 1.0): E4M3 19, E5M2 19, E2M1 42, E2M3 9, E3M2 19 % of blocks, the worst by 12.5, 12.5, 25, 6.25, 12.5 % (measured); ceil and rceil clip nothing (derived).",
+          "Floor (OCP MX 1.0): E4M3 19, E5M2 19, E2M1 42, E2M3 9, E3M2 19 % of blocks, the worst by 12.5, 12.5, 25, 6.25, 12.5 % (measured); "
+          "ceil and rceil clip nothing (derived).",
       .parameters =
           {{"format", "block formats", "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2", "",
             Kind::word, true, 0, 0, "mxfp8_e4m3,mxfp8_e5m2,mxfp4,mxfp6_e2m3,mxfp6_e3m2"},

@@ -43,7 +43,8 @@ Experiment rceil_is_not_ceil() {
       .slug = "rceil_is_not_ceil",
       .question = "Do the two MX scale rules that round up give the same scale?",
       .method =
-          "rceil rounds log2(amax / 448) up (cuBLAS, Transformer Engine), ceil rounds log2(amax) up and takes 8 off (an option of torchao); both for an E4M3 block with that amax.",
+          "rceil rounds log2(amax / 448) up (cuBLAS, Transformer Engine), ceil rounds log2(amax) up and takes 8 off (an option of torchao); "
+          "both for an E4M3 block with that amax.",
       .expected = "amax = 150: 126 and 127 (pytorch/ao issue 2035, read).",
       .parameters = {{"amax", "largest magnitude of the block", "150,256:512:32", "150",
                       Parameter::Kind::number, true, 1e-30, 1e30}},

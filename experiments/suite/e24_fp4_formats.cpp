@@ -234,7 +234,9 @@ Outcome run(Run& run) {
                                         .tolerance_reason = reason,
                                         .source = "elements round to zero up to 0.25 * 2^-6"}});
   outcome.notes.emplace_back(
-      "Recipes scale as Transformer Engine does, blocks of 16 along the numbers. A Hadamard transform spreads an outlier over its block; stochastic rounding trades error for the absence of bias; 4 over 6 lets a block's largest number be 4 where E2M1's gap between 4 and 6 would cost more.");
+      "Recipes scale as Transformer Engine does, blocks of 16 along the numbers. "
+      "A Hadamard transform spreads an outlier over its block; stochastic rounding trades error for the absence of bias; "
+      "4 over 6 lets a block's largest number be 4 where E2M1's gap between 4 and 6 would cost more.");
   return outcome;
 }
 
@@ -247,7 +249,10 @@ Experiment fp4_formats() {
       .slug = "fp4_formats",
       .question = "Which FP4 block format keeps more of a tensor?",
       .method =
-          "Random numbers are quantised to MXFP4 (blocks of 32, powers of two by either rule) and NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again; NVFP4 also after a random Hadamard transform, rounded stochastically, and with 4 over 6. Then the largest block that NVFP4 loses altogether, by the two rules for its smallest scale.",
+          "Random numbers are quantised to MXFP4 (blocks of 32, "
+          "powers of two by either rule) and NVFP4 (blocks of 16, E4M3 scales under one FP32 scale) and decoded again; "
+          "NVFP4 also after a random Hadamard transform, rounded stochastically, and with 4 over 6. "
+          "Then the largest block that NVFP4 loses altogether, by the two rules for its smallest scale.",
       .expected =
           "No published figure for these numbers: NVFP4 keeps more of numbers without outliers, and the borders follow from the formats.",
       .parameters = {{"blocks", "of 32 numbers", "20000", "500", Kind::integer, false, 500,

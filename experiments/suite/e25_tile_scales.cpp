@@ -123,7 +123,8 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "A scale of its own for every 128 neighbours keeps nearly everything; a floor under amax takes that away from exactly the tiles that need it, and loses more than one scale for the whole tensor does.");
+      "A scale of its own for every 128 neighbours keeps nearly everything; "
+      "a floor under amax takes that away from exactly the tiles that need it, and loses more than one scale for the whole tensor does.");
   return outcome;
 }
 
@@ -140,7 +141,9 @@ Experiment tile_scales() {
       .slug = "tile_scales",
       .question = "What does a lower bound on the amax of tiles cost a quiet gradient?",
       .method =
-          "Recorded gradients are quantised to FP8 with a scale for each tensor, for each 32 (MX) and for each 128 neighbours, the last also with amax raised to the floor, as DeepGEMM's helper does; numbers other than zero that become zero are counted.",
+          "Recorded gradients are quantised to FP8 with a scale for each tensor, for each 32 (MX) and for each 128 neighbours, "
+          "the last also with amax raised to the floor, as DeepGEMM's helper does; "
+          "numbers other than zero that become zero are counted.",
       .expected =
           "Step 599 of the own trace: 0.33 % with scales of 128, 68.80 % with the floor of 1e-4 (measured).",
       .parameters = parameters,

@@ -199,7 +199,8 @@ Outcome run(Run& run) {
   outcome.notes.emplace_back(
       "What lies up to half a unit beyond amax still rounds onto the last integer: it is beyond, and not clipped.");
   outcome.notes.emplace_back(
-      "ModelOpt 0.47 hands the number of bits over as a bias in its histogram's mse, so that what it chooses means nothing; recorded is the same search with the parameters in their places.");
+      "ModelOpt 0.47 hands the number of bits over as a bias in its histogram's mse, so that what it chooses means nothing; "
+      "recorded is the same search with the parameters in their places.");
   return outcome;
 }
 
@@ -212,9 +213,13 @@ Experiment calibrators() {
       .slug = "calibrators",
       .question = "Which range do calibrators choose for integers, and what does it cost?",
       .method =
-          "Random numbers are calibrated by max, the 99.99th percentile, entropy, mean squared error of a histogram, and a search over multiples of the maximum, as ModelOpt does, and quantised with the range that each chose. The error is compared with the integral of the distribution; amaxes of given numbers with those that ModelOpt chose.",
+          "Random numbers are calibrated by max, the 99.99th percentile, entropy, mean squared error of a histogram, "
+          "and a search over multiples of the maximum, as ModelOpt does, and quantised with the range that each chose. "
+          "The error is compared with the integral of the distribution; amaxes of given numbers with those that ModelOpt chose.",
       .expected =
-          "Of given numbers the amaxes of ModelOpt 0.47, which was run (measured); a percentile that moves once entropy was asked of the same histogram (measured); errors follow from the distribution and amax (derived).",
+          "Of given numbers the amaxes of ModelOpt 0.47, which was run (measured); "
+          "a percentile that moves once entropy was asked of the same histogram (measured); "
+          "errors follow from the distribution and amax (derived).",
       .parameters = {{"numbers", "", "200000", "20000", Kind::integer, false, 1000, 100000000},
                      {"distribution", "of the numbers", "normal,laplace,uniform,outliers",
                       "normal,outliers", Kind::word, true, 0, 0, distribution_names},

@@ -83,7 +83,9 @@ Outcome run(Run& run) {
                                         .relation = Reference::Relation::at_least}});
   outcome.figure = figure_of(grid, amax);
   outcome.notes.emplace_back(
-      "PyTorch tests after rounding, ties to even, so the border lies at 12.75 (127.5 becomes 128) but -12.85 still passes (-128.5 becomes -128); ModelOpt tests the number itself.");
+      "PyTorch tests after rounding, ties to even, "
+      "so the border lies at 12.75 (127.5 becomes 128) but -12.85 still passes (-128.5 becomes -128); "
+      "ModelOpt tests the number itself.");
   return outcome;
 }
 
@@ -96,7 +98,8 @@ Experiment straight_through_borders() {
       .slug = "straight_through",
       .question = "Where does a straight-through estimator cut the gradient?",
       .method =
-          "Fake quantisation with a scale and a symmetric integer range, in FP32 as the kernels compute it: PyTorch's test after rounding, ModelOpt's test of |x|, and the zero point added before or after rounding.",
+          "Fake quantisation with a scale and a symmetric integer range, in FP32 as the kernels compute it: "
+          "PyTorch's test after rounding, ModelOpt's test of |x|, and the zero point added before or after rounding.",
       .expected =
           "Scale 0.1, int8, PyTorch: 12.74 passes, 12.75 does not, -12.85 passes (measured).",
       .parameters = {{"x", "numbers to try", "12.74,12.75,-12.85,12.7,-12.7,-12.8", "",

@@ -106,7 +106,8 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "Where magnitudes are equal, libraries choose differently (ModelOpt by the iteration order of a Python set): masks that differ in such groups are no error.");
+      "Where magnitudes are equal, libraries choose differently (ModelOpt by the iteration order of a Python set): "
+      "masks that differ in such groups are no error.");
   return outcome;
 }
 

@@ -145,7 +145,10 @@ Experiment fused_stores() {
       .slug = "fused_stores",
       .question = "What does it cost to store between the operations of a layer?",
       .method =
-          "x [rows, 256] of N(0, 1) times w [256, 128] of N(0, 1/16) on a Hopper tensor core, a bias, GELU (sigmoid form) and an RMS norm, every operation rounded to FP32; results between kernels and at the end are stored in 16 bits. Compared with FP64 throughout.",
+          "x [rows, 256] of N(0, 1) times w [256, 128] of N(0, 1/16) on a Hopper tensor core, "
+          "a bias, GELU (sigmoid form) and an RMS norm, every operation rounded to FP32; "
+          "results between kernels and at the end are stored in 16 bits. "
+          "Compared with FP64 throughout.",
       .expected =
           "No published figure: the mean squared error grows with the number of stores (theory).",
       .parameters = {{"format", "of what is stored", "fp16,bf16", "", Kind::word, true, 0, 0,

@@ -135,7 +135,9 @@ Outcome run(Run& run) {
   add_autocast(outcome);
   outcome.figure = figure_of_counts();
   outcome.notes.emplace_back(
-      "Under autocast with FP16 input, torch 2.11 also gives FP32 for sum, rsqrt and softmax, FP16 for mean, var, sqrt and batch_norm (measured on an H200). A kernel that also computes in FP16 inside meets the limits above.");
+      "Under autocast with FP16 input, torch 2.11 also gives FP32 for sum, "
+      "rsqrt and softmax, FP16 for mean, var, sqrt and batch_norm (measured on an H200). "
+      "A kernel that also computes in FP16 inside meets the limits above.");
   return outcome;
 }
 
@@ -147,9 +149,11 @@ Experiment reductions() {
       .slug = "reductions",
       .question = "Which reductions may be computed in FP16?",
       .method =
-          "Counting ones, squares, means and an RMS norm of n equal numbers; every operation is rounded to FP16, or inside to FP32; the smallest numbers at which each fails.",
+          "Counting ones, squares, means and an RMS norm of n equal numbers; "
+          "every operation is rounded to FP16, or inside to FP32; the smallest numbers at which each fails.",
       .expected =
-          "Squares overflow FP16 from about 256 on; counts stop at 2048 (FP16) and 256 (BF16) (derived). Under autocast layer_norm of FP16 is FP32; rms_norm, GELU and ReLU stay FP16 (measured, torch 2.11 on an H200).",
+          "Squares overflow FP16 from about 256 on; counts stop at 2048 (FP16) and 256 (BF16) (derived). "
+          "Under autocast layer_norm of FP16 is FP32; rms_norm, GELU and ReLU stay FP16 (measured, torch 2.11 on an H200).",
       .parameters = {{"n", "numbers", "4096", "", Parameter::Kind::integer, false, 1, 1000000}},
       .run = run,
   };

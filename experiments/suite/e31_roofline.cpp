@@ -134,7 +134,8 @@ Experiment roofline() {
       .slug = "roofline",
       .question = "Which operations does memory limit, and which the matrix unit?",
       .method =
-          "FLOP per byte of each operation from its shape and the format's width (every number read or written once), against a device's peak rate and bandwidth.",
+          "FLOP per byte of each operation from its shape and the format's width (every number read or written once), "
+          "against a device's peak rate and bandwidth.",
       .expected =
           "Ridge of an H200 in BF16: 183 FLOP/B of what it reached (788 TFLOP/s, 4.3 TB/s, measured), 206 by its datasheet (recalled).",
       .parameters = {{"n", "side of square matrices, length of rows", "4096", "", Kind::integer,

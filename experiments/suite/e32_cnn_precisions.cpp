@@ -138,7 +138,8 @@ Outcome run(Run& run) {
   }
   add_recorded_scale(run, outcome);
   outcome.notes.emplace_back(
-      "The digits are drawn by this program, so accuracies are not those of scikit-learn's; what is compared is that no precision differs from the first one by more than noise.");
+      "The digits are drawn by this program, so accuracies are not those of scikit-learn's; "
+      "what is compared is that no precision differs from the first one by more than noise.");
   return outcome;
 }
 
@@ -151,9 +152,12 @@ Experiment cnn_precisions() {
       .slug = "cnn_precisions",
       .question = "Does a small CNN learn as well in half precision as in FP32?",
       .method =
-          "A CNN (3x3 convolutions with ReLU and pools, two linear layers) is trained on generated digits from the same weights and batches; every matrix product of forward and backward runs on the recipe's unit, bit for bit. PyTorch's loss scaler is also run over every place of one overflow.",
+          "A CNN (3x3 convolutions with ReLU and pools, two linear layers) is trained on generated digits from the same weights and batches; "
+          "every matrix product of forward and backward runs on the recipe's unit, bit for bit. "
+          "PyTorch's loss scaler is also run over every place of one overflow.",
       .expected =
-          "Accuracies equal within noise, and a loss scale that ends at 2^17 after 600 steps at an interval of 200, which one overflow explains (measured, torch 2.11 on an H200).",
+          "Accuracies equal within noise, and a loss scale that ends at 2^17 after 600 steps at an interval of 200, "
+          "which one overflow explains (measured, torch 2.11 on an H200).",
       .parameters =
           {{"recipe", "precision; the first is compared with",
             "fp32,tf32,fp16_amp,fp16_amp_unscaled,fp16,bf16", "fp32,fp16_amp,bf16", Kind::word,

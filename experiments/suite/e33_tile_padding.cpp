@@ -85,7 +85,10 @@ Outcome run(Run& run) {
     outcome.figure.curves.push_back(curve);
   }
   outcome.notes.emplace_back(
-      "A library that pads where another does not, or whose convolution fills channels up, can differ in bits from one product of the same numbers: zeros move the others into other blocks. Zeros at the end never do.");
+      "A library that pads where another does not, or whose convolution fills channels up, "
+      "can differ in bits from one product of the same numbers: "
+      "zeros move the others into other blocks. "
+      "Zeros at the end never do.");
   return outcome;
 }
 
@@ -98,9 +101,14 @@ Experiment tile_padding() {
       .slug = "tile_padding",
       .question = "Do the zeros that fill a matrix up to whole tiles change bits?",
       .method =
-          "One product with K as it is, with zeros behind K (and a tile of them more), with zeros before K, and with a zero after every third k, as convolutions that fill three channels up to four have them: outputs whose bits differ from the first.",
+          "One product with K as it is, with zeros behind K (and a tile of them more), with zeros before K, "
+          "and with a zero after every third k, as convolutions that fill three channels up to four have them: "
+          "outputs whose bits differ from the first.",
       .expected =
-          "Zeros behind K change nothing; elsewhere they change nothing in integers and in chains of multiply-adds, but move products into other blocks of a tensor core (derived). Errors stay within their bounds.",
+          "Zeros behind K change nothing; "
+          "elsewhere they change nothing in integers and in chains of multiply-adds, "
+          "but move products into other blocks of a tensor core (derived). "
+          "Errors stay within their bounds.",
       .parameters = {{"K", "products in each sum", "96:128:4,1000", "100,128", Kind::integer, true,
                       1, 16384},
                      {"tile", "what K is filled up to a multiple of", "64", "", Kind::integer,

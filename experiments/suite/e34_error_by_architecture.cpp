@@ -36,12 +36,12 @@ Outcome run(Run& run) {
                         " numbers, by machine",
                     "K (products in each sum)", "largest |error| / (|A||B|)", true, true};
   for (const std::string& arch : s.words("arch")) {
-    const auto row = emulator::usual_instruction(arch, {format, format, formats::fp32});
-    if (!row) {
+    const auto instruction = emulator::usual_instruction(arch, {format, format, formats::fp32});
+    if (!instruction) {
       outcome.notes.push_back(arch + " has no product of " + s.word("format") + " into FP32.");
       continue;
     }
-    const UnitUnderTest unit = unit_of(*row, arch);
+    const UnitUnderTest unit = unit_of(*instruction, arch);
     Curve curve{arch};
     for (const std::int64_t k : lengths) {
       const std::string key = arch + " K=" + std::to_string(k);
@@ -59,8 +59,8 @@ Outcome run(Run& run) {
            Reference{.source = "sums of positive numbers that are only ever cut cannot grow",
                      .relation = Reference::Relation::at_most}});
     }
-    outcome.notes.push_back(arch + ": " + std::string(std::string_view(row->name)) + " (" +
-                            std::string(emulator::basis_name(row->evidence.basis)) + ").");
+    outcome.notes.push_back(arch + ": " + std::string(std::string_view(instruction->name)) + " (" +
+                            std::string(emulator::basis_name(instruction->evidence.basis)) + ").");
     outcome.figure.curves.push_back(curve);
   }
   return outcome;

@@ -133,7 +133,8 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "Libraries choose tiles and cuts of K by shape, so the rows of a batch change with its size where they cut K by it (E12 shows that), and stay where they do not.");
+      "Libraries choose tiles and cuts of K by shape, "
+      "so the rows of a batch change with its size where they cut K by it (E12 shows that), and stay where they do not.");
   return outcome;
 }
 
@@ -146,7 +147,9 @@ Experiment order_sensitivity() {
       .slug = "order_sensitivity",
       .question = "How many results does one product have when K is added in another order?",
       .method =
-          "Columns of A and rows of B are permuted together: inside the blocks that a unit adds at once, then as a whole, again and again; then K is cut into parts whose FP32 sums are added afterwards. Outputs whose bits differ, and how far they lie apart.",
+          "Columns of A and rows of B are permuted together: inside the blocks that a unit adds at once, then as a whole, again and again; "
+          "then K is cut into parts whose FP32 sums are added afterwards. "
+          "Outputs whose bits differ, and how far they lie apart.",
       .expected =
           "No order inside a block matters, and none at all to integers; other orders spread results within twice the worst-case bound (derived).",
       .parameters = {{"K", "products in each sum", "1024", "256", Kind::integer, false, 1, 16384},

@@ -13,8 +13,9 @@ namespace {
 
 using emulator::MatrixInstruction;
 
-/// Rows of a machine that multiply this format into FP32, one for each family and K.
-std::vector<MatrixInstruction> rows_of(std::string_view arch, const formats::Format& format) {
+/// Instructions of a machine that multiply this format into FP32, one for each family and K.
+std::vector<MatrixInstruction> instructions_of(std::string_view arch,
+                                               const formats::Format& format) {
   std::vector<MatrixInstruction> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const bool fits = instruction.arch == arch && instruction.a == format &&
@@ -38,7 +39,8 @@ bool same_chain(const MatrixInstruction& x, const MatrixInstruction& y) {
   return one == two;
 }
 
-/// The first row that adds as rows[i] does; row 0 where there is none before it.
+/// The first instruction that adds as instructions[i] does; instruction 0 where there is none
+/// before it.
 std::size_t partner_of(const std::vector<MatrixInstruction>& instructions, std::size_t i) {
   for (std::size_t p = 0; p < i; ++p)
     if (same_chain(instructions[p], instructions[i])) return p;
@@ -61,7 +63,7 @@ Outcome run(Run& run) {
   for (const std::string& arch : s.words("arch")) {
     for (const std::string& name : formats_asked) {
       const formats::Format format = formats::require_format(name, "format");
-      const std::vector<MatrixInstruction> instructions = rows_of(arch, format);
+      const std::vector<MatrixInstruction> instructions = instructions_of(arch, format);
       if (instructions.size() < 2) continue;
       std::string where = arch;
       where += ' ';
@@ -99,7 +101,9 @@ Outcome run(Run& run) {
     }
   }
   outcome.notes.emplace_back(
-      "wmma, mma.sync, wgmma and tcgen05 give the same bits where their blocks and kept bits are the same, whatever tile they are written for. FP8 mma.sync on Hopper is FP16 products (the compiler widens the operands), so wgmma with its 13 kept bits differs from it.");
+      "wmma, mma.sync, wgmma and tcgen05 give the same bits where their blocks and kept bits are the same, "
+      "whatever tile they are written for. "
+      "FP8 mma.sync on Hopper is FP16 products (the compiler widens the operands), so wgmma with its 13 kept bits differs from it.");
   return outcome;
 }
 
@@ -113,9 +117,13 @@ Experiment units_of_a_machine() {
       .slug = "units_of_a_machine",
       .question = "Do wmma, mma.sync, wgmma and tcgen05 give the same bits for one product?",
       .method =
-          "One pair of random matrices through every dense instruction of a machine for that format, one for each family and K, all chained over the same long K in ascending order: outputs unlike those of the first instruction that adds in the same way (of the first at all where there is none), and errors against the FP64 product.",
+          "One pair of random matrices through every dense instruction of a machine for that format, "
+          "one for each family and K, all chained over the same long K in ascending order: "
+          "outputs unlike those of the first instruction that adds in the same way (of the first at all where there is none), "
+          "and errors against the FP64 product.",
       .expected =
-          "Instructions whose rows have the same blocks, cuts and roundings agree in every bit (derived from the rows; those of sm_90 are measured); others differ.",
+          "Instructions whose rows have the same blocks, cuts and roundings agree in every bit (derived from the rows; "
+          "those of sm_90 are measured); others differ.",
       .parameters = {{"K", "products in each sum", "2048", "512", Kind::integer, false, 1, 65536},
                      {"MN", "rows and columns", "32", "", Kind::integer, false, 1, 1024},
                      {"format", "of A and B", "fp16,bf16,tf32,e4m3", "", Kind::word, true, 0, 0,

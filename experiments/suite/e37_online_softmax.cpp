@@ -78,8 +78,9 @@ CodeMatrix codes_of(const Format& format, std::int64_t rows, std::int64_t column
 }
 
 GemmPlan hopper(const Format& format) {
-  const auto row = emulator::require_dot("sm_90", "wgmma", format, formats::fp32, 16, "E37");
-  return unit_of(row, "").plan;
+  const auto instruction =
+      emulator::require_dot("sm_90", "wgmma", format, formats::fp32, 16, "E37");
+  return unit_of(instruction, "").plan;
 }
 
 /// What stands between the products: everything in FP32.
@@ -324,9 +325,14 @@ Experiment online_softmax() {
       .slug = "online_softmax",
       .question = "What does attention lose in mixed precision, block by block and in one pass?",
       .method =
-          "softmax(Q K^T / sqrt(d)) V on sm_90's wgmma: online (a block of keys at a time, running maximum and sum in FP32, P rounded to the format, the accumulator rescaled), and with scores and probabilities stored in the format, against FP64. FP16 numbers of N(0, 1), one in a thousand with N(0, 100) added.",
+          "softmax(Q K^T / sqrt(d)) V on sm_90's wgmma: "
+          "online (a block of keys at a time, running maximum and sum in FP32, P rounded to the format, "
+          "the accumulator rescaled), and with scores and probabilities stored in the format, against FP64. "
+          "FP16 numbers of N(0, 1), one in a thousand with N(0, 100) added.",
       .expected =
-          "FlashAttention-3 (arXiv 2407.08608) reports for such numbers 3.2e-4 with stored scores and 1.9e-4 online in FP16 (recalled), 2.4e-2 in FP8 with one scale per tensor (read through quotations). The error stays within the sum of all rounding errors (derived).",
+          "FlashAttention-3 (arXiv 2407.08608) reports for such numbers 3.2e-4 with stored scores and 1.9e-4 online in FP16 (recalled), "
+          "2.4e-2 in FP8 with one scale per tensor (read through quotations). "
+          "The error stays within the sum of all rounding errors (derived).",
       .parameters = {{"keys", "and values", "256:2048:x2", "256,512", Kind::integer, true, 16,
                       65536},
                      {"queries", "rows of Q", "64", "32", Kind::integer, false, 1, 4096},

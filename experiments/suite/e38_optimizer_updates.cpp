@@ -290,7 +290,9 @@ Outcome run(Run& run) {
   add_decay(run, outcome);
   add_training(run, outcome);
   outcome.notes.emplace_back(
-      "Losses have no reference: they show what the rules above do to training. States are stored without scales; in E4M3 (1 - beta2) g^2 is lost for every gradient below about 1, and steps divide by almost nothing.");
+      "Losses have no reference: they show what the rules above do to training. "
+      "States are stored without scales; "
+      "in E4M3 (1 - beta2) g^2 is lost for every gradient below about 1, and steps divide by almost nothing.");
   return outcome;
 }
 
@@ -303,9 +305,14 @@ Experiment optimizer_updates() {
       .slug = "optimizer_updates",
       .question = "Which optimizer states and weights may have few bits?",
       .method =
-          "Which second moments of Adam cannot decay in a format; where weight decay alone takes a weight that is rounded to nearest, stochastically, with Kahan's compensation, or from an FP32 master; and a least-squares problem (24 weights, 96 samples, exact gradients) trained by SGD, momentum, Adam and AdamW, updates computed in FP32 and stored so.",
+          "Which second moments of Adam cannot decay in a format; "
+          "where weight decay alone takes a weight that is rounded to nearest, "
+          "stochastically, with Kahan's compensation, or from an FP32 master; "
+          "and a least-squares problem (24 weights, 96 samples, exact gradients) trained by SGD, "
+          "momentum, Adam and AdamW, updates computed in FP32 and stored so.",
       .expected =
-          "A moment of few bits is stuck where v (1 - beta2) is below half its unit: all of BF16 at 0.999 (derived); decay moves such weights only by stochastic rounding, compensation (recalled) or a master copy.",
+          "A moment of few bits is stuck where v (1 - beta2) is below half its unit: all of BF16 at 0.999 (derived); "
+          "decay moves such weights only by stochastic rounding, compensation (recalled) or a master copy.",
       .parameters = {{"optimizer", "", "sgd,momentum,adam,adamw", "", Kind::word, true, 0, 0,
                       "sgd,momentum,adam,adamw"},
                      {"weight", "formats of weights", "bf16,fp16", "bf16", Kind::word, true, 0, 0,

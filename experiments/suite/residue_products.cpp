@@ -16,10 +16,10 @@ namespace guardbit::experiments {
 
 namespace {
 
-/// Rows as integers below 2^bits: value = integer * 2^(unit - bits).
+/// Rows as integers below 2^bits: value = integer * 2^(exponent - bits).
 struct IntegerRows {
   std::vector<std::int64_t> values;
-  std::vector<int> units;
+  std::vector<int> exponents;
 };
 
 IntegerRows integers_of(const NumberRows& x, int bits) {
@@ -27,12 +27,12 @@ IntegerRows integers_of(const NumberRows& x, int bits) {
   for (std::int64_t i = 0; i < x.rows; ++i) {
     double largest = 0;
     for (std::int64_t j = 0; j < x.k; ++j) largest = std::max(largest, std::abs(x.at(i, j)));
-    int unit = 0;
-    std::frexp(largest, &unit);
-    result.units.push_back(unit);
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    result.exponents.push_back(exponent);
     for (std::int64_t j = 0; j < x.k; ++j)
       result.values.push_back(
-          static_cast<std::int64_t>(std::trunc(std::ldexp(x.at(i, j), bits - unit))));
+          static_cast<std::int64_t>(std::trunc(std::ldexp(x.at(i, j), bits - exponent))));
   }
   return result;
 }
@@ -140,9 +140,10 @@ ResidueProduct residue_product(Run& run, const NumberRows& a, const NumberRows& 
         sum += static_cast<formats::int128>(x.values[static_cast<std::size_t>(i * a.k + n)]) *
                y.values[static_cast<std::size_t>(j * a.k + n)];
       if (found != static_cast<formats::uint128>(sum)) ++result.wrong;
-      const int unit = x.units[static_cast<std::size_t>(i)] + y.units[static_cast<std::size_t>(j)];
+      const int exponent =
+          x.exponents[static_cast<std::size_t>(i)] + y.exponents[static_cast<std::size_t>(j)];
       result.numbers.push_back(std::ldexp(static_cast<double>(static_cast<formats::int128>(found)),
-                                          unit - 2 * result.bits));
+                                          exponent - 2 * result.bits));
     }
   }
   return result;

@@ -33,7 +33,7 @@ struct UnitUnderTest {
 /// How many products the instruction's first step adds together.
 int block_of(const emulator::MatrixInstruction& instruction);
 
-/// The unit of one row, whose only step adds products.
+/// The unit of one instruction, whose only step adds products.
 UnitUnderTest unit_of(const emulator::MatrixInstruction& instruction, std::string name);
 /// Six units that add in six ways, from single multiply-adds to integers.
 std::vector<UnitUnderTest> units_under_test();

@@ -7,6 +7,7 @@
 
 #include "gpu/conversions/conversion_inputs.hpp"
 
+// Digests of the answers of conversions: 2^32 results compared by a few numbers.
 namespace guardbit::gpu {
 
 /// The digest of a form: the sum of the digests of all slices.

@@ -7,6 +7,7 @@
 
 #include "gpu/conversions/conversion_rule.hpp"
 
+// The forms of PTX `cvt`, read from their names.
 namespace guardbit::gpu {
 
 /// One form of PTX `cvt` that ptxas 13.0 accepts for sm_90a (gpu/conversions/conversions.txt).

@@ -5,6 +5,7 @@
 #include "formats/codec.hpp"
 #include "formats/rounding.hpp"
 
+// The model of PTX `cvt`: what a form does to an element.
 namespace guardbit::gpu {
 
 /// What one form of PTX `cvt` does to each element; conversion_form() derives it from the name.

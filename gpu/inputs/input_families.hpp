@@ -7,6 +7,7 @@
 
 #include "gpu/inputs/input_shape.hpp"
 
+// The families of inputs by name, and the rule of the arithmetic that each exercises.
 namespace guardbit::gpu {
 
 /// A kind of inputs, made to exercise some rule of the arithmetic.

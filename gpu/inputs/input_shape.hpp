@@ -97,7 +97,7 @@ struct InputShape {
   int lowest_product = 0, highest_product = 0;
 };
 
-/// The shape of the inputs of `row`, whose arithmetic is `model`.
+/// The shape of the inputs of `instruction`, whose arithmetic is `model`.
 InputShape input_shape(const TensorCoreInstruction& instruction,
                        const emulator::MatrixInstruction& model);
 

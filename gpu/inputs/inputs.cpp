@@ -25,8 +25,8 @@ std::uint64_t key_of(const TensorCoreInstruction& instruction, std::uint64_t see
       .bits();
 }
 
-/// Random valid metadata: two different positions, increasing unless the row says otherwise, or one
-/// of two for TF32.
+/// Random valid metadata: two different positions, increasing unless the instruction says
+/// otherwise, or one of two for TF32.
 void fill_positions(Execution& x) {
   const SparseGroup group = sparse_group(x.instruction);
   for (int i = 0; i < x.instruction.m; ++i)

@@ -14,7 +14,7 @@
 namespace guardbit::gpu {
 
 /// Names of the input families of an instruction in order. Execution t of make_inputs belongs to
-/// family t mod families(row).size().
+/// family t mod families(instruction).size().
 std::vector<std::string_view> families(const TensorCoreInstruction& instruction);
 
 /// Operands a, b, c and e of every family in turn.
@@ -32,7 +32,7 @@ std::string_view mixed_kind(const TensorCoreInstruction& instruction);
 std::vector<std::string_view> mixed_families(const TensorCoreInstruction& instruction);
 
 /// Operands whose family varies by row of A and C instead of by execution, so that a few executions
-/// hold all families: row i of execution t belongs to mixed_families(row)[(t * m + i) %
+/// hold all families: row i of execution t belongs to mixed_families(instruction)[(t * m + i) %
 /// size]. The columns of B go round eight kinds that every family meets (mixed_rows_floats.cpp,
 /// mixed_rows_integers.cpp).
 Batch make_mixed_rows(const TensorCoreInstruction& instruction, int executions, std::uint64_t seed);

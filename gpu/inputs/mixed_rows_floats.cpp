@@ -52,7 +52,7 @@ std::uint64_t neighbour(Execution& x, const Format& type, std::uint64_t word) {
 void make_columns(Execution& x) {
   const Format& type = x.instruction.b;
   const int small = small_exponent(x.instruction), large = large_exponent(x.instruction);
-  // In a sparse row two stored neighbours belong to any of four k.
+  // In a row of a sparse A two stored neighbours belong to any of four k.
   const int group = x.instruction.sparse ? 4 : 2;
   const auto paired = [&](int j, int low, int high) {
     fill_column(x, j, [&](int k) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Infinities, NaNs, zeros and extremes as words.
+// Infinities, NaNs, zeros and extremes as words, for families of special inputs.
 
 #include <cstdint>
 

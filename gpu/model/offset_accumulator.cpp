@@ -80,8 +80,8 @@ std::optional<TunedInstruction> tuned_instruction(const MatrixInstruction& instr
   tuned.accumulated = instruction.d == formats::fp16        ? Accumulated::fp16
                       : step.spec.result_fraction_bits != 0 ? Accumulated::e8m13
                                                             : Accumulated::fp32;
-  tuned.wide_exponents = !is_narrow(a) || !is_narrow(b);
-  if (tuned.wide_exponents && tuned.accumulated != Accumulated::fp32) return std::nullopt;
+  tuned.any_exponents = !is_narrow(a) || !is_narrow(b);
+  if (tuned.any_exponents && tuned.accumulated != Accumulated::fp32) return std::nullopt;
   tuned.kept_fraction_bits = step.spec.kept_fraction_bits;
   tuned.zero_exponent = step.spec.min_exponent;
   tuned.step = step;

@@ -1,10 +1,11 @@
 #pragma once
 
-// A block of a fused row (NUMERICS 1.1) as a chain of FP64 multiply-adds that round down. This is
-// the arithmetic of the device's matrix multiplication (cuda/multiply.cuh); plain C++ here, so that
-// a machine without a GPU can test it against the model (tests/claims/offset_accumulator_test.cpp).
+// A block of a fused instruction (NUMERICS 1.1) as a chain of FP64 multiply-adds that round down.
+// This is the arithmetic of the device's matrix multiplication (gpu/cuda/product/multiply.cuh);
+// plain C++ here, so that a machine without a GPU can test it against the model
+// (tests/claims/offset_accumulator_test.cpp).
 //
-// Let E be the block's largest exponent, F the kept fraction bits, u = 2^(E-F) the grid unit. The
+// Let E be the block's largest exponent, F the kept fraction bits, u = 2^(E-F) the grid's step. The
 // accumulator starts at X = 1.5 * 2^(E-F+52), whose last place is u. Every partial sum stays within
 // 2^51 u of X, hence in X's binade, so that fma(a, b, accumulator) rounded down is exactly
 // accumulator + u * floor(a*b/u): one instruction multiplies, aligns, cuts and adds. On an H200 the
@@ -22,7 +23,7 @@
 //   2^(F+2), as significands are below 2 and E is at least the product's exponent, so p*eps < 1 for
 //   F <= 27. Either way no multiple of m, and so no integer, lies in (p, p + p*eps].
 //
-// So floor is exact for positive products and one unit too low for each negative one, and the
+// So floor is exact for positive products and one u too low for each negative one, and the
 // accumulator starts at X + u * (number of negative products), which costs nothing: X's low word is
 // zero, and the number *is* the low word. B's zeros carry the nudge too, as a subnormal FP64 far
 // below any u; they count as products of their sign. A's zeros are exact, and do not count.
@@ -57,7 +58,7 @@ enum class Accumulated : int {
   fp16,
 };
 
-/// A row whose blocks the offset accumulator can sum.
+/// An instruction whose blocks the offset accumulator can sum.
 struct TunedInstruction {
   /// products per block (L): 4, 8, 16 or 32
   int terms = 0;
@@ -71,16 +72,16 @@ struct TunedInstruction {
   /// e0
   int zero_exponent = 0;
   /// products may fall below FP32's normal range, or rise above it
-  bool wide_exponents = false;
-  /// of every block; of a composed row, the first
+  bool any_exponents = false;
+  /// of every block; of a composed instruction, the first
   emulator::Step step{};
   emulator::Format a{}, b{}, d{};
 };
 
-/// The row as the tuned kernel takes it; empty when it does not.
+/// The instruction as the tuned kernel takes it; empty when it does not.
 std::optional<TunedInstruction> tuned_instruction(const emulator::MatrixInstruction& instruction);
 
-/// The k of product `i` of block `block`. A composed row takes k % 4 in {0, 1} first
+/// The k of product `i` of block `block`. A composed instruction takes k % 4 in {0, 1} first
 /// (NUMERICS 1.5).
 constexpr std::int64_t source_k(const TunedInstruction& instruction, std::int64_t block, int i) {
   if (!instruction.composed) return block * instruction.terms + i;
@@ -204,7 +205,7 @@ inline constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
 
 // ---- A block ----
 
-/// Constants of a row, in fields of FP64's high word.
+/// Constants of an instruction, in fields of FP64's high word.
 struct OffsetRule {
   /// 52 - F
   std::uint32_t addend_shift = 0;
@@ -225,7 +226,7 @@ constexpr OffsetRule offset_rule(const TunedInstruction& instruction) {
   r.lowest_exponent = static_cast<std::uint32_t>(formats::min_exponent(instruction.d) + 1023)
                       << exponent_shift;
   const int bias = 1023 + 52 - instruction.kept_fraction_bits;
-  if (instruction.wide_exponents) r.lowest_offset = (lowest_safe_exponent + bias) << exponent_shift;
+  if (instruction.any_exponents) r.lowest_offset = (lowest_safe_exponent + bias) << exponent_shift;
   r.highest_products = (2 * highest_line_exponent + bias + 1) << exponent_shift;
   return r;
 }
@@ -351,14 +352,14 @@ constexpr std::uint64_t model_block(const TunedInstruction& instruction, int cou
     largest = e > largest ? e : largest;
   }
   if (specials.any()) return emulator::encode_result(spec, instruction.d, specials.value());
-  const int unit = largest - spec.kept_fraction_bits;
-  std::int64_t sum = emulator::align(addend_term, unit, spec.alignment);
+  const int grid = largest - spec.kept_fraction_bits;
+  std::int64_t sum = emulator::align(addend_term, grid, spec.alignment);
   for (int i = 0; i < count; ++i) {
     const formats::Value x = widened(factor_a(i), a_format), y = widened(factor_b(i), b_format);
-    sum += emulator::align(emulator::product_term(x, a_format, y, b_format, spec), unit,
+    sum += emulator::align(emulator::product_term(x, a_format, y, b_format, spec), grid,
                            spec.alignment);
   }
-  return emulator::encode_sum(spec, emulator::AccumulatorFormat(instruction.d, spec), sum, unit);
+  return emulator::encode_sum(spec, emulator::AccumulatorFormat(instruction.d, spec), sum, grid);
 }
 
 }  // namespace guardbit::gpu

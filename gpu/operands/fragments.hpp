@@ -1,5 +1,6 @@
 #pragma once
 
+// Fragments of warp-level instructions: which element lies in which register of which lane.
 namespace guardbit::gpu {
 
 /// Where one element of an operand lives: matrix coordinates, and which of the four independent

@@ -126,13 +126,13 @@ void layout_mma(const TensorCoreInstruction& instruction, ImageLayout& layout) {
 }
 
 void layout_wgmma(const TensorCoreInstruction& instruction, ImageLayout& layout) {
-  const auto warp_row = [](int lane, Coordinates at) {
+  const auto in_warp = [](int lane, Coordinates at) {
     return Coordinates{at.row + lane / 32 * 16, at.column};
   };
   if (instruction.a_from_registers) {
     layout.a_bytes =
         place(layout.a, instruction, shape_of_a(instruction, 128), [&](int lane, int reg, int i) {
-          return warp_row(lane, a_fragment(16, 32 / word_bits(instruction.a), lane % 32, reg, i));
+          return in_warp(lane, a_fragment(16, 32 / word_bits(instruction.a), lane % 32, reg, i));
         });
   } else {
     const SharedOperand a = {.rows = instruction.m,
@@ -155,7 +155,7 @@ void layout_wgmma(const TensorCoreInstruction& instruction, ImageLayout& layout)
   layout.c_bytes = place(
       layout.c, instruction, shape_of_sums(instruction, instruction.c, 128),
       [&](int lane, int reg, int i) {
-        return warp_row(
+        return in_warp(
             lane, accumulator_fragment(16, lane % 32, reg * (32 / word_bits(instruction.c)) + i));
       });
   layout.d = layout.c;

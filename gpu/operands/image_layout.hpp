@@ -5,6 +5,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// Layouts of packed operands, for every kind of instruction.
 namespace guardbit::gpu {
 
 /// How an instruction's operands lie in the images that a kernel reads: one bit offset per element.

@@ -5,6 +5,7 @@
 
 #include "gpu/operands/image_layout.hpp"
 
+// Layouts turned round, for a device that packs operands word by word.
 namespace guardbit::gpu {
 
 /// The inverse of an operand's offset table: for each 32-bit word of an image the elements that lie

@@ -7,10 +7,11 @@
 #include "gpu/operands/image_layout.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Packing of a batch into images, and unpacking of its results.
 namespace guardbit::gpu {
 
 /// The operands of a batch as the kernel reads them, image after image. `e` is empty for dense
-/// rows, the scales for rows without block scaling.
+/// instructions, the scales for those without block scaling.
 struct PackedOperands {
   int images = 0;
   std::vector<std::byte> a, b, c, e, a_scale, b_scale;

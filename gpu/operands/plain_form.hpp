@@ -2,6 +2,8 @@
 
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Plain forms: an instruction's operand choices undone, so that its results can be compared with
+// the simplest form's.
 namespace guardbit::gpu {
 
 /// The operands with which the plain form of an instruction should give the same results: operands

@@ -4,6 +4,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// Kernels as PTX text, for the driver to compile.
 namespace guardbit::gpu {
 
 /// Name of the entry of a module that ptx_kernel writes.

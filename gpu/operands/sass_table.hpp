@@ -5,6 +5,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// The machine code of generated wrappers: which instructions of SASS each of them became.
 namespace guardbit::gpu {
 
 /// Machine code of the wrappers: struct name -> mnemonics.
@@ -14,7 +15,7 @@ using SassTable = std::map<std::string, std::string>;
 /// formats::Error when the file cannot be read.
 SassTable read_sass(const std::string& path);
 
-/// The mnemonics of a row; empty when the table does not say.
+/// The mnemonics of an instruction; empty when the table does not say.
 std::string sass_of(const SassTable& table, const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu

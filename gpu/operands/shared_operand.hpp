@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+// Operands of wgmma in shared memory.
 namespace guardbit::gpu {
 
 /// A or B of wgmma in shared memory: where its elements lie, and what the matrix descriptor says of

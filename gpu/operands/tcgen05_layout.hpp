@@ -10,7 +10,7 @@
 // scales, sparsity metadata and (if chosen) A in tensor memory, which has 128 lanes of 512 columns
 // of 32 bits. Sources: PTX ISA 9.0, sections 9.7.16.2 to 9.7.16.10; what it only draws is taken
 // from CUTLASS (cute/atom/mma_traits_sm100_frag.hpp). No layout here was checked on hardware;
-// cuda/launch_tcgen05.cuh lists what no source confirms.
+// gpu/cuda/tensor_core/launch_tcgen05.cuh lists what no source confirms.
 //
 // An image of shared memory is its bytes; an image of tensor memory is lane after lane, each with
 // the operand's columns.
@@ -94,8 +94,8 @@ constexpr TensorMemoryColumns tensor_memory_columns(int n) {
           .allocated = allocated};
 }
 
-/// The images of a row's operands; those of scales have 32 lanes, those of other tensor memory 128.
-/// formats::Error for FP6 or FP4 A in bytes of tensor memory.
+/// The images of an instruction's operands; those of scales have 32 lanes, those of other tensor
+/// memory 128. formats::Error for FP6 or FP4 A in bytes of tensor memory.
 ImageLayout layout_images(const TensorCoreInstruction& instruction);
 
 }  // namespace guardbit::gpu::tcgen05

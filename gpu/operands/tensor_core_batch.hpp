@@ -6,6 +6,7 @@
 
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// Batches of tensor-core instructions: operands and results as words.
 namespace guardbit::gpu {
 
 /// Index of element (row i, column j) of execution t of a [T, rows, columns] operand.
@@ -15,12 +16,13 @@ constexpr std::size_t element_index(int rows, int columns, int t, int i, int j) 
   return row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j);
 }
 
-/// Independent executions of one instruction; every element is a word (words.hpp), row-major.
+/// Independent executions of one instruction; every element is a word (register_words.hpp),
+/// row-major.
 struct Batch {
   int executions = 0;
   /// [T,M,stored K], [T,K,N], [T,M,N], [T,M,N]
   std::vector<std::uint64_t> a, b, c, d;
-  /// [T,M,stored K] positions, sparse rows only
+  /// [T,M,stored K] positions, sparse instructions only
   std::vector<std::uint8_t> e;
   /// [T,M,scales], [T,scales,N], block-scaled only
   std::vector<std::uint64_t> a_scale, b_scale;

@@ -9,6 +9,7 @@
 #include "emulator/model/instruction.hpp"
 #include "formats/format.hpp"
 
+// The instructions that have a generated wrapper: the table, and what is found in it.
 namespace guardbit::gpu {
 
 using formats::Format;
@@ -96,15 +97,16 @@ int operand_bits(const TensorCoreInstruction& instruction, const Format& type);
 /// Zero bits below the element in them: FP4 of mma stands in the middle of its byte (PTX ISA, mma).
 int padding_below(const TensorCoreInstruction& instruction, const Format& type);
 
-/// The model's row of the instruction, of its own architecture. formats::Error when there is none.
+/// The catalogue's entry of the instruction, of its own architecture. formats::Error when there is
+/// none.
 emulator::MatrixInstruction catalogue_instruction(const TensorCoreInstruction& instruction);
 
-/// formats::Error unless the model's catalogue has the row for its architecture, with the same
-/// shape, formats, scales and sparsity.
+/// formats::Error unless the model's catalogue has the instruction for its architecture, with the
+/// same shape, formats, scales and sparsity.
 void check_against_catalogue(const TensorCoreInstruction& instruction);
 
-/// Values of one group of four in a sparse row: for TF32 one of two, for packed four-bit formats
-/// two pairs of eight.
+/// Values of one group of four in a row of a sparse A: for TF32 one of two, for packed four-bit
+/// formats two pairs of eight.
 struct SparseGroup {
   /// stored values that four metadata bits describe
   int stored;

@@ -118,14 +118,14 @@ std::vector<QuestionResult> test_questions(const std::vector<std::string>& ids,
     results.push_back({id, {}, {}, {}});
     for (const Question& question : questions())
       if (question.id == id)
-        for_each_instruction(question, [&](const auto& row, const auto& model) {
-          add_result(results.back(),
-                     run_test(make_test(question, row, model), executors.of(question.translation)));
+        for_each_instruction(question, [&](const auto& instruction, const auto& model) {
+          add_result(results.back(), run_test(make_test(question, instruction, model),
+                                              executors.of(question.translation)));
         });
     for (const ComparisonQuestion& question : comparison_questions())
       if (question.id == id)
-        for_each_instruction(question, [&](const auto& row, const auto&) {
-          results.back().comparisons.push_back(question.test(row, executors, seed));
+        for_each_instruction(question, [&](const auto& instruction, const auto&) {
+          results.back().comparisons.push_back(question.test(instruction, executors, seed));
         });
   }
   return results;

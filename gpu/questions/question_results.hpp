@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs the hypothesis tests and comparisons of numbered questions on a device or a model, and
-// collects the results by question. `guardbit gpu probe-questions` prints them.
+// The results of numbered questions: their hypothesis tests and comparisons are run on a device or
+// a model and collected by question. `guardbit gpu probe-questions` prints them.
 
 #include <functional>
 #include <string>

@@ -82,7 +82,7 @@ bool is_narrowed(const TensorCoreInstruction& instruction) {
   return is_fused(instruction) && instruction.d == formats::fp16 && instruction.c == formats::fp32;
 }
 
-bool has_wide_exponents(const TensorCoreInstruction& instruction) {
+bool has_fp32_exponents(const TensorCoreInstruction& instruction) {
   return instruction.a == formats::bf16 || instruction.a == formats::tf32;
 }
 

@@ -27,7 +27,8 @@ struct Question {
 /// All these questions, topic by topic.
 const std::vector<Question>& questions();
 
-/// The test of a question on one instruction that it concerns. `row` and `model` must outlive it.
+/// The test of a question on one instruction that it concerns. `instruction` and `model` must
+/// outlive it.
 HypothesisTest make_test(const Question& question, const TensorCoreInstruction& instruction,
                          const emulator::MatrixInstruction& model);
 
@@ -45,7 +46,7 @@ struct Undecidable {
 std::span<const Undecidable> undecidable();
 
 // Kinds of instructions that questions concern. A plain form is the one instruction of its name
-// without operand choices; is_fp8, has_wide_exponents and is_double accept other forms too.
+// without operand choices; is_fp8, has_fp32_exponents and is_double accept other forms too.
 
 bool is_fp8(const Format& f);
 /// FP8 mma.sync and mma.sp, which ptxas makes of two f16 instructions on sm_90.
@@ -62,7 +63,7 @@ bool is_fused_to_f16(const TensorCoreInstruction& instruction);
 /// WMMA whose C is f32 and whose D is f16.
 bool is_narrowed(const TensorCoreInstruction& instruction);
 /// Operands with the exponents of f32: bf16 and tf32.
-bool has_wide_exponents(const TensorCoreInstruction& instruction);
+bool has_fp32_exponents(const TensorCoreInstruction& instruction);
 bool is_double(const TensorCoreInstruction& instruction);
 
 // The questions by topic; questions() joins them.

@@ -18,7 +18,7 @@ using emulator::Source;
 void keep_sign(AccumulatorSpec& spec) { spec.underflowed_sum = emulator::ZeroSign::of_sum; }
 
 bool is_wide_to_f32(const TensorCoreInstruction& instruction) {
-  return is_fused_to_f32(instruction) && has_wide_exponents(instruction);
+  return is_fused_to_f32(instruction) && has_fp32_exponents(instruction);
 }
 /// e5m2 products reach below the smallest f16; those of e4m3 do not.
 bool is_e5m2_to_f16(const TensorCoreInstruction& instruction) {

@@ -16,7 +16,7 @@ bool is_f16_sum(const TensorCoreInstruction& instruction) {
   return is_fused_to_f16(instruction) && instruction.a == formats::fp16;
 }
 bool is_wide_sum(const TensorCoreInstruction& instruction) {
-  return is_fused_to_f32(instruction) && has_wide_exponents(instruction);
+  return is_fused_to_f32(instruction) && has_fp32_exponents(instruction);
 }
 /// The wgmma form whose addend does not exist (scale-d = 0).
 bool ignores_c(const TensorCoreInstruction& instruction) {
@@ -166,7 +166,7 @@ std::vector<Question> questions_of_zero_exponent() {
           {"Q3", "f32 results of bf16 and tf32: which exponent e0 does a zero contribute?",
            [](const TensorCoreInstruction& instruction) {
              return is_wide_sum(instruction) ||
-                    (ignores_c(instruction) && has_wide_exponents(instruction));
+                    (ignores_c(instruction) && has_fp32_exponents(instruction));
            },
            design_smallest_f32_beside_positive_zero},
           {"Q3b", "At which exponent does a subnormal f32 addend stand?", is_wide_sum,

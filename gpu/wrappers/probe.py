@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Asks ptxas which mma, mma.sp and wmma.mma names it accepts for a target, over a grid far wider than the documented one, and
-compares them with the rows of the wrappers.
+compares them with the instructions of the wrappers.
 
 A name that is accepted need not be an instruction: ptxas 13.0 takes wmma.mma of f64 in the shapes of other types, and for sm_80
 to sm_89 that of s4, and assembles them to nothing; there are no loads for them. They are left out.
@@ -16,7 +16,7 @@ import tempfile
 
 import mma
 import wmma
-from rows import BITS, FP8, INT4, INT8, NARROW, Architecture
+from instructions import BITS, FP8, INT4, INT8, NARROW, Architecture
 
 FLOATS = [(x, x) for x in ("f64", "f32", "tf32", "f16", "bf16")] + [("f16", "bf16"), ("bf16", "f16")]
 PAIRS = FLOATS + list(itertools.product(NARROW, NARROW)) + list(itertools.product(INT8 + INT4, INT8 + INT4)) + [("b1", "b1")]
@@ -95,8 +95,8 @@ def main():
     target = sys.argv[1]
     architecture = Architecture(target)
     found = accepted(target, list(mma_statements()) + list(wmma_statements()))
-    makers = (mma.rows, mma.sparse_rows, mma.kind_rows, wmma.rows)
-    known = {row.name for make in makers for row in make(architecture)}
+    makers = (mma.instructions, mma.sparse_instructions, mma.kind_instructions, wmma.instructions)
+    known = {instruction.name for make in makers for instruction in make(architecture)}
     for name in sorted(known - found):
         print("refused, but in the table:", name)
     for name in sorted(x for x in found - known if x.replace(".rn.", ".") not in known):  # .rn is FP64's default

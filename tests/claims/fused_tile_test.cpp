@@ -42,7 +42,7 @@ bool harmless_at_all_places(std::uint64_t s, int kept, int nudge) {
 }
 
 template <class Visit>
-void for_each_row(LaneType lane, const Visit& visit) {
+void for_each_instruction(LaneType lane, const Visit& visit) {
   for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
     const std::optional<FusedInstruction> fused = fused_instruction(instruction);
     if (fused && fused->lane == lane) visit(instruction, *fused);
@@ -173,9 +173,9 @@ TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from a
     const int field = exponent + 1023 + emulator::fused::fp64_scale_exponent;
     return field <= 0 || field >= field_of_infinity || (field & bit) != 0;
   };
-  int rows = 0;
-  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
-                                   const FusedInstruction& x) {
+  int instructions = 0;
+  for_each_instruction(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
+                                           const FusedInstruction& x) {
     CAPTURE(std::string_view(instruction.name));
     const int scales = x.scale_k != 0 ? 2 * 127 : 0;
     const int lowest = std::min(x.zero_exponent, -127);
@@ -185,34 +185,34 @@ TEST_CASE("FP64 lanes: one bit tells the exponents of numbers and offsets from a
     for (int e = lowest; e <= highest; ++e)
       wrong += has_bit(e) || has_bit(e - x.kept_fraction_bits + 52) ? 1 : 0;
     CHECK(wrong == 0);
-    ++rows;
+    ++instructions;
   });
-  CHECK(rows > 100);
+  CHECK(instructions > 100);
   CHECK((field_of_infinity & bit) != 0);
   CHECK(has_bit(-160));  // a smaller scale would not do for the lowest exponents
 }
 
-TEST_CASE("lanes hold the sums of every row they serve") {
-  int rows = 0;
-  for_each_row(LaneType::fp32, [&](const emulator::MatrixInstruction& instruction,
-                                   const FusedInstruction& x) {
+TEST_CASE("lanes hold the sums of every instruction they serve") {
+  int instructions = 0;
+  for_each_instruction(LaneType::fp32, [&](const emulator::MatrixInstruction& instruction,
+                                           const FusedInstruction& x) {
     const int terms = instruction.steps.list[0].spec.terms;
     CAPTURE(std::string_view(instruction.name));
     CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 22);
     // An addend of 2^60 leaves no bit of a product: those are below its unit.
     const int highest = formats::max_exponent(instruction.a) + formats::max_exponent(instruction.b);
     CHECK(highest + 2 <= 60 - x.kept_fraction_bits);
-    ++rows;
+    ++instructions;
   });
-  for_each_row(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
-                                   const FusedInstruction& x) {
+  for_each_instruction(LaneType::fp64, [&](const emulator::MatrixInstruction& instruction,
+                                           const FusedInstruction& x) {
     const int terms = instruction.steps.list[0].spec.terms;
     CAPTURE(std::string_view(instruction.name));
     CHECK((std::int64_t{terms + 1} << (x.kept_fraction_bits + 2)) <= std::int64_t{1} << 50);
     CHECK(formats::precision(instruction.a) + formats::precision(instruction.b) <= 24);
-    ++rows;
+    ++instructions;
   });
-  CHECK(rows > 100);
+  CHECK(instructions > 100);
 }
 
 }  // namespace guardbit::tests

@@ -27,12 +27,12 @@ namespace {
 
 using emulator::MatrixInstruction;
 
-MatrixInstruction nvfp4_row() {
+MatrixInstruction nvfp4_instruction() {
   return emulator::require_instruction(
       "sm_100", "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X.ue4m3",
       "test");
 }
-MatrixInstruction mxfp4_row() {
+MatrixInstruction mxfp4_instruction() {
   return emulator::require_instruction(
       "sm_100", "tcgen05.mma.kind::mxf4nvf4.mMnNk64.f32.e2m1.e2m1.block_scale.scale_vec::4X.ue8m0",
       "test");
@@ -150,7 +150,7 @@ struct EdgeBlock {
 
 /// Blocks at the claims' bounds and one step past them.
 std::vector<EdgeBlock> edge_blocks() {
-  const MatrixInstruction mxfp4 = mxfp4_row(), nvfp4 = nvfp4_row();
+  const MatrixInstruction mxfp4 = mxfp4_instruction(), nvfp4 = nvfp4_instruction();
   std::vector<EdgeBlock> blocks;
   const auto add = [&](const MatrixInstruction& instruction, const Block& x, bool is_within) {
     blocks.push_back({instruction, x, is_within});
@@ -225,7 +225,7 @@ TEST_CASE("group tiles: sums times scales are exact, whatever the sum and the si
 
 TEST_CASE("group tiles: within the claims' bounds a block is its FP64 sum, rounded once") {
   Random random(21);
-  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
+  for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
     int wrong = 0;
     for (int i = 0; i < 4000; ++i) {
       const Block x = block_within(instruction, random);
@@ -245,9 +245,9 @@ TEST_CASE("group tiles: one step past the claims' bounds is too far") {
 
 TEST_CASE("group tiles: tiles know what is past the claims' bounds", "[cpu]") {
   if (!can_test(Avx512::sets)) return;
-  REQUIRE(emulator::group_gemm::accepts(nvfp4_row()));
+  REQUIRE(emulator::group_gemm::accepts(nvfp4_instruction()));
   std::vector<EdgeBlock> blocks = edge_blocks();
-  blocks.push_back({mxfp4_row(), subnormal_block()});
+  blocks.push_back({mxfp4_instruction(), subnormal_block()});
   for (const EdgeBlock& x : blocks) {
     INFO(std::string_view(x.instruction.name));
     CHECK(x.block.by_tile(x.instruction) == x.block.by_model(x.instruction));
@@ -258,7 +258,7 @@ TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cp
   if (!can_test(Avx512::sets)) return;
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
-  for (const MatrixInstruction& instruction : {nvfp4_row(), mxfp4_row()}) {
+  for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
     REQUIRE(emulator::group_gemm::accepts(instruction));
     std::int64_t wrong = 0;
     for (int turn = 0; turn < 24; ++turn) {

@@ -24,8 +24,8 @@ namespace {
 using emulator::MatrixInstruction;
 using emulator::fused::FusedInstruction;
 
-/// Rows with results of FP32's range, one of each arithmetic.
-std::vector<MatrixInstruction> normal_rows() {
+/// Instructions with results of FP32's range, one of each arithmetic.
+std::vector<MatrixInstruction> representatives() {
   std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -87,7 +87,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
 
 TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]") {
   if (!can_test(Avx512::sets)) return;
-  const std::vector<MatrixInstruction> instructions = normal_rows();
+  const std::vector<MatrixInstruction> instructions = representatives();
   Random random(11);
   for (const MatrixInstruction& instruction : instructions) {
     const int lowest_a = std::max(-60, lowest_exponent(instruction.a));

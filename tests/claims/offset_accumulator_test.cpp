@@ -156,7 +156,7 @@ double block_of(const TunedInstruction& instruction, const std::vector<std::uint
       (1 << exponent_shift);
   const Route route =
       route_of<kind>(window, rule, quotient, lines, (a.nonzero & b.nonzero) != 0, c);
-  const bool lines_are_safe = !instruction.wide_exponents ||
+  const bool lines_are_safe = !instruction.any_exponents ||
                               (std::min(a.exponent, b.exponent) >= lowest_line_exponent(window) &&
                                std::max(a.exponent, b.exponent) <= highest_line_exponent);
   // What the kernel takes without asking: then the route must be the chain.
@@ -225,7 +225,7 @@ std::uint64_t execution_of(const MatrixInstruction& instruction, const TunedInst
                                  formats::add(exactly(x.c), exactly(code)));
 }
 
-/// One row of each kind that the tuned kernel tells apart.
+/// One instruction of each kind that the tuned kernel tells apart.
 std::vector<MatrixInstruction> distinct_instructions() {
   std::vector<MatrixInstruction> instructions;
   std::set<std::tuple<int, int, int, bool, int, int, std::string>> seen;
@@ -321,7 +321,8 @@ TEST_CASE("the quotient of a sum of weights is the largest exponent") {
   }
 }
 
-TEST_CASE("blocks on an offset accumulator give the model's bits, on every row that takes them") {
+TEST_CASE(
+    "blocks on an offset accumulator give the model's bits, on every instruction that takes them") {
   const std::vector<MatrixInstruction> instructions = distinct_instructions();
   REQUIRE(instructions.size() > 30);
   for (const MatrixInstruction& instruction : instructions) {

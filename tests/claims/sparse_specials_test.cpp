@@ -80,7 +80,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_
 
 TEST_CASE("sparse products: specials of B meet what A stores, and nothing else", "[cpu]") {
   if (!can_test(Avx512::sets)) return;
-  constexpr std::array rows = {
+  constexpr std::array names = {
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
@@ -89,7 +89,7 @@ TEST_CASE("sparse products: specials of B meet what A stores, and nothing else",
   constexpr Mixture none{}, few{100, 10, 0}, many{4, 4, 0}, large{0, 0, 3},
       few_and_large{150, 10, 3};
   Random random(31);
-  for (const char* const name : rows) {
+  for (const char* const name : names) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     REQUIRE(emulator::avx512::accepts(instruction));
     INFO(name);

@@ -1,5 +1,5 @@
-// The model's headers as device code. A row goes to the kernel by value: device code cannot index
-// the host's tables. Compiled, not run.
+// The model's headers as device code. An instruction goes to the kernel by value: device code
+// cannot index the host's tables. Compiled, not run.
 
 #include <cstdint>
 #include <span>

@@ -9,6 +9,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text =
         emulator::instruction_text(emulator::parse_instruction(fuzz::text_of(data, size), "input"));
     fuzz::require(emulator::instruction_text(emulator::parse_instruction(text, "again")) == text,
-                  "a row that does not come back from its text");
+                  "an instruction that does not come back from its text");
   });
 }

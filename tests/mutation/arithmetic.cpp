@@ -27,7 +27,7 @@ const std::vector<SharedArithmetic>& arithmetics() {
         return same_arithmetic(x.instruction, instruction);
       });
       if (shared == found.end()) shared = found.insert(found.end(), SharedArithmetic{});
-      shared->rows.push_back(&instruction);
+      shared->instructions.push_back(&instruction);
       if (products_of(instruction) <= shared->instruction.shape.k) continue;
       shared->instruction = instruction;
       shared->instruction.shape.k = products_of(instruction);
@@ -48,7 +48,7 @@ const std::vector<SharedSparsity>& sparsities() {
       });
       if (shared == found.end())
         shared = found.insert(found.end(), SharedSparsity{instruction, {}});
-      shared->rows.push_back(&instruction);
+      shared->instructions.push_back(&instruction);
       const bool measured = shared->instruction.evidence.basis == emulator::Basis::measured;
       if (!measured && instruction.evidence.basis == emulator::Basis::measured)
         shared->instruction = instruction;
@@ -69,9 +69,9 @@ std::string types_of(const MatrixInstruction& instruction) {
   return text;
 }
 
-std::string machines_of(const std::vector<const MatrixInstruction*>& rows) {
+std::string machines_of(const std::vector<const MatrixInstruction*>& instructions) {
   std::vector<std::pair<std::string, std::vector<std::string>>> machines;
-  for (const MatrixInstruction* instruction : rows) {
+  for (const MatrixInstruction* instruction : instructions) {
     const std::string arch(instruction->arch);
     const std::string family(emulator::family_name(instruction->family));
     auto at = std::find_if(machines.begin(), machines.end(),

@@ -10,7 +10,7 @@ using formats::Format;
 
 int lowest_exponent(const Format& f) { return formats::min_exponent(f) - f.fraction_bits; }
 
-/// The parameters of a row that a probe is aimed at, read from its first accumulation.
+/// The parameters of an instruction that a probe is aimed at, read from its first accumulation.
 struct Target {
   /// F, or the result's precision where nothing is aligned
   int kept = 0;

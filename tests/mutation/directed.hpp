@@ -40,8 +40,8 @@ inline constexpr std::array<std::string_view, 12> probe_names = {
     "ladder",    "tie",   "carry",    "smallest-grid", "block-boundary", "addend-alone",
     "few-terms", "crowd", "overflow", "underflow",     "negative-zeros", "limits"};
 
-/// A seeded probe of a row; `limits` is for integers, all others for floating operands. `d` is not
-/// filled in.
+/// A seeded probe of an instruction; `limits` is for integers, all others for floating operands.
+/// `d` is not filled in.
 TestVector probe(const MatrixInstruction& instruction, Probe kind, std::uint64_t seed);
 
 }  // namespace guardbit::tests

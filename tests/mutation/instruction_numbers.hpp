@@ -4,8 +4,8 @@
 
 #include "emulator/model/instruction.hpp"
 
-/// What the numbers of a row are multiples of, and how small they get (NUMERICS 1.3): what the
-/// proofs of unobservability stand on.
+/// What the numbers of an instruction are multiples of, and how small they get (NUMERICS 1.3): what
+/// the proofs of unobservability stand on.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;

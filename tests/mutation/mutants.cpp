@@ -33,12 +33,12 @@ std::string name(Source x) {
 
 std::string name(const std::optional<Format>& f) { return f ? formats::name_of(*f) : "no"; }
 
-/// Writes down the mutants of one row.
+/// Writes down the mutants of one instruction.
 class Collector {
  public:
   explicit Collector(const MatrixInstruction& instruction) : instruction_(instruction) {}
 
-  /// A mutant of the row as `change` leaves it.
+  /// A mutant of the instruction as `change` leaves it.
   template <class Change>
   void add(Place place, int step, std::string field, std::string from, std::string to,
            Change change) {
@@ -130,7 +130,7 @@ void add_selection(Collector& collector, int index, const Step& step) {
   }
 }
 
-/// Widening to FP32 where there is none, and none or FP32 where the row widens to FP16.
+/// Widening to FP32 where there is none, and none or FP32 where the instruction widens to FP16.
 void add_widening(Collector& collector, const MatrixInstruction& instruction, int index,
                   const Step& step) {
   const bool narrow = instruction.a.encoding == formats::Encoding::floating &&

@@ -10,7 +10,8 @@
 
 namespace guardbit::tests {
 
-/// The field that a mutant changes. Everything but `spec` is structure of the step or of the row.
+/// The field that a mutant changes. Everything but `spec` is structure of the step or of the
+/// instruction.
 enum class Place {
   spec,
   operation,
@@ -32,7 +33,7 @@ enum class Place {
   sparsity
 };
 
-/// A row with one field changed by one step.
+/// An instruction with one field changed by one step.
 struct Mutant {
   MatrixInstruction instruction;
   Place place = Place::spec;
@@ -47,11 +48,11 @@ using SpecField = emulator::AccumulatorField;
 /// The fields of AccumulatorSpec in the order of their declaration.
 const std::vector<SpecField>& spec_fields();
 
-/// Every change by one step of every field that the row's steps read, of the steps' structure, of
-/// the operands' formats and of the scales.
+/// Every change by one step of every field that the instruction's steps read, of the steps'
+/// structure, of the operands' formats and of the scales.
 std::vector<Mutant> mutants_of(const MatrixInstruction& instruction);
 
-/// The changes of a row's sparsity.
+/// The changes of an instruction's sparsity.
 std::vector<Mutant> sparsity_mutants_of(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::tests

@@ -6,8 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/mutation/survey.hpp"
 
-// Every field of every row, changed by one step, is noticed by a committed vector or provably
-// cannot be. guardbit_update_mutation writes the vectors and the page.
+// Every field of every instruction, changed by one step, is noticed by a committed vector or
+// provably cannot be. guardbit_update_mutation writes the vectors and the page.
 namespace {
 
 using namespace guardbit::tests;
@@ -17,14 +17,14 @@ std::string read_text(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string text_of(const std::vector<RowVectors>& vectors) {
+std::string text_of(const std::vector<InstructionVectors>& vectors) {
   std::ostringstream text;
   write_vectors(text, vectors);
   return text.str();
 }
 
-const std::vector<RowVectors>& committed_vectors() {
-  static const std::vector<RowVectors> vectors = read_vectors(vectors_file());
+const std::vector<InstructionVectors>& committed_vectors() {
+  static const std::vector<InstructionVectors> vectors = read_vectors(vectors_file());
   return vectors;
 }
 
@@ -58,7 +58,7 @@ std::vector<std::string> noticed_by_search(const MatrixInstruction& instruction,
   return noticed;
 }
 
-/// Fails for every mutant of `mutants(row)` that candidates [0, count) notice.
+/// Fails for every mutant of `mutants(instruction)` that candidates [0, count) notice.
 template <class Mutants>
 void expect_unnoticed(std::uint64_t count, std::string_view claim, Mutants mutants) {
   std::vector<std::vector<std::string>> noticed(arithmetics().size());
@@ -78,13 +78,13 @@ std::vector<Mutant> unobservable_mutants_of(const MatrixInstruction& instruction
   return list;
 }
 
-/// Changes of fields that the table says no step of the row reads.
+/// Changes of fields that the table says no step of the instruction reads.
 std::vector<Mutant> unread_mutants_of(const MatrixInstruction& instruction) {
   std::vector<Mutant> list;
   for (int i = 0; i < instruction.steps.count; ++i) {
     for (const SpecField& field : spec_fields()) {
       const guardbit::emulator::Step& step = instruction.steps.list.at(static_cast<std::size_t>(i));
-      // Groups exist only with scales: a row without them cannot have any.
+      // Groups exist only with scales: an instruction without them cannot have any.
       if (field.read(instruction, step) || field.name == "exact_group") continue;
       const long value = field.get(step.spec);
       for (const long other : field.neighbours(value, step)) {
@@ -102,14 +102,14 @@ std::vector<Mutant> unread_mutants_of(const MatrixInstruction& instruction) {
 
 TEST_CASE("the committed vectors are what the oracle says, and the model agrees") {
   std::size_t count = 0;
-  for (const RowVectors& rows : committed_vectors()) {
-    const Judge oracle = judge_of(rows.instruction);
-    for (const TestVector& v : rows.list) {
-      INFO(text_of(rows.instruction) << "\n" << text_of(v.x));
-      CHECK(oracle.answer(gathered(rows.instruction, v)) == v.d);
-      const auto answer = computed(rows.instruction, v);
+  for (const InstructionVectors& vectors : committed_vectors()) {
+    const Judge oracle = judge_of(vectors.instruction);
+    for (const TestVector& v : vectors.list) {
+      INFO(text_of(vectors.instruction) << "\n" << text_of(v.x));
+      CHECK(oracle.answer(gathered(vectors.instruction, v)) == v.d);
+      const auto answer = computed(vectors.instruction, v);
       REQUIRE(answer);
-      CHECK(agree(rows.instruction, oracle, *answer, v.d));
+      CHECK(agree(vectors.instruction, oracle, *answer, v.d));
       ++count;
     }
   }
@@ -117,10 +117,10 @@ TEST_CASE("the committed vectors are what the oracle says, and the model agrees"
   CHECK(text_of(committed_vectors()) == read_text(vectors_file()));
 }
 
-TEST_CASE("the rows of an arithmetic are judged alike") {
+TEST_CASE("the instructions of an arithmetic are judged alike") {
   for (const SharedArithmetic& shared : arithmetics()) {
     const std::string rule = judge_of(shared.instruction).rule;
-    for (const MatrixInstruction* instruction : shared.rows) {
+    for (const MatrixInstruction* instruction : shared.instructions) {
       INFO(text_of(*instruction));
       CHECK(judge_of(*instruction).rule == rule);
     }

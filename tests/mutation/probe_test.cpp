@@ -22,11 +22,12 @@ bool is_nan(const formats::Format& f, std::uint64_t code) {
   return formats::decode(f, code).kind == formats::Kind::nan;
 }
 
-/// Vectors that notice every observable change of the row by one step: what each field must pass.
+/// Vectors that notice every observable change of the instruction by one step: what each field must
+/// pass.
 std::string contradicted_by_vectors(const MatrixInstruction& instruction, const ProbeReport& report,
                                     std::size_t& used) {
-  static const std::vector<RowVectors> all = read_vectors(vectors_file());
-  for (const RowVectors& vectors : all) {
+  static const std::vector<InstructionVectors> all = read_vectors(vectors_file());
+  for (const InstructionVectors& vectors : all) {
     if (!same_arithmetic(vectors.instruction, instruction)) continue;
     MatrixInstruction probed = vectors.instruction;
     probed.steps = report.instruction.steps;
@@ -40,8 +41,8 @@ std::string contradicted_by_vectors(const MatrixInstruction& instruction, const 
   return {};
 }
 
-/// Fields of a step that differ from the row's, though the row's value was excluded or no proof
-/// says that it cannot be seen.
+/// Fields of a step that differ from the instruction's, though the instruction's value was excluded
+/// or no proof says that it cannot be seen.
 std::vector<std::string> wrong_fields(const MatrixInstruction& instruction,
                                       const ProbeReport& report) {
   std::vector<std::string> wrong;
@@ -76,13 +77,13 @@ std::vector<std::string> wrong_fields(const MatrixInstruction& instruction,
 /// Probes arithmetics first, first + step, ...; at most `incomplete` of them may end with a field
 /// that the questions left open though a committed vector sees it, or with answers unexplained.
 void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomplete) {
-  std::vector<const MatrixInstruction*> rows;
+  std::vector<const MatrixInstruction*> instructions;
   for (std::size_t i = first; i < arithmetics().size(); i += step)
-    rows.push_back(&arithmetics()[i].instruction);
-  std::vector<std::string> complaints(rows.size());
-  std::vector<std::size_t> used(rows.size());
-  formats::parallel_for(rows.size(), 1, 0, [&](std::size_t i, std::size_t) {
-    const MatrixInstruction& instruction = *rows[i];
+    instructions.push_back(&arithmetics()[i].instruction);
+  std::vector<std::string> complaints(instructions.size());
+  std::vector<std::size_t> used(instructions.size());
+  formats::parallel_for(instructions.size(), 1, 0, [&](std::size_t i, std::size_t) {
+    const MatrixInstruction& instruction = *instructions[i];
     const ProbeReport report =
         emulator::probe(emulator::black_box(emulator::engines().back(), instruction, 1));
     if (!report.explained) {
@@ -94,21 +95,22 @@ void check_arithmetics(std::size_t first, std::size_t step, std::size_t incomple
           return std::any_of(m.instructions.begin(), m.instructions.end(),
                              [&](const auto* x) { return same_arithmetic(*x, instruction); });
         });
-    if (!named) complaints[i] += "the catalogue's row is not named; ";
+    if (!named) complaints[i] += "the catalogue's instruction is not named; ";
     const std::string vector = contradicted_by_vectors(instruction, report, used[i]);
     if (!vector.empty()) complaints[i] += "a committed vector differs: " + vector + "; ";
     for (const std::string& field : wrong_fields(instruction, report))
       complaints[i] += field + "; ";
   });
   std::size_t vectors = 0, wrong = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
     vectors += used[i];
     if (complaints[i].empty()) continue;
-    WARN(types_of(*rows[i]) << ", " << std::string_view(rows[i]->name) << ": " << complaints[i]);
+    WARN(types_of(*instructions[i])
+         << ", " << std::string_view(instructions[i]->name) << ": " << complaints[i]);
     ++wrong;
   }
   CHECK(wrong <= incomplete);
-  CHECK(vectors > rows.size());
+  CHECK(vectors > instructions.size());
 }
 
 TEST_CASE("probe: an arithmetic of the catalogue from its answers alone") {

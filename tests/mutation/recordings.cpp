@@ -63,7 +63,7 @@ std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
     }
   }
   std::sort(files.begin(), files.end());
-  std::vector<RecordedInstruction> rows;
+  std::vector<RecordedInstruction> recordings;
   for (const std::string& file : files) {
     const emulator::Capture capture = emulator::read_capture(file);
     const emulator::Shape& shape = capture.operands.batch.shape;
@@ -82,9 +82,9 @@ std::vector<RecordedInstruction> read_recordings(std::int64_t outputs) {
       }
       recorded.dense.push_back(std::move(v));
     }
-    rows.push_back(std::move(recorded));
+    recordings.push_back(std::move(recorded));
   }
-  return rows;
+  return recordings;
 }
 
 }  // namespace guardbit::tests

@@ -161,7 +161,7 @@ class Collection {
   std::vector<std::size_t> cost_;
 };
 
-/// Does the row flush as x86 does? Its last bits take probes of their own.
+/// Does the instruction flush as x86 does? Its last bits take probes of their own.
 bool flushes(const MatrixInstruction& instruction) {
   return std::any_of(
       instruction.steps.begin(), instruction.steps.end(),

@@ -26,7 +26,7 @@ TestVector candidate(const MatrixInstruction& instruction, std::uint64_t index);
 /// not notice some mutant.
 std::vector<TestVector> search_vectors(const MatrixInstruction& instruction, std::uint64_t limit);
 
-/// The same for the sparsity of a row.
+/// The same for the sparsity of an instruction.
 std::vector<TestVector> search_sparsity_vectors(const MatrixInstruction& instruction);
 
 }  // namespace guardbit::tests

@@ -16,11 +16,11 @@ void append(std::vector<const TestVector*>& all, const std::vector<TestVector>& 
   for (const TestVector& v : list) all.push_back(&v);
 }
 
-/// The committed vectors of a row, by the row that their header names.
+/// The committed vectors of an instruction, by the instruction that their header names.
 std::vector<const TestVector*> vectors_of(const MatrixInstruction& instruction,
-                                          const std::vector<RowVectors>& vectors) {
+                                          const std::vector<InstructionVectors>& vectors) {
   std::vector<const TestVector*> found;
-  for (const RowVectors& x : vectors) {
+  for (const InstructionVectors& x : vectors) {
     const bool same = x.instruction.arch == instruction.arch &&
                       x.instruction.sparsity == instruction.sparsity &&
                       std::string_view(x.instruction.name) == std::string_view(instruction.name) &&
@@ -58,14 +58,14 @@ std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstru
 
 }  // namespace
 
-std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors) {
+std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors) {
   const std::vector<RecordedInstruction> recordings = read_recordings(sampled_outputs);
   std::vector<Survey> surveys;
   for (const SharedArithmetic& shared : arithmetics()) {
-    surveys.push_back({shared.instruction, shared.rows, false, {}});
+    surveys.push_back({shared.instruction, shared.instructions, false, {}});
   }
   for (const SharedSparsity& shared : sparsities()) {
-    surveys.push_back({shared.instruction, shared.rows, false, {}});
+    surveys.push_back({shared.instruction, shared.instructions, false, {}});
   }
   formats::parallel_for(surveys.size(), 1, 0, [&](std::size_t begin, std::size_t) {
     Survey& survey = surveys[begin];

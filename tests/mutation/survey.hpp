@@ -22,13 +22,13 @@ struct Finding {
 /// All mutants of one arithmetic, or of one kind of sparsity.
 struct Survey {
   MatrixInstruction instruction;
-  std::vector<const MatrixInstruction*> rows;
+  std::vector<const MatrixInstruction*> instructions;
   bool has_recordings = false;
   std::vector<Finding> findings;
 };
 
 /// Tries the vectors and the recordings on every mutant of the catalogue.
-std::vector<Survey> survey_catalogue(const std::vector<RowVectors>& vectors);
+std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors);
 
 /// docs/OBSERVABILITY.md, its text and its place.
 std::string observability_page(const std::vector<Survey>& surveys);

@@ -158,7 +158,7 @@ MatrixInstruction instruction_from(const std::string& line) {
     found.shape.k = products;
     return found;
   }
-  throw std::runtime_error("not a row of the catalogue");
+  throw std::runtime_error("not an instruction of the catalogue");
 }
 
 TestVector vector_from(const std::string& line, MatrixInstruction& instruction) {
@@ -189,39 +189,40 @@ TestVector vector_from(const std::string& line, MatrixInstruction& instruction) 
 
 }  // namespace
 
-std::vector<RowVectors> read_vectors(const std::filesystem::path& file) {
+std::vector<InstructionVectors> read_vectors(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw std::runtime_error(file.string() + ": cannot be read");
-  std::vector<RowVectors> rows;
+  std::vector<InstructionVectors> all;
   int number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.empty() || line.front() == '#') continue;
     try {
       if (line.front() != ' ') {
-        rows.push_back({instruction_from(line), {}});
+        all.push_back({instruction_from(line), {}});
       } else {
-        rows.back().list.push_back(vector_from(line, rows.back().instruction));
+        all.back().list.push_back(vector_from(line, all.back().instruction));
       }
     } catch (const std::exception& error) {
       throw std::runtime_error(file.string() + ":" + std::to_string(number) + ": " + error.what());
     }
   }
-  return rows;
+  return all;
 }
 
-void write_vectors(std::ostream& out, const std::vector<RowVectors>& rows) {
+void write_vectors(std::ostream& out, const std::vector<InstructionVectors>& all) {
   out << "# Vectors of the mutation test: operands chosen by a search, answers by the oracle.\n"
          "# ARCH TOOLKIT PRODUCTS NAME, then PURPOSE and codes in hexadecimal; zeros at the end are left out.\n";
-  for (const auto& [row, list] : rows) {
-    out << header_of(row) << "\n";
+  for (const auto& [instruction, list] : all) {
+    out << header_of(instruction) << "\n";
     for (const TestVector& v : list) {
-      out << " " << v.purpose << " a=" << hex(v.x.a, digits(row.a))
-          << " b=" << hex(v.x.b, digits(row.b)) << " c=" << hex(v.x.c, digits(row.c));
+      out << " " << v.purpose << " a=" << hex(v.x.a, digits(instruction.a))
+          << " b=" << hex(v.x.b, digits(instruction.b))
+          << " c=" << hex(v.x.c, digits(instruction.c));
       if (!v.x.a_scale.empty())
         out << " sa=" << hex(v.x.a_scale, 2) << " sb=" << hex(v.x.b_scale, 2);
       if (!v.e.empty()) out << " e=" << hex(v.e, 1);
-      out << " d=" << hex(v.d, digits(row.d)) << "\n";
+      out << " d=" << hex(v.d, digits(instruction.d)) << "\n";
     }
   }
 }

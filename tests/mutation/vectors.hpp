@@ -21,13 +21,13 @@ struct TestVector {
   std::uint64_t d = 0;
 };
 
-/// What the model makes of a vector's operands under a (possibly mutated) row; nothing where the
-/// row's fixed widths do not hold them, which only mutants run into. What a mutant reads beyond the
-/// vector's operands is zero.
+/// What the model makes of a vector's operands under a (possibly mutated) instruction; nothing
+/// where the instruction's fixed widths do not hold them, which only mutants run into. What a
+/// mutant reads beyond the vector's operands is zero.
 std::optional<std::uint64_t> computed(const MatrixInstruction& instruction, const TestVector& v);
 
-/// The vectors of one row of the catalogue.
-struct RowVectors {
+/// The vectors of one instruction of the catalogue.
+struct InstructionVectors {
   MatrixInstruction instruction;
   std::vector<TestVector> list;
 };
@@ -36,8 +36,8 @@ struct RowVectors {
 /// line per vector, "PURPOSE a=CODES b=CODES c=CODE d=CODE" with scales (sa, sb) and positions (e)
 /// where there are any. CODES are hexadecimal without separators, as wide as the format asks; zero
 /// codes at the end are left out. Throws std::runtime_error with the line that does not fit.
-std::vector<RowVectors> read_vectors(const std::filesystem::path& file);
-void write_vectors(std::ostream& out, const std::vector<RowVectors>& rows);
+std::vector<InstructionVectors> read_vectors(const std::filesystem::path& file);
+void write_vectors(std::ostream& out, const std::vector<InstructionVectors>& all);
 
 std::filesystem::path vectors_file();
 

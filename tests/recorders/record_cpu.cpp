@@ -10,8 +10,8 @@
 #include "formats/tensors/storage.hpp"
 #include "tests/emulator/inputs/x86_inputs.hpp"
 
-// guardbit_record_cpu FOLDER: records what this CPU answers, a file for each row of x86 that it
-// has. tests/golden/x86 is made so.
+// guardbit_record_cpu FOLDER: records what this CPU answers, a file for each instruction of x86
+// that it has. tests/golden/x86 is made so.
 namespace {
 
 using namespace guardbit;

@@ -16,8 +16,8 @@ using namespace guardbit::tests;
 /// Candidates tried before the search gives up on a mutant.
 constexpr std::uint64_t search_limit = 400'000;
 
-std::vector<RowVectors> searched_vectors() {
-  std::vector<RowVectors> vectors(arithmetics().size());
+std::vector<InstructionVectors> searched_vectors() {
+  std::vector<InstructionVectors> vectors(arithmetics().size());
   guardbit::formats::parallel_for(vectors.size(), 1, 0, [&](std::size_t begin, std::size_t) {
     const MatrixInstruction& instruction = arithmetics()[begin].instruction;
     vectors[begin] = {instruction, search_vectors(instruction, search_limit)};
@@ -41,7 +41,7 @@ std::ofstream written(const std::filesystem::path& file) {
 
 int main() {
   try {
-    const std::vector<RowVectors> vectors = searched_vectors();
+    const std::vector<InstructionVectors> vectors = searched_vectors();
     std::ofstream text = written(vectors_file());
     write_vectors(text, vectors);
     text.close();

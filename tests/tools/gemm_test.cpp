@@ -104,7 +104,7 @@ TEST_CASE("explain exits with 1 for a result that no plan gives, and says where 
   holds(j["plans"][0]["summary"], "row 5, column 3");
 }
 
-TEST_CASE("explain searches the rows of an instruction") {
+TEST_CASE("explain searches the recordings of an instruction") {
   const CommandResult result = run_command(
       {"explain",
        "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"});

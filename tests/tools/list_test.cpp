@@ -25,7 +25,7 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST_CASE("the list holds every row, in JSON and by name") {
+TEST_CASE("the list holds every instruction, in JSON and by name") {
   const json all = json::parse(run_command({"list", "--json"}).out);
   CHECK(all["instructions"].size() == emulator::catalogue().size());
   const json& first = all["instructions"][0];
@@ -39,15 +39,16 @@ TEST_CASE("the list holds every row, in JSON and by name") {
   }
 }
 
-TEST_CASE("filters leave the rows that they name") {
-  const json rows = json::parse(run_command({"list", "--json", "--arch", "sm_90a", "--type", "f16",
-                                             "--family", "wgmma", "--basis", "measured"})
-                                    .out)["instructions"];
-  CHECK(rows.size() == 6);  // f16 into f32 and f16; the four FP8 pairs into f16
-  for (const json& row : rows) {
-    CHECK(row["arch"] == "sm_90");
-    CHECK(row["family"] == "wgmma");
-    CHECK((row["a"] == "fp16" || row["d"] == "fp16"));
+TEST_CASE("filters leave the instructions that they name") {
+  const json instructions =
+      json::parse(run_command({"list", "--json", "--arch", "sm_90a", "--type", "f16", "--family",
+                               "wgmma", "--basis", "measured"})
+                      .out)["instructions"];
+  CHECK(instructions.size() == 6);  // f16 into f32 and f16; the four FP8 pairs into f16
+  for (const json& entry : instructions) {
+    CHECK(entry["arch"] == "sm_90");
+    CHECK(entry["family"] == "wgmma");
+    CHECK((entry["a"] == "fp16" || entry["d"] == "fp16"));
   }
 }
 

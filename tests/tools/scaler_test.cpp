@@ -63,7 +63,8 @@ const std::vector<Spelling> spellings = {
         [1024,0.0,3],[1024,0.0,4],[2048,0.0,5]]})"},
     {"lines.jsonl",
      "{\"config\":\"x\",\"growth_interval\":2}\n"
-     "{\"step\":0,\"loss_scale\":1024,\"skipped\":true}\n{\"step\":1,\"loss_scale\":512,\"skipped\":false}\n\n{\"step\":2,\"loss_scale\":512,\"skipped\":false}\n"
+     "{\"step\":0,\"loss_scale\":1024,\"skipped\":true}\n{\"step\":1,\"loss_scale\":512,\"skipped\":false}\n"
+     "\n{\"step\":2,\"loss_scale\":512,\"skipped\":false}\n"
      "{\"step\":3,\"loss_scale\":1024,\"skipped\":false}\n"
      "{\"step\":4,\"loss_scale\":1024,\"skipped\":false}\n"
      "{\"step\":5,\"loss_scale\":2048,\"skipped\":false}\n"},

@@ -157,7 +157,8 @@ TEST_CASE("a program of which it is not known how it goes on is refused beyond i
   CHECK(is_one_error_line(refused.error));
   CHECK(
       refused.error ==
-      "guardbit: plan: unknown/probed takes no addend, and its steps do not show how a sum goes on beyond its K = 6; this one has K = 20: probe the unit with --c, or split K into parts of at most 6, whose sums the plan adds\n");
+      "guardbit: plan: unknown/probed takes no addend, and its steps do not show how a sum goes on beyond its K = 6; "
+      "this one has K = 20: probe the unit with --c, or split K into parts of at most 6, whose sums the plan adds\n");
   CHECK_FALSE(std::filesystem::exists(d));
   CHECK(multiply("unknown/probed split=4x6:ceil", d).status == 0);
   const CommandResult verified =
@@ -204,7 +205,7 @@ TEST_CASE("explain and compare know how far a unit without an addend goes") {
   }
 }
 
-TEST_CASE("a spec that takes a row's name is executed in its place") {
+TEST_CASE("a spec that takes an instruction's name is executed in its place") {
   const TemporaryFolder folder;
   const std::string spec = folder.path("row.txt");
   const auto text = [&](int kept) {

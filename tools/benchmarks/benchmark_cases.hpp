@@ -19,7 +19,7 @@ struct Case {
 
 std::span<const Case> cases();
 
-/// Eigen multiplies in FP64 beside rows of FP64, else in FP32.
+/// Eigen multiplies in FP64 beside instructions of FP64, else in FP32.
 bool is_double_precision(const emulator::MatrixInstruction& instruction);
 
 }  // namespace guardbit::tools

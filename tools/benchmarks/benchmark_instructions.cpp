@@ -9,15 +9,15 @@ namespace guardbit::tools {
 
 using emulator::Engine;
 
-std::vector<Row> chosen_instructions(const BenchOptions& options) {
+std::vector<MeasuredInstruction> chosen_instructions(const BenchOptions& options) {
   if (!options.instruction.empty()) {
     return {{{"row", options.arch, options.instruction},
              emulator::require_instruction(options.arch, options.instruction, "bench")}};
   }
-  std::vector<Row> rows;
+  std::vector<MeasuredInstruction> instructions;
   for (const Case& of : cases())
-    rows.push_back({of, emulator::require_instruction(of.arch, of.instruction, "bench")});
-  return rows;
+    instructions.push_back({of, emulator::require_instruction(of.arch, of.instruction, "bench")});
+  return instructions;
 }
 
 bool is_asked_for(const BenchOptions& options, const Engine& engine) {

@@ -8,17 +8,17 @@
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/benchmarks/benchmark_cases.hpp"
 
-// What the options ask for: rows, engines, threads.
+// What the options ask for: instructions, engines, threads.
 namespace guardbit::tools {
 
 /// An instruction that is measured under a name.
-struct Row {
+struct MeasuredInstruction {
   Case of;
   emulator::MatrixInstruction instruction;
 };
 
 /// Every case's, or the one that the options name. formats::Error where that is not there.
-std::vector<Row> chosen_instructions(const BenchOptions& options);
+std::vector<MeasuredInstruction> chosen_instructions(const BenchOptions& options);
 
 bool is_asked_for(const BenchOptions& options, const emulator::Engine& engine);
 

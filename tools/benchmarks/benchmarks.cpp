@@ -57,12 +57,12 @@ std::vector<Group> plan(const BenchOptions& options) {
   if (options.curves) {
     plan_curves(options, groups);
   } else {
-    const bool one_row = !options.instruction.empty();
+    const bool one_instruction = !options.instruction.empty();
     if (asked("gemm")) plan_products(options, groups);
     if (asked("replay")) plan_replays(options, groups);
-    if (asked("convert") && !one_row) plan_conversions(options, groups);
-    if (asked("memory") && !one_row) plan_memory(options, groups);
-    if (asked("trace") && !one_row) plan_traces(options, groups);
+    if (asked("convert") && !one_instruction) plan_conversions(options, groups);
+    if (asked("memory") && !one_instruction) plan_memory(options, groups);
+    if (asked("trace") && !one_instruction) plan_traces(options, groups);
   }
   for (Group& group : groups) group = wanted_part(options, std::move(group));
   std::erase_if(groups, [](const Group& group) { return group.empty(); });

@@ -23,7 +23,8 @@ struct Planned {
 /// Benchmarks that are measured in turns, with their yardsticks.
 using Group = std::vector<Planned>;
 
-/// Each adds its groups for the options. formats::Error for engines and rows that are not there.
+/// Each adds its groups for the options. formats::Error for engines and instructions that are not
+/// there.
 void plan_products(const BenchOptions& options, std::vector<Group>& groups);
 void plan_curves(const BenchOptions& options, std::vector<Group>& groups);
 void plan_conversions(const BenchOptions& options, std::vector<Group>& groups);

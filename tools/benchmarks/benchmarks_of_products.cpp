@@ -86,16 +86,16 @@ Planned eigen_product(const std::string& group, const ProductYardstick& eigen, b
 class SharedOperands {
  public:
   SharedOperands(const MatrixInstruction& instruction, DataFamily data, const Size& size)
-      : row_(instruction), data_(std::move(data)), size_(size) {}
+      : instruction_(instruction), data_(std::move(data)), size_(size) {}
 
   const emulator::MatrixProduct& product() {
-    if (!operands_) operands_.emplace(row_, data_, size_.m, size_.n, size_.k);
+    if (!operands_) operands_.emplace(instruction_, data_, size_.m, size_.n, size_.k);
     return operands_->product();
   }
-  const MatrixInstruction& row() const { return row_; }
+  const MatrixInstruction& instruction() const { return instruction_; }
 
  private:
-  MatrixInstruction row_;
+  MatrixInstruction instruction_;
   DataFamily data_;
   Size size_;
   std::optional<ProductOperands> operands_;
@@ -132,7 +132,7 @@ emulator::MatrixProduct affordable_part(const Engine& engine, const MatrixInstru
 Planned emulated_product(const std::string& name, const Engine& engine,
                          const std::shared_ptr<SharedOperands>& operands, const Size& size,
                          int threads, double seconds) {
-  const MatrixInstruction& instruction = operands->row();
+  const MatrixInstruction& instruction = operands->instruction();
   Planned planned;
   Result& r = planned.result;
   r.kind = "gemm";
@@ -147,12 +147,12 @@ Planned emulated_product(const std::string& name, const Engine& engine,
   r.k = size.k;
   planned.prepare = [&engine, operands, threads, seconds](Result& result) -> std::function<void()> {
     const emulator::MatrixProduct part =
-        affordable_part(engine, operands->row(), operands->product(), threads, seconds);
+        affordable_part(engine, operands->instruction(), operands->product(), threads, seconds);
     result.m = part.m;
     result.n = part.n;
     result.work = work_of({part.m, part.n, part.k});
     return [&engine, operands, part, threads] {
-      emulator::multiply(engine, operands->row(), part, threads);
+      emulator::multiply(engine, operands->instruction(), part, threads);
     };
   };
   return planned;
@@ -214,8 +214,8 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& instructio
   }
 }
 
-/// Every engine, family of data and number of threads for one row and size, with Eigen.
-Group product_group(const BenchOptions& options, const Row& of, const Size& size) {
+/// Every engine, family of data and number of threads for one instruction and size, with Eigen.
+Group product_group(const BenchOptions& options, const MeasuredInstruction& of, const Size& size) {
   const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
   Group group;
   std::vector<const ProductYardstick*> yardsticks;
@@ -289,7 +289,7 @@ std::string number_text(double x) {
   return text;
 }
 
-Group curve_group(const BenchOptions& options, const Row& of, const Point& point) {
+Group curve_group(const BenchOptions& options, const MeasuredInstruction& of, const Point& point) {
   const std::string name =
       "curve/" + std::string(of.of.name) + "/" + point.axis + "/" + number_text(point.x);
   const Engine& engine = options.engines.empty()
@@ -324,7 +324,7 @@ bool has_axis(const MatrixInstruction& instruction, const std::string& axis) {
 void plan_products(const BenchOptions& options, std::vector<Group>& groups) {
   std::vector<int> sizes = options.sizes;
   if (sizes.empty()) sizes = options.full ? std::vector{512, 1024, 2048} : std::vector{512};
-  for (const Row& of : chosen_instructions(options)) {
+  for (const MeasuredInstruction& of : chosen_instructions(options)) {
     for (const int size : sizes) {
       emulator::require_product(of.instruction, size, "--size");
       groups.push_back(product_group(options, of, {size, size, size}));
@@ -333,7 +333,7 @@ void plan_products(const BenchOptions& options, std::vector<Group>& groups) {
 }
 
 void plan_curves(const BenchOptions& options, std::vector<Group>& groups) {
-  for (const Row& of : chosen_instructions(options)) {
+  for (const MeasuredInstruction& of : chosen_instructions(options)) {
     const bool by_default = of.of.name == "hopper_f16" || of.of.name == "hopper_fp8" ||
                             of.of.name == "ampere_f16" || of.of.name == "nvfp4" ||
                             of.of.name == "int8" || of.of.name == "fp64" || of.of.name == "row";

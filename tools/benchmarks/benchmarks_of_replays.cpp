@@ -17,7 +17,7 @@ namespace guardbit::tools {
 using emulator::Engine;
 
 void plan_replays(const BenchOptions& options, std::vector<Group>& groups) {
-  for (const Row& of : chosen_instructions(options)) {
+  for (const MeasuredInstruction& of : chosen_instructions(options)) {
     Group group;
     for (const Engine& engine : emulator::engines()) {
       if (!engine.accepts(of.instruction) || !is_asked_for(options, engine)) continue;
@@ -33,13 +33,13 @@ void plan_replays(const BenchOptions& options, std::vector<Group>& groups) {
         r.unit = "M outputs/s";
         r.name = "replay/" + r.subject + "/" + r.engine + "/" + std::to_string(threads);
         const std::int64_t executions = engine.name == "reference" ? 64 : 2048;
-        planned.prepare = [&engine, row = of.instruction, threads,
+        planned.prepare = [&engine, instruction = of.instruction, threads,
                            executions](Result& result) -> std::function<void()> {
-          const auto operands = std::make_shared<BatchOperands>(row, executions);
+          const auto operands = std::make_shared<BatchOperands>(instruction, executions);
           const emulator::Shape& s = operands->batch().shape;
           result.work = 1e-6 * static_cast<double>(executions) * s.m * s.n;
-          return [operands, &engine, row, threads] {
-            emulator::run_batch(engine, row, operands->batch(), threads);
+          return [operands, &engine, instruction, threads] {
+            emulator::run_batch(engine, instruction, operands->batch(), threads);
           };
         };
         group.push_back(std::move(planned));

@@ -3,6 +3,7 @@
 #include "formats/block_format.hpp"
 #include "tools/cast/cast_options.hpp"
 
+// `cast --to` a format with block scales.
 namespace guardbit::tools {
 
 /// What `cast` calls the scales of the blocks of a tensor, and its tensor scale.

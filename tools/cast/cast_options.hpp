@@ -12,6 +12,7 @@
 #include "formats/format.hpp"
 #include "formats/tensors/tensor.hpp"
 
+// The options of `cast`.
 namespace guardbit::tools {
 
 /// What was written after `cast`; empty where nothing was.

@@ -11,6 +11,7 @@
 #include "formats/format.hpp"
 #include "formats/tensors/tensor.hpp"
 
+// What `cast` prints of the tensors that it converted.
 namespace guardbit::tools {
 
 /// A tensor converted to codes of one format.

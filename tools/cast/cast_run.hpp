@@ -17,6 +17,7 @@
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 
+// The loop of `cast` over the tensors of a file, whatever it makes of each.
 namespace guardbit::tools {
 
 /// To be told of the elements of a tensor that are done; throws where the user wants an end.

@@ -62,9 +62,9 @@ bool are_variants(const CatalogueEntry& x, const CatalogueEntry& y) {
 
 /// The shapes of one arithmetic with the operand formats of each.
 std::vector<std::pair<std::string, CatalogueEntry>> entries_by_shape(
-    const CatalogueInstructions& rows) {
+    const CatalogueInstructions& instructions) {
   std::vector<std::pair<std::string, CatalogueEntry>> entries;
-  for (const MatrixInstruction* instruction : rows) {
+  for (const MatrixInstruction* instruction : instructions) {
     const std::string key = key_of(*instruction);
     const std::string shape = shape_name(instruction->shape);
     auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) {
@@ -94,15 +94,15 @@ bool equal_instructions(const CatalogueInstructions& x, const CatalogueInstructi
 
 }  // namespace
 
-std::vector<CataloguePage> pages_of(const CatalogueInstructions& rows) {
+std::vector<CataloguePage> pages_of(const CatalogueInstructions& instructions) {
   std::vector<CataloguePage> pages;
   for (const Arch& arch : emulator::architectures()) {
     CatalogueInstructions own;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(own),
-                 [&](const auto* row) { return row->arch == arch.name; });
+    std::copy_if(instructions.begin(), instructions.end(), std::back_inserter(own),
+                 [&](const auto* instruction) { return instruction->arch == arch.name; });
     if (own.empty()) continue;
     const auto same = std::find_if(pages.begin(), pages.end(), [&](const CataloguePage& page) {
-      return equal_instructions(page.rows, own);
+      return equal_instructions(page.instructions, own);
     });
     if (same == pages.end()) {
       pages.push_back({{&arch}, std::move(own)});
@@ -113,9 +113,9 @@ std::vector<CataloguePage> pages_of(const CatalogueInstructions& rows) {
   return pages;
 }
 
-std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& rows) {
+std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& instructions) {
   std::vector<std::pair<std::string, CatalogueEntry>> joined_shapes;
-  for (auto& [key, entry] : entries_by_shape(rows)) {
+  for (auto& [key, entry] : entries_by_shape(instructions)) {
     const auto same = std::find_if(joined_shapes.begin(), joined_shapes.end(),
                                    [&, k = key, &e = entry](const auto& other) {
                                      return other.first == k && other.second.pairs == e.pairs;

@@ -8,13 +8,13 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 
-// The catalogue as people read it: machines that have the same rows share a page, rows that compute
-// alike share an entry.
+// The catalogue as people read it: machines that have the same instructions share a page,
+// instructions that compute alike share an entry.
 namespace guardbit::tools {
 
 using CatalogueInstructions = std::vector<const emulator::MatrixInstruction*>;
 
-/// Rows of one machine and one arithmetic, with all their shapes and operand formats.
+/// Instructions of one machine and one arithmetic, with all their shapes and operand formats.
 struct CatalogueEntry {
   const emulator::MatrixInstruction* first = nullptr;
   /// "kind::mxf4" of the name, or nothing
@@ -26,18 +26,19 @@ struct CatalogueEntry {
   std::vector<std::pair<std::string, std::string>> pairs;
 };
 
-/// Machines that have the same rows, and these rows as the first of them has them.
+/// Machines that have the same instructions, and these instructions as the first of them has them.
 struct CataloguePage {
   std::vector<const emulator::Arch*> machines;
-  CatalogueInstructions rows;
+  CatalogueInstructions instructions;
 };
 
-std::vector<CataloguePage> pages_of(const CatalogueInstructions& rows);
+std::vector<CataloguePage> pages_of(const CatalogueInstructions& instructions);
 
 /// The entries of a page by family, else in the catalogue's order.
-std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& rows);
+std::vector<CatalogueEntry> entries_of(const CatalogueInstructions& instructions);
 
-/// Do the two rows compute alike, on the same evidence, whatever their shapes and operand formats?
+/// Do the two instructions compute alike, on the same evidence, whatever their shapes and operand
+/// formats?
 bool compute_alike(const emulator::MatrixInstruction& x, const emulator::MatrixInstruction& y);
 
 /// "sm_80, sm_86, sm_87": the machines and their aliases.

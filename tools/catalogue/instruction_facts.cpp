@@ -105,10 +105,12 @@ std::vector<std::string> fused_description(const AccumulatorSpec& spec) {
   if (spec.exact_group > 1) {
     lines.push_back(
         "The " + number(spec.exact_group) +
-        " products of a group are added exactly, then multiplied by the significands of their two scales; the group is one term, whose exponent is the sum of the scales' exponents.");
+        " products of a group are added exactly, then multiplied by the significands of their two scales; "
+        "the group is one term, whose exponent is the sum of the scales' exponents.");
   } else {
     lines.push_back(
-        "Each product is exact and not normalised: its exponent is the sum of its factors' exponents, its significand lies in [0, 4). Subnormal operands count in full.");
+        "Each product is exact and not normalised: its exponent is the sum of its factors' exponents, its significand lies in [0, 4). "
+        "Subnormal operands count in full.");
   }
   lines.push_back(
       "Every term, and the addend as one of them, is cut toward zero to a multiple of 2^(E-" +
@@ -167,7 +169,8 @@ std::string nan_description(emulator::NanPolicy policy) {
     case emulator::NanPolicy::operand_bca:
       return "A NaN is the quieted B, else the running sum, else A; an invalid operation gives the negative quiet NaN.";
     case emulator::NanPolicy::operand_abc:
-      return "A NaN is the quieted A, else B, else the running sum; of an addition the first operand, else the second; an invalid operation gives the negative quiet NaN.";
+      return "A NaN is the quieted A, else B, else the running sum; "
+             "of an addition the first operand, else the second; an invalid operation gives the negative quiet NaN.";
     case emulator::NanPolicy::unspecified:
       return "Sign and payload of a NaN are not known: NaNs are compared as NaNs only.";
   }
@@ -272,7 +275,7 @@ std::string scale_text(const MatrixInstruction& instruction) {
          number(instruction.shape.k / instruction.scale.count) + " of K";
 }
 
-nlohmann::ordered_json row_json(const MatrixInstruction& instruction) {
+nlohmann::ordered_json instruction_json(const MatrixInstruction& instruction) {
   nlohmann::ordered_json j = {
       {"name", std::string_view(instruction.name)},
       {"arch", instruction.arch},

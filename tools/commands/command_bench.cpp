@@ -154,7 +154,8 @@ void measure(const CLI::App& command) {
   if (!std::filesystem::exists(path)) {
     throw Error(
         "bench",
-        "the program that measures is not built: install libbenchmark-dev, then run 'cmake --preset release' and 'cmake --build --preset release --target guardbit_benchmark' (--compare works without it)");
+        "the program that measures is not built: install libbenchmark-dev, then run 'cmake --preset release' "
+        "and 'cmake --build --preset release --target guardbit_benchmark' (--compare works without it)");
   }
   std::vector<std::string> words = given_words(command);
   words.insert(words.begin(), path.string());

@@ -52,7 +52,7 @@ std::string overflow_words() {
 
 std::string instruction_words() {
   return words_of(emulator::catalogue(),
-                  [](const auto& row) { return std::string_view(row.name); });
+                  [](const auto& entry) { return std::string_view(entry.name); });
 }
 
 /// The words that may stand for an option or a positional, by its name; `files` means files, and
@@ -64,7 +64,7 @@ std::string named_words(const std::string& command, const std::string& name) {
     return "auto " + words_of(emulator::engines(), [](const auto& engine) { return engine.name; });
   if (name == "--family") {
     return words_of(emulator::catalogue(),
-                    [](const auto& row) { return emulator::family_name(row.family); });
+                    [](const auto& entry) { return emulator::family_name(entry.family); });
   }
   if (name == "--type") return format_words(false);
   if (command == "run" && name.starts_with("--") && name != "--toolkit" && name != "--threads" &&

@@ -42,14 +42,14 @@ void check_family(const std::string& name) {
                        joined(families, ", ", [](std::string_view f) { return f; }));
 }
 
-/// The rows that the filters leave.
+/// The instructions that the filters leave.
 CatalogueInstructions select(const ListOptions& options) {
   check_family(options.family);
   const std::string_view page =
       options.arch.empty() ? std::string_view{} : emulator::require_page(options.arch, "--arch");
   std::optional<formats::Format> type;
   if (!options.type.empty()) type = formats::require_format(options.type, "--type");
-  CatalogueInstructions rows;
+  CatalogueInstructions instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (!page.empty() && instruction.arch != page) continue;
     if (!options.family.empty() && emulator::family_name(instruction.family) != options.family)
@@ -59,9 +59,9 @@ CatalogueInstructions select(const ListOptions& options) {
     if (type && instruction.a != *type && instruction.b != *type && instruction.c != *type &&
         instruction.d != *type)
       continue;
-    rows.push_back(&instruction);
+    instructions.push_back(&instruction);
   }
-  return rows;
+  return instructions;
 }
 
 // ---- Printing ----
@@ -74,9 +74,9 @@ void print_wrapped(const std::string& text, std::size_t indent, Colour colour = 
 
 void print_page(const CataloguePage& page) {
   std::cout << paint(machine_names(page), Colour::bold) << "  " << machine_titles(page) << "  ("
-            << page.rows.size() << " instructions)\n";
+            << page.instructions.size() << " instructions)\n";
   std::string family;
-  for (const CatalogueEntry& entry : entries_of(page.rows)) {
+  for (const CatalogueEntry& entry : entries_of(page.instructions)) {
     if (family_text(entry) != family)
       std::cout << "  " << paint(family_text(entry), Colour::cyan) << '\n';
     family = family_text(entry);
@@ -89,7 +89,7 @@ void print_page(const CataloguePage& page) {
 }
 
 /// Machines with the number of their instructions by evidence.
-void print_machines(const CatalogueInstructions& rows, bool markdown) {
+void print_machines(const CatalogueInstructions& instructions, bool markdown) {
   Table table("llrrrr");
   table.add({"machine", "", "instructions", "measured", "documented", "inferred"});
   for (const Arch& arch : emulator::architectures()) {
@@ -99,7 +99,7 @@ void print_machines(const CatalogueInstructions& rows, bool markdown) {
       continue;
     }
     std::map<emulator::Basis, std::size_t> counts;
-    for (const MatrixInstruction* instruction : rows) {
+    for (const MatrixInstruction* instruction : instructions) {
       if (instruction->arch == arch.name) ++counts[instruction->evidence.basis];
     }
     std::vector<std::string> cells = {std::string(arch.name), std::string(arch.title), ""};
@@ -119,7 +119,7 @@ void print_markdown(const CataloguePage& page) {
   std::cout << "### " << machine_names(page) << "\n\n" << machine_titles(page) << "\n\n";
   Table table("lllllll");
   table.add({"family", "A x B", "D", "shapes", "arithmetic", "basis", "source"});
-  for (const CatalogueEntry& entry : entries_of(page.rows)) {
+  for (const CatalogueEntry& entry : entries_of(page.instructions)) {
     table.add({family_text(entry), pairs_text(entry), result_text(entry), shapes_text(entry),
                arithmetic_text(entry), basis_text(entry),
                std::string(entry.first->evidence.source)});
@@ -131,7 +131,8 @@ void print_markdown(const CataloguePage& page) {
 /// The fields that describe an accumulation in the text of an instruction.
 void print_fields_markdown() {
   std::cout
-      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. A field that a summation does not read has no effect.\n\n";
+      << "### Fields of an arithmetic\n\nThe text of an instruction (`--spec FILE`, `probe -o`) names them. "
+         "A field that a summation does not read has no effect.\n\n";
   Table table("llll");
   table.add({"field", "values", "default", "meaning"});
   for (const emulator::AccumulatorField& field : emulator::accumulator_fields()) {
@@ -145,7 +146,7 @@ void print_fields_markdown() {
   table.print_markdown(std::cout);
 }
 
-void print_row(const MatrixInstruction& instruction, const std::string& machines) {
+void print_instruction(const MatrixInstruction& instruction, const std::string& machines) {
   const auto fact = [](const std::string& label, const std::string& text) {
     if (!text.empty())
       std::cout << "  " << label << std::string(12 - label.size(), ' ') << text << '\n';
@@ -168,25 +169,26 @@ void print_row(const MatrixInstruction& instruction, const std::string& machines
 }
 
 /// CatalogueInstructions that a name means, whatever the machine and toolkit.
-CatalogueInstructions find_rows(const ListOptions& options, const CatalogueInstructions& rows) {
+CatalogueInstructions find_instructions(const ListOptions& options,
+                                        const CatalogueInstructions& instructions) {
   const emulator::ParsedName parsed = emulator::parse_name(options.name);
   CatalogueInstructions found;
-  for (const MatrixInstruction* instruction : rows) {
+  for (const MatrixInstruction* instruction : instructions) {
     if (emulator::parse_name(instruction->name).key == parsed.key &&
         emulator::accepts_geometry(*instruction, parsed))
       found.push_back(instruction);
   }
   if (!found.empty()) return found;
   std::vector<std::string_view> names;
-  for (const MatrixInstruction* instruction : rows)
+  for (const MatrixInstruction* instruction : instructions)
     add_once(names, std::string_view(instruction->name));
   throw formats::Error("list", formats::unknown_name("instruction", options.name, names));
 }
 
 /// One description for all machines that compute alike.
-void print_rows(const CatalogueInstructions& rows) {
+void print_instructions(const CatalogueInstructions& instructions) {
   std::vector<std::pair<const MatrixInstruction*, std::string>> groups;
-  for (const MatrixInstruction* instruction : rows) {
+  for (const MatrixInstruction* instruction : instructions) {
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& g) {
       return compute_alike(*g.first, *instruction);
     });
@@ -196,29 +198,30 @@ void print_rows(const CatalogueInstructions& rows) {
       same->second += ", " + std::string(instruction->arch);
     }
   }
-  for (const auto& [row, machines] : groups) print_row(*row, machines);
+  for (const auto& [instruction, machines] : groups) print_instruction(*instruction, machines);
 }
 
 void list(const ListOptions& options) {
-  CatalogueInstructions rows = select(options);
-  if (!options.name.empty()) rows = find_rows(options, rows);
+  CatalogueInstructions instructions = select(options);
+  if (!options.name.empty()) instructions = find_instructions(options, instructions);
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const MatrixInstruction* instruction : rows) all.push_back(row_json(*instruction));
+    for (const MatrixInstruction* instruction : instructions)
+      all.push_back(instruction_json(*instruction));
     std::cout << nlohmann::ordered_json{{"instructions", all}}.dump(2) << '\n';
   } else if (options.names) {
     std::vector<std::string_view> names;
-    for (const MatrixInstruction* instruction : rows)
+    for (const MatrixInstruction* instruction : instructions)
       add_once(names, std::string_view(instruction->name));
     for (const std::string_view name : names) std::cout << name << '\n';
   } else if (options.machines) {
-    print_machines(rows, options.markdown);
+    print_machines(instructions, options.markdown);
   } else if (!options.name.empty()) {
-    print_rows(rows);
+    print_instructions(instructions);
   } else {
-    for (const CataloguePage& page : pages_of(rows))
+    for (const CataloguePage& page : pages_of(instructions))
       options.markdown ? print_markdown(page) : print_page(page);
-    const bool whole = rows.size() == emulator::catalogue().size();
+    const bool whole = instructions.size() == emulator::catalogue().size();
     if (options.markdown && whole) print_fields_markdown();
   }
 }

@@ -281,7 +281,8 @@ void add_probe(CLI::App& app, int&) {
   add_spec_option(*command, options->specs);
   command->add_option(
       "--exec", options->kernel.command,
-      "The unit: a program of yours, started as COMMAND IN OUT; it reads a [T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT");
+      "The unit: a program of yours, started as COMMAND IN OUT; "
+      "it reads a [T, M, K], b [T, K, N], c [T, M, N] from the safetensors file IN and writes d [T, M, N] to OUT");
   command->add_option("--a", options->a, "With --exec: format of A");
   command->add_option("--b", options->b, "Format of B (default: A's)");
   command->add_option("--c", options->c, "Format of C; none: the program has no C (default)");

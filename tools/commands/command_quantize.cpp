@@ -465,7 +465,8 @@ void add_quantize(CLI::App& app, int& status) {
       "NAME.scale holds what one unit stands for: x is about (NAME - NAME.zero_point) * NAME.scale.\n"
       "Example: guardbit quantize w.safetensors --calibrator entropy --granularity channel -o w8.safetensors\n"
       "Example: guardbit quantize w.npy --prune --multiply x.npy -o d.npz\n"
-      "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; to see what the network is worth on integers: [quantisation] in train's configuration.");
+      "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; "
+      "to see what the network is worth on integers: [quantisation] in train's configuration.");
   command->callback([options, &status] { status = run(*options); });
 }
 

@@ -274,7 +274,8 @@ void add_trace(CLI::App& app, int& status) {
   command
       ->add_option(
           "--formats", options->formats,
-          "What to store numbers as (default fp16,bf16,e4m3,e5m2); formats with scales of their own too: mxfp8_e4m3, nvfp4, e4m3_tensor, e4m3_1x128, 'mxfp*' …, as in 'guardbit recipe'")
+          "What to store numbers as (default fp16,bf16,e4m3,e5m2); formats with scales of their own too: "
+          "mxfp8_e4m3, nvfp4, e4m3_tensor, e4m3_1x128, 'mxfp*' …, as in 'guardbit recipe'")
       ->type_name("FORMAT,…");
   command
       ->add_option(

@@ -10,6 +10,7 @@
 
 #include "tools/console/terminal.hpp"
 
+// Tables of records: one description of a column gives text, Markdown, HTML, JSON and CSV.
 namespace guardbit::tools {
 
 /// Where a column's cells stand, if anywhere: `none` for what is in JSON and CSV only.

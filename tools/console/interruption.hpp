@@ -3,6 +3,7 @@
 #include <csignal>
 #include <string>
 
+// Ctrl-C, as commands notice it.
 namespace guardbit::tools {
 
 /// Ends a command that the user asked to end. Only the programs' `main` ends on it.

@@ -6,6 +6,7 @@
 
 #include "formats/support/error.hpp"
 
+// A limit to the depth of JSON that is read.
 namespace guardbit::tools {
 
 /// For the parsers of nlohmann::json, as their callback: formats::Error of `where` for a document

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+// Text on a terminal: colours, widths, wrapped lines, tables, progress.
 namespace guardbit::tools {
 
 enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, blue, magenta, cyan };

@@ -1,5 +1,6 @@
 #pragma once
 
+// The option `--threads`.
 namespace CLI {
 class App;
 }

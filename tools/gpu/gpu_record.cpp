@@ -125,7 +125,7 @@ class Recorder {
 };
 
 /// The one instruction of that name, or of that name and variant as its capture is named.
-TensorCoreInstruction require_row(const std::string& name) {
+TensorCoreInstruction require_form(const std::string& name) {
   std::vector<std::string_view> names;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
     if (capture_stem(instruction) == name ||
@@ -143,32 +143,34 @@ std::vector<TensorCoreInstruction> choose(const Options& options) {
     throw formats::Error("gpu record", "INSTRUCTION and --output go together");
   if (!options.name.empty() && !options.folder.empty())
     throw formats::Error("gpu record", "INSTRUCTION and --into exclude each other");
-  if (!options.name.empty()) return {require_row(options.name)};
+  if (!options.name.empty()) return {require_form(options.name)};
   if (options.folder.empty()) {
     if (!options.replays.empty()) return {};
     throw formats::Error("gpu record", "needs INSTRUCTION and --output, --into, or --replay");
   }
   if (!std::filesystem::is_directory(options.folder))
     throw formats::Error(options.folder, "is not a folder");
-  std::vector<TensorCoreInstruction> rows;
+  std::vector<TensorCoreInstruction> instructions;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions()) {
     if (capture_stem(instruction).find(options.only) == std::string::npos) continue;
     if (instruction.size_sweep && options.only.empty()) continue;
     if (options.refresh && !std::filesystem::exists(capture_path(options, instruction))) continue;
-    rows.push_back(instruction);
+    instructions.push_back(instruction);
   }
-  if (rows.empty()) throw formats::Error(options.folder, "no instruction is left to record");
-  return rows;
+  if (instructions.empty())
+    throw formats::Error(options.folder, "no instruction is left to record");
+  return instructions;
 }
 
 int run(const Options& options) {
-  const auto rows = choose(options);
-  for (const TensorCoreInstruction& instruction : rows) check_against_catalogue(instruction);
+  const auto instructions = choose(options);
+  for (const TensorCoreInstruction& instruction : instructions)
+    check_against_catalogue(instruction);
   Recorder recorder(options, require_device());
-  for (const TensorCoreInstruction& instruction : rows) recorder.record(instruction);
+  for (const TensorCoreInstruction& instruction : instructions) recorder.record(instruction);
   for (const std::string& path : options.replays) recorder.replay(path);
-  std::cout << "recorded " << rows.size() << " instructions, replayed " << options.replays.size()
-            << " captures, " << recorder.breaches() << " breaches\n";
+  std::cout << "recorded " << instructions.size() << " instructions, replayed "
+            << options.replays.size() << " captures, " << recorder.breaches() << " breaches\n";
   return recorder.breaches() == 0 ? 0 : 1;
 }
 

@@ -85,11 +85,11 @@ std::vector<const TensorCoreInstruction*> choose(const Options& options) {
     throw formats::Error("gpu validate", options.all ? "names and --all exclude each other"
                                                      : "needs instructions or --all");
   for (const std::string& word : options.names) choose(options, word, chosen);
-  std::vector<const TensorCoreInstruction*> rows;
+  std::vector<const TensorCoreInstruction*> instructions;
   for (const TensorCoreInstruction& instruction : gpu::tensor_core_instructions())
     if (options.all ? wanted_operands(options, instruction) : chosen.contains(&instruction))
-      rows.push_back(&instruction);
-  return rows;
+      instructions.push_back(&instruction);
+  return instructions;
 }
 
 Json json_of(const TensorCoreInstruction& instruction, const InstructionReport& report,
@@ -126,9 +126,9 @@ Json json_of(const TensorCoreInstruction& instruction, const InstructionReport& 
 
 class Campaign {
  public:
-  Campaign(const Options& options, std::vector<const TensorCoreInstruction*> rows)
+  Campaign(const Options& options, std::vector<const TensorCoreInstruction*> instructions)
       : options_(options),
-        rows_(std::move(rows)),
+        instructions_(std::move(instructions)),
         device_(gpu::require_device()),
         sass_(gpu::read_sass(options.sass)),
         plan_{.outputs = count_of(options.outputs, "--outputs"),
@@ -145,10 +145,10 @@ class Campaign {
     const auto start = std::chrono::steady_clock::now();
     const Interruption interruption;
     {
-      ProgressLine progress("validating", rows_.size());
-      for (std::size_t i = 0; i < rows_.size() && !interrupted_; ++i) {
+      ProgressLine progress("validating", instructions_.size());
+      for (std::size_t i = 0; i < instructions_.size() && !interrupted_; ++i) {
         progress.update(i);
-        validate(*rows_[i], interruption);
+        validate(*instructions_[i], interruption);
       }
     }
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -185,8 +185,9 @@ class Campaign {
     outputs_ += report.outputs;
     mismatches_ += report.mismatches + report.reference_mismatches;
     total_ += report.seconds;
-    json_rows_.push_back(json_of(instruction, report, gpu::sass_of(sass_, instruction)));
-    if (!options_.json && (rows_.size() <= 8 || report.mismatches != 0)) print(instruction, report);
+    reports_.push_back(json_of(instruction, report, gpu::sass_of(sass_, instruction)));
+    if (!options_.json && (instructions_.size() <= 8 || report.mismatches != 0))
+      print(instruction, report);
     if (report.mismatch) save(instruction, model, *report.mismatch);
   }
 
@@ -218,9 +219,9 @@ class Campaign {
     Json out = provenance(device_);
     out["date"] = today();
     out["seed"] = options_.seed;
-    out["rows"] = json_rows_;
+    out["rows"] = reports_;
     out["skipped"] = skipped_;
-    out["total"] = {{"rows", json_rows_.size()},
+    out["total"] = {{"rows", reports_.size()},
                     {"outputs", outputs_},
                     {"mismatches", mismatches_},
                     {"seconds", seconds_},
@@ -236,7 +237,7 @@ class Campaign {
     const auto rate = [&](double seconds) {
       return seconds > 0 ? static_cast<double>(outputs_) / seconds * 1e-9 : 0;
     };
-    std::cout << json_rows_.size() << " of " << rows_.size() << " rows, "
+    std::cout << reports_.size() << " of " << instructions_.size() << " rows, "
               << static_cast<double>(outputs_) << " outputs, " << mismatches_ << " mismatches, "
               << seconds_ << " s on " << device_.name << "\ngigaoutputs per second: generation "
               << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
@@ -250,11 +251,11 @@ class Campaign {
   }
 
   const Options& options_;
-  std::vector<const TensorCoreInstruction*> rows_;
+  std::vector<const TensorCoreInstruction*> instructions_;
   gpu::Device device_;
   gpu::SassTable sass_;
   gpu::ValidationPlan plan_;
-  Json json_rows_ = Json::array();
+  Json reports_ = Json::array();
   std::vector<std::string> skipped_;
   gpu::ValidationSeconds total_;
   std::uint64_t outputs_ = 0, mismatches_ = 0;

@@ -49,13 +49,14 @@ Colour colour_of(bool decided, bool as_model) {
 }
 
 /// The first few names, and how many more there are.
-std::string names_text(const std::vector<const gpu::TensorCoreInstruction*>& rows) {
+std::string names_text(const std::vector<const gpu::TensorCoreInstruction*>& instructions) {
   constexpr std::size_t shown = 4;
   std::string text;
-  for (std::size_t i = 0; i < rows.size() && i < shown; ++i)
-    text += (i == 0 ? "" : ", ") + full_name(*rows[i]);
-  return rows.size() <= shown ? text
-                              : text + " and " + std::to_string(rows.size() - shown) + " more";
+  for (std::size_t i = 0; i < instructions.size() && i < shown; ++i)
+    text += (i == 0 ? "" : ", ") + full_name(*instructions[i]);
+  return instructions.size() <= shown
+             ? text
+             : text + " and " + std::to_string(instructions.size() - shown) + " more";
 }
 
 /// Instructions that were compared with the same rules, added up.

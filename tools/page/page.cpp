@@ -41,7 +41,9 @@ std::string number(double value, const char* form) {
 }
 
 std::string page_head(const std::string& title, std::string_view more) {
-  return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>" +
+  return "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+         "<meta name=\"color-scheme\" content=\"light dark\"><title>" +
          escaped(title) + "</title><style>" + style + std::string(more) + "</style></head><body>";
 }
 

@@ -10,6 +10,7 @@
 #include "emulator/gemm/problem.hpp"
 #include "experiments/accuracy/error_norms.hpp"
 
+// The report of `compare`: how far a result is from its reference.
 namespace guardbit::tools {
 
 /// How far a result is from its reference.

@@ -5,6 +5,7 @@
 #include "formats/format.hpp"
 #include "formats/tensors/tensor.hpp"
 
+// Operands that options name as FILE or FILE:TENSOR.
 namespace guardbit::tools {
 
 /// The tensor at `place`, renamed to `operand`: FILE, or FILE:TENSOR where no file has the whole

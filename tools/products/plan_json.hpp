@@ -4,6 +4,7 @@
 
 #include "emulator/gemm/plan.hpp"
 
+// Plans in JSON.
 namespace guardbit::tools {
 
 /// A plan as an object of its keys, and the line itself as "text".

@@ -5,6 +5,7 @@
 
 #include "emulator/gemm/problem.hpp"
 
+// The operands of a product in files.
 namespace guardbit::tools {
 
 /// Where the operands of a product are: FILE or FILE:TENSOR; scales may be numbers.

@@ -6,6 +6,7 @@
 #include "experiments/quantisation/structured_sparsity.hpp"
 #include "tools/console/columns.hpp"
 
+// Columns of tables about 2:4 pruning.
 namespace guardbit::tools {
 
 /// What 2:4 pruning kept, of records that hold a summary of it. `percent`: how a share is written.

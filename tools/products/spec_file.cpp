@@ -16,24 +16,24 @@ void add_spec_option(CLI::App& command, std::vector<std::string>& files) {
 }
 
 std::vector<emulator::MatrixInstruction> load_specs(const std::vector<std::string>& files) {
-  std::vector<emulator::MatrixInstruction> rows;
+  std::vector<emulator::MatrixInstruction> instructions;
   for (const std::string& path : files) {
     std::ifstream file(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file.is_open() || file.bad())
       throw formats::Error(formats::printable(path), "cannot read");
-    rows.push_back(emulator::parse_instruction(text, formats::printable(path)));
-    emulator::add_instruction(rows.back());
+    instructions.push_back(emulator::parse_instruction(text, formats::printable(path)));
+    emulator::add_instruction(instructions.back());
   }
-  return rows;
+  return instructions;
 }
 
 void load_specs(const std::vector<std::string>& files, std::string& arch,
                 std::string& instruction) {
-  const auto rows = load_specs(files);
-  if (rows.empty()) return;
-  if (arch.empty()) arch = rows.back().arch;
-  if (instruction.empty()) instruction = std::string(std::string_view(rows.back().name));
+  const auto instructions = load_specs(files);
+  if (instructions.empty()) return;
+  if (arch.empty()) arch = instructions.back().arch;
+  if (instruction.empty()) instruction = std::string(std::string_view(instructions.back().name));
 }
 
 }  // namespace guardbit::tools

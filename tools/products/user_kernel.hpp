@@ -7,6 +7,7 @@
 #include "emulator/probe/probe.hpp"
 #include "tools/console/interruption.hpp"
 
+// The option `--exec`: a program of the user's as a black box.
 namespace guardbit::tools {
 
 /// A program of the user's that multiplies: `COMMAND IN OUT` reads a [T, M, K], b [T, K, N] and,

@@ -10,6 +10,7 @@
 #include "emulator/capture/capture.hpp"
 #include "emulator/explain/explain.hpp"
 
+// The report of `verify`.
 namespace guardbit::tools {
 
 /// One output element, recorded and computed, with the model's own account of it.

@@ -116,7 +116,11 @@ std::string summary_of(const ReportedFolder& folder) {
     between = ", ";
   }
   return html +
-         ".</p><p class=\"quiet\"><em>Reproduced</em>: every reference that can be decided is met within its tolerance. <em>Undecidable</em>: nothing here can decide; relations that theory demands hold. How we know a reference: <em>measured</em> on hardware by this project, <em>read</em> in the source named, <em>recalled</em> from it and not read again, <em>derived</em> from the definitions.</p>";
+         ".</p><p class=\"quiet\"><em>Reproduced</em>: "
+         "every reference that can be decided is met within its tolerance. <em>Undecidable</em>: "
+         "nothing here can decide; relations that theory demands hold. "
+         "How we know a reference: <em>measured</em> on hardware by this project, <em>read</em> in the source named, "
+         "<em>recalled</em> from it and not read again, <em>derived</em> from the definitions.</p>";
 }
 
 /// "fp32 99.85%, fp16_amp 99.80%"

@@ -12,7 +12,9 @@ std::string integers_of(const QuantisedNetworks& integers) {
   if (integers.rows.empty()) return {};
   std::string html =
       html_table("On integers", integer_table(integers)) +
-      "<p class=\"quiet\">Fake: operands rounded onto the integers' grids, products in FP32. Executed: on the instructions below, requantised between layers. Codes apart: the layer of whose input's integers the most differ.</p><ul>";
+      "<p class=\"quiet\">Fake: operands rounded onto the integers' grids, products in FP32. "
+      "Executed: on the instructions below, requantised between layers. "
+      "Codes apart: the layer of whose input's integers the most differ.</p><ul>";
   for (const std::string& name : instructions_of(integers))
     html += "<li><code>" + escaped(name) + "</code></li>";
   html += "</ul>";
@@ -32,7 +34,8 @@ std::string section_of(const ReportedTraining& training, const std::string& anch
     html += "<p>This run was interrupted; the command below goes on from its checkpoints.</p>";
   html +=
       html_table("Recipes side by side", time_table(training.results)) +
-      "<p class=\"quiet\">Ratio: to Eigen&#8217;s images per second. Memory: weights, gradients, the optimizer&#8217;s state and the operands of a step, in their formats.</p>" +
+      "<p class=\"quiet\">Ratio: to Eigen&#8217;s images per second. "
+      "Memory: weights, gradients, the optimizer&#8217;s state and the operands of a step, in their formats.</p>" +
       html_table("Numerics", number_table(training.results)) +
       "<p class=\"quiet\">Loss: mean of the last steps. Underflow: gradients stored as zero that are none. From FP32: |w - w32| / |w32| over all weights.</p>";
   for (const experiments::Figure& figure : figures_of(training)) html += drawing_of(figure);

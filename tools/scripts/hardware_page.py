@@ -30,7 +30,7 @@ everywhere. F, L, E and e0 are the fields of `AccumulatorSpec`: bits kept below 
 per block, and the exponent that a zero contributes to E. The records hold all words and the codes of all inputs.
 
 Every answer is one of several that the question names in advance, each with the words that would give it; tests require
-that a row changed accordingly does give them. "Undecided" means that no such answer fits.
+that an instruction changed accordingly does give them. "Undecided" means that no such answer fits.
 """
 
 # Why a question is asked, and what follows from the answer. Numbers come from the records.
@@ -206,7 +206,7 @@ def undecidable_section(record):
     if not record.get("undecidable"):
         return ""
     rows = [[entry["question"], entry["assumed"], entry["machine"]] for entry in record["undecidable"]]
-    return ("## What an H200 cannot decide\n\nRows that depend on these say so in the catalogue.\n\n" +
+    return ("## What an H200 cannot decide\n\nInstructions that depend on these say so in the catalogue.\n\n" +
             table(["question", "assumed meanwhile", "machine that would decide it"], rows) + "\n")
 
 

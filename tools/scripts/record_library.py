@@ -365,7 +365,7 @@ using namespace nvcuda;
 // Iterations of 16 k's, tile after tile (columns first), go to the blocks in equal shares; warp w of a block takes
 // every other of them. Blocks leave the sums of their warps, added, in a workspace of one matrix for each block.
 __global__ void stream(const half* a, const half* b, float* parts, int m, int n, int k, int shares) {
-  __shared__ float lanes[2][256];
+  __shared__ float slices[2][256];
   const int steps = k / 16, total = (m / 16) * (n / 16) * steps, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int at = blockIdx.x * shares;
   const int end = min(at + shares, total);
@@ -382,11 +382,11 @@ __global__ void stream(const half* a, const half* b, float* parts, int m, int n,
       wmma::load_matrix_sync(y, b + first * n + column, n);
       wmma::mma_sync(sum, x, y, sum);
     }
-    wmma::store_matrix_sync(lanes[warp], sum, 16, wmma::mem_row_major);
+    wmma::store_matrix_sync(slices[warp], sum, 16, wmma::mem_row_major);
     __syncthreads();
     for (int i = threadIdx.x; i < 256; i += 64)
       parts[(size_t)blockIdx.x * m * n + (row + i / 16) * n + column + i % 16] =
-          stop - at > 1 ? lanes[0][i] + lanes[1][i] : lanes[0][i];
+          stop - at > 1 ? slices[0][i] + slices[1][i] : slices[0][i];
     __syncthreads();
     at = stop;
   }

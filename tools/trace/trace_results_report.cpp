@@ -266,7 +266,8 @@ std::string trace_report(const TraceResults& results) {
       windows(results, groups) + recipes(results, total) + heat_map(results) +
       (results.updates.empty()
            ? ""
-           : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; stale: the share of updates that leave the weight as it was, were it kept in the format.</p>" +
+           : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; stale: "
+             "the share of updates that leave the weight as it was, were it kept in the format.</p>" +
                  updates(results)) +
       "<h2>Tensors, worst first</h2><p class=\"quiet\">Underflow at " +
       power(results.questions.scales[0]) +

@@ -3,8 +3,8 @@
 #include "emulator/catalogue/families.hpp"
 
 // AMD CDNA1: MI100. FP32 is an FMA chain; F16 and BF16 products and the addend are summed without
-// error and rounded once per block (NUMERICS 4.1). Nothing of AMD has been measured by this
-// project.
+// error and rounded once per block (NUMERICS 4.1). This project has measured nothing of
+// AMD.
 namespace guardbit::emulator::cdna1 {
 
 using namespace formats;
@@ -28,7 +28,7 @@ inline constexpr Evidence mi100 = {Basis::documented,
 inline constexpr Evidence exact = {Basis::documented,
                                    "AMD CDNA ISA: exact, wraps; no recording here"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("cdna1");
   const auto add = [&m](std::string_view name, const Shape& shape, const Format& f,
                         const AccumulatorPair& cd, const AccumulatorSpec& spec,

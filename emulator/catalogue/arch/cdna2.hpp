@@ -26,7 +26,7 @@ inline constexpr AccumulatorSpec fp64_chain = {.summation = Summation::fma_chain
 inline constexpr Evidence mi250 = {Basis::documented,
                                    "MMA-Sim, arXiv 2511.10909 (MI250X); no recording here"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("cdna2");
   const auto add = [&m](std::string_view name, const Shape& shape, const Format& f,
                         const AccumulatorPair& cd, const AccumulatorSpec& spec,

@@ -40,7 +40,7 @@ inline constexpr Evidence mi300 = {
 inline constexpr Evidence sparse = {Basis::inferred,
                                     "the dense rule over the stored products; no recording"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("cdna3");
   const auto add = [&m](std::string_view name, const Shape& shape, const OperandPair& ab,
                         const AccumulatorPair& cd, const AccumulatorSpec& spec) {

@@ -2,7 +2,7 @@
 
 #include "emulator/model/instruction.hpp"
 
-// Evidence that several pages cite.
+// Evidence that several pages of machines cite: how we know what their instructions compute.
 namespace guardbit::emulator {
 
 inline constexpr Evidence f16_results = {

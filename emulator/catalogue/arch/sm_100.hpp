@@ -4,7 +4,7 @@
 
 // Blackwell data centre: B200 (sm_100), B300 (sm_103), Thor (sm_110). Hopper's warp-level units;
 // tcgen05 with wide FP8, FP6 and FP4 accumulators and block scales (NUMERICS 1.2, 1.5, 1.6, 3.5). K
-// = 96 of sm_103 has no numerical source and no row.
+// = 96 of sm_103 has no numerical source and is no entry.
 namespace guardbit::emulator::sm_100 {
 
 using namespace formats;
@@ -46,7 +46,7 @@ inline const Pairs& narrow_pairs() {
 }
 
 /// Sparse products count as many to a block as dense ones: twice the K.
-inline void add_tensor_memory_rows(Machine& m) {
+inline void add_tensor_memory_instructions(Machine& m) {
   for (const bool is_sparse : {false, true}) {
     const int k = is_sparse ? 2 : 1;
     const Evidence& evidence = is_sparse ? sparse : tensor_memory;
@@ -88,23 +88,23 @@ inline void add_fp64_tiles(Machine& m) {
   }
 }
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_100");
-  sm_80::add_warp_rows(m, blackwell);
+  sm_80::add_warp_instructions(m, blackwell);
   add_fp64_tiles(m);
-  sm_90::add_fp8_rows(m, b200, {});
+  sm_90::add_fp8_instructions(m, b200, {});
   for (const AccumulatorPair& cd : {to_fp32, to_fp16}) {
     const AccumulatorSpec& hmma = cd.d == fp32 ? sm_90::f16_to_fp32 : sm_90::f16_to_fp16;
     m.mma_kind("f8f6f4", {{16, 8, 32}}, every_pair({e4m3, e5m2}), cd,
                fp8_chained(hmma, cd.d, like_hopper, {}), false);
   }
-  add_tensor_memory_rows(m);
+  add_tensor_memory_instructions(m);
   return m.take();
 }
 
 /// B300: the same instructions, on weaker evidence.
-inline Rows sm_103_rows() {
-  Rows all = rows();
+inline Instructions sm_103_instructions() {
+  Instructions all = instructions();
   for (MatrixInstruction& instruction : all) {
     instruction.arch = "sm_103";
     const bool from_b200 = instruction.evidence.source == b200.source ||

@@ -21,7 +21,7 @@ inline constexpr sm_80::WarpAccumulators blackwell = [] {
   return x;
 }();
 
-inline void add_narrow_rows(Machine& m) {
+inline void add_narrow_instructions(Machine& m) {
   const Pairs fp8 = every_pair({e4m3, e5m2});
   const Arithmetic to32 = native(narrow_to_fp32, to_fp32, rtx_pro_6000);
   const Arithmetic to16 = native(narrow_to_fp16, to_fp16, rtx_pro_6000);
@@ -47,11 +47,11 @@ inline void add_narrow_rows(Machine& m) {
   }
 }
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_120");
-  sm_80::add_warp_rows(m, blackwell);
+  sm_80::add_warp_instructions(m, blackwell);
   sm_100::add_fp64_tiles(m);
-  add_narrow_rows(m);
+  add_narrow_instructions(m);
   return m.take();
 }
 

@@ -20,7 +20,7 @@ inline constexpr Evidence mixed = {
     Basis::inferred,
     "C and D of different widths: taken as one block chain that ends in D; no recording"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_70");
   const Pairs f16 = {{fp16, fp16}};
   m.mma({{8, 8, 4}}, f16, to_fp32, native(f16_to_fp32, to_fp32, v100));

@@ -23,7 +23,7 @@ inline constexpr Evidence mixed = {
     Basis::inferred, "C and D of different widths composed as recorded on Hopper; no recording"};
 inline constexpr Evidence exact = {Basis::documented, "PTX ISA: exact integer arithmetic"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_75");
   const Pairs f16 = {{fp16, fp16}};
   m.mma({{16, 8, 8}}, f16, to_fp32, native(f16_to_fp32, to_fp32, t4));

@@ -6,7 +6,7 @@
 
 // Ampere: A100 (sm_80), A2 and the RTX 30 cards (sm_86), Orin (sm_87). Turing's block of 16 bytes
 // for f16, bf16 and tf32; FP64 and 2:4 sparse kinds (NUMERICS 1.2, 3). The pages of later machines
-// call `add_warp_rows` with their own accumulators.
+// call `add_warp_instructions` with their own accumulators.
 namespace guardbit::emulator::sm_80 {
 
 using namespace formats;
@@ -66,7 +66,7 @@ inline constexpr WarpAccumulators ampere = {.f16_to_fp32 = f16_to_fp32,
                                             .mixed = mixed};
 
 /// mma.sync, mma.sp and wmma of sm_80 and later.
-inline void add_warp_rows(Machine& m, const WarpAccumulators& x) {
+inline void add_warp_instructions(Machine& m, const WarpAccumulators& x) {
   const Pairs f16 = {{fp16, fp16}};
   const Pairs b16 = {{bf16, bf16}};
   const Pairs t32 = {{tf32, tf32}};
@@ -118,9 +118,9 @@ inline void add_warp_rows(Machine& m, const WarpAccumulators& x) {
   m.wmma_bits({{8, 8, 128}}, Product::bit_and, x.and_bits);
 }
 
-inline Rows rows(std::string_view arch = "sm_80") {
+inline Instructions instructions(std::string_view arch = "sm_80") {
   Machine m(arch);
-  add_warp_rows(m, ampere);
+  add_warp_instructions(m, ampere);
   return m.take();
 }
 

@@ -26,9 +26,9 @@ inline constexpr sm_80::WarpAccumulators ada = [] {
   return x;
 }();
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_89");
-  sm_80::add_warp_rows(m, ada);
+  sm_80::add_warp_instructions(m, ada);
   const Pairs fp8 = every_pair({e4m3, e5m2});
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32, native(fp8_to_fp32, to_fp32, l40s));
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp16, native(fp8_to_fp16, to_fp16, l40s));

@@ -62,7 +62,8 @@ inline constexpr sm_80::WarpAccumulators hopper = {.f16_to_fp32 = f16_to_fp32,
                                                    .quad = measured_quad,
                                                    .mixed = measured_mixed};
 
-inline void add_fp8_rows(Machine& m, const Evidence& evidence, const Toolkit& fp32_toolkit) {
+inline void add_fp8_instructions(Machine& m, const Evidence& evidence,
+                                 const Toolkit& fp32_toolkit) {
   const Pairs fp8 = every_pair({e4m3, e5m2});
   for (const AccumulatorPair& cd : {to_fp32, to_fp16}) {
     const AccumulatorSpec& hmma = cd.d == fp32 ? f16_to_fp32 : f16_to_fp16;
@@ -72,14 +73,14 @@ inline void add_fp8_rows(Machine& m, const Evidence& evidence, const Toolkit& fp
   m.mma_sparse({{16, 8, 64}}, fp8, to_fp32, fp8_chained(f16_to_fp32, fp32, evidence, fp32_toolkit));
 }
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("sm_90");
-  sm_80::add_warp_rows(m, hopper);
+  sm_80::add_warp_instructions(m, hopper);
   for (const auto& [qualifier, rounding] : fp64_roundings) {
     m.mma({{16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{fp64, fp64}}, to_fp64,
           native(fp64_chain(rounding), to_fp64, measured_fp64), qualifier);
   }
-  add_fp8_rows(m, measured_fp8, from_13_0);
+  add_fp8_instructions(m, measured_fp8, from_13_0);
   const Pairs fp8 = every_pair({e4m3, e5m2});
   m.mma({{16, 8, 16}, {16, 8, 32}}, fp8, to_fp32,
         fp8_parallel(f16_to_fp32, fp32, toolkit_12_4, before_13_0));

@@ -14,7 +14,7 @@ inline constexpr Evidence definition = {
     Basis::inferred,
     "documented only as bf16 in, fp32 out; one ascending FMA chain is this project's definition"};
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("tpu");
   m.named("mxu.bf16", Family::tpu, {0, 0, 128}, {formats::bf16, formats::bf16}, to_fp32,
           native(bf16_to_fp32, to_fp32, definition));

@@ -61,7 +61,7 @@ constexpr Arithmetic two_chains(const AccumulatorSpec& chain, const Evidence& ev
           {}};
 }
 
-inline Rows rows() {
+inline Instructions instructions() {
   Machine m("x86");
   const auto lane = [&m](std::string_view name, int k, const OperandPair& ab,
                          const AccumulatorPair& cd, const Arithmetic& arithmetic) {

@@ -3,6 +3,7 @@
 #include "formats/format_catalogue.hpp"
 #include "gpu/cuda/conversion/device_conversions.hpp"
 
+// The kernels that run conversions on a device, one thread for many inputs.
 namespace guardbit::gpu {
 
 inline constexpr int conversion_block = 256;

@@ -7,6 +7,7 @@
 #include "gpu/conversions/conversion_forms.hpp"
 #include "gpu/conversions/conversion_inputs.hpp"
 
+// Conversions on the device: all inputs of a form, compared there with the model.
 namespace guardbit::gpu {
 
 /// What a kernel leaves in the memory of the device.

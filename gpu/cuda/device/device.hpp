@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+// The CUDA device: what it is, its memory and its clock.
 namespace guardbit::gpu {
 
 /// The current CUDA device and the toolkit this was built with, as a capture names them.

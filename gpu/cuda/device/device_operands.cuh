@@ -2,6 +2,7 @@
 
 #include "gpu/cuda/device/device_operands.hpp"
 
+// Elements of operands as kernels read, write and compare them.
 namespace guardbit::gpu {
 
 __device__ inline std::uint64_t load_element(const DeviceElements& x, std::size_t index) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+// Operands in device memory, as kernels of the model take them.
 namespace guardbit::gpu {
 
 /// Elements of an operand in device memory, one per container of 1, 2, 4 or 8 bytes.
@@ -11,8 +12,9 @@ struct DeviceElements {
   int bytes = 0;
 };
 
-/// `executions` executions of one instruction in device memory, as words (words.hpp), row-major:
-/// a and e [T,M,stored K], b [T,K,N], c [T,M,N], a_scale [T,M,scales], b_scale [T,scales,N].
+/// `executions` executions of one instruction in device memory, as words (register_words.hpp),
+/// row-major: a and e [T,M,stored K], b [T,K,N], c [T,M,N], a_scale [T,M,scales], b_scale
+/// [T,scales,N].
 struct DeviceOperands {
   std::int64_t executions = 0;
   DeviceElements a, b, c, e, a_scale, b_scale;

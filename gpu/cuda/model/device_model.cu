@@ -274,7 +274,7 @@ bool step_accepted(const MatrixInstruction& instruction, const Step& step) {
   }
 }
 
-/// Is every dot step of the row a chain or an integer sum that the kernel below takes?
+/// Is every dot step of the instruction a chain or an integer sum that the kernel below takes?
 bool chain_accepts(const MatrixInstruction& instruction) {
   const Step* first_dot = nullptr;
   for (const Step& step : instruction.steps) {

@@ -7,14 +7,15 @@
 #include "gpu/cuda/device/device_operands.hpp"
 
 // The models as kernels. The reference is emulator::dot itself, compiled for the device; it takes
-// any row. The model kernels do the same with the operands of a tile decoded once in shared memory;
-// every validation compares them with the reference.
+// any instruction. The model kernels do the same with the operands of a tile decoded once in shared
+// memory; every validation compares them with the reference.
 namespace guardbit::gpu {
 
 /// Columns of an execution that a block of threads takes at once.
 inline constexpr int columns_per_tile = 64;
 
-/// How a model kernel takes a row: which stored elements belong to which dot step, in order.
+/// How a model kernel takes an instruction: which stored elements belong to which dot step, in
+/// order.
 struct ModelInstruction {
   emulator::MatrixInstruction instruction{};
   emulator::Modifiers modifiers{};
@@ -30,7 +31,7 @@ struct ModelInstruction {
   bool packed_bits = false;
 };
 
-/// Does the model kernel take the row? (The reference takes every row.)
+/// Does the model kernel take the instruction? (The reference takes every instruction.)
 bool model_accepts(const emulator::MatrixInstruction& instruction);
 
 ModelInstruction model_instruction(const emulator::MatrixInstruction& instruction,

@@ -253,20 +253,20 @@ __device__ __noinline__ inline std::uint32_t special_block(const FusedInstructio
 }
 
 __device__ __noinline__ inline std::uint32_t encode_by_model(const FusedInstruction& instruction,
-                                                             int step, std::int64_t sum, int unit) {
+                                                             int step, std::int64_t sum, int grid) {
   const Step& s = instruction.model.instruction.steps.list[static_cast<std::size_t>(step)];
-  return static_cast<std::uint32_t>(encode_result(s.spec, s.result, fixed_point(sum, unit)));
+  return static_cast<std::uint32_t>(encode_result(s.spec, s.result, fixed_point(sum, grid)));
 }
 
 /// The sum's code: here where it is zero or clearly normal, as emulator::encode_normal_sum.
 __device__ inline std::uint32_t encoded(const FusedInstruction& instruction, const FusedStep& step,
-                                        int index, std::int64_t sum, int unit) {
+                                        int index, std::int64_t sum, int grid) {
   if (sum == 0) return 0;
   const FusedAccumulator& f = step.result;
   const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
   const int top = 63 - __clzll(static_cast<long long>(magnitude));
-  const int biased = unit + top + f.bias;
-  if (biased <= 0 || biased >= f.last_biased) return encode_by_model(instruction, index, sum, unit);
+  const int biased = grid + top + f.bias;
+  if (biased <= 0 || biased >= f.last_biased) return encode_by_model(instruction, index, sum, grid);
   // The leading bit at 31: what the kept bits leave out is below them.
   const std::uint64_t aligned = magnitude << (63 - top);
   const int below = 63 - f.result_fraction_bits;
@@ -314,13 +314,13 @@ __device__ inline void run_blocks(const FusedInstruction& instruction, int index
           continue;
         }
         const FusedAddend& addend = addends[r][c];
-        const int unit = largest[r][c] - kept;
-        const int down = unit - (addend.exponent - format.fraction_bits);
+        const int grid = largest[r][c] - kept;
+        const int down = grid - (addend.exponent - format.fraction_bits);
         const std::uint32_t magnitude =
             down >= 0 ? addend.magnitude >> min(31, down) : addend.magnitude << -down;
         const std::int64_t term = std::int64_t{magnitude};
         codes[r][c] =
-            encoded(instruction, step, index, sums[r][c] + (addend.negative ? -term : term), unit);
+            encoded(instruction, step, index, sums[r][c] + (addend.negative ? -term : term), grid);
       }
   }
 }

@@ -10,7 +10,7 @@ namespace guardbit::gpu {
 
 namespace {
 
-// ---- Rows of several steps ----
+// ---- Instructions of several steps ----
 
 __device__ std::uint32_t canonical(float x) {
   return x != x ? 0x7FFFFFFFU : static_cast<std::uint32_t>(__float_as_int(x));

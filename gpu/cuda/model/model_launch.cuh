@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of model.hpp share.
+// What the kernels of device_model.hpp share: threads, k's of stored elements, launches.
 
 #include <cuda_runtime.h>
 
@@ -34,7 +34,7 @@ inline dim3 tile_grid(const Shape& shape, const DeviceOperands& operands) {
 }
 
 /// Launches with a shared memory that may pass 48 KiB, which has to be asked for; errors name the
-/// row.
+/// instruction.
 template <class... Parameters, class... Arguments>
 void launch(const ModelInstruction& model, void (*kernel)(Parameters...), dim3 grid,
             int shared_bytes, const Arguments&... arguments) {

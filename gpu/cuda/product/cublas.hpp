@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/product/device_product.hpp"
 
+// Products by cuBLAS, to compare with.
 namespace guardbit::gpu {
 
 /// cuBLAS, where the system has it: found when the program runs, so that it is no dependency.
@@ -14,7 +15,7 @@ struct CublasRun {
   double seconds = 0;
 };
 
-/// Why cublasGemmEx cannot multiply a row's types into its results; empty when it can.
+/// Why cublasGemmEx cannot multiply an instruction's types into its results; empty when it can.
 std::string cublas_refusal(const emulator::MatrixInstruction& instruction, bool has_addend);
 
 /// D = A * B by cublasGemmEx with its own choice of algorithm, timed once after a warm-up. Empty

@@ -1,5 +1,6 @@
 #pragma once
 
+// The layout of operands that the tuned kernel reads.
 namespace guardbit::gpu {
 
 /// Where the packed form of an operand lies. Lines (rows of A, columns of B) come in panels of 16

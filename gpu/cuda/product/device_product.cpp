@@ -75,7 +75,7 @@ bool tuned_takes(const TunedInstruction& instruction, int k) {
   int shared_bytes = 0;
   check_cuda(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
              where);
-  return k > 0 && (!instruction.wide_exponents || block_count(instruction, k) <= most_blocks) &&
+  return k > 0 && (!instruction.any_exponents || block_count(instruction, k) <= most_blocks) &&
          tuned_kernel(instruction).shared_bytes <= shared_bytes;
 }
 
@@ -134,7 +134,8 @@ void TunedMultiplication::pack() const {
 
 void TunedMultiplication::multiply() const { kernel_.launch(arguments_); }
 
-// Each step of the chain is one execution of a row as large as the matrices, or a slab of them.
+// Each step of the chain is one execution of an instruction as large as the matrices, or a slab of
+// them.
 void multiply_by_model(const emulator::MatrixInstruction& instruction, const DeviceMatrices& x) {
   constexpr std::int64_t outputs_per_slab = std::int64_t{1} << 22;
   const int length = instruction.shape.k;

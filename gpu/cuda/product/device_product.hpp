@@ -7,9 +7,9 @@
 #include "gpu/cuda/device/device.hpp"
 #include "gpu/cuda/product/tuned_kernels.hpp"
 
-// Matrices of any size as a row's matrix unit would multiply them: every output is one ascending
-// chain of executions of the instruction, D of one being C of the next, the last one padded with +0
-// products. emulator/engine/matrix_product.hpp does the same on the host.
+// Matrices of any size as an instruction's matrix unit would multiply them: every output is one
+// ascending chain of executions of the instruction, D of one being C of the next, the last one
+// padded with +0 products. emulator/engine/matrix_product.hpp does the same on the host.
 namespace guardbit::gpu {
 
 /// Row-major codes in device memory, one per container (formats::container_bits): a [m, k], b
@@ -23,8 +23,8 @@ struct DeviceMatrices {
 /// Blocks that every output chains.
 std::int64_t block_count(const TunedInstruction& instruction, int k);
 
-/// Can the tuned kernel multiply over this k, on this device? (See tuned_instruction for which rows
-/// it takes.)
+/// Can the tuned kernel multiply over this k, on this device? (See tuned_instruction for which
+/// instructions it takes.)
 bool tuned_takes(const TunedInstruction& instruction, int k);
 
 /// The tuned kernel with the device memory that it needs beside the matrices.
@@ -43,7 +43,7 @@ class TunedMultiplication {
   DeviceBuffer a_packed_, b_packed_, a_low_, b_low_;
 };
 
-/// Any dense row without block scales, one output per thread, by emulator::dot.
+/// Any dense instruction without block scales, one output per thread, by emulator::dot.
 void multiply_by_model(const emulator::MatrixInstruction& instruction,
                        const DeviceMatrices& matrices);
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// D = A * B + C as the matrix unit of a row would give it, block by block on offset accumulators
-// (gpu/model/offset_accumulator.hpp says what is computed and why it is right). Per 16 x 8 outputs
-// and block: one matrix multiply-add finds the largest exponents, one counts negative products, and
-// one in FP64, rounding down, does the block. All three spread outputs over lanes alike, so the
-// state between blocks stays in registers, as an FP64 that holds D's value.
+// D = A * B + C as the matrix unit of an instruction would give it, block by block on offset
+// accumulators (gpu/model/offset_accumulator.hpp says what is computed and why it is right). Per 16
+// x 8 outputs and block: one matrix multiply-add finds the largest exponents, one counts negative
+// products, and one in FP64, rounding down, does the block. All three spread outputs over lanes
+// alike, so the state between blocks stays in registers, as an FP64 that holds D's value.
 
 #include <cstdint>
 

@@ -101,7 +101,7 @@ __global__ void pack_operand(const __grid_constant__ PackArguments p, int first_
     high |= __shfl_xor_sync(~0U, high, step);
     special |= __shfl_xor_sync(~0U, special ? 1 : 0, step) != 0;
   }
-  const bool unsafe = p.instruction.wide_exponents && largest != no_exponent &&
+  const bool unsafe = p.instruction.any_exponents && largest != no_exponent &&
                       (largest < lowest_line_exponent(window) || largest > highest_line_exponent);
   unsigned low = static_cast<unsigned>(terms - __popc(high));
   if (special || unsafe) {

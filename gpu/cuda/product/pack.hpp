@@ -5,6 +5,7 @@
 #include "gpu/cuda/product/device_packed_operand.hpp"
 #include "gpu/model/offset_accumulator.hpp"
 
+// Packing of operands for the tuned kernel, on the device.
 namespace guardbit::gpu {
 
 /// One operand on its way to the tuned kernel, in device memory.

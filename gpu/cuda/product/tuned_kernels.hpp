@@ -5,6 +5,7 @@
 #include "gpu/cuda/product/device_packed_operand.hpp"
 #include "gpu/model/offset_accumulator.hpp"
 
+// The instances of the tuned kernel, one for each kind of arithmetic (multiply.cuh).
 namespace guardbit::gpu {
 
 /// A product ready to start: packed operands, and the codes for what the chain leaves to the model.
@@ -33,7 +34,7 @@ struct TunedKernel {
   void (*launch)(const MultiplyArguments&);
 };
 
-/// The instance for a row. Each file of instances has those of one kind of result.
+/// The instance for an instruction. Each file of instances has those of one kind of result.
 TunedKernel tuned_kernel(const TunedInstruction& instruction);
 std::optional<TunedKernel> fp32_kernel(const TunedInstruction& instruction);
 std::optional<TunedKernel> e8m13_kernel(const TunedInstruction& instruction);

@@ -11,13 +11,15 @@
 #include "gpu/operands/tensor_core_batch.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// Operands that are made, packed and executed on the device, without the host.
 namespace guardbit::gpu {
 
 /// Operands and results of many executions of one instruction in device memory: generated there,
 /// packed as the instruction's kernel reads them, executed, and left for a model to compare.
 class Staging {
  public:
-  /// Can the operands of that row be packed on the device? (Otherwise it can only be recorded.)
+  /// Can the operands of that instruction be packed on the device? (Otherwise it can only be
+  /// recorded.)
   static bool accepts(const TensorCoreInstruction& instruction);
 
   /// formats::Error when the device has too little memory.

@@ -2,6 +2,7 @@
 
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Instructions whose PTX the driver compiles when the program runs.
 namespace guardbit::gpu {
 
 /// As run_on_tensor_core, but from PTX text that the driver compiles now: what a program gets that

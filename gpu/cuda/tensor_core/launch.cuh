@@ -4,19 +4,22 @@
 #include "gpu/cuda/tensor_core/tensor_core_kernels.hpp"
 #include "gpu/operands/shared_operand.hpp"
 
+// The kernels around generated wrappers: they bring operands from packed images to the instruction
+// and its results back.
 namespace guardbit::gpu {
 
 /// Registers of one lane of a warp-level instruction.
-template <class Row>
+template <class Instruction>
 struct Registers {
-  typename Row::Word a[Row::a], b[Row::b], c[Row::c], d[Row::d];
+  typename Instruction::Word a[Instruction::a], b[Instruction::b], c[Instruction::c],
+      d[Instruction::d];
   std::uint32_t e, a_scale, b_scale;
 };
 
 /// Registers of one lane of a warpgroup-level instruction; d holds the addend on entry.
-template <class Row>
+template <class Instruction>
 struct WarpgroupRegisters {
-  std::uint32_t a[4], d[Row::d], e;
+  std::uint32_t a[4], d[Instruction::d], e;
   std::uint64_t a_descriptor, b_descriptor;
 };
 
@@ -79,45 +82,45 @@ inline unsigned blocks_for(int images, int per_block) {
 }
 
 /// One warp per image; lane-major register images.
-template <class Row>
+template <class Instruction>
 __global__ void __launch_bounds__(warps_per_block * 32) run_warp_registers(DeviceImages images) {
   const std::size_t stride = std::size_t{gridDim.x} * warps_per_block;
   std::size_t image = std::size_t{blockIdx.x} * warps_per_block + threadIdx.x / 32;
   for (; image < static_cast<std::size_t>(images.images); image += stride) {
     const std::size_t lane = image * 32 + threadIdx.x % 32;
-    Registers<Row> r;
+    Registers<Instruction> r;
     load_registers(r.a, images.a, lane);
     load_registers(r.b, images.b, lane);
     load_registers(r.c, images.c, lane);
     r.e = load_word(images.e, lane);
     r.a_scale = load_word(images.a_scale, lane);
     r.b_scale = load_word(images.b_scale, lane);
-    Row::run(r);
+    Instruction::run(r);
     store_registers(r.d, images.d, lane);
   }
 }
 
-template <class Row>
+template <class Instruction>
 void launch_warp_registers(const DeviceImages& images) {
-  run_warp_registers<Row>
+  run_warp_registers<Instruction>
       <<<blocks_for(images.images, warps_per_block), warps_per_block * 32>>>(images);
 }
 
 /// One warp per image; the wrapper loads and stores its own fragments.
-template <class Row>
+template <class Instruction>
 __global__ void __launch_bounds__(warps_per_block * 32) run_warp_memory(DeviceImages images) {
   const std::size_t stride = std::size_t{gridDim.x} * warps_per_block;
   std::size_t image = std::size_t{blockIdx.x} * warps_per_block + threadIdx.x / 32;
   for (; image < static_cast<std::size_t>(images.images); image += stride)
-    Row::run(static_cast<const char*>(images.a) + image * images.a_bytes,
-             static_cast<const char*>(images.b) + image * images.b_bytes,
-             static_cast<const char*>(images.c) + image * images.c_bytes,
-             static_cast<char*>(images.d) + image * images.d_bytes);
+    Instruction::run(static_cast<const char*>(images.a) + image * images.a_bytes,
+                     static_cast<const char*>(images.b) + image * images.b_bytes,
+                     static_cast<const char*>(images.c) + image * images.c_bytes,
+                     static_cast<char*>(images.d) + image * images.d_bytes);
 }
 
-template <class Row>
+template <class Instruction>
 void launch_warp_memory(const DeviceImages& images) {
-  run_warp_memory<Row>
+  run_warp_memory<Instruction>
       <<<blocks_for(images.images, warps_per_block), warps_per_block * 32>>>(images);
 }
 
@@ -129,20 +132,21 @@ __device__ inline void copy_to_shared(unsigned char* shared, const void* images,
     reinterpret_cast<uint4*>(shared)[i] = from[i];
 }
 
-/// One warpgroup per image; A and B images are copies of shared memory (A: registers where the row
-/// says so). Swizzled operands begin at multiples of 1024 bytes.
-template <class Row>
+/// One warpgroup per image; A and B images are copies of shared memory (A: registers where the
+/// instruction says so). Swizzled operands begin at multiples of 1024 bytes.
+template <class Instruction>
 __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
-  constexpr SharedOperand a = Row::a, b = Row::b;  // device code knows no static members
-  constexpr int a_bytes = Row::a_from_registers ? 0 : a.bytes(), b_bytes = b.bytes();
+  constexpr SharedOperand a = Instruction::a,
+                          b = Instruction::b;  // device code knows no static members
+  constexpr int a_bytes = Instruction::a_from_registers ? 0 : a.bytes(), b_bytes = b.bytes();
   constexpr int b_begin = (a_bytes + 1023) / 1024 * 1024;
   __shared__ __align__(1024) unsigned char shared[b_begin + b_bytes];
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   for (std::size_t image = blockIdx.x; image < static_cast<std::size_t>(images.images);
        image += gridDim.x) {
     const std::size_t lane = image * 128 + threadIdx.x;
-    WarpgroupRegisters<Row> r;
-    if constexpr (Row::a_from_registers)
+    WarpgroupRegisters<Instruction> r;
+    if constexpr (Instruction::a_from_registers)
       load_registers(r.a, images.a, lane);
     else
       copy_to_shared(shared, images.a, image, a_bytes);
@@ -154,16 +158,16 @@ __global__ void __launch_bounds__(128) run_warpgroup(DeviceImages images) {
     r.a_descriptor = a.descriptor(address);
     r.b_descriptor = b.descriptor(address + b_begin);
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    Row::run(r);
+    Instruction::run(r);
     asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
     store_registers(r.d, images.d, lane);
     __syncthreads();  // the next image overwrites what other warps may still read
   }
 }
 
-template <class Row>
+template <class Instruction>
 void launch_warpgroup(const DeviceImages& images) {
-  run_warpgroup<Row><<<blocks_for(images.images, 1), 128>>>(images);
+  run_warpgroup<Instruction><<<blocks_for(images.images, 1), 128>>>(images);
 }
 
 }  // namespace guardbit::gpu

@@ -6,7 +6,7 @@
 #include "gpu/operands/tcgen05_descriptors.hpp"
 #include "gpu/operands/tcgen05_layout.hpp"
 
-// Runs tcgen05.mma (sm_100a) on images of shared and tensor memory; the host lays them out
+// The kernel of tcgen05.mma (sm_100a) on images of shared and tensor memory; the host lays them out
 // (tcgen05_layout.hpp), the kernel only copies them. Synchronisation follows PTX ISA, "Memory
 // Consistency Model for 5th generation of TensorCore operations".
 //
@@ -130,19 +130,19 @@ __device__ inline void copy_to_tensor_memory(std::uint32_t address, const void* 
   for (int i = 0; i < columns; ++i) store_column(address + static_cast<std::uint32_t>(i), image[i]);
 }
 
-/// Fills the operands of tensor memory that the row has. `first_lane` is the address of column 0 in
-/// the first lane of the thread's warp.
-template <class Row>
+/// Fills the operands of tensor memory that the instruction has. `first_lane` is the address of
+/// column 0 in the first lane of the thread's warp.
+template <class Instruction>
 __device__ void fill_tensor_memory(std::uint32_t first_lane, const TensorMemoryColumns& columns,
                                    const DeviceImages& images) {
   const auto at = [&](int column) { return first_lane + static_cast<std::uint32_t>(column); };
-  constexpr Operation x = Row::operation;
+  constexpr Operation x = Instruction::operation;
   copy_to_tensor_memory(at(columns.d), images.c, lanes, x.n);
-  if constexpr (Row::a_from_tensor_memory)
+  if constexpr (Instruction::a_from_tensor_memory)
     copy_to_tensor_memory(at(columns.a), images.a, lanes, row_bytes * 8 / column_bits);
   if constexpr (x.sparse)
     copy_to_tensor_memory(at(columns.metadata), images.e, lanes, metadata_columns);
-  if constexpr (Row::is_scaled) {
+  if constexpr (Instruction::is_scaled) {
     copy_to_tensor_memory(at(columns.a_scale), images.a_scale, lanes / 4, scale_columns(x.m));
     copy_to_tensor_memory(at(columns.b_scale), images.b_scale, lanes / 4, scale_columns(x.n));
   }
@@ -150,11 +150,11 @@ __device__ void fill_tensor_memory(std::uint32_t first_lane, const TensorMemoryC
 }
 
 /// The operands of the one thread that issues the instruction.
-template <class Row>
+template <class Instruction>
 __device__ Tcgen05Operands operands(std::uint32_t tensor_memory, const TensorMemoryColumns& columns,
                                     const void* a, const void* b) {
-  constexpr Operation x = Row::operation;
-  constexpr int container = container_bits(Row::stored_k);
+  constexpr Operation x = Instruction::operation;
+  constexpr int container = container_bits(Instruction::stored_k);
   const auto at = [&](int column) { return tensor_memory + static_cast<std::uint32_t>(column); };
   return {.d = at(columns.d),
           .a = at(columns.a),
@@ -170,9 +170,9 @@ __device__ Tcgen05Operands operands(std::uint32_t tensor_memory, const TensorMem
 }  // namespace tcgen05
 
 /// One CTA of four warps per image; thread t reads and writes lane t of tensor memory.
-template <class Row>
+template <class Instruction>
 __global__ void __launch_bounds__(tcgen05::lanes) run_tcgen05(DeviceImages images) {
-  constexpr tcgen05::Operation x = Row::operation;
+  constexpr tcgen05::Operation x = Instruction::operation;
   static_assert(tcgen05::is_valid(x));
   constexpr tcgen05::TensorMemoryColumns columns = tcgen05::tensor_memory_columns(x.n);
   constexpr int b_row_bytes = tcgen05::row_bytes * (x.sparse ? 2 : 1);
@@ -182,18 +182,18 @@ __global__ void __launch_bounds__(tcgen05::lanes) run_tcgen05(DeviceImages image
 
   if (threadIdx.x < 32) tcgen05::allocate(&allocated, columns.allocated);
   if (threadIdx.x == 0) tcgen05::initialize(&barrier);
-  if constexpr (!Row::a_from_tensor_memory) tcgen05::copy_to_shared(a, images.a);
+  if constexpr (!Instruction::a_from_tensor_memory) tcgen05::copy_to_shared(a, images.a);
   tcgen05::copy_to_shared(b, images.b);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   tcgen05::synchronize();
 
   const std::uint32_t tensor_memory = allocated;
   const std::uint32_t first_lane = tensor_memory + (threadIdx.x / 32 * 32 << 16);
-  tcgen05::fill_tensor_memory<Row>(first_lane, columns, images);
+  tcgen05::fill_tensor_memory<Instruction>(first_lane, columns, images);
   tcgen05::synchronize();
 
   if (threadIdx.x == 0) {
-    Row::run(tcgen05::operands<Row>(tensor_memory, columns, a, b));
+    Instruction::run(tcgen05::operands<Instruction>(tensor_memory, columns, a, b));
     tcgen05::commit(&barrier);
   }
   __syncwarp();
@@ -211,9 +211,9 @@ __global__ void __launch_bounds__(tcgen05::lanes) run_tcgen05(DeviceImages image
   if (threadIdx.x < 32) tcgen05::deallocate(tensor_memory, columns.allocated);
 }
 
-template <class Row>
+template <class Instruction>
 void launch_tcgen05(const DeviceImages& images) {
-  run_tcgen05<Row><<<static_cast<unsigned>(images.images), tcgen05::lanes>>>(images);
+  run_tcgen05<Instruction><<<static_cast<unsigned>(images.images), tcgen05::lanes>>>(images);
 }
 
 }  // namespace guardbit::gpu

@@ -5,6 +5,7 @@
 #include "gpu/cuda/tensor_core/tensor_core_kernels.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Tensor-core instructions on batches of the host.
 namespace guardbit::gpu {
 
 /// Packs the inputs, runs the instruction on the current CUDA device, and fills batch.d.

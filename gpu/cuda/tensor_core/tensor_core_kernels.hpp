@@ -7,11 +7,12 @@
 #include "formats/support/error.hpp"
 #include "gpu/operands/tensor_core_instruction.hpp"
 
+// The table of kernels that the generator of wrappers (gpu/wrappers) writes.
 namespace guardbit::gpu {
 
 /// Device addresses of the packed operands of `images` runs (one warp or warpgroup each); see
-/// packing.hpp. Operands that a row does not take are null. Images lie one after the other, all
-/// addresses are multiples of 256 bytes.
+/// packing.hpp. Operands that an instruction does not take are null. Images lie one after the
+/// other, all addresses are multiples of 256 bytes.
 struct DeviceImages {
   const void *a = nullptr, *b = nullptr, *c = nullptr, *e = nullptr;
   const void *a_scale = nullptr, *b_scale = nullptr;
@@ -24,7 +25,7 @@ struct DeviceImages {
 
 using Kernel = void (*)(const DeviceImages&);
 
-/// A generated file and its kernels, in the order of its rows.
+/// A generated file and its kernels, in the order of its instructions.
 struct KernelGroup {
   std::string_view name;
   std::span<const Kernel> (*kernels)();
@@ -33,7 +34,7 @@ struct KernelGroup {
 /// Every generated file of the architecture that this program was compiled for.
 std::span<const KernelGroup> kernel_groups();
 
-/// formats::Error when the row belongs to another architecture's table.
+/// formats::Error when the instruction belongs to another architecture's table.
 inline Kernel kernel_of(const TensorCoreInstruction& instruction) {
   if (instruction.arch == tensor_core_instructions().front().arch)
     for (const KernelGroup& group : kernel_groups())

@@ -6,6 +6,7 @@
 
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// Checks of a device's recordings that need no model.
 namespace guardbit::gpu {
 
 /// What a recording of the current device must fulfil whatever the model says; one line for each

@@ -11,16 +11,17 @@
 #include "gpu/inputs/input_families.hpp"
 #include "gpu/operands/tensor_core_batch.hpp"
 
+// The validation of one instruction over all families of inputs.
 namespace guardbit::gpu {
 
-/// How much of a row is compared.
+/// How much of an instruction is compared.
 struct ValidationPlan {
   /// over all families, rounded up to whole launches
   std::uint64_t outputs = 0;
   /// of each family, judged by emulator::dot as well
   std::uint64_t reference_outputs = 0;
   std::uint64_t seed = 0;
-  /// one family's name; empty: all the row has
+  /// one family's name; empty: all the instruction has
   std::string_view family;
 };
 
@@ -38,7 +39,7 @@ struct InstructionReport {
   double plain_fma_seconds = 0;
   ValidationSeconds seconds;
   std::vector<FamilyReport> families;
-  /// events that the row can show and no family showed
+  /// events that the instruction can show and no family showed
   std::vector<std::string_view> never;
   /// the first execution that differed, with the device's results
   std::optional<Batch> mismatch;
@@ -46,7 +47,8 @@ struct InstructionReport {
 };
 
 /// Compares the tensor core with the model family by family. `goes_on(outputs done)` is asked
-/// between launches; false ends the row early. formats::Error for a family the row does not have.
+/// between launches; false ends the instruction early. formats::Error for a family the instruction
+/// does not have.
 InstructionReport validate_instruction(const TensorCoreInstruction& instruction,
                                        const emulator::MatrixInstruction& model,
                                        const ValidationPlan& plan,

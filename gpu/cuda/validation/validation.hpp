@@ -7,6 +7,7 @@
 #include "gpu/cuda/tensor_core/device_staging.hpp"
 #include "gpu/validation/coverage.hpp"
 
+// Comparisons of a device's results with the model's, on the device.
 namespace guardbit::gpu {
 
 /// Seconds that the device spent on each part of a comparison.
@@ -39,8 +40,8 @@ class Validator {
   std::int64_t outputs() const { return executions() * instruction_.m * instruction_.n; }
 
   /// One launch over executions first, first + 1, … of a family. The model kernel, where it takes
-  /// the row, judges every output; emulator::dot judges the first `reference_outputs` of them too,
-  /// or all where there is no kernel.
+  /// the instruction, judges every output; emulator::dot judges the first `reference_outputs` of
+  /// them too, or all where there is no kernel.
   ValidationPart run(InputFamily family, std::uint64_t seed, std::int64_t first,
                      std::uint64_t reference_outputs);
 

@@ -286,7 +286,7 @@ TEST_CASE("NaNs of FP64 are equal, those of FP32 bit by bit") {
   CHECK_FALSE(emulator::same_result(*f32, 0x7FFFFFFF, 0x7FC00000));
 }
 
-TEST_CASE("every golden recording is reproduced by every engine that takes its row") {
+TEST_CASE("every golden recording is reproduced by every engine that takes its instruction") {
   std::vector<std::string> files;
   for (const char* folder : {"tests/golden/mma.sp", "tests/golden/mma.sync", "tests/golden/wgmma",
                              "tests/golden/wmma", "tests/golden/x86"}) {

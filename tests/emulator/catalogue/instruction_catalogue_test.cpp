@@ -9,7 +9,8 @@
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
 
-// The rows and their names, against NUMERICS section 3.8 (and 4.2 for AMD) written out once more.
+// The instructions and their names, against NUMERICS section 3.8 (and 4.2 for AMD) written out once
+// more.
 namespace {
 
 using namespace guardbit;
@@ -217,7 +218,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The row that a name leads to, by arch and canonical name; empty when there is none.
+/// The instruction that a name leads to, by arch and canonical name; empty when there is none.
 std::string instruction_of(std::string_view arch, std::string_view name, int toolkit = 1300) {
   const auto found = find_instruction(arch, name, toolkit);
   if (!found) return "";
@@ -239,7 +240,7 @@ std::string instruction_of(std::string_view arch, std::string_view name, int too
 
 }  // namespace
 
-TEST_CASE("each machine has the rows that its instruction set lists") {
+TEST_CASE("each machine has what its instruction set lists") {
   check_names("sm_70", 1300, volta);
   check_names("sm_75", 1300, turing);
   check_names("sm_80", 1300, ampere);
@@ -257,21 +258,21 @@ TEST_CASE("each machine has the rows that its instruction set lists") {
   check_names("x86", 1300, x86);
 }
 
-TEST_CASE("every machine is listed, and only those have rows") {
-  std::set<std::string_view> with_rows, pages;
+TEST_CASE("every machine is listed, and only those have instructions") {
+  std::set<std::string_view> with_instructions, pages;
   for (const MatrixInstruction& instruction : emulator::catalogue())
-    with_rows.insert(instruction.arch);
+    with_instructions.insert(instruction.arch);
   for (const emulator::Arch& arch : emulator::architectures()) {
     CHECK(!arch.title.empty());
     if (arch.alias_of.empty()) pages.insert(arch.name);
   }
-  CHECK(with_rows == pages);
+  CHECK(with_instructions == pages);
   for (const emulator::Arch& arch : emulator::architectures()) {
     if (!arch.alias_of.empty()) CHECK(pages.count(arch.alias_of) == 1);
   }
 }
 
-TEST_CASE("every row is found by its own name") {
+TEST_CASE("every instruction is found by its own name") {
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     INFO(instruction.arch << " " << std::string_view(instruction.name));
     const int toolkit = instruction.toolkit.until == 0 ? 1300 : instruction.toolkit.from;
@@ -289,7 +290,7 @@ TEST_CASE("every row is found by its own name") {
   }
 }
 
-TEST_CASE("every row says how it is known, only Hopper's and this CPU's are measured") {
+TEST_CASE("every instruction says how it is known, only Hopper's and this CPU's are measured") {
   int measured = 0;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     INFO(instruction.arch << " " << std::string_view(instruction.name));
@@ -302,7 +303,7 @@ TEST_CASE("every row says how it is known, only Hopper's and this CPU's are meas
   CHECK(measured > 100);
 }
 
-TEST_CASE("rows are consistent with themselves") {
+TEST_CASE("instructions are consistent with themselves") {
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     INFO(instruction.arch << " " << std::string_view(instruction.name));
     CHECK(instruction.shape.k > 0);
@@ -424,7 +425,7 @@ TEST_CASE("unknown names are answered with the nearest") {
         std::string("mma..sync....row"), "mma." + std::string(200, '.') + "sync"}) {
     CHECK(contains(message_of("sm_90", odd), "here: "));
   }
-  // A name that means a row but is longer than a row can hold.
+  // A name that means an instruction but is longer than an instruction's name can be.
   std::string padded = "mma";
   for (int i = 0; i < 40; ++i) padded += ".sync";
   CHECK(contains(message_of("sm_90", padded + ".aligned.m16n8k16.row.col.f32.f16.f16.f32"),
@@ -468,7 +469,7 @@ TEST_CASE("names without a family are unknown") {
   CHECK_FALSE(find_instruction("sm_90", std::string(500, 'x')));
 }
 
-TEST_CASE("dot captures find their row") {
+TEST_CASE("dot captures find their instruction") {
   const auto name = [](std::string_view arch, std::string_view unit, const formats::Format& in,
                        const formats::Format& out, int k) {
     const MatrixInstruction instruction = emulator::require_dot(arch, unit, in, out, k, "here");

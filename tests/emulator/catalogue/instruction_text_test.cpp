@@ -17,7 +17,7 @@ using namespace guardbit;
 using emulator::MatrixInstruction;
 using emulator::Step;
 
-/// Everything that a row says.
+/// Everything that an instruction says.
 bool equal(const MatrixInstruction& x, const MatrixInstruction& y) {
   return std::string_view(x.name) == std::string_view(y.name) && x.arch == y.arch &&
          x.family == y.family && x.shape == y.shape && x.a == y.a && x.b == y.b && x.c == y.c &&
@@ -27,7 +27,7 @@ bool equal(const MatrixInstruction& x, const MatrixInstruction& y) {
          x.toolkit.from == y.toolkit.from && x.toolkit.until == y.toolkit.until;
 }
 
-TEST_CASE("row spec: every row of the catalogue comes back from its text") {
+TEST_CASE("spec of an instruction: every entry of the catalogue comes back from its text") {
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const std::string text = emulator::instruction_text(instruction);
     INFO(text);
@@ -93,7 +93,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("row spec: every value of every field comes back") {
+TEST_CASE("spec of an instruction: every value of every field comes back") {
   tests::Random random(5);
   int changed = 0;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -119,7 +119,7 @@ const std::string good =
     "# a unit\nname u\narch chip\nshape m0n0k16\nformats fp16 fp16 fp32 fp32\n"
     "step dot addend=c into=fp32 terms=8 kept_fraction_bits=24 min_exponent=-132\n";
 
-TEST_CASE("row spec: a person may write one, and add_instruction gives it a name") {
+TEST_CASE("spec of an instruction: a person may write one, and add_instruction gives it a name") {
   const MatrixInstruction instruction = emulator::parse_instruction(good, "test");
   CHECK(instruction.shape == emulator::Shape{0, 0, 16});
   CHECK(instruction.steps.list[0].spec.terms == 8);
@@ -132,7 +132,7 @@ TEST_CASE("row spec: a person may write one, and add_instruction gives it a name
   CHECK_FALSE(emulator::find_instruction("sm_90", "u"));
 }
 
-TEST_CASE("row spec: what is not valid is one line that names the place") {
+TEST_CASE("spec of an instruction: what is not valid is one line that names the place") {
   const auto refused = [](const std::string& from, const std::string& to, const std::string& why) {
     std::string text = good;
     text.replace(text.find(from), from.size(), to);

@@ -128,13 +128,15 @@ bool is_ptx(const MatrixInstruction& instruction) {
          instruction.family == Family::wgmma_sp;
 }
 
-/// Forms that came after a toolkit although the machine's other rows did not (NUMERICS 3.8).
+/// Forms that came after a toolkit although the machine's other instructions did not (NUMERICS
+/// 3.8).
 bool is_known_to(int toolkit, const MatrixInstruction& instruction) {
   const bool fine_e8m0 = instruction.scale.format == formats::e8m0 && instruction.scale.count == 4;
   return instruction.toolkit.includes(toolkit) && (!fine_e8m0 || toolkit >= 1301);
 }
 
-/// One kernel per row, on a line of its own, so that a complaint's line number names the row.
+/// One kernel per instruction, on a line of its own, so that a complaint's line number names the
+/// instruction.
 std::string module_text(std::string_view arch, const std::string& target, int toolkit) {
   std::ostringstream text;
   text << ".version " << ptx_version(toolkit) << "\n.target " << target << "\n.address_size 64\n";
@@ -150,7 +152,8 @@ std::string module_text(std::string_view arch, const std::string& target, int to
   return text.str();
 }
 
-/// What ptxas says about the rows of a machine: the complaints with the lines they are about.
+/// What ptxas says about the instructions of a machine: the complaints with the lines they are
+/// about.
 std::string complaints(const std::string& ptxas, std::string_view arch, const std::string& target,
                        int toolkit) {
   const std::string text = module_text(arch, target, toolkit);

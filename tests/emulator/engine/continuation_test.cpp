@@ -275,7 +275,7 @@ TEST_CASE("a chain of fused multiply-adds without an addend is the CPU's own") {
 
 namespace {
 
-/// A product in memory, by the row and any K.
+/// A product in memory, by the instruction and any K.
 struct Operands {
   std::vector<std::byte> a, b, c, d, e, a_scale, b_scale;
   emulator::MatrixProduct product;

@@ -112,7 +112,7 @@ bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One row of each computation that the engine takes; an engine that is here takes some.
+/// One instruction of each computation that the engine takes; an engine that is here takes some.
 std::vector<const MatrixInstruction*> instructions_of(const Engine& engine) {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -131,7 +131,7 @@ Modifiers modifiers_of(const MatrixInstruction& instruction, std::size_t index) 
   return {floating && (index & 1) != 0, floating && (index & 2) != 0, (index & 4) != 0};
 }
 
-Shape row_shape(const MatrixInstruction& instruction, int open_m, int open_n) {
+Shape closed_shape(const MatrixInstruction& instruction, int open_m, int open_n) {
   Shape shape = instruction.shape;
   if (shape.m == 0) shape.m = open_m;
   if (shape.n == 0) shape.n = open_n;
@@ -175,7 +175,7 @@ TEMPLATE_TEST_CASE("engines equal the reference on whole instructions", "[cpu]",
   for (const MatrixInstruction* instruction : instructions_of(engine)) {
     const std::vector<InputFamily> families = input_families(*instruction);
     compare(engine, *instruction, families[turn % families.size()], turn,
-            row_shape(*instruction, 32, 8), 1, 0, {});
+            closed_shape(*instruction, 32, 8), 1, 0, {});
     ++turn;
   }
 }
@@ -233,7 +233,7 @@ TEMPLATE_TEST_CASE("engines do not depend on the caller's floating-point environ
   std::size_t turn = 0;
   for (const MatrixInstruction* instruction : instructions_of(engine)) {
     for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormals}) {
-      const Shape shape = row_shape(*instruction, 16, 8);
+      const Shape shape = closed_shape(*instruction, 16, 8);
       compare(engine, *instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
     }
   }

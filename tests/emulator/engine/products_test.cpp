@@ -42,7 +42,8 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One row of each arithmetic that the engine multiplies; an engine that is here takes some.
+/// One instruction of each arithmetic that the engine multiplies; an engine that is here takes
+/// some.
 std::vector<const MatrixInstruction*> product_instructions(const Engine& engine) {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -85,7 +86,8 @@ struct Placement {
   std::ptrdiff_t misalignment = 0;
 };
 
-/// A product whose every K of the row's length comes from one execution of the family's inputs.
+/// A product whose every K of the instruction's length comes from one execution of the family's
+/// inputs.
 class Problem {
  public:
   Problem(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed, int m,

@@ -14,7 +14,7 @@ using namespace guardbit::tests;
 
 }  // namespace
 
-TEST_CASE("x86 recordings hold what their seed makes, of every measured row") {
+TEST_CASE("x86 recordings hold what their seed makes, of every measured instruction") {
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (instruction.arch != "x86" || instruction.evidence.basis != emulator::Basis::measured)
       continue;

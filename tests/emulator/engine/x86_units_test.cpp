@@ -41,8 +41,8 @@ const Engine& engine_named(std::string_view name) {
 const Engine& silicon() { return engine_named("cpu"); }
 const Engine& model() { return engine_named("reference"); }
 
-/// The rows of those whose unit this CPU has. Says so when there is none: what says "SKIPPED" is
-/// reported as skipped whatever else it does, so a case that runs must not.
+/// The instructions of those whose unit this CPU has. Says so when there is none: what says
+/// "SKIPPED" is reported as skipped whatever else it does, so a case that runs must not.
 std::vector<MatrixInstruction> available(const std::vector<std::string_view>& names) {
   std::vector<MatrixInstruction> instructions;
   for (const std::string_view name : names) {
@@ -147,22 +147,50 @@ constexpr std::int64_t sweep_outputs = 10'000'000;
 
 }  // namespace
 
-TEST_CASE("VFMADD231PD computes as its row says", "[cpu]") { compare("VFMADD231PD", quick_lanes); }
-TEST_CASE("VFMADD231PS computes as its row says", "[cpu]") { compare("VFMADD231PS", quick_lanes); }
-TEST_CASE("VFMADD231PH computes as its row says", "[cpu]") { compare("VFMADD231PH", quick_lanes); }
-TEST_CASE("VDPBF16PS computes as its row says", "[cpu]") { compare("VDPBF16PS", quick_lanes); }
-TEST_CASE("VPDPBUSD computes as its row says", "[cpu]") { compare("VPDPBUSD", quick_lanes); }
-TEST_CASE("VPDPBUSDS computes as its row says", "[cpu]") { compare("VPDPBUSDS", quick_lanes); }
-TEST_CASE("VPDPWSSD computes as its row says", "[cpu]") { compare("VPDPWSSD", quick_lanes); }
-TEST_CASE("VPDPWSSDS computes as its row says", "[cpu]") { compare("VPDPWSSDS", quick_lanes); }
-TEST_CASE("TDPBF16PS computes as its row says", "[cpu]") { compare("TDPBF16PS", quick_tiles); }
-TEST_CASE("TDPFP16PS computes as its row says", "[cpu]") { compare("TDPFP16PS", quick_tiles); }
-TEST_CASE("TDPBSSD computes as its row says", "[cpu]") { compare("TDPBSSD", quick_integer_tiles); }
-TEST_CASE("TDPBSUD computes as its row says", "[cpu]") { compare("TDPBSUD", quick_integer_tiles); }
-TEST_CASE("TDPBUSD computes as its row says", "[cpu]") { compare("TDPBUSD", quick_integer_tiles); }
-TEST_CASE("TDPBUUD computes as its row says", "[cpu]") { compare("TDPBUUD", quick_integer_tiles); }
+TEST_CASE("VFMADD231PD computes as its instruction says", "[cpu]") {
+  compare("VFMADD231PD", quick_lanes);
+}
+TEST_CASE("VFMADD231PS computes as its instruction says", "[cpu]") {
+  compare("VFMADD231PS", quick_lanes);
+}
+TEST_CASE("VFMADD231PH computes as its instruction says", "[cpu]") {
+  compare("VFMADD231PH", quick_lanes);
+}
+TEST_CASE("VDPBF16PS computes as its instruction says", "[cpu]") {
+  compare("VDPBF16PS", quick_lanes);
+}
+TEST_CASE("VPDPBUSD computes as its instruction says", "[cpu]") {
+  compare("VPDPBUSD", quick_lanes);
+}
+TEST_CASE("VPDPBUSDS computes as its instruction says", "[cpu]") {
+  compare("VPDPBUSDS", quick_lanes);
+}
+TEST_CASE("VPDPWSSD computes as its instruction says", "[cpu]") {
+  compare("VPDPWSSD", quick_lanes);
+}
+TEST_CASE("VPDPWSSDS computes as its instruction says", "[cpu]") {
+  compare("VPDPWSSDS", quick_lanes);
+}
+TEST_CASE("TDPBF16PS computes as its instruction says", "[cpu]") {
+  compare("TDPBF16PS", quick_tiles);
+}
+TEST_CASE("TDPFP16PS computes as its instruction says", "[cpu]") {
+  compare("TDPFP16PS", quick_tiles);
+}
+TEST_CASE("TDPBSSD computes as its instruction says", "[cpu]") {
+  compare("TDPBSSD", quick_integer_tiles);
+}
+TEST_CASE("TDPBSUD computes as its instruction says", "[cpu]") {
+  compare("TDPBSUD", quick_integer_tiles);
+}
+TEST_CASE("TDPBUSD computes as its instruction says", "[cpu]") {
+  compare("TDPBUSD", quick_integer_tiles);
+}
+TEST_CASE("TDPBUUD computes as its instruction says", "[cpu]") {
+  compare("TDPBUUD", quick_integer_tiles);
+}
 
-TEST_CASE("every x86 row computes as it says, many outputs", "[cpu][sweep]") {
+TEST_CASE("every x86 instruction computes as it says, many outputs", "[cpu][sweep]") {
   std::vector<std::string_view> names;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (instruction.arch == "x86") names.push_back(instruction.name);
@@ -171,7 +199,7 @@ TEST_CASE("every x86 row computes as it says, many outputs", "[cpu][sweep]") {
     compare(instruction, sweep_outputs, 1000);
 }
 
-// ---- What the rows leave out ----
+// ---- What the instructions leave out ----
 
 TEST_CASE("the BF16 units neither read MXCSR nor write it", "[cpu]") {
 #ifdef __SSE2__
@@ -212,7 +240,7 @@ TEST_CASE("a unit answers alike on any number of threads and on new ones", "[cpu
 
 namespace {
 
-/// The row with other steps: what the unit might have been.
+/// The instruction with other steps: what the unit might have been.
 MatrixInstruction with_steps(MatrixInstruction instruction, const emulator::Steps& steps) {
   instruction.steps = steps;
   return instruction;
@@ -250,9 +278,9 @@ std::int64_t refutations(const MatrixInstruction& candidate) {
 
 // Intel's intrinsics guide writes one chain that starts at C, the SDM two chains apart from C.
 TEST_CASE("the order of TDPBF16PS is the manual's, and every other one is refuted", "[cpu]") {
-  const auto rows = available({"TDPBF16PS"});
-  if (rows.empty()) return;
-  const MatrixInstruction& instruction = rows.front();
+  const auto instructions = available({"TDPBF16PS"});
+  if (instructions.empty()) return;
+  const MatrixInstruction& instruction = instructions.front();
   const emulator::Selection all = {1, 1}, even = {2, 1}, odd = {2, 2};
   const auto chain = [&](emulator::Selection selection, Source addend) {
     return step_like(instruction, 0, selection, addend);
@@ -280,9 +308,9 @@ TEST_CASE("the order of TDPBF16PS is the manual's, and every other one is refute
 }
 
 TEST_CASE("VDPBF16PS takes the odd product first, rounding after each", "[cpu]") {
-  const auto rows = available({"VDPBF16PS"});
-  if (rows.empty()) return;
-  const MatrixInstruction& instruction = rows.front();
+  const auto instructions = available({"VDPBF16PS"});
+  if (instructions.empty()) return;
+  const MatrixInstruction& instruction = instructions.front();
   const emulator::Selection all = {1, 1}, even = {2, 1}, odd = {2, 2};
   CHECK(refutations(instruction) == 0);
   const Step even_first = step_like(instruction, 0, even, Source::c);
@@ -330,7 +358,7 @@ TEST_CASE("features are what CPUID says, less what GUARDBIT_CPU masks") {
 }
 #endif
 
-TEST_CASE("the CPU's features decide which rows its engine takes") {
+TEST_CASE("the CPU's features decide which instructions its engine takes") {
   const emulator::cpu::Features& has = emulator::cpu::features();
   const auto accepts = [](std::string_view name) {
     return silicon().accepts(instruction_of(name));

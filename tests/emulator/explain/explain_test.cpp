@@ -132,7 +132,7 @@ TEST_CASE("an infinity is named as what decides") {
 }
 
 TEST_CASE(
-    "every row of the catalogue can be explained, and the explanation ends in the model's result") {
+    "every instruction of the catalogue can be explained, and the explanation ends in the model's result") {
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     if (instruction.scale.count != 0) continue;  // explain_dot gives no scales
     const std::uint64_t one =

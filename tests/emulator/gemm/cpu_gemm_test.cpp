@@ -1,5 +1,5 @@
-// Products by the CPU's integer dot products and fused multiply-adds against the model: every row
-// they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
+// Products by the CPU's integer dot products and fused multiply-adds against the model: every
+// instruction they accept, odd sizes, strided views, threads, NaNs, infinities, saturation.
 
 #include <algorithm>
 #include <functional>
@@ -143,7 +143,7 @@ int mismatches(const MatrixInstruction& instruction, const Operands& x, const Mu
   return wrong;
 }
 
-/// Rows that differ in anything the kernels look at.
+/// Instructions that differ in anything the kernels look at.
 std::vector<MatrixInstruction> distinct_instructions(
     const std::function<bool(const MatrixInstruction&)>& accepts) {
   std::vector<MatrixInstruction> instructions;
@@ -238,7 +238,7 @@ std::uint64_t extreme_integer(Random& random) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("integer products are the model's in every row", "[cpu]", Avx512, Avx2) {
+TEMPLATE_TEST_CASE("integer products are the model's in every instruction", "[cpu]", Avx512, Avx2) {
   if (!can_test(TestType::sets)) return;
   const Implementation of = integer_implementation<TestType>();
   const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
@@ -265,8 +265,8 @@ TEMPLATE_TEST_CASE("integer products are the model's in every row", "[cpu]", Avx
   }
 }
 
-TEMPLATE_TEST_CASE("chains of fused multiply-adds are the model's in every row", "[cpu]", Avx512,
-                   Avx2) {
+TEMPLATE_TEST_CASE("chains of fused multiply-adds are the model's in every instruction", "[cpu]",
+                   Avx512, Avx2) {
   if (!can_test(TestType::sets)) return;
   const Implementation of = chain_implementation<TestType>();
   const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
@@ -407,8 +407,8 @@ TEMPLATE_TEST_CASE("executions of a batch are the model's", "[cpu]", Avx512, Avx
   }
 }
 
-TEMPLATE_TEST_CASE("two stored values at one place of a sparse row both count", "[cpu]", Avx512,
-                   Avx2) {
+TEMPLATE_TEST_CASE("two stored values at one place of a sparse row of A both count", "[cpu]",
+                   Avx512, Avx2) {
   if (!can_test(TestType::sets)) return;
   Random random(9);
   const MatrixInstruction instruction = emulator::require_instruction(

@@ -397,10 +397,10 @@ TEST_CASE("a bias is what the first of several parts in D meets") {
 }
 
 TEST_CASE("a few outputs are what they are among all") {
-  // They are computed from products taken once, not by the engines: of every row that this takes,
-  // with zeros, subnormals, overflow and cancellation.
+  // They are computed from products taken once, not by the engines: of every instruction that this
+  // takes, with zeros, subnormals, overflow and cancellation.
   Random random(86);
-  int rows = 0;
+  int instructions = 0;
   for (const char* const arch : {"sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100"}) {
     for (const emulator::MatrixInstruction& instruction : emulator::catalogue()) {
       const bool floating = instruction.a.encoding == formats::Encoding::floating;
@@ -422,10 +422,10 @@ TEST_CASE("a few outputs are what they are among all") {
       const GemmProblem few = select(x, outputs);
       INFO(to_text(plan));
       CHECK(execute(plan, few, 1).bytes == select(execute(plan, x, 1), outputs).bytes);
-      rows += emulator::prepare(plan, few, "test").few != nullptr ? 1 : 0;
+      instructions += emulator::prepare(plan, few, "test").few != nullptr ? 1 : 0;
     }
   }
-  CHECK(rows > 40);
+  CHECK(instructions > 40);
 }
 
 TEST_CASE("the number of threads and the blocks of rows do not matter") {

@@ -82,7 +82,7 @@ TEST_CASE("Operands may be views") {
     GemmPlan plan = random_plan(random);
     plan.unit = unit;
     plan.convolution = {};
-    if (unit.arch == "simt" || format != fp32 || plan.input.has_slices()) plan.input = {};
+    if (unit.arch == "simt" || format != fp32 || plan.input.has_integer_slices()) plan.input = {};
     if (unit.arch != "simt") plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
     if (unit.arch == "simt" && plan.epilogue.addition == emulator::Epilogue::Addition::initial)
       plan.epilogue.addition = emulator::Epilogue::Addition::separate;

@@ -10,8 +10,8 @@
 #include "emulator/model/instruction.hpp"
 #include "tests/emulator/inputs/input_ranges.hpp"
 
-/// Seeded operands for any row: what a case holds depends on (row's types, family, seed, index)
-/// alone.
+/// Seeded operands for any instruction: what a case holds depends on (instruction's types, family,
+/// seed, index) alone.
 namespace guardbit::tests {
 
 using emulator::MatrixInstruction;
@@ -19,7 +19,7 @@ using emulator::Shape;
 
 std::string_view family_name(InputFamily family);
 
-/// The families that say something about the row's types, in the order of the enumeration.
+/// The families that say something about the instruction's types, in the order of the enumeration.
 std::vector<InputFamily> input_families(const MatrixInstruction& instruction);
 
 /// One dot product in the order the unit takes it (sparse operands gathered).
@@ -30,7 +30,7 @@ struct DotInputs {
   emulator::DotOperands view() const { return {a, b, c, a_scale, b_scale}; }
 };
 
-/// Case `index` of a family. `products` is the number of products; 0: the row's.
+/// Case `index` of a family. `products` is the number of products; 0: the instruction's.
 DotInputs dot_inputs(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
                      std::uint64_t index, int products = 0);
 
@@ -46,7 +46,7 @@ struct BatchInputs {
   emulator::MatrixBatch batch(const MatrixInstruction& instruction, std::byte* d) const;
 };
 
-/// `count` executions of one family. Open dimensions of the row are taken from `shape`.
+/// `count` executions of one family. Open dimensions of the instruction are taken from `shape`.
 BatchInputs batch_inputs(const MatrixInstruction& instruction, InputFamily family,
                          std::uint64_t seed, const Shape& shape, std::int64_t count,
                          std::ptrdiff_t misalignment = 0);

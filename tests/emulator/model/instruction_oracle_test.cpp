@@ -7,7 +7,7 @@
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
 
-// Every row of the catalogue against the exact-rational oracle.
+// Every instruction of the catalogue against the exact-rational oracle.
 namespace {
 
 using namespace guardbit;
@@ -40,14 +40,14 @@ std::optional<Disagreement> compare(const MatrixInstruction& instruction, const 
   return first;
 }
 
-/// Rows that compute alike: one of them is compared on many cases, each on a few.
+/// Instructions that compute alike: one of them is compared on many cases, each on a few.
 bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
   return x.a == y.a && x.b == y.b && x.c == y.c && x.d == y.d && x.scale == y.scale &&
          emulator::stored_k(x, x.shape.k) == emulator::stored_k(y, y.shape.k) &&
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// `deep` cases of each family for each distinct arithmetic, `shallow` for every row.
+/// `deep` cases of each family for each distinct arithmetic, `shallow` for every instruction.
 void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
   std::vector<std::pair<const MatrixInstruction*, std::string>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
@@ -72,9 +72,9 @@ void compare_catalogue(std::uint64_t seed, int deep, int shallow) {
 
 }  // namespace
 
-TEST_CASE("every row computes what the oracle says") { compare_catalogue(1, 60, 3); }
+TEST_CASE("every instruction computes what the oracle says") { compare_catalogue(1, 60, 3); }
 
-TEST_CASE("every row computes what the oracle says, many cases", "[sweep]") {
+TEST_CASE("every instruction computes what the oracle says, many cases", "[sweep]") {
   compare_catalogue(1000, 2400, 60);
 }
 
@@ -115,14 +115,14 @@ Outcomes outcomes_of(std::string_view arch, std::string_view name, InputFamily f
   return outcomes;
 }
 
-constexpr std::string_view f16_row = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16";
-constexpr std::string_view bf16_row = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
-constexpr std::string_view fp8_row = "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e4m3";
+constexpr std::string_view f16_name = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16";
+constexpr std::string_view bf16_name = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+constexpr std::string_view fp8_name = "wgmma.mma_async.sync.aligned.m64nNk32.f32.e5m2.e4m3";
 
 }  // namespace
 
 TEST_CASE("the input families reach what they are named for") {
-  for (const std::string_view name : {f16_row, bf16_row}) {
+  for (const std::string_view name : {f16_name, bf16_name}) {
     const auto outcomes = [name](InputFamily family) { return outcomes_of("sm_90", name, family); };
     CHECK(outcomes(InputFamily::cancellation).cancelled > outcome_cases * 3 / 4);
     CHECK(outcomes(InputFamily::tiny_sum).subnormal > outcome_cases / 4);
@@ -140,10 +140,10 @@ TEST_CASE("the input families reach what they are named for") {
     CHECK(specials.nan < outcome_cases);
     CHECK(outcomes(InputFamily::narrow_exponents).same_as_addend < outcome_cases / 10);
   }
-  CHECK(outcomes_of("sm_90", bf16_row, InputFamily::huge_products).infinity > outcome_cases / 20);
-  CHECK(outcomes_of("sm_90", bf16_row, InputFamily::huge_products).infinity <
+  CHECK(outcomes_of("sm_90", bf16_name, InputFamily::huge_products).infinity > outcome_cases / 20);
+  CHECK(outcomes_of("sm_90", bf16_name, InputFamily::huge_products).infinity <
         outcome_cases * 19 / 20);
-  CHECK(outcomes_of("sm_90", fp8_row, InputFamily::infinity_times_zero).nan > outcome_cases / 4);
+  CHECK(outcomes_of("sm_90", fp8_name, InputFamily::infinity_times_zero).nan > outcome_cases / 4);
   const std::string_view bytes = "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32";
   const MatrixInstruction saturating = emulator::require_instruction("sm_90", bytes, "test");
   int saturated = 0;

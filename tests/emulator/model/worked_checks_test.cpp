@@ -37,28 +37,29 @@ std::uint64_t code_of(const Format& f, double value) {
 class Unit {
  public:
   Unit(std::string_view arch, std::string_view name, int toolkit = emulator::newest_toolkit)
-      : row_(emulator::require_instruction(arch, name, "test", toolkit)) {}
+      : instruction_(emulator::require_instruction(arch, name, "test", toolkit)) {}
 
   std::uint64_t operator()(const Values& a, const Values& b, double c) const {
-    return codes(codes_of(row_.a, a), codes_of(row_.b, b), code_of(row_.c, c));
+    return codes(codes_of(instruction_.a, a), codes_of(instruction_.b, b),
+                 code_of(instruction_.c, c));
   }
   std::uint64_t codes(Codes a, Codes b, std::uint64_t c) const {
-    const auto k = static_cast<std::size_t>(emulator::stored_k(row_, row_.shape.k));
+    const auto k = static_cast<std::size_t>(emulator::stored_k(instruction_, instruction_.shape.k));
     a.resize(k);
     b.resize(k);
-    return emulator::dot(row_, {a, b, c});
+    return emulator::dot(instruction_, {a, b, c});
   }
   std::uint64_t scaled(const Values& a, const Values& b, const Values& a_scale,
                        const Values& b_scale, double c) const {
-    const auto k = static_cast<std::size_t>(row_.shape.k);
-    Codes ca = codes_of(row_.a, a), cb = codes_of(row_.b, b);
+    const auto k = static_cast<std::size_t>(instruction_.shape.k);
+    Codes ca = codes_of(instruction_.a, a), cb = codes_of(instruction_.b, b);
     ca.resize(k);
     cb.resize(k);
-    const Codes sa = codes_of(row_.scale.format, a_scale),
-                sb = codes_of(row_.scale.format, b_scale);
-    return emulator::dot(row_, {ca, cb, code_of(row_.c, c), sa, sb});
+    const Codes sa = codes_of(instruction_.scale.format, a_scale),
+                sb = codes_of(instruction_.scale.format, b_scale);
+    return emulator::dot(instruction_, {ca, cb, code_of(instruction_.c, c), sa, sb});
   }
-  std::uint64_t result(double value) const { return code_of(row_.d, value); }
+  std::uint64_t result(double value) const { return code_of(instruction_.d, value); }
 
  private:
   static Codes codes_of(const Format& f, const Values& values) {
@@ -67,7 +68,7 @@ class Unit {
     return codes;
   }
 
-  MatrixInstruction row_;
+  MatrixInstruction instruction_;
 };
 
 const Unit& hopper_f16() {

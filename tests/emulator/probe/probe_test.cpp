@@ -121,7 +121,7 @@ TEST_CASE("probe: long sums are asked no more pairs than the tree needs") {
   CHECK(tree_questions < std::size_t{4} * k * k / 8);
 }
 
-TEST_CASE("probe: how the nodes of a tree add that no row has") {
+TEST_CASE("probe: how the nodes of a tree add that no instruction has") {
   const auto flushed = [](float x) {
     return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
   };

@@ -20,11 +20,11 @@ bool same_inputs(const Batch& x, const Batch& y) {
 
 /// Every third instruction, wide ones left out: all units and formats are among them.
 std::vector<TensorCoreInstruction> sample() {
-  std::vector<TensorCoreInstruction> rows;
+  std::vector<TensorCoreInstruction> instructions;
   int at = 0;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions())
-    if (instruction.n <= 32 && at++ % 3 == 0) rows.push_back(instruction);
-  return rows;
+    if (instruction.n <= 32 && at++ % 3 == 0) instructions.push_back(instruction);
+  return instructions;
 }
 
 }  // namespace
@@ -119,9 +119,9 @@ TEST_CASE("scales are finite beside finite operands and differ from one another"
 }
 
 TEST_CASE("every family, seed and execution has a stream of its own") {
-  const auto rows = sample();
-  for (std::size_t at = 0; at < rows.size(); at += 3) {
-    const TensorCoreInstruction& instruction = rows[at];
+  const auto instructions = sample();
+  for (std::size_t at = 0; at < instructions.size(); at += 3) {
+    const TensorCoreInstruction& instruction = instructions[at];
     std::set<std::vector<std::uint64_t>> seen;
     std::size_t count = 0;
     for (const InputFamilyEntry& entry : input_families(input_kind(instruction))) {
@@ -143,26 +143,26 @@ TEST_CASE("every family, seed and execution has a stream of its own") {
 }
 
 TEST_CASE("one_special puts at most one special in a row of A, a column of B and an output") {
-  const TensorCoreInstruction* const row =
+  const TensorCoreInstruction* const instruction =
       find_plain("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32");
-  REQUIRE(row != nullptr);
-  const Batch batch = make_family_inputs(*row, InputFamily::one_special, 1, 0, 20);
+  REQUIRE(instruction != nullptr);
+  const Batch batch = make_family_inputs(*instruction, InputFamily::one_special, 1, 0, 20);
   int specials_of_c = 0;
   for (int t = 0; t < batch.executions; ++t) {
     std::vector<int> in_row(16), in_column(8);
     for (int i = 0; i < 16; ++i)
       for (int s = 0; s < 16; ++s)
         in_row.at(static_cast<std::size_t>(i)) +=
-            is_finite(row->a, batch.a[element_index(16, 16, t, i, s)]) ? 0 : 1;
+            is_finite(instruction->a, batch.a[element_index(16, 16, t, i, s)]) ? 0 : 1;
     for (int k = 0; k < 16; ++k)
       for (int j = 0; j < 8; ++j)
         in_column.at(static_cast<std::size_t>(j)) +=
-            is_finite(row->b, batch.b[element_index(16, 8, t, k, j)]) ? 0 : 1;
+            is_finite(instruction->b, batch.b[element_index(16, 8, t, k, j)]) ? 0 : 1;
     for (int i = 0; i < 16; ++i)
       for (int j = 0; j < 8; ++j) {
         const int line =
             in_row.at(static_cast<std::size_t>(i)) + in_column.at(static_cast<std::size_t>(j));
-        const bool finite = is_finite(row->c, batch.c[element_index(16, 8, t, i, j)]);
+        const bool finite = is_finite(instruction->c, batch.c[element_index(16, 8, t, i, j)]);
         specials_of_c += finite ? 0 : 1;
         REQUIRE((finite || line == 0));
       }

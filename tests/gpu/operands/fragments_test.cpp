@@ -260,11 +260,11 @@ TEST_CASE("every operand of every instruction has its own bits in the image") {
 TEST_CASE("scales lie in the lanes and bytes that the selectors name") {
   // PTX ISA, "Block scaling for mma.sync": lanes with %laneid % 4 of 0 and 1 (pair 0) or 2 and 3
   // (pair 1) hold the scales of A, the lane with %laneid % 4 == thread-id-b those of B.
-  int rows = 0;
+  int scaled_forms = 0;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_120a")) {
     if (instruction.scale.count == 0) continue;
     INFO(std::string(instruction.name) << " " << std::string(instruction.variant));
-    ++rows;
+    ++scaled_forms;
     const ImageLayout layout = layout_images(instruction);
     const auto& ids = instruction.scale.ids;
     for (std::size_t at = 0; at < layout.a_scale.size(); ++at) {
@@ -282,7 +282,7 @@ TEST_CASE("scales lie in the lanes and bytes that the selectors name") {
       REQUIRE(bit % 32 / 8 == ids.byte_b + static_cast<int>(at) / instruction.n);
     }
   }
-  REQUIRE(rows > 60);
+  REQUIRE(scaled_forms > 60);
 }
 
 TEST_CASE("FP6 lies in the low bits of its byte and FP4 in the middle, or packed") {

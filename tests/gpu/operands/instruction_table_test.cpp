@@ -45,7 +45,7 @@ std::string refusal(Call call) {
 
 }  // namespace
 
-TEST_CASE("every wrapped instruction is a row of the catalogue with that shape and those formats") {
+TEST_CASE("every wrapped instruction is in the catalogue with that shape and those formats") {
   for (const std::string_view arch : wrapped_architectures()) {
     const auto table = tensor_core_instructions(arch);
     REQUIRE(table.size() > 300);
@@ -105,7 +105,7 @@ TEST_CASE("wgmma comes in every size of N") {
   }
 }
 
-TEST_CASE("every measured row of sm_90 has a wrapper and a recording") {
+TEST_CASE("every measured instruction of sm_90 has a wrapper and a recording") {
   std::set<std::string> wrapped;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions())
     if (instruction.variant.empty() && std::filesystem::exists(golden_path(instruction)))

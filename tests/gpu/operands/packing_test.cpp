@@ -48,19 +48,19 @@ const TensorCoreInstruction& plain(const std::string& name) {
 }
 
 /// The forms of this build with few columns, and what only sm_120 has: kinds and scales.
-std::vector<TensorCoreInstruction> small_rows() {
-  std::vector<TensorCoreInstruction> rows;
+std::vector<TensorCoreInstruction> small_instructions() {
+  std::vector<TensorCoreInstruction> instructions;
   for (const TensorCoreInstruction& instruction : tensor_core_instructions())
-    if (instruction.n <= 32) rows.push_back(instruction);
+    if (instruction.n <= 32) instructions.push_back(instruction);
   for (const TensorCoreInstruction& instruction : tensor_core_instructions("sm_120"))
-    if (instruction.group == "mma_kind") rows.push_back(instruction);
-  return rows;
+    if (instruction.group == "mma_kind") instructions.push_back(instruction);
+  return instructions;
 }
 
 }  // namespace
 
 TEST_CASE("packed operands hold every element at its place") {
-  for (const TensorCoreInstruction& instruction : small_rows()) {
+  for (const TensorCoreInstruction& instruction : small_instructions()) {
     INFO(std::string(instruction.arch)
          << " " << std::string(instruction.name) << " " << std::string(instruction.variant));
     constexpr int executions = 3;  // not a multiple of the quad-pair instruction's four
@@ -148,7 +148,7 @@ TEST_CASE("plain forms take the operands that the variant computes with") {
 
 TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of B") {
   const auto table = tensor_core_instructions("sm_100");
-  int rows = 0;
+  int forms = 0;
   for (const TensorCoreInstruction& wide : table) {
     if (wide.scale.count == 0 || wide.n != 256 || wide.sparse) continue;
     INFO(std::string(wide.name));
@@ -168,9 +168,9 @@ TEST_CASE("a wider block-scaled form repeats the scales of A and splits those of
           REQUIRE(blocks.b_scale[element_index(count, 16, t, s, j)] ==
                   batch.b_scale[element_index(count, 256, t / 16, s, t % 16 * 16 + j)]);
       }
-    ++rows;
+    ++forms;
   }
-  REQUIRE(rows == 5);
+  REQUIRE(forms == 5);
 }
 
 TEST_CASE("sorting sparse positions keeps which product is taken") {

@@ -15,8 +15,8 @@ namespace {
 using namespace guardbit::gpu;
 namespace formats = guardbit::formats;
 
-TensorCoreInstruction make_row(const Format& a, const Format& b, const Format& d, int m, int n,
-                               int k, bool sparse) {
+TensorCoreInstruction make_instruction(const Format& a, const Format& b, const Format& d, int m,
+                                       int n, int k, bool sparse) {
   TensorCoreInstruction instruction{};
   instruction.name = "tcgen05.mma";
   instruction.unit = Unit::tcgen05;
@@ -30,12 +30,12 @@ TensorCoreInstruction make_row(const Format& a, const Format& b, const Format& d
 /// Every kind and element width with every place that its operands can take.
 std::vector<TensorCoreInstruction> all_instructions() {
   using namespace formats;
-  std::vector<TensorCoreInstruction> rows;
+  std::vector<TensorCoreInstruction> instructions;
   for (const bool sparse : {false, true})
     for (const int m : {64, 128})
       for (const int n : {8, 16, 256}) {
         const auto add = [&](const Format& a, const Format& b, const Format& d, int k) {
-          rows.push_back(make_row(a, b, d, m, n, k, sparse));
+          instructions.push_back(make_instruction(a, b, d, m, n, k, sparse));
         };
         add(fp16, fp16, fp32, 16);
         add(bf16, bf16, fp32, 16);
@@ -47,26 +47,26 @@ std::vector<TensorCoreInstruction> all_instructions() {
         add(int8, uint8, int32, 32);
         add(e2m1, e2m1, fp32, 64);
       }
-  const std::vector<TensorCoreInstruction> plain = rows;
+  const std::vector<TensorCoreInstruction> plain = instructions;
   for (TensorCoreInstruction instruction : plain) {
     const int container = tcgen05::container_bits(instruction.stored_k());
     if (word_bits(instruction.a) == container) {
       instruction.a_from_tensor_memory = true;
-      rows.push_back(instruction);
+      instructions.push_back(instruction);
       instruction.a_from_tensor_memory = false;
     }
     if (container == 8 || container == 16) {
       instruction.a_column_major = true;
       instruction.b_row_major = instruction.n >= 16;
-      rows.push_back(instruction);
+      instructions.push_back(instruction);
       instruction.a_column_major = instruction.b_row_major = false;
     }
     if (instruction.sparse && container >= 16) {
       instruction.selector = 1;
-      rows.push_back(instruction);
+      instructions.push_back(instruction);
     }
   }
-  return rows;
+  return instructions;
 }
 
 /// Elements of `width` bits lie inside the image and apart from each other.
@@ -135,14 +135,14 @@ TEST_CASE("tcgen05 packs narrow elements sixteen by sixteen") {
   REQUIRE(tcgen05::shared_bit(128, 8, 6, false, 3, 17) == 128 * 128 + 3 * 128 + 6);
   REQUIRE(tcgen05::shared_bit(128, 4, 4, false, 0, 31) == 124);
   TensorCoreInstruction instruction =
-      make_row(formats::e2m1, formats::e2m1, formats::fp32, 128, 8, 32, false);
+      make_instruction(formats::e2m1, formats::e2m1, formats::fp32, 128, 8, 32, false);
   instruction.a_from_tensor_memory = true;
   REQUIRE_THROWS_AS(layout_images(instruction), formats::Error);
 }
 
 TEST_CASE("tcgen05 six-bit elements keep their neighbours when they are packed") {
   const TensorCoreInstruction instruction =
-      make_row(formats::e3m2, formats::e2m3, formats::fp32, 128, 16, 32, false);
+      make_instruction(formats::e3m2, formats::e2m3, formats::fp32, 128, 16, 32, false);
   Batch batch(instruction, 2);
   Random random(5);
   for (std::uint64_t& x : batch.a) x = random.bits() & 0x3F;
@@ -207,7 +207,7 @@ TEST_CASE("tcgen05 scales lie where CUTLASS puts them") {
   for (const int n : {8, 16, 128, 256})
     for (const int scales : {1, 2, 4}) {
       TensorCoreInstruction instruction =
-          make_row(formats::e2m1, formats::e2m1, formats::fp32, 128, n, 64, false);
+          make_instruction(formats::e2m1, formats::e2m1, formats::fp32, 128, n, 64, false);
       instruction.scale = {.format = formats::e8m0, .count = scales};
       const ImageLayout layout = layout_images(instruction);
       REQUIRE(layout.a_scale.size() == static_cast<std::size_t>(128 * scales));
@@ -238,7 +238,7 @@ TEST_CASE("tcgen05 operands in tensor memory do not overlap") {
 
 TEST_CASE("only packed four-bit formats are sparse in pairs") {
   const auto group = [](const Format& f, int k) {
-    return sparse_group(make_row(f, f, formats::fp32, 128, 16, k, true));
+    return sparse_group(make_instruction(f, f, formats::fp32, 128, 16, k, true));
   };
   REQUIRE(group(formats::e2m1, 64).span == 8);
   REQUIRE(group(formats::e2m1, 32).span == 4);
@@ -246,6 +246,6 @@ TEST_CASE("only packed four-bit formats are sparse in pairs") {
   REQUIRE(group(formats::int4, 64).span == 8);
   REQUIRE(group(formats::tf32, 8).span == 2);
   const TensorCoreInstruction bytes =
-      make_row(formats::e2m1, formats::e2m1, formats::fp32, 128, 16, 32, true);
+      make_instruction(formats::e2m1, formats::e2m1, formats::fp32, 128, 16, 32, true);
   REQUIRE(dense_column(bytes, 3, 2) == 6);
 }

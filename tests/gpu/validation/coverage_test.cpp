@@ -63,7 +63,7 @@ std::map<std::string, Coverage> coverage_of(const TensorCoreInstruction& instruc
 
 /// The plain instructions of distinct types and arithmetic.
 std::vector<const TensorCoreInstruction*> representatives() {
-  std::vector<const TensorCoreInstruction*> rows;
+  std::vector<const TensorCoreInstruction*> instructions;
   std::vector<emulator::MatrixInstruction> models;
   for (const TensorCoreInstruction& instruction : gpu::tensor_core_instructions()) {
     if (!instruction.variant.empty()) continue;
@@ -76,33 +76,35 @@ std::vector<const TensorCoreInstruction*> representatives() {
     };
     if (std::any_of(models.begin(), models.end(), alike)) continue;
     models.push_back(model);
-    rows.push_back(&instruction);
+    instructions.push_back(&instruction);
   }
-  return rows;
+  return instructions;
 }
 
 /// Checks one in `every` representative; returns how many.
 std::size_t check_events(std::size_t every) {
-  std::vector<const TensorCoreInstruction*> rows;
+  std::vector<const TensorCoreInstruction*> instructions;
   const auto all_instructions = representatives();
   for (std::size_t at = 0; at < all_instructions.size(); at += every)
-    rows.push_back(all_instructions[at]);
-  std::vector<std::map<std::string, Coverage>> found(rows.size());
-  formats::parallel_for(rows.size(), 1, 0,
-                        [&](std::size_t at, std::size_t) { found[at] = coverage_of(*rows[at]); });
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    const auto model = emulator::require_instruction("sm_90", rows[at]->name, "coverage");
+    instructions.push_back(all_instructions[at]);
+  std::vector<std::map<std::string, Coverage>> found(instructions.size());
+  formats::parallel_for(instructions.size(), 1, 0, [&](std::size_t at, std::size_t) {
+    found[at] = coverage_of(*instructions[at]);
+  });
+  for (std::size_t at = 0; at < instructions.size(); ++at) {
+    const auto model = emulator::require_instruction("sm_90", instructions[at]->name, "coverage");
     const EventSet possible = emulator::possible_events(model);
     Coverage all;
     for (const auto& [family, coverage] : found[at]) all += coverage;
     for (const EventEntry& entry : emulator::events) {
       const bool happened = all.of(entry.event) != 0;
       if (happened == possible.contains(entry.event)) continue;
-      FAIL_CHECK(rows[at]->name << ": " << entry.name
-                                << (happened ? " happened, called impossible" : " never happened"));
+      FAIL_CHECK(instructions[at]->name
+                 << ": " << entry.name
+                 << (happened ? " happened, called impossible" : " never happened"));
     }
   }
-  return rows.size();
+  return instructions.size();
 }
 
 }  // namespace
@@ -154,10 +156,10 @@ TEST_CASE("each family makes happen what it is for, in a good part of its output
       {InputFamily::infinities, Event::nan_from_opposite_infinities, 5},
       {InputFamily::nan_payloads, Event::nan_from_operand, 50},
   };
-  const TensorCoreInstruction* const row =
+  const TensorCoreInstruction* const instruction =
       gpu::find_plain("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16");
-  REQUIRE(row != nullptr);
-  const std::map<std::string, Coverage> found = coverage_of(*row);
+  REQUIRE(instruction != nullptr);
+  const std::map<std::string, Coverage> found = coverage_of(*instruction);
   for (const Purpose& purpose : purposes) {
     for (const InputFamilyEntry& entry : gpu::floating_input_families) {
       if (entry.family != purpose.family) continue;

@@ -24,8 +24,8 @@
 //   quieted copy; the negative quiet NaN).
 // operand_abc and unspecified (of each step A's NaN, else B's, else the sum's)
 //   The last NaN of the row or the column, A's where both stand at one k, is the result; without
-//   one, the CPU's NaN is right but for the sign of an invalid operation in the model of rows whose
-//   NaNs are not known.
+//   one, the CPU's NaN is right but for the sign of an invalid operation in the model of
+//   instructions whose NaNs are not known.
 namespace guardbit::emulator::chain_gemm {
 
 namespace {

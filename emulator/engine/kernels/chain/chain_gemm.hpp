@@ -7,8 +7,8 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of rows that are one chain of fused multiply-adds in FP64 or FP32 (DMMA, AMD's FP64 and
-// FP32, the x86 FMA, the TPU's instruction) by the FMA instructions of x86.
+// Products of instructions that are one chain of fused multiply-adds in FP64 or FP32 (DMMA, AMD's
+// FP64 and FP32, the x86 FMA, the TPU's instruction) by the FMA instructions of x86.
 namespace guardbit::emulator::chain_gemm {
 
 /// Can this CPU multiply by the instruction?

@@ -173,8 +173,8 @@ struct Fp64Lanes {
       return _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(exact), kept));
     }
   }
-  /// The scalar addition of composed rows. FP64 holds more than twice FP32's bits, so that rounding
-  /// twice is rounding once.
+  /// The scalar addition of composed instructions. FP64 holds more than twice FP32's bits, so that
+  /// rounding twice is rounding once.
   template <Result Kind, class C>
   [[gnu::always_inline]] static Vector add(const C& x, Vector a, Vector b) {
     const __m512d sum = _mm512_add_pd(a, b);

@@ -1,6 +1,7 @@
 #pragma once
 
-// Which instructions the vector kernels of fused products take, and what they need to know of one.
+// The arithmetic of fused products as vector kernels need it: which instructions they take, and
+// what they ask of one.
 
 #include <cstdint>
 #include <optional>
@@ -65,7 +66,7 @@ struct FusedInstruction {
 };
 
 /// The normal range of products: exponents between which no FP32 result can be subnormal or
-/// overflow, however long the chain: the unit is at least 2^-125, and 2^36 products below 2^62 stay
+/// overflow, however long the chain: u is at least 2^-125, and 2^36 products below 2^62 stay
 /// below 2^98, from where an addend is so large that every product is cut to zero.
 inline constexpr int lowest_product_exponent = -100;
 inline constexpr int highest_product_exponent = 60;

@@ -59,7 +59,7 @@ bool has_kernel(const fused::FusedInstruction& instruction) {
 }
 
 /// What executes batches that are not for tiles.
-auto row_runner(const MatrixInstruction& instruction) {
+auto run_by_executions(const MatrixInstruction& instruction) {
   return portable::accepts(instruction) ? portable::run : execute;
 }
 
@@ -77,7 +77,7 @@ void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::in
   const bool plain = fused.sparsity.group_elements == 0 && fused.scale_k == 0;
   // What packing takes is won back by many outputs of an execution only.
   if (!plain || fused::is_small(batch.shape))
-    return row_runner(instruction)(instruction, batch, begin, end);
+    return run_by_executions(instruction)(instruction, batch, begin, end);
   if (fused.lane == fused::LaneType::fp32) {
     fused::run_batch<Fp32>(fused, instruction, batch, begin, end);
   } else {
@@ -95,7 +95,7 @@ void multiply(const MatrixInstruction& instruction, const MatrixProduct& product
     }
   };
   if (fused::can_spread(fused, product)) return by_tiles(product);
-  const Engine by_executions{"", "", nullptr, row_runner(instruction)};
+  const Engine by_executions{"", "", nullptr, run_by_executions(instruction)};
   if (has_shared_places(instruction, product))
     return emulator::multiply(by_executions, instruction, product, threads);
   sparse_specials::multiply(instruction, product, threads, by_tiles, [&](const MatrixProduct& x) {

@@ -2,9 +2,11 @@
 
 #include "emulator/engine/matrix_product.hpp"
 
+// Fused accumulations by the tiles of fused_tile.hpp in AVX-512, as an engine calls them.
 namespace guardbit::emulator::avx512 {
 
-/// Rows of fused accumulations, on a CPU with AVX-512 as `cpu::Features::avx512_kernels` says.
+/// Instructions of fused accumulations, on a CPU with AVX-512 as `cpu::Features::avx512_kernels`
+/// says.
 bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction.

@@ -1,7 +1,7 @@
 #pragma once
 
 // Operands as the tiles of fused_tile.hpp read them. A line is a row of A or a column of B; 16 of
-// them make a unit, and are decoded together, one k after the other. A panel is what one tile
+// them make a band, and are decoded together, one k after the other. A panel is what one tile
 // reads: 8 lines of A, or `Kernel::columns` lines of B.
 //
 // Included once per instruction set, behind its `#pragma GCC target`: the vectors below become
@@ -18,7 +18,7 @@
 
 namespace guardbit::emulator::fused {
 
-inline constexpr int unit_lines = 16;
+inline constexpr int band_lines = 16;
 inline constexpr int tile_rows = 8;
 constexpr double power_of_two(int exponent) {
   return __builtin_bit_cast(double, static_cast<std::uint64_t>(1023 + exponent) << 52);
@@ -33,12 +33,12 @@ inline constexpr Value scale = sizeof(Value) == 8
                                    ? static_cast<Value>(power_of_two(fp64_scale_exponent))
                                    : Value{1};
 
-/// What of a unit's factors decides how its products are summed.
-struct UnitRange {
+/// What of a band's factors decides how its products are summed.
+struct BandRange {
   /// exponents of its nonzero finite numbers; 0, 0 without any
   int lowest = 0, highest = 0;
 
-  void include(const UnitRange& other) {
+  void include(const BandRange& other) {
     lowest = std::min(lowest, other.lowest);
     highest = std::max(highest, other.highest);
   }
@@ -46,7 +46,7 @@ struct UnitRange {
 
 /// One operand over a range of places, panel by panel. A panel's arrays, one after the other:
 ///   values  [place][lines]     FP64 or FP32; B's with the nudge
-///   codes   [place][lines]     bytes: 64 + exponent - the unit's lowest; 0 for zero
+///   codes   [place][lines]     bytes: 64 + exponent - the band's lowest; 0 for zero
 ///   exponents [place][lines]   16 bits: (512 + exponent) << 4; 0 for zero. Only where asked for
 ///   signs   [group][2][lines]  bit i: factor i of the group is negative; is positive
 /// B's codes, exponents and signs are repeated so that a tile's rows find them side by side.
@@ -69,12 +69,12 @@ struct PanelLayout {
   }
 };
 
-/// A's side of a unit: 2 panels of 8 rows.
+/// A's side of a band: 2 panels of 8 rows.
 template <class Value>
 struct RowWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
   static constexpr int lines = tile_rows;
-  static constexpr std::size_t panels = unit_lines / lines;
+  static constexpr std::size_t panels = band_lines / lines;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
     return {places,
@@ -85,9 +85,9 @@ struct RowWriter {
             2U * lines * (is_double ? 2 : 4)};
   }
 
-  /// For the unit of a strip's panels at `memory`.
-  static RowWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t unit) {
-    return {layout, memory + layout.size * panels * static_cast<std::size_t>(unit)};
+  /// For the band of a strip's panels at `memory`.
+  static RowWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t band) {
+    return {layout, memory + layout.size * panels * static_cast<std::size_t>(band)};
   }
 
   PanelLayout layout_of;
@@ -124,7 +124,7 @@ struct RowWriter {
   }
 };
 
-/// B's side of a unit: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. What
+/// B's side of a band: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. What
 /// a tile combines with 4 rows at once stands 4 times side by side: codes in 32 bits, exponents,
 /// and signs of FP64's lanes, in 64.
 template <class Value, int Columns>
@@ -142,8 +142,8 @@ struct ColumnWriter {
             2 * Columns * sign_bytes};
   }
 
-  static ColumnWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t unit) {
-    const std::int64_t line = unit * unit_lines;
+  static ColumnWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t band) {
+    const std::int64_t line = band * band_lines;
     return {layout, memory + layout.size * static_cast<std::size_t>(line / lines),
             static_cast<std::size_t>(line % lines)};
   }

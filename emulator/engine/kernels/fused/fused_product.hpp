@@ -5,9 +5,9 @@
 
 #include <functional>
 
+#include "emulator/engine/kernels/fused/band_source.hpp"
 #include "emulator/engine/kernels/fused/packed_operand.hpp"
 #include "emulator/engine/kernels/fused/tile_functions.hpp"
-#include "emulator/engine/kernels/fused/unit_source.hpp"
 #include "emulator/engine/kernels/shared/blocked_product.hpp"
 #include "emulator/engine/kernels/shared/default_environment.hpp"
 #include "emulator/engine/kernels/shared/panel_memory.hpp"
@@ -40,7 +40,7 @@ struct TileCopy {
 };
 
 /// True if all products of the two stay in the normal range.
-inline bool stays_normal(const UnitRange& a, const UnitRange& b) {
+inline bool stays_normal(const BandRange& a, const BandRange& b) {
   return a.lowest + b.lowest >= lowest_product_exponent &&
          a.highest + b.highest <= highest_product_exponent && a.highest - a.lowest <= widest_span &&
          b.highest - b.lowest <= widest_span;
@@ -128,8 +128,8 @@ class Product {
     for (part.begin = 0; part.begin < places_; part.begin += part_places) {
       if (x_.is_stopped()) return;
       part.count = std::min(part_places, places_ - part.begin);
-      const UnitRange of_rows =
-          instruction_.any_exponents ? range_of_rows(part, threads) : UnitRange{};
+      const BandRange of_rows =
+          instruction_.any_exponents ? range_of_rows(part, threads) : BandRange{};
       pack_columns(part, of_rows, threads);
       multiply(part, threads);
     }
@@ -137,10 +137,10 @@ class Product {
   /// Do sums wait for another range?
   bool waits() const { return places_ > part_places; }
 
-  /// Calls visit(unit) for every unit of so many.
+  /// Calls visit(band) for every band of so many.
   template <class Visit>
-  static void each_unit(std::int64_t units, int threads, const Visit& visit) {
-    formats::parallel_for(static_cast<std::size_t>(units), 4, threads,
+  static void each_band(std::int64_t bands, int threads, const Visit& visit) {
+    formats::parallel_for(static_cast<std::size_t>(bands), 4, threads,
                           [&](std::size_t first, std::size_t last) {
                             const DefaultEnvironment environment;
                             for (std::size_t u = first; u < last; ++u)
@@ -149,22 +149,22 @@ class Product {
   }
 
   /// Exponents of the part's rows of A at its places.
-  UnitRange range_of_rows(const Part& part, int threads) const {
-    const UnitSource from = a_source(instruction_, x_, group_);
-    const std::int64_t units = parts(part.rows, unit_lines);
-    std::vector<UnitRange> ranges(static_cast<std::size_t>(units));
-    each_unit(units, threads, [&](std::int64_t u) {
+  BandRange range_of_rows(const Part& part, int threads) const {
+    const BandSource from = a_source(instruction_, x_, group_);
+    const std::int64_t bands = parts(part.rows, band_lines);
+    std::vector<BandRange> ranges(static_cast<std::size_t>(bands));
+    each_band(bands, threads, [&](std::int64_t u) {
       ranges[static_cast<std::size_t>(u)] =
-          from.range(part.row + u * unit_lines, part.begin, part.count);
+          from.range(part.row + u * band_lines, part.begin, part.count);
     });
-    UnitRange all = ranges.front();
-    for (const UnitRange& range : ranges) all.include(range);
+    BandRange all = ranges.front();
+    for (const BandRange& range : ranges) all.include(range);
     return all;
   }
   /// B's, and its exponents if those of the part may leave the normal range.
-  void pack_columns(const Part& part, const UnitRange& of_rows, int threads) {
+  void pack_columns(const Part& part, const BandRange& of_rows, int threads) {
     b_.prepare(instruction_, group_, part.columns, part.count, strip_);
-    const UnitSource from = b_source(instruction_, x_, group_);
+    const BandSource from = b_source(instruction_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
     has_exponents_ = instruction_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
@@ -173,25 +173,25 @@ class Product {
     const std::int64_t row = part.row + task.tile_begin * tile_rows;
     a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.count,
               strip_);
-    const UnitSource from = a_source(instruction_, x_, group_);
+    const BandSource from = a_source(instruction_, x_, group_);
     pack_values(from, row, part, a, 1);
     if (has_exponents_) pack_exponents(from, row, part, a, 1);
   }
   template <class Operand>
-  void pack_values(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_values(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
                    int threads) const {
-    each_unit(to.units(), threads, [&](std::int64_t u) {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
-        to.range(s, u) = from.pack(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+        to.range(s, u) = from.pack(line + u * band_lines, part.begin + s * strip_, to.places(s),
                                    to.writer(s, u));
     });
   }
   template <class Operand>
-  void pack_exponents(const UnitSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_exponents(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
                       int threads) const {
-    each_unit(to.units(), threads, [&](std::int64_t u) {
+    each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
-        from.pack_exponents(line + u * unit_lines, part.begin + s * strip_, to.places(s),
+        from.pack_exponents(line + u * band_lines, part.begin + s * strip_, to.places(s),
                             to.writer(s, u));
     });
   }
@@ -201,7 +201,7 @@ class Product {
     const std::int64_t tiles = part.tiles(), panels = part.panels();
     const std::int64_t count = formats::thread_count(threads);
     const std::int64_t wanted_down = round_up(parts(tiles, most_tiles), count);
-    const std::int64_t height = round_up(parts(tiles, wanted_down), unit_lines / tile_rows);
+    const std::int64_t height = round_up(parts(tiles, wanted_down), band_lines / tile_rows);
     const std::int64_t down = parts(tiles, height);
     const std::int64_t width = round_up(parts(panels, parts(count, down)), panels_together);
     const std::int64_t across = parts(panels, width);
@@ -314,11 +314,11 @@ class Product {
     x.b_exponents = columns + of_b.exponents;
     x.b_signs = columns + of_b.signs;
     x.blocks = static_cast<int>(b_.places(at.strip) / instruction_.block_k);
-    constexpr std::int64_t units = Lanes::columns / unit_lines;
-    const UnitRange& a_range = rows.range(at.strip, tile * tile_rows / unit_lines);
+    constexpr std::int64_t bands = Lanes::columns / band_lines;
+    const BandRange& a_range = rows.range(at.strip, tile * tile_rows / band_lines);
     bool normal = true;
-    for (std::int64_t u = 0; u < units; ++u) {
-      const UnitRange& b_range = b_.range(at.strip, at.panel * units + u);
+    for (std::int64_t u = 0; u < bands; ++u) {
+      const BandRange& b_range = b_.range(at.strip, at.panel * bands + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
       normal = normal && (!instruction_.any_exponents || fused::stays_normal(a_range, b_range));
     }

@@ -9,7 +9,7 @@
 // partial sums stay within a quarter of the binade, fma(a, b, accumulator) rounded *down* is
 // accumulator + u * floor(a*b/u) without error: one instruction multiplies, aligns, cuts and adds,
 // and the order does not matter. Terms are below 2^(F+2) u, so L + 1 of them stay below 2^50 u
-// (FP64) or 2^22 u (FP32; checked in fused_instruction.cpp).
+// (FP64) or 2^22 u (FP32; checked in fused_arithmetic.cpp).
 //
 // Floor is not truncation for negative products off the grid. B is stored as b' = b * (1 + eps),
 // eps = 2^-30 in FP64 and 2^-20 in FP32, which puts every nonzero product just off the grid:
@@ -20,8 +20,8 @@
 //   p*eps = m*s*eps < m; if m = 1, p*eps < 1. So (p, p + p*eps] holds no multiple of m.
 //
 // S is 24 at most for FP64 (tf32: 22) and 8 for FP32. So floor is exact for positive products and
-// one unit too low for every nonzero negative one, and the accumulator starts at X plus their
-// number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
+// one step of the grid too low for every nonzero negative one, and the accumulator starts at X plus
+// their number, as an integer added to X's bits: a count of bits of (negative a and positive b) or
 // (positive a and negative b). Zeros are in neither set; their products are zeros, which change
 // nothing. c enters the same way: fma(c, 1 + eps, start), the start one higher if c is negative. S
 // is 24 there, in FP32's lanes 22, and their eps for c is 2^-23.
@@ -32,7 +32,7 @@
 //   multiple of 2^(e-F). The last block's sum is cut. (Sums below 2^-126, where products are zero,
 //   are multiples of the first addend's last place and stay what they are.)
 //
-// E by bytes. A factor's code is 64 + (exponent - lowest of its unit), at most 127, and 0 for a
+// E by bytes. A factor's code is 64 + (exponent - lowest of its band), at most 127, and 0 for a
 // zero: sums of two real codes are 128 or more, with a zero 127 or less. So a maximum of sums
 // (bytes do not overflow: 254) is E's code if its top bit is set, and else every product is zero;
 // the exponent is then taken as -127 (FP16 results: e0). Where c's exponent is the larger, it
@@ -75,7 +75,7 @@
 namespace guardbit::emulator::fused {
 
 /// From here on an addend of FP32's lanes leaves no bit of any product, and is D by itself: the
-/// products of the rows they serve stay below 2^40, and F is at most 16.
+/// products of the instructions they serve stay below 2^40, and F is at most 16.
 inline constexpr float largest_fp32_addend = 0x1p60F;
 
 /// What a tile reads and writes. A and B begin at its first block.
@@ -88,8 +88,7 @@ struct TileOperands {
   const std::byte *next_a_codes = nullptr, *next_b_codes = nullptr;
   std::byte* largest = nullptr;
   bool largest_is_known = false;
-  /// of A's unit and B's k-th unit together: the exponent whose
-  /// products have the code 128
+  /// of A's band and B's k-th band together: the exponent whose products have the code 128
   std::array<int, 4> lowest{};
   /// of the tile, which it adds to
   std::byte* sums = nullptr;
@@ -352,8 +351,8 @@ class Tile {
   const typename Lanes::template Constants<Kind, General> constants_;
   const TileOperands& x_;
   const int last_;
-  Vector sum_[rows][Lanes::vectors];    // of composed rows: the results of blocks
-  Vector total_[rows][Lanes::vectors];  // of composed rows: C
+  Vector sum_[rows][Lanes::vectors];    // of composed instructions: the results of blocks
+  Vector total_[rows][Lanes::vectors];  // of composed instructions: C
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one

@@ -24,19 +24,19 @@ class PackedOperand {
                std::int64_t count, std::int64_t strip) {
     strip_ = strip;
     lines_ = (lines + Writer::lines - 1) / Writer::lines * Writer::lines;
-    units_ = (lines_ + unit_lines - 1) / unit_lines;
+    bands_ = (lines_ + band_lines - 1) / band_lines;
     count_ = count;
     strips_ = (count + strip - 1) / strip;
     const auto most_places = static_cast<std::size_t>(std::min(count, strip_));
     layout_ = Writer::layout(most_places, most_places / static_cast<std::size_t>(group),
                              instruction.any_exponents);
-    const auto panels = static_cast<std::size_t>(units_ * unit_lines / Writer::lines);
+    const auto panels = static_cast<std::size_t>(bands_ * band_lines / Writer::lines);
     strip_bytes_ = layout_.size * panels;
     memory_.resize(strip_bytes_ * static_cast<std::size_t>(strips()));
-    ranges_.resize(static_cast<std::size_t>(units_ * strips()));
+    ranges_.resize(static_cast<std::size_t>(bands_ * strips()));
   }
 
-  std::int64_t units() const { return units_; }
+  std::int64_t bands() const { return bands_; }
   std::int64_t strips() const { return strips_; }
   std::int64_t places(std::int64_t s) const { return std::min(strip_, count_ - s * strip_); }
   const PanelLayout& layout() const { return layout_; }
@@ -44,26 +44,26 @@ class PackedOperand {
     return memory_.data() + strip_bytes_ * static_cast<std::size_t>(s) +
            layout_.size * static_cast<std::size_t>(index);
   }
-  Writer writer(std::int64_t s, std::int64_t unit) {
-    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), unit);
+  Writer writer(std::int64_t s, std::int64_t band) {
+    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), band);
   }
-  UnitRange& range(std::int64_t s, std::int64_t unit) {
-    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
+  BandRange& range(std::int64_t s, std::int64_t band) {
+    return ranges_[static_cast<std::size_t>(s * bands_ + band)];
   }
-  const UnitRange& range(std::int64_t s, std::int64_t unit) const {
-    return ranges_[static_cast<std::size_t>(s * units_ + unit)];
+  const BandRange& range(std::int64_t s, std::int64_t band) const {
+    return ranges_[static_cast<std::size_t>(s * bands_ + band)];
   }
-  /// Of all units in all strips.
-  UnitRange whole_range() const {
-    UnitRange all = ranges_.front();
-    for (std::int64_t i = 1; i < units_ * strips(); ++i)
+  /// Of all bands in all strips.
+  BandRange whole_range() const {
+    BandRange all = ranges_.front();
+    for (std::int64_t i = 1; i < bands_ * strips(); ++i)
       all.include(ranges_[static_cast<std::size_t>(i)]);
     return all;
   }
 
  private:
-  std::int64_t lines_ = 0, units_ = 0, count_ = 0, strip_ = 0, strips_ = 0;
-  std::vector<UnitRange> ranges_;
+  std::int64_t lines_ = 0, bands_ = 0, count_ = 0, strip_ = 0, strips_ = 0;
+  std::vector<BandRange> ranges_;
   PanelLayout layout_;
   std::size_t strip_bytes_ = 0;
   PanelMemory memory_;

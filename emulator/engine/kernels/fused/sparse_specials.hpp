@@ -5,8 +5,8 @@
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of sparse rows by kernels that spread A out over K, with zeros between its stored
-// values, where B holds infinities or NaNs that those zeros must not meet.
+// Products of sparse instructions by kernels that spread A out over K, with zeros between its
+// stored values, where B holds infinities or NaNs that those zeros must not meet.
 //
 // Every infinity and NaN of B becomes +-1, of its sign. A zero that A does not store then gives a
 // zero, and a stored infinity or NaN what it gives beside B's own infinity. Of the outputs with a

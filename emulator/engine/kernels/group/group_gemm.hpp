@@ -6,7 +6,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of the block-scaled FP4 rows (NVFP4, MXFP4; dense or sparse), whose groups of 16
+// Products of the block-scaled FP4 instructions (NVFP4, MXFP4; dense or sparse), whose groups of 16
 // products are summed exactly, by the dot-product instructions of AVX-512.
 namespace guardbit::emulator::group_gemm {
 

@@ -37,9 +37,9 @@
 // Blocks that claim 2 covers are uncut; the others find E and cut every term as fused_tile.hpp
 // does: an accumulator begins at X = 1.5 * 2^(E+17), whose last place is u, fma(S * B, A, it)
 // rounded down cuts and adds, A and c being nudged by 1 + 2^-47 so that of negative terms exactly
-// one unit is missing, which X begins with (claim 1 there, of terms of 24 bits below 2^46 u). A
-// group is negative if S is, since scales are not: then the third byte of the high word of
-// 1.5 * 2^20 + S is one less than of 1.5 * 2^20, so that VPDPBUSD counts them too. Where every
+// one step of the grid is missing, which X begins with (claim 1 there, of terms of 24 bits below
+// 2^46 u). A group is negative if S is, since scales are not: then the third byte of the high word
+// of 1.5 * 2^20 + S is one less than of 1.5 * 2^20, so that VPDPBUSD counts them too. Where every
 // group that counts has an exponent of -126 at least, a block needs no other care for subnormal
 // addends and zeros than E >= -126: a column without such groups is c alone, which is not cut.
 //
@@ -109,7 +109,8 @@ struct Functions {
   Convert convert = nullptr;
 };
 
-/// For groups of 16 or, of sparse rows, 32 places. Null where the CPU has not the instructions.
+/// For groups of 16 or, of sparse instructions, 32 places. Null where the CPU has not the
+/// instructions.
 Functions functions_avx512(int places_of_group);
 
 }  // namespace guardbit::emulator::groups

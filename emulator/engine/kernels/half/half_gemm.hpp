@@ -6,11 +6,11 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of the FP16 rows with FP32 sums (Volta to Blackwell) in AVX2's registers: the method of
-// fused_tile.hpp, whose FP64 lanes this has four of.
+// Products of the FP16 instructions with FP32 sums (Volta to Blackwell) in AVX2's registers: the
+// method of fused_tile.hpp, whose FP64 lanes this has four of.
 namespace guardbit::emulator::half_gemm {
 
-/// Dense rows of blocks of at most 16 products, on a CPU with AVX2, FMA and F16C.
+/// Dense instructions of blocks of at most 16 products, on a CPU with AVX2, FMA and F16C.
 bool accepts(const MatrixInstruction& instruction);
 
 /// As `emulator::multiply`; the instruction must be accepted.

@@ -7,8 +7,8 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
-// Products of integer rows (bytes, nibbles and single bits into 32 bits, wrapping or saturating,
-// dense or sparse) by the dot-product instructions of x86.
+// Products of integer instructions (bytes, nibbles and single bits into 32 bits, wrapping or
+// saturating, dense or sparse) by the dot-product instructions of x86.
 namespace guardbit::emulator::integer_gemm {
 
 /// Can this CPU multiply by the instruction?

@@ -13,7 +13,7 @@ struct IntegerPanels {
   const std::byte *a = nullptr, *b = nullptr;
   std::int64_t groups = 0;
   const std::byte *a_lacks = nullptr, *b_lacks = nullptr;
-  /// of one execution of a saturating row
+  /// of one execution of a saturating instruction
   std::int64_t chunk_groups = 0;
   const std::byte *a_chunk_lacks = nullptr, *b_chunk_lacks = nullptr;
 };

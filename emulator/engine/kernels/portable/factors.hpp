@@ -1,7 +1,7 @@
 #pragma once
 
-// Operands of fused rows as the portable kernel multiplies them: decoded once per execution, in the
-// order of the instruction's steps, padded to whole vectors.
+// Operands of fused instructions as the portable kernel multiplies them: decoded once per
+// execution, in the order of the instruction's steps, padded to whole vectors.
 
 #include <cstddef>
 #include <cstdint>

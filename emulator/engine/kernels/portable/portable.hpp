@@ -5,10 +5,12 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// The portable kernel: fused and integer instructions on any CPU, in loops that a compiler can turn
+// into vectors.
 namespace guardbit::emulator::portable {
 
-/// Rows made of fused accumulations without block scales (and the scalar steps between them), and
-/// integer rows.
+/// Instructions made of fused accumulations without block scales (and the scalar steps between
+/// them), and integer instructions.
 bool accepts(const MatrixInstruction& instruction);
 
 /// Executes [begin, end) of a batch of an accepted instruction. Operands are decoded once per

@@ -136,21 +136,21 @@ std::uint64_t run_blocks(const AccumulatorSpec& spec, const Segment& segment, co
       format = &segment.result;
       continue;
     }
-    const int unit = largest - spec.kept_fraction_bits;
+    const int grid = largest - spec.kept_fraction_bits;
     std::int64_t sum = 0;
     if (products > zero_exponent / 2) {
       const bool is_small = largest < lowest_scaled_exponent;
       const bool is_large = largest > highest_scaled_exponent;
       sum = is_small || is_large
-                ? aligned_products<Width, Doubles>(a_block, b_block, fp64_power_of_two(-unit))
-                : aligned_products<Width, Values>(a_block, b_block, fp32_power_of_two(-unit));
+                ? aligned_products<Width, Doubles>(a_block, b_block, fp64_power_of_two(-grid))
+                : aligned_products<Width, Values>(a_block, b_block, fp32_power_of_two(-grid));
     }
-    const int down = unit - (c.exponent - format->format.fraction_bits);
+    const int down = grid - (c.exponent - format->format.fraction_bits);
     const std::uint64_t magnitude =
         down >= 0 ? c.magnitude >> std::min(63, down) : c.magnitude << -down;
     sum +=
         c.negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-    result = encode_sum(spec, segment.result, sum, unit);
+    result = encode_sum(spec, segment.result, sum, grid);
     format = &segment.result;
   }
   return result;

@@ -5,6 +5,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// The portable kernel's fused instructions.
 namespace guardbit::emulator::portable {
 
 /// Is every accumulation of the instruction fused, unscaled and within FP32's precision?

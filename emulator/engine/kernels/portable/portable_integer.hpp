@@ -5,6 +5,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
+// The portable kernel's integer instructions.
 namespace guardbit::emulator::portable {
 
 /// Does the instruction sum integers of at most 8 bits into 32?

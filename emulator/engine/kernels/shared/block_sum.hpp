@@ -52,14 +52,14 @@ constexpr Addend decode_addend(const AccumulatorFormat& f, std::uint64_t code, i
 /// The sum's code where it is zero or clearly a normal number of the result format. False leaves it
 /// to the model's final conversion.
 constexpr bool encode_normal_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f,
-                                 std::int64_t sum, int unit, std::uint64_t& code) {
+                                 std::int64_t sum, int grid, std::uint64_t& code) {
   code = 0;
   if (sum == 0) return true;
   const bool negative = sum < 0;
   const std::uint64_t magnitude =
       negative ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
   const int top = formats::leading_bit(magnitude);
-  const int biased = unit + top + f.format.bias;
+  const int biased = grid + top + f.format.bias;
   const int shift = top - f.result_fraction_bits;
   // The largest binade is left to the model, which knows about carries into infinity.
   if (biased <= 0 || biased >= f.last_biased) return false;
@@ -76,10 +76,10 @@ constexpr bool encode_normal_sum(const AccumulatorSpec& spec, const AccumulatorF
 }
 
 constexpr std::uint64_t encode_sum(const AccumulatorSpec& spec, const AccumulatorFormat& f,
-                                   std::int64_t sum, int unit) {
+                                   std::int64_t sum, int grid) {
   std::uint64_t code = 0;
-  if (encode_normal_sum(spec, f, sum, unit, code)) return code;
-  return encode_result(spec, f.format, fixed_point(sum, unit));
+  if (encode_normal_sum(spec, f, sum, grid, code)) return code;
+  return encode_result(spec, f.format, fixed_point(sum, grid));
 }
 
 }  // namespace guardbit::emulator

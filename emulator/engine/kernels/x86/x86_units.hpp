@@ -5,7 +5,7 @@
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
-// The rows of arch x86 executed by the instructions they describe: silicon, to hold the model
+// The catalogue's page x86 executed by the CPU's own instructions: silicon, to hold the model
 // against.
 namespace guardbit::emulator::x86_units {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// An operand's codes to what panels hold. Included behind `#pragma GCC target`, as fused_panels.hpp
-// is.
+// Bands of an operand: their codes become the numbers, exponents and signs that panels hold.
+// Included behind `#pragma GCC target`, as fused_panels.hpp is.
 
 #include <algorithm>
 #include <array>
@@ -73,13 +73,13 @@ struct LineCodes {
   std::int64_t lines = 0, k = 0;
 
   void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
-    const std::int64_t there = std::min<std::int64_t>(unit_lines, lines - first_line);
+    const std::int64_t there = std::min<std::int64_t>(band_lines, lines - first_line);
     const auto inside = static_cast<int>(std::clamp<std::int64_t>(k - begin, 0, count));
     const auto at = [&](std::int64_t i, std::int64_t line) {
       return codes.data + (i * k_stride + line * line_stride) * codes.container_bytes;
     };
     int done = 0;
-    if (there == unit_lines && line_stride == 1) {
+    if (there == band_lines && line_stride == 1) {
       for (; done < inside; ++done)
         to[done] = load_codes(at(begin + done, first_line), codes.container_bytes) >> codes.shift;
     } else if (k_stride == 1) {
@@ -117,18 +117,19 @@ struct LineCodes {
   }
 };
 
-/// Places are packed so many at a time: whole blocks, and whole executions of composed rows.
+/// Places are packed so many at a time: whole blocks, and whole executions of composed
+/// instructions.
 inline constexpr int piece = 256;
 
-/// One unit of an operand: what to read.
-struct UnitSource {
+/// What a band of an operand is read from.
+struct BandSource {
   const FusedInstruction& instruction;
   const OperandRule& rule;
   LineCodes lines;
   Decoder decode;
   /// factors whose signs stand together
   int group = 0;
-  /// along K; of scaled rows
+  /// along K; of scaled instructions
   LineCodes scales{};
   /// where stored values stand; of a sparse A
   ConstMatrix places{};
@@ -152,7 +153,7 @@ struct UnitSource {
     const std::int64_t stored = instruction.sparsity.stored_per_group;
     const std::int64_t first = begin / group_k * stored;
     const std::int64_t last = std::min(lines.k, (begin + count) / group_k * stored);
-    const std::int64_t there = std::min<std::int64_t>(unit_lines, lines.lines - first_line);
+    const std::int64_t there = std::min<std::int64_t>(band_lines, lines.lines - first_line);
     for (std::int64_t line = 0; line < there; ++line) {
       for (std::int64_t s = first; s < last; ++s) {
         const auto place = static_cast<int>(places(first_line + line, s));
@@ -173,7 +174,7 @@ struct UnitSource {
     scales.read(first_line, place / instruction.scale_k, 1, &codes);
     Scales found;
     found.exponents = reinterpret_cast<Integers>(codes) - 127;
-    for (int i = 0; i < unit_lines; ++i)
+    for (int i = 0; i < band_lines; ++i)
       found.factors[i] = codes[i] == 255
                              ? std::numeric_limits<double>::quiet_NaN()
                              : __builtin_bit_cast(double, (std::uint64_t{codes[i]} + 896) << 52);
@@ -183,8 +184,8 @@ struct UnitSource {
     return instruction.scale_k != 0 && place % instruction.scale_k == 0;
   }
 
-  /// Exponents of the unit's nonzero finite numbers.
-  UnitRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
+  /// Exponents of the band's nonzero finite numbers.
+  BandRange range(std::int64_t first_line, std::int64_t begin, std::int64_t count) const {
     if (!instruction.any_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
     constexpr int none = 10000;
     Integers lowest = Integers{} + none, highest = Integers{} - none;
@@ -204,15 +205,15 @@ struct UnitSource {
         highest = high > highest ? high : highest;
       }
     }
-    UnitRange range{none, -none};
-    for (int i = 0; i < unit_lines; ++i) {
+    BandRange range{none, -none};
+    for (int i = 0; i < band_lines; ++i) {
       range.lowest = std::min(range.lowest, lowest[i]);
       range.highest = std::max(range.highest, highest[i]);
     }
-    return range.lowest == none ? UnitRange{} : range;
+    return range.lowest == none ? BandRange{} : range;
   }
 
-  /// Is any number of a unit infinite or NaN?
+  /// Is any number of a band infinite or NaN?
   bool any_special(std::int64_t first_line) const {
     std::array<Words, piece> codes;
     Integers special{};
@@ -223,15 +224,15 @@ struct UnitSource {
         special |= decode(codes[static_cast<std::size_t>(i)]).is_special;
     }
     bool any = false;
-    for (int i = 0; i < unit_lines; ++i) any = any || special[i] != 0;
+    for (int i = 0; i < band_lines; ++i) any = any || special[i] != 0;
     return any;
   }
 
-  /// Writes the unit's values, codes and signs.
+  /// Writes the band's values, codes and signs.
   template <class Writer>
-  UnitRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
+  BandRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
                  const Writer& to) const {
-    const UnitRange found = range(first_line, begin, count);
+    const BandRange found = range(first_line, begin, count);
     std::array<Words, piece> codes;
     Words negative{}, positive{};
     std::size_t place = 0, group_index = 0;
@@ -287,12 +288,12 @@ struct UnitSource {
 };
 
 /// A's rows; `group` factors' signs stand together.
-inline UnitSource a_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+inline BandSource a_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
   const std::int64_t stored =
       instruction.sparsity.group_elements == 0
           ? x.k
           : x.k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
-  UnitSource a{instruction,
+  BandSource a{instruction,
                instruction.a,
                {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
                {instruction.a, x.modifiers.negate_a},
@@ -304,8 +305,8 @@ inline UnitSource a_source(const FusedInstruction& instruction, const MatrixProd
   return a;
 }
 /// B's columns.
-inline UnitSource b_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
-  UnitSource b{instruction,
+inline BandSource b_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+  BandSource b{instruction,
                instruction.b,
                {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
                {instruction.b, x.modifiers.negate_b},
@@ -321,8 +322,8 @@ inline UnitSource b_source(const FusedInstruction& instruction, const MatrixProd
 inline bool can_spread(const FusedInstruction& instruction, const MatrixProduct& x) {
   const Sparsity& sparsity = instruction.sparsity;
   if (sparsity.group_elements == 0) return true;
-  const UnitSource b = b_source(instruction, x, 1);
-  for (std::int64_t line = 0; line < x.n; line += unit_lines)
+  const BandSource b = b_source(instruction, x, 1);
+  for (std::int64_t line = 0; line < x.n; line += band_lines)
     if (b.any_special(line)) return false;
   const std::int64_t groups = x.k / sparsity.group_elements;
   for (std::int64_t i = 0; i < x.m; ++i) {

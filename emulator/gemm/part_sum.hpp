@@ -2,17 +2,18 @@
 
 #include "emulator/gemm/gemm.hpp"
 
+// What one thread block sums: a part of a split, or a share of stream-K.
 namespace guardbit::emulator {
 
-/// Sums over parts of K as one thread block makes them: lanes, and the chains of each.
-class SliceSum {
+/// The sum of one part of K as one thread block makes it: its slices, and the chains of each.
+class PartSum {
  public:
-  SliceSum(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem,
-           const Execution& execution)
+  PartSum(const GemmPlan& plan, const GemmOperands& x, const GemmProblem& problem,
+          const Execution& execution)
       : plan_(plan), x_(x), problem_(problem), execution_(execution) {}
 
   /// `first`: of the part that begins with C, where the plan says so.
-  Sums operator()(const KRanges& slice, bool first) const;
+  Sums operator()(const KRanges& part, bool first) const;
   /// The same of all of K, of a plan that has one chain without promotion, as Chain::run_into.
   void run_into(CodeMatrix& sums, std::int64_t g, std::int64_t i, std::int64_t j) const;
 

@@ -1,4 +1,4 @@
-#include "emulator/gemm/slice.hpp"
+#include "emulator/gemm/part_sum.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,40 +44,39 @@ std::vector<OutputBlock> blocks_of(const StreamK& x, const GemmProblem& problem)
 
 }  // namespace
 
-Sums SliceSum::operator()(const KRanges& slice, bool first) const {
-  std::vector<Sums> lanes;
-  for (const KRanges& lane : divide(plan_.slices, slice))
-    lanes.push_back(accumulator(lane, first && lanes.empty()));
-  return add_up(plan_.slices, plan_.epilogue.compute, std::move(lanes));
+Sums PartSum::operator()(const KRanges& part, bool first) const {
+  std::vector<Sums> slices;
+  for (const KRanges& slice : divide(plan_.slices, part))
+    slices.push_back(accumulator(slice, first && slices.empty()));
+  return add_up(plan_.slices, plan_.epilogue.compute, std::move(slices));
 }
 
-Sums SliceSum::accumulator(const KRanges& ranges, bool first) const {
-  if (plan_.input.has_slices()) return integer_slices(ranges);
+Sums PartSum::accumulator(const KRanges& ranges, bool first) const {
+  if (plan_.input.has_integer_slices()) return integer_slices(ranges);
   if (plan_.input.cut == Cut::scaled_rest) return scaled_pieces(ranges, first);
   return chain(x_, ranges, first, true);
 }
 
 /// In elements of the expanded K.
-GemmPlan SliceSum::expanded_plan(const GemmOperands& x, bool promoted) const {
+GemmPlan PartSum::expanded_plan(const GemmOperands& x, bool promoted) const {
   GemmPlan scaled = plan_;
   scaled.residue_first *= x.expansion;
   scaled.promotion.interval *= promoted ? x.expansion : 0;
   return scaled;
 }
 
-Sums SliceSum::chain(const GemmOperands& x, const KRanges& ranges, bool first,
-                     bool promoted) const {
+Sums PartSum::chain(const GemmOperands& x, const KRanges& ranges, bool first, bool promoted) const {
   KRanges expanded = ranges;
   for (KRange& range : expanded) range = {range.begin * x.expansion, range.end * x.expansion};
   return Chain(expanded_plan(x, promoted), x, problem_, execution_).run(expanded, first);
 }
 
-void SliceSum::run_into(CodeMatrix& sums, std::int64_t g, std::int64_t i, std::int64_t j) const {
+void PartSum::run_into(CodeMatrix& sums, std::int64_t g, std::int64_t i, std::int64_t j) const {
   const KRanges all = {{0, x_.k() * x_.expansion}};
   Chain(expanded_plan(x_, true), x_, problem_, execution_).run_into(all, true, sums, g, i, j);
 }
 
-Sums SliceSum::scaled_pieces(const KRanges& ranges, bool first) const {
+Sums PartSum::scaled_pieces(const KRanges& ranges, bool first) const {
   const auto weight = static_cast<float>(std::ldexp(1.0, -plan_.input.shift));
   std::vector<float> sums;
   const auto add = [&](const Sums& next) {
@@ -94,7 +93,7 @@ Sums SliceSum::scaled_pieces(const KRanges& ranges, bool first) const {
   return sums;
 }
 
-Sums SliceSum::integer_slices(const KRanges& ranges) const {
+Sums PartSum::integer_slices(const KRanges& ranges) const {
   const Format f = plan_.epilogue.compute;
   const int slice_bits = formats::bits(x_.instruction->a) - 1;
   const std::int64_t m = x_.a.rows, n = x_.b.columns;
@@ -127,10 +126,10 @@ Sums stream_k_sums(const GemmPlan& plan, const GemmOperands& x, const GemmProble
     const std::int64_t tile = order.tile_of(problem.place(block.g, block.i, block.j));
     const GemmOperands operands = part(x, block);
     const GemmProblem of_block = part(problem, block);
-    const SliceSum slice_sum(plan, operands, of_block, execution);
+    const PartSum part_sum(plan, operands, of_block, execution);
     std::vector<Sums> shares;
     for (const KRange& range : stream_k_cuts(plan.stream_k, order.count(), tile, x.k()))
-      shares.push_back(slice_sum({range}, shares.empty()));
+      shares.push_back(part_sum({range}, shares.empty()));
     if (execution.stop != nullptr && (*execution.stop)()) break;
     const Sums of_tile = add_up(sum_of_shares, plan.epilogue.compute, std::move(shares));
     for (std::int64_t i = 0; i < block.rows; ++i)

@@ -7,7 +7,7 @@ NARROW = FP8 + ["e3m2", "e2m3", "e2m1"]
 INT8, INT4 = ["s8", "u8"], ["s4", "u4"]
 
 
-class Row:
+class Instruction:
     """The PTX name, its shape and types, and flags: everything that wrapper and table entry say."""
 
     def __init__(self, unit, name, shape, a, b, c, d, sparse=False, variant="", plain="", **flags):
@@ -42,8 +42,8 @@ def shape_text(m, n, k):
     return f"m{m}n{n}k{k}"
 
 
-def layouts(row):
-    return row.flags.get("layout", "row.col").split(".")
+def layouts(instruction):
+    return instruction.flags.get("layout", "row.col").split(".")
 
 
 def bind(expression, count, constraint):
