@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "formats/support/instruction_sets.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #if defined(__linux__)
@@ -52,7 +54,10 @@ bool tile_data_permitted() {
 
 /// Bit numbers: Intel SDM, CPUID leaves 1 and 7.
 Features detect() {
+  using formats::InstructionSets;
+  const InstructionSets allowed = formats::allowed_instruction_sets();
   Features found;
+  if (allowed < InstructionSets::avx2) return found;
   const Registers basic = cpuid(1);
   if (!bit(basic.ecx, 27)) return found;  // OSXSAVE
   const std::uint64_t state = saved_state();
@@ -62,7 +67,8 @@ Features detect() {
   found.fma = bit(basic.ecx, 12) && bit(basic.ecx, 28) && saves(0x6);
   found.avx2_kernels = found.fma && bit(basic.ecx, 29) && bit(extended.ebx, 5);
   found.avx_vnni = found.avx2_kernels && bit(more.eax, 4);
-  if (saves(0xE6) && bit(extended.ebx, 16)) {  // AVX512F and its registers
+  const bool has_avx512f = saves(0xE6) && bit(extended.ebx, 16);
+  if (has_avx512f && allowed >= InstructionSets::avx512) {
     const bool byte_and_word = bit(extended.ebx, 30) && bit(extended.ecx, 1);
     const bool counts = bit(extended.ecx, 12) && bit(extended.ecx, 14);
     found.avx512_kernels = found.avx2_kernels && byte_and_word && counts && bit(extended.ebx, 17) &&
@@ -72,7 +78,7 @@ Features detect() {
     found.avx512_fp16 = bit(extended.edx, 23);
   }
   const bool tiles = saves(0x60000) && bit(extended.edx, 24);
-  if (tiles && tile_data_permitted()) {
+  if (tiles && allowed >= InstructionSets::all && tile_data_permitted()) {
     found.amx_bf16 = bit(extended.edx, 22);
     found.amx_int8 = bit(extended.edx, 25);
     found.amx_fp16 = bit(more.eax, 21);

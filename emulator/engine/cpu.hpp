@@ -5,8 +5,9 @@
 // What the CPU at hand has of the units that the catalogue's page x86 describes.
 namespace guardbit::emulator::cpu {
 
-/// Units that the CPU has and the operating system lets this process use. Everything is false on
-/// other processors and systems.
+/// Units that the CPU has and that the operating system and GUARDBIT_CPU
+/// (formats/support/instruction_sets.hpp) let this process use. Everything is false on other
+/// processors and systems.
 struct Features {
   bool fma = false;
   /// AVX2, FMA, F16C

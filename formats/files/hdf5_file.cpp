@@ -281,6 +281,9 @@ namespace {
 /// What the library does of a file that was made to crash it.
 constexpr const char* crash = "so damaged that libhdf5 crashes on it, or does not end";
 
+/// It may think that long about a list of datasets, or about a window of data.
+constexpr unsigned seconds = 60;
+
 TensorStreams open_unguarded(const std::string& path, const FormatOverrides& overrides) {
   const auto open = std::make_shared<const OpenFile>(path);
   std::uint64_t bytes_left =
@@ -300,7 +303,7 @@ TensorStreams open_unguarded(const std::string& path, const FormatOverrides& ove
         {{}, [open, kept](const WindowVisitor& visit) {
            std::size_t first = 0;
            run_in_child(
-               kept->place, crash, 0,
+               kept->place, crash, seconds,
                [&](const BytesVisitor& send) {
                  WindowReader(*open, *kept).run([&](auto bytes, std::size_t) { send(bytes); });
                },
@@ -322,7 +325,6 @@ TensorStreams open_hdf5(const std::string& path, const FormatOverrides& override
   // libhdf5 (1.10 to 1.14 at least) frees and follows what damaged files make of its tables. A
   // child goes first: it is a copy of this process, so what it survives is survived here. Data are
   // read by children too.
-  constexpr unsigned seconds = 60;
   run_in_child(printable(path), crash, seconds,
                [&](const BytesVisitor&) { open_unguarded(path, overrides); }, {});
   return open_unguarded(path, overrides);

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <system_error>
 #include <vector>
@@ -56,20 +58,31 @@ bool send_piece(int to, Piece::Kind kind, std::span<const std::byte> bytes) {
   return write_all(to, &piece, sizeof piece) && write_all(to, bytes.data(), bytes.size());
 }
 
+/// From now on this process may use `seconds` of the processor.
+void limit_processor(unsigned seconds) {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  rlimit limit{};
+  getrlimit(RLIMIT_CPU, &limit);
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(used.tv_sec) + seconds + 1);
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 [[noreturn]] void be_the_child(int to, unsigned seconds,
                                const std::function<void(const BytesVisitor& send)>& work) {
   // A crash is expected here: it leaves no core, and libraries' last words are not ours.
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  const rlimit processor = {seconds, seconds};
-  if (seconds != 0) setrlimit(RLIMIT_CPU, &processor);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
   for (const int crash : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) signal(crash, SIG_DFL);
+  signal(SIGXCPU, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
+  limit_processor(seconds);
   try {
-    work([to](std::span<const std::byte> bytes) {
+    work([to, seconds](std::span<const std::byte> bytes) {
       if (!send_piece(to, Piece::Kind::data, bytes)) _exit(1);  // nobody listens
+      limit_processor(seconds);
     });
     send_piece(to, Piece::Kind::done, {});
   } catch (const std::exception& error) {

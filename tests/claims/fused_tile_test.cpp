@@ -12,6 +12,7 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/value.hpp"
 #include "tests/catch.hpp"
+#include "tests/instruction_sets_here.hpp"
 
 /// What emulator/engine/kernels/fused/fused_tile.hpp leans on, over the whole domain where that is
 /// small.
@@ -125,12 +126,10 @@ TEST_CASE("sums of byte codes say whether both factors are real") {
 
 TEST_CASE("AVX2: every sum of two packed exponents is the product's, or far below any product's",
           "[cpu]") {
+  if (!can_test(Avx2::sets)) return;
   namespace half = emulator::half;
   const half::Functions functions = half::functions_avx2();
-  if (functions.pack == nullptr) {
-    WARN("SKIPPED: no AVX2 here");
-    return;
-  }
+  REQUIRE(functions.pack != nullptr);
   half::Panel a, b;
   std::array<half::Codes, half::longest_panel> codes;
   constexpr std::size_t count = half::Panel::count;

@@ -20,6 +20,7 @@
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
+#include "tests/instruction_sets_here.hpp"
 
 namespace guardbit::tests {
 namespace {
@@ -141,6 +142,68 @@ void set_product(Block& x, std::size_t g, std::uint64_t a, std::uint64_t b) {
   x.b[16 * g] = b;
 }
 
+struct EdgeBlock {
+  MatrixInstruction instruction;
+  Block block;
+  bool is_within = false;
+};
+
+/// Blocks at the claims' bounds and one step past them.
+std::vector<EdgeBlock> edge_blocks() {
+  const MatrixInstruction mxfp4 = mxfp4_instruction(), nvfp4 = nvfp4_instruction();
+  std::vector<EdgeBlock> blocks;
+  const auto add = [&](const MatrixInstruction& instruction, const Block& x, bool is_within) {
+    blocks.push_back({instruction, x, is_within});
+  };
+  // E is 0 by a group of scale 1. An addend of 2^-13 + 2^-36 loses its last bit...
+  Block x;
+  x.a_scale = x.b_scale = {127, 127, 127, 127};
+  set_product(x, 0, one, one);
+  x.c = -(0x1p-13F + 0x1p-36F);
+  add(mxfp4, x, false);
+  x.c *= 2;
+  add(mxfp4, x, true);
+
+  // ... and a group of scale 2^-34 the product 2^-36, beside a group or an addend of exponent 0.
+  x.c = 0;
+  set_product(x, 1, one_half, minus_one_half);
+  x.a_scale[1] = 127 - 34;
+  add(mxfp4, x, false);
+  Block beside_addend = x;
+  set_product(beside_addend, 0, 0, 0);
+  beside_addend.c = 1;
+  add(mxfp4, beside_addend, false);
+  x.a_scale[1] = beside_addend.a_scale[1] = 127 - 33;
+  add(mxfp4, x, true);
+  add(mxfp4, beside_addend, true);
+
+  // The same by NVFP4's smallest scales, 28 binades below its largest.
+  x.a_scale = x.b_scale = {0x78, 1, 0, 0};
+  add(nvfp4, x, false);
+  x.a_scale = {0x78, 0x10, 0, 0};  // 27 below
+  add(nvfp4, x, true);
+
+  // Sums that are no multiples of 2^-149.
+  Block small;
+  small.a_scale = small.b_scale = {52, 52, 52, 52};
+  set_product(small, 0, one, one);
+  small.c = -0x1p-126F;
+  add(mxfp4, small, false);
+  small.a_scale[0] = 53;
+  add(mxfp4, small, true);
+
+  return blocks;
+}
+
+/// A subnormal addend's exponent is -126, which cuts 2^-162.
+Block subnormal_block() {
+  Block x;
+  x.a_scale = x.b_scale = {47, 47, 47, 47};
+  set_product(x, 0, one_half, minus_one_half);
+  x.c = 0x1p-140F;
+  return x;
+}
+
 }  // namespace
 
 TEST_CASE("group tiles: sums times scales are exact, whatever the sum and the significands") {
@@ -173,67 +236,30 @@ TEST_CASE("group tiles: within the claims' bounds a block is its FP64 sum, round
   }
 }
 
-TEST_CASE("group tiles: one step past the claims' bounds is too far, and tiles know it") {
-  const MatrixInstruction mxfp4 = mxfp4_instruction(), nvfp4 = nvfp4_instruction();
-  const bool has_tiles = emulator::group_gemm::accepts(nvfp4);
-  if (!has_tiles) WARN("SKIPPED in part: no AVX-512 VNNI here");
-  const auto check = [&](const MatrixInstruction& instruction, const Block& x, bool is_within) {
-    CHECK((x.by_model(instruction) == x.by_claim(instruction)) == is_within);
-    if (has_tiles) CHECK(x.by_tile(instruction) == x.by_model(instruction));
-  };
-  // E is 0 by a group of scale 1. An addend of 2^-13 + 2^-36 loses its last bit...
-  Block x;
-  x.a_scale = x.b_scale = {127, 127, 127, 127};
-  set_product(x, 0, one, one);
-  x.c = -(0x1p-13F + 0x1p-36F);
-  check(mxfp4, x, false);
-  x.c *= 2;
-  check(mxfp4, x, true);
+TEST_CASE("group tiles: one step past the claims' bounds is too far") {
+  for (const EdgeBlock& x : edge_blocks()) {
+    INFO(std::string_view(x.instruction.name));
+    CHECK((x.block.by_model(x.instruction) == x.block.by_claim(x.instruction)) == x.is_within);
+  }
+}
 
-  // ... and a group of scale 2^-34 the product 2^-36, beside a group or an addend of exponent 0.
-  x.c = 0;
-  set_product(x, 1, one_half, minus_one_half);
-  x.a_scale[1] = 127 - 34;
-  check(mxfp4, x, false);
-  Block beside_addend = x;
-  set_product(beside_addend, 0, 0, 0);
-  beside_addend.c = 1;
-  check(mxfp4, beside_addend, false);
-  x.a_scale[1] = beside_addend.a_scale[1] = 127 - 33;
-  check(mxfp4, x, true);
-  check(mxfp4, beside_addend, true);
-
-  // The same by NVFP4's smallest scales, 28 binades below its largest.
-  x.a_scale = x.b_scale = {0x78, 1, 0, 0};
-  check(nvfp4, x, false);
-  x.a_scale = {0x78, 0x10, 0, 0};  // 27 below
-  check(nvfp4, x, true);
-
-  // Sums that are no multiples of 2^-149.
-  Block small;
-  small.a_scale = small.b_scale = {52, 52, 52, 52};
-  set_product(small, 0, one, one);
-  small.c = -0x1p-126F;
-  check(mxfp4, small, false);
-  small.a_scale[0] = 53;
-  check(mxfp4, small, true);
-
-  // A subnormal addend's exponent is -126, which cuts 2^-162.
-  Block subnormal;
-  subnormal.a_scale = subnormal.b_scale = {47, 47, 47, 47};
-  set_product(subnormal, 0, one_half, minus_one_half);
-  subnormal.c = 0x1p-140F;
-  if (has_tiles) CHECK(subnormal.by_tile(mxfp4) == subnormal.by_model(mxfp4));
+TEST_CASE("group tiles: tiles know what is past the claims' bounds", "[cpu]") {
+  if (!can_test(Avx512::sets)) return;
+  REQUIRE(emulator::group_gemm::accepts(nvfp4_instruction()));
+  std::vector<EdgeBlock> blocks = edge_blocks();
+  blocks.push_back({mxfp4_instruction(), subnormal_block()});
+  for (const EdgeBlock& x : blocks) {
+    INFO(std::string_view(x.instruction.name));
+    CHECK(x.block.by_tile(x.instruction) == x.block.by_model(x.instruction));
+  }
 }
 
 TEST_CASE("group tiles: blocks of both kinds side by side are the model's", "[cpu]") {
+  if (!can_test(Avx512::sets)) return;
   Random random(22);
   constexpr std::int64_t m = 5, n = 35, k = 256;
   for (const MatrixInstruction& instruction : {nvfp4_instruction(), mxfp4_instruction()}) {
-    if (!emulator::group_gemm::accepts(instruction)) {
-      WARN("SKIPPED: no AVX-512 VNNI here");
-      return;
-    }
+    REQUIRE(emulator::group_gemm::accepts(instruction));
     std::int64_t wrong = 0;
     for (int turn = 0; turn < 24; ++turn) {
       const Spread s = spread_of(instruction, random);

@@ -24,7 +24,7 @@ PROGRAMS = ("cat", "cp", "cut", "grep", "head", "ls", "mkdir", "sed", "sh", "tai
 
 # Sanitizers and coverage are told by their own variables.
 KEPT_VARIABLES = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE",
-                  "LD_LIBRARY_PATH", "LD_PRELOAD")  # fmt: skip
+                  "LD_LIBRARY_PATH", "LD_PRELOAD", "GUARDBIT_CPU")  # fmt: skip
 
 # Longer texts are stored as their beginning, a count and a hash; their titles end in these words.
 CUT_TEXT = "only its beginning"

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -6,35 +5,16 @@
 #include "formats/support/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/mutation/survey.hpp"
-#include "tests/places.hpp"
 
 // Every field of every instruction, changed by one step, is noticed by a committed vector or
-// provably cannot be. With GUARDBIT_UPDATE_MUTATION set, the program first searches the vectors
-// again and writes them, and then the page; run it so after a change to the catalogue, the
-// recordings or the search.
+// provably cannot be. guardbit_update_mutation writes the vectors and the page.
 namespace {
 
 using namespace guardbit::tests;
 
-/// Outputs sampled of each recording: enough to notice, few enough to try on every mutant.
-constexpr std::int64_t sampled_outputs = 2048;
-/// Candidates tried before the search gives up on a mutant.
-constexpr std::uint64_t search_limit = 400'000;
-
-std::filesystem::path page_file() { return guardbit::tests::in_source("docs/OBSERVABILITY.md"); }
-
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-bool updating() { return std::getenv("GUARDBIT_UPDATE_MUTATION") != nullptr; }
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  REQUIRE(out);
 }
 
 std::string text_of(const std::vector<InstructionVectors>& vectors) {
@@ -43,29 +23,13 @@ std::string text_of(const std::vector<InstructionVectors>& vectors) {
   return text.str();
 }
 
-std::vector<InstructionVectors> searched_vectors() {
-  std::vector<InstructionVectors> vectors(arithmetics().size());
-  guardbit::formats::parallel_for(vectors.size(), 1, 0, [&](std::size_t begin, std::size_t) {
-    const MatrixInstruction& instruction = arithmetics()[begin].instruction;
-    vectors[begin] = {instruction, search_vectors(instruction, search_limit)};
-  });
-  for (const SharedSparsity& shared : sparsities()) {
-    vectors.push_back({shared.instruction, search_sparsity_vectors(shared.instruction)});
-  }
-  return vectors;
-}
-
 const std::vector<InstructionVectors>& committed_vectors() {
-  static const std::vector<InstructionVectors> vectors = [] {
-    if (updating()) write_text(vectors_file(), text_of(searched_vectors()));
-    return read_vectors(vectors_file());
-  }();
+  static const std::vector<InstructionVectors> vectors = read_vectors(vectors_file());
   return vectors;
 }
 
 const std::vector<Survey>& surveys() {
-  static const std::vector<Survey> all =
-      survey_catalogue(committed_vectors(), read_recordings(sampled_outputs));
+  static const std::vector<Survey> all = survey_catalogue(committed_vectors());
   return all;
 }
 
@@ -193,7 +157,5 @@ TEST_CASE("fields that the table calls unread decide nothing") {
 }
 
 TEST_CASE("docs/OBSERVABILITY.md is what the mutation test finds") {
-  const std::string page = observability_page(surveys());
-  if (updating()) write_text(page_file(), page);
-  CHECK(page == read_text(page_file()));
+  CHECK(observability_page(surveys()) == read_text(observability_file()));
 }

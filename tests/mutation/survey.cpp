@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "formats/support/parallel.hpp"
+#include "tests/mutation/recordings.hpp"
 
 namespace guardbit::tests {
 
 namespace {
+
+/// Outputs sampled of each recording: enough to notice, few enough to try on every mutant.
+constexpr std::int64_t sampled_outputs = 2048;
 
 void append(std::vector<const TestVector*>& all, const std::vector<TestVector>& list) {
   for (const TestVector& v : list) all.push_back(&v);
@@ -54,8 +58,8 @@ std::vector<Finding> findings_of(std::vector<Mutant> mutants, const MatrixInstru
 
 }  // namespace
 
-std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors,
-                                     const std::vector<RecordedInstruction>& recordings) {
+std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors) {
+  const std::vector<RecordedInstruction> recordings = read_recordings(sampled_outputs);
   std::vector<Survey> surveys;
   for (const SharedArithmetic& shared : arithmetics()) {
     surveys.push_back({shared.instruction, shared.instructions, false, {}});

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "tests/mutation/recordings.hpp"
 #include "tests/mutation/search.hpp"
 #include "tests/mutation/unobservable.hpp"
 
@@ -27,11 +27,11 @@ struct Survey {
   std::vector<Finding> findings;
 };
 
-/// Tries the committed vectors and the recordings on every mutant of the catalogue.
-std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors,
-                                     const std::vector<RecordedInstruction>& recordings);
+/// Tries the vectors and the recordings on every mutant of the catalogue.
+std::vector<Survey> survey_catalogue(const std::vector<InstructionVectors>& vectors);
 
-/// docs/OBSERVABILITY.md
+/// docs/OBSERVABILITY.md, its text and its place.
 std::string observability_page(const std::vector<Survey>& surveys);
+std::filesystem::path observability_file();
 
 }  // namespace guardbit::tests

@@ -218,11 +218,11 @@ void write_vectors(std::ostream& out, const std::vector<InstructionVectors>& all
     for (const TestVector& v : list) {
       out << " " << v.purpose << " a=" << hex(v.x.a, digits(instruction.a))
           << " b=" << hex(v.x.b, digits(instruction.b))
-          << " c=" << hex({v.x.c}, digits(instruction.c));
+          << " c=" << hex(v.x.c, digits(instruction.c));
       if (!v.x.a_scale.empty())
         out << " sa=" << hex(v.x.a_scale, 2) << " sb=" << hex(v.x.b_scale, 2);
       if (!v.e.empty()) out << " e=" << hex(v.e, 1);
-      out << " d=" << hex({v.d}, digits(instruction.d)) << "\n";
+      out << " d=" << hex(v.d, digits(instruction.d)) << "\n";
     }
   }
 }

@@ -21,8 +21,8 @@ bool holds(const std::string& text, const std::string& part) {
 bool cannot_measure() {
   const CommandResult list = run_command({"bench", "--list"});
   if (list.status == 0) return false;
-  CHECK(is_one_error_line(list.error));
-  CHECK(holds(list.error, "--target guardbit_benchmark"));
+  REQUIRE(is_one_error_line(list.error));
+  REQUIRE(holds(list.error, "--target guardbit_benchmark"));
   WARN("SKIPPED: the program that measures is not built");
   return true;
 }
@@ -75,7 +75,7 @@ TEST_CASE("bench refuses what it cannot use in one line") {
   }
 }
 
-TEST_CASE("bench measures what its filters leave, beside the yardsticks") {
+TEST_CASE("bench measures what its filters leave, beside the yardsticks", "[tool]") {
   if (cannot_measure()) return;
   const std::string list = run_command({"bench", "--list", "--only", "int8/"}).out;
   CHECK(holds(list, "gemm/int8/512/eigen_sgemm_"));
@@ -110,7 +110,7 @@ TEST_CASE("bench measures what its filters leave, beside the yardsticks") {
                product["seconds"].get<double>()));
 }
 
-TEST_CASE("the page of figures is made of runs") {
+TEST_CASE("the page of figures is made of runs", "[tool]") {
   if (cannot_measure()) return;
   const tests::TemporaryFolder folder;
   const CommandResult result = run_command({"bench", "--curves", "--only", "curve/int8/m/16",

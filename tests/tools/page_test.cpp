@@ -114,7 +114,7 @@ void check_page(const std::string& page, const Expected& expected, bool quick) {
 }
 
 TEST_CASE("trace: the report reads well in a browser, wide and narrow, light and dark, printed",
-          "[cpu]") {
+          "[tool]") {
   if (browser().empty()) {
     WARN("SKIPPED: no chromium here");
     return;

@@ -10,7 +10,9 @@
 #include "formats/format_catalogue.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
+#include "tests/instruction_sets_here.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
@@ -148,6 +150,37 @@ TEST_CASE("this CPU's own unit answers by name, and its captures say so", "[cpu]
   CHECK(written.metadata.at("instruction") == "VFMADD231PS");
   CHECK(same_bytes(*written.find("d"), recorded_result(file)));
   CHECK(run_command({"verify", made}).status == 0);
+}
+
+TEST_CASE("GUARDBIT_CPU takes engines away and leaves the bits", "[cpu]") {
+  if (!tests::cpu_has(formats::InstructionSets::avx512)) {
+    std::cout << "SKIPPED: this CPU has no AVX-512 to mask\n";
+    return;
+  }
+  const TemporaryFolder folder;
+  std::string widest;  // what all engines must give, written by the first
+  for (const std::string mask : {"", "avx512", "avx2", "baseline"}) {
+    const std::string engine = mask.empty() ? "avx512" : mask == "baseline" ? "portable" : mask;
+    const CommandResult result = tests::run_shell(
+        folder, "export GUARDBIT_CPU=" + mask + "\nguardbit verify " + capture + "\nguardbit run " +
+                    name + " --arch sm_90 --a " + capture + " --b " + capture + " --c " + capture +
+                    ":c -o $folder/d.npy\n" +
+                    "guardbit cast $folder/d.npy --to e4m3 -o $folder/e.npy >$folder/log\n"
+                    "cat $folder/d.npy $folder/e.npy | sha256sum >&2");
+    INFO("mask '" << mask << "'");
+    REQUIRE(result.status == 0);
+    CHECK(holds(result.out, "  " + engine + "  "));         // verify
+    CHECK(holds(result.out, ", engine " + engine + ", "));  // run
+    if (widest.empty()) widest = result.error;
+    CHECK(result.error == widest);
+  }
+  for (const std::string words : {"formats fp16", "--help", "--version", "bench --list"}) {
+    const CommandResult refused = tests::run_shell(folder, "GUARDBIT_CPU=AVX2 guardbit " + words);
+    CHECK(refused.status == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.error ==
+          "guardbit: GUARDBIT_CPU: unknown value 'AVX2' (valid: baseline, avx2, avx512)\n");
+  }
 }
 
 TEST_CASE("what cannot be run gives one line and status 2, and no file") {

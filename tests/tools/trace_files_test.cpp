@@ -71,7 +71,7 @@ TEST_CASE("trace: what torch.save wrote, with step and scale from the file") {
   CHECK(one["formats"]["fp16"]["underflow"]["0"] == 1);
 }
 
-TEST_CASE("trace: HDF5 datasets are read as NumPy wrote them", "[cpu]") {
+TEST_CASE("trace: HDF5 datasets are read as NumPy wrote them", "[tool]") {
   if (!has_hdf5()) {
     WARN("SKIPPED: no HDF5 here");
     return;
@@ -168,7 +168,7 @@ TEST_CASE("trace: hostile files are one line each, or a stated skip with the res
   CHECK_FALSE(std::filesystem::exists(folder.path("owned")));
 }
 
-TEST_CASE("trace: an HDF5 file that crashes libhdf5 is one line", "[cpu]") {
+TEST_CASE("trace: an HDF5 file that crashes libhdf5 is one line", "[tool]") {
   if (!has_hdf5()) {
     WARN("SKIPPED: no HDF5 here");
     return;

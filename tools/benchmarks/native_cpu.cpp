@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "formats/support/instruction_sets.hpp"
+
 namespace guardbit::tools {
 
 #if defined(GUARDBIT_NATIVE) && !defined(__clang__)
@@ -83,6 +85,8 @@ auto instruction_sets() {
 }  // namespace
 
 std::string native_obstacle() {
+  if (formats::allowed_instruction_sets() != formats::InstructionSets::all)
+    return "compiled for this CPU, of which GUARDBIT_CPU masks a part";
   const auto known = instruction_sets();
   std::istringstream needed(GUARDBIT_NATIVE);
   for (std::string name; needed >> name;) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "emulator/engine/cpu.hpp"
 #include "experiments/training/eigen_product.hpp"
 #include "tools/benchmarks/native_cpu.hpp"
 
@@ -20,15 +21,6 @@ namespace eigen_avx2 = experiments::eigen_avx2;
 
 constexpr ProductYardstick avx512 = {"avx512", eigen_avx512::sgemm, eigen_avx512::dgemm};
 constexpr ProductYardstick avx2 = {"avx2", eigen_avx2::sgemm, eigen_avx2::dgemm};
-
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
-         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
 #endif
 
 #if defined(GUARDBIT_NATIVE)
@@ -41,8 +33,8 @@ constexpr ProductYardstick native = {"native", eigen_native::sgemm, eigen_native
 
 const ProductYardstick& widest_eigen() {
 #if defined(__x86_64__)
-  if (has_avx512()) return avx512;
-  if (has_avx2()) return avx2;
+  if (emulator::cpu::features().avx512_kernels) return avx512;
+  if (emulator::cpu::features().avx2_kernels) return avx2;
 #endif
   return baseline;
 }
@@ -57,7 +49,7 @@ const ProductYardstick* native_eigen() {
 
 const ProductYardstick& eigen_beside(std::string_view engine) {
 #if defined(__x86_64__)
-  if (engine == "avx2" && has_avx2()) return avx2;
+  if (engine == "avx2" && emulator::cpu::features().avx2_kernels) return avx2;
 #else
   static_cast<void>(engine);
 #endif

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "formats/support/error.hpp"
+#include "formats/support/instruction_sets.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
@@ -133,6 +134,7 @@ void refuse_rest(const CLI::App& app) {
 }
 
 int run(std::vector<std::string> words) {
+  guardbit::formats::allowed_instruction_sets();  // a wrong mask is refused by every command
   CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in",
                "guardbit"};
   app.set_version_flag("--version", "guardbit " GUARDBIT_VERSION);

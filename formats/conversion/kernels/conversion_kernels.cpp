@@ -2,13 +2,16 @@
 
 #include <vector>
 
+#include "formats/support/instruction_sets.hpp"
+
 namespace guardbit::formats::kernels {
 
 namespace {
 
 bool runs_avx512() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+  return allowed_instruction_sets() >= InstructionSets::avx512 &&
+         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512vbmi");
 #else
@@ -18,7 +21,7 @@ bool runs_avx512() {
 
 bool runs_avx2() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2");
+  return allowed_instruction_sets() >= InstructionSets::avx2 && __builtin_cpu_supports("avx2");
 #else
   return false;
 #endif

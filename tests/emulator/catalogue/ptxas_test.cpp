@@ -180,7 +180,7 @@ std::string complaints(const std::string& ptxas, std::string_view arch, const st
 
 }  // namespace
 
-TEST_CASE("ptxas accepts the catalogue's names", "[shared]") {
+TEST_CASE("ptxas accepts the catalogue's names", "[tool]") {
   const std::string ptxas = find_ptxas();
   const int toolkit = ptxas.empty() ? 0 : toolkit_of(ptxas);
   if (toolkit < 1200) {

@@ -13,8 +13,10 @@
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
+#include "tests/instruction_sets_here.hpp"
 
-// Engines agree bit for bit, and a batch means what MatrixBatch says it means.
+// Engines agree bit for bit, and a batch means what MatrixBatch says it means. What an engine must
+// hold is a case of its own for each, which shows as skipped where the engine is not.
 namespace {
 
 using namespace guardbit;
@@ -23,10 +25,25 @@ using emulator::Engine;
 using emulator::MatrixBatch;
 using emulator::Modifiers;
 
+/// The engine "cpu" takes what multiplies and adds as soon as there is AVX2 with FMA.
+struct Silicon {
+  static constexpr std::string_view name = "cpu";
+  static constexpr auto sets = formats::InstructionSets::avx2;
+};
+struct Reference {
+  static constexpr std::string_view name = "reference";
+  static constexpr auto sets = formats::InstructionSets::baseline;
+};
+
 constexpr std::byte untouched{0xA5};
 constexpr std::size_t guard = 64;
 
 const Engine& reference() { return emulator::engines().back(); }
+
+const Engine& engine_named(std::string_view name) {
+  return *std::find_if(emulator::engines().begin(), emulator::engines().end(),
+                       [&](const Engine& engine) { return engine.name == name; });
+}
 
 /// D of a batch, at any alignment, between guard bytes that nobody may write.
 class Results {
@@ -72,29 +89,21 @@ std::string text_of(const Shape& s) {
   return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
 }
 
-/// Every engine that accepts the instruction gives what the reference gives.
-void compare_engines(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed,
-                     const Shape& shape, std::int64_t count, std::ptrdiff_t misalignment,
-                     const Modifiers& modifiers) {
+/// The engine gives what the reference gives.
+void compare(const Engine& engine, const MatrixInstruction& instruction, InputFamily family,
+             std::uint64_t seed, const Shape& shape, std::int64_t count,
+             std::ptrdiff_t misalignment, const Modifiers& modifiers) {
   const BatchInputs inputs = batch_inputs(instruction, family, seed, shape, count, misalignment);
   const std::vector<std::byte> expected = execute(reference(), instruction, inputs, modifiers);
-  for (const Engine& engine : emulator::engines()) {
-    if (engine.name == reference().name || !engine.accepts(instruction)) continue;
-    const std::vector<std::byte> got = execute(engine, instruction, inputs, modifiers);
-    if (got == expected) continue;
-    const auto width = formats::container_bits(instruction.d) / 8;
-    const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
-    FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
-                           << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << count
-                           << " of " << text_of(shape) << ", output " << at / width
-                           << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
-                           << ", zero addend " << modifiers.zero_addend);
-  }
-}
-
-bool has_kernel(const MatrixInstruction& instruction) {
-  return std::any_of(emulator::engines().begin(), emulator::engines().end() - 1,
-                     [&](const Engine& engine) { return engine.accepts(instruction); });
+  const std::vector<std::byte> got = execute(engine, instruction, inputs, modifiers);
+  if (got == expected) return;
+  const auto width = formats::container_bits(instruction.d) / 8;
+  const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
+  FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
+                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", "
+                         << count << " of " << text_of(shape) << ", output " << at / width
+                         << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
+                         << ", zero addend " << modifiers.zero_addend);
 }
 
 bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
@@ -103,15 +112,16 @@ bool same_computation(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One instruction of each computation that some engine beside the reference takes.
-std::vector<const MatrixInstruction*> kernel_instructions() {
+/// One instruction of each computation that the engine takes; an engine that is here takes some.
+std::vector<const MatrixInstruction*> instructions_of(const Engine& engine) {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const bool seen = std::any_of(
         instructions.begin(), instructions.end(),
         [&](const MatrixInstruction* other) { return same_computation(*other, instruction); });
-    if (!seen && has_kernel(instruction)) instructions.push_back(&instruction);
+    if (!seen && engine.accepts(instruction)) instructions.push_back(&instruction);
   }
+  REQUIRE(instructions.size() > 1);
   return instructions;
 }
 
@@ -130,16 +140,16 @@ Shape closed_shape(const MatrixInstruction& instruction, int open_m, int open_n)
 
 constexpr std::array<std::int64_t, 3> counts = {1, 3, 17};
 
-void compare_small_batches(int rounds) {
+void compare_small_batches(const Engine& engine, int rounds) {
   std::size_t turn = 0;
-  for (const MatrixInstruction* instruction : kernel_instructions()) {
+  for (const MatrixInstruction* instruction : instructions_of(engine)) {
     for (const InputFamily family : input_families(*instruction)) {
       for (int round = 0; round < rounds; ++round, ++turn) {
         const Shape shape = {1 + static_cast<int>(turn % 3), 1 + static_cast<int>(turn % 5),
                              instruction->shape.k};
         const auto misalignment = static_cast<std::ptrdiff_t>(turn % 2 == 0 ? 0 : turn % 7);
-        compare_engines(*instruction, family, turn, shape, counts[turn % counts.size()],
-                        misalignment, modifiers_of(*instruction, turn));
+        compare(engine, *instruction, family, turn, shape, counts[turn % counts.size()],
+                misalignment, modifiers_of(*instruction, turn));
       }
     }
   }
@@ -147,53 +157,73 @@ void compare_small_batches(int rounds) {
 
 }  // namespace
 
-TEST_CASE("engines equal the reference on every family") { compare_small_batches(2); }
-
-TEST_CASE("engines equal the reference on every family, many batches", "[sweep]") {
-  compare_small_batches(200);
+TEMPLATE_TEST_CASE("engines equal the reference on every family", "[cpu]", Avx512, Avx2, Portable,
+                   Silicon) {
+  if (can_test(TestType::sets)) compare_small_batches(engine_named(TestType::name), 2);
 }
 
-TEST_CASE("engines equal the reference on whole instructions") {
+TEMPLATE_TEST_CASE("engines equal the reference on every family, many batches", "[sweep]", Avx512,
+                   Avx2, Portable, Silicon) {
+  if (can_test(TestType::sets)) compare_small_batches(engine_named(TestType::name), 200);
+}
+
+TEMPLATE_TEST_CASE("engines equal the reference on whole instructions", "[cpu]", Avx512, Avx2,
+                   Portable, Silicon) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
   std::size_t turn = 0;
-  for (const MatrixInstruction* instruction : kernel_instructions()) {
+  for (const MatrixInstruction* instruction : instructions_of(engine)) {
     const std::vector<InputFamily> families = input_families(*instruction);
-    compare_engines(*instruction, families[turn % families.size()], turn,
-                    closed_shape(*instruction, 32, 8), 1, 0, {});
+    compare(engine, *instruction, families[turn % families.size()], turn,
+            closed_shape(*instruction, 32, 8), 1, 0, {});
     ++turn;
   }
 }
 
-TEST_CASE("engines equal the reference on every width of wgmma") {
+TEMPLATE_TEST_CASE("engines equal the reference on every width of wgmma", "[cpu]", Avx512, Avx2,
+                   Portable) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
+  int accepted = 0;
   for (const char* name : {"wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
                            "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
                            "wgmma.mma_async.sp.sync.aligned.m64nNk16.f32.tf32.tf32",
                            "wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.u8.satfinite"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
+    if (!engine.accepts(instruction)) continue;
+    ++accepted;
     for (const int n : {8, 24, 104, 256}) {
-      compare_engines(instruction, n == 24 ? InputFamily::sparse_zeros : InputFamily::raw_bits, 5,
-                      {2, n, instruction.shape.k}, 3, 0, {});
+      compare(engine, instruction, n == 24 ? InputFamily::sparse_zeros : InputFamily::raw_bits, 5,
+              {2, n, instruction.shape.k}, 3, 0, {});
     }
-    compare_engines(instruction, InputFamily::raw_bits, 6, {64, 8, instruction.shape.k}, 1, 0, {});
+    compare(engine, instruction, InputFamily::raw_bits, 6, {64, 8, instruction.shape.k}, 1, 0, {});
   }
+  CHECK(accepted > 0);
 }
 
-TEST_CASE("engines equal the reference on dot products of any length") {
+TEMPLATE_TEST_CASE("engines equal the reference on dot products of any length", "[cpu]", Avx512,
+                   Avx2, Portable, Silicon) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
   std::size_t turn = 0;
-  for (const MatrixInstruction* instruction : kernel_instructions()) {
+  for (const MatrixInstruction* instruction : instructions_of(engine)) {
     const int step = std::max(1, instruction->sparsity.group_elements);
     for (const int part : {1, 2, 3, 5, 7}) {
       const int k = std::min(instruction->shape.k,
                              step * (part < 5 ? part : instruction->shape.k / step - part + 4));
       if (k <= 0) continue;
       const std::vector<InputFamily> families = input_families(*instruction);
-      compare_engines(*instruction, families[turn % families.size()], turn, {1, 1, k}, 17, 0,
-                      modifiers_of(*instruction, turn));
+      compare(engine, *instruction, families[turn % families.size()], turn, {1, 1, k}, 17, 0,
+              modifiers_of(*instruction, turn));
       ++turn;
     }
   }
 }
 
-TEST_CASE("engines do not depend on the caller's floating-point environment") {
+TEMPLATE_TEST_CASE("engines do not depend on the caller's floating-point environment", "[cpu]",
+                   Avx512, Avx2, Portable, Silicon) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
   std::fenv_t saved;
   std::fegetenv(&saved);
   std::fesetround(FE_UPWARD);
@@ -201,29 +231,34 @@ TEST_CASE("engines do not depend on the caller's floating-point environment") {
   _mm_setcsr(_mm_getcsr() | 0x8040);  // subnormal operands and results are zero
 #endif
   std::size_t turn = 0;
-  for (const MatrixInstruction* instruction : kernel_instructions()) {
+  for (const MatrixInstruction* instruction : instructions_of(engine)) {
     for (const InputFamily family : {InputFamily::raw_bits, InputFamily::subnormal_operands}) {
       const Shape shape = closed_shape(*instruction, 16, 8);
-      compare_engines(*instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
+      compare(engine, *instruction, family, turn++, {shape.m, shape.n, shape.k}, 2, 0, {});
     }
   }
   std::fesetenv(&saved);
 }
 
-TEST_CASE("the number of threads does not change the result") {
+TEMPLATE_TEST_CASE("the number of threads does not change the result", "[cpu]", Avx512, Avx2,
+                   Portable) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
+  int accepted = 0;
   for (const char* name : {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16",
+                           "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
                            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
     const BatchInputs inputs =
         batch_inputs(instruction, InputFamily::sparse_zeros, 1, {1, 1, instruction.shape.k}, 40001);
-    for (const Engine& engine : emulator::engines()) {
-      if (!engine.accepts(instruction)) continue;
-      const std::vector<std::byte> one = execute(engine, instruction, inputs, {}, 1);
-      for (const int threads : {0, 2, 3, 7}) {
-        CHECK(execute(engine, instruction, inputs, {}, threads) == one);
-      }
+    if (!engine.accepts(instruction)) continue;
+    ++accepted;
+    const std::vector<std::byte> one = execute(engine, instruction, inputs, {}, 1);
+    for (const int threads : {0, 2, 3, 7}) {
+      CHECK(execute(engine, instruction, inputs, {}, threads) == one);
     }
   }
+  CHECK(accepted > 0);
 }
 
 TEST_CASE("an empty batch writes nothing") {
@@ -314,42 +349,35 @@ class BatchReader {
   Modifiers modifiers_;
 };
 
-void judge_batch(const MatrixInstruction& instruction, const Modifiers& modifiers) {
+void judge_batch(const Engine& engine, const MatrixInstruction& instruction,
+                 const Modifiers& modifiers) {
   const Judge judge = judge_of(instruction);
   const BatchInputs inputs = batch_inputs(instruction, InputFamily::narrow_exponents, 9,
                                           {2, 3, instruction.shape.k}, 2, 1);
   const BatchReader reader(instruction, inputs, modifiers);
-  for (const Engine& engine : emulator::engines()) {
-    if (!engine.accepts(instruction)) continue;
-    const std::vector<std::byte> d = execute(engine, instruction, inputs, modifiers);
-    const std::size_t width = d.size() / 12;
-    for (std::size_t output = 0; output < 12; ++output) {
-      const DotInputs x =
-          reader.operands(static_cast<std::int64_t>(output / 6), static_cast<int>(output / 3 % 2),
-                          static_cast<int>(output % 3));
-      std::uint64_t computed = 0;
-      std::memcpy(&computed, d.data() + output * width, width);
-      if (agree(instruction, judge, computed, judge.answer(x))) continue;
-      FAIL_CHECK(engine.name << ", output " << output << " of " << tests::text_of(instruction)
-                             << "\n"
-                             << tests::text_of(x));
-    }
+  const std::vector<std::byte> d = execute(engine, instruction, inputs, modifiers);
+  const std::size_t width = d.size() / 12;
+  for (std::size_t output = 0; output < 12; ++output) {
+    const DotInputs x =
+        reader.operands(static_cast<std::int64_t>(output / 6), static_cast<int>(output / 3 % 2),
+                        static_cast<int>(output % 3));
+    std::uint64_t computed = 0;
+    std::memcpy(&computed, d.data() + output * width, width);
+    if (agree(instruction, judge, computed, judge.answer(x))) continue;
+    FAIL_CHECK(engine.name << ", output " << output << " of " << tests::text_of(instruction) << "\n"
+                           << tests::text_of(x));
   }
 }
 
 }  // namespace
 
-TEST_CASE("engines read batches as the oracle does") {
-  std::vector<const MatrixInstruction*> seen;
+TEMPLATE_TEST_CASE("engines read batches as the oracle does", "[cpu]", Avx512, Avx2, Portable,
+                   Silicon, Reference) {
+  if (!can_test(TestType::sets)) return;
+  const Engine& engine = engine_named(TestType::name);
   std::size_t turn = 0;
-  for (const MatrixInstruction& instruction : emulator::catalogue()) {
-    const bool known = std::any_of(seen.begin(), seen.end(), [&](const MatrixInstruction* other) {
-      return same_computation(*other, instruction);
-    });
-    if (known) continue;
-    seen.push_back(&instruction);
-    judge_batch(instruction, modifiers_of(instruction, turn++));
-  }
+  for (const MatrixInstruction* instruction : instructions_of(engine))
+    judge_batch(engine, *instruction, modifiers_of(*instruction, turn++));
 }
 
 TEST_CASE("engines are found by name") {
@@ -357,7 +385,12 @@ TEST_CASE("engines are found by name") {
       "sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "test");
   const MatrixInstruction chain = emulator::require_instruction(
       "sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "test");
-  CHECK(emulator::require_engine("auto", plain).name == emulator::engines().front().name);
+  const auto is_here = [](formats::InstructionSets sets) {
+    return cpu_has(sets) && formats::allowed_instruction_sets() >= sets;
+  };
+  CHECK(emulator::require_engine("auto", plain).name == (is_here(Avx512::sets) ? Avx512::name
+                                                         : is_here(Avx2::sets) ? Avx2::name
+                                                                               : Portable::name));
   CHECK(emulator::require_engine("auto", chain).accepts(chain));
   CHECK(emulator::require_engine("reference", chain).name == "reference");
   CHECK(emulator::require_engine("portable", plain).name == "portable");

@@ -12,6 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/catalogue_inputs.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
+#include "tests/instruction_sets_here.hpp"
 
 // Whole products by engines that multiply tiles of outputs: every family of inputs, any size, any
 // place in memory, any number of threads.
@@ -21,11 +22,18 @@ namespace {
 using emulator::Engine;
 using emulator::MatrixProduct;
 
-std::vector<const Engine*> product_engines(const MatrixInstruction& instruction) {
-  std::vector<const Engine*> engines;
-  for (const Engine& engine : emulator::engines())
-    if (engine.multiply != nullptr && engine.accepts(instruction)) engines.push_back(&engine);
-  return engines;
+/// The engine that multiplies with these instruction sets; null where they cannot be tested, which
+/// has then been said.
+template <class Sets>
+const Engine* product_engine() {
+  if (!can_test(Sets::sets)) return nullptr;
+  for (const Engine& engine : emulator::engines()) {
+    if (engine.name != Sets::name) continue;
+    REQUIRE(engine.multiply != nullptr);
+    return &engine;
+  }
+  FAIL("no engine " << Sets::name);
+  return nullptr;
 }
 
 bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
@@ -34,15 +42,17 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
-/// One instruction of each arithmetic that an engine multiplies.
-std::vector<const MatrixInstruction*> product_instructions() {
+/// One instruction of each arithmetic that the engine multiplies; an engine that is here takes
+/// some.
+std::vector<const MatrixInstruction*> product_instructions(const Engine& engine) {
   std::vector<const MatrixInstruction*> instructions;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
     const bool seen = std::any_of(
         instructions.begin(), instructions.end(),
         [&](const MatrixInstruction* other) { return same_arithmetic(*other, instruction); });
-    if (!seen && !product_engines(instruction).empty()) instructions.push_back(&instruction);
+    if (!seen && engine.accepts(instruction)) instructions.push_back(&instruction);
   }
+  REQUIRE(instructions.size() > 10);
   return instructions;
 }
 
@@ -168,17 +178,15 @@ class Problem {
 const Engine& reference() { return emulator::engines().back(); }
 
 /// The reference has no product of its own: its executions one after the other.
-void compare(const MatrixInstruction& instruction, InputFamily family, std::uint64_t seed, int m,
-             int n, int k, const Placement& place, const emulator::Modifiers& modifiers) {
+void compare(const Engine& engine, const MatrixInstruction& instruction, InputFamily family,
+             std::uint64_t seed, int m, int n, int k, const Placement& place,
+             const emulator::Modifiers& modifiers) {
   Problem problem(instruction, family, seed, m, n, k, place);
-  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
-  for (const Engine* engine : product_engines(instruction)) {
-    if (problem.run(*engine, modifiers) == expected) continue;
-    FAIL_CHECK(engine->name << " differs: " << tests::text_of(instruction)
-                            << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
-                            << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
-                            << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
-  }
+  if (problem.run(engine, modifiers) == problem.run(reference(), modifiers, 0)) return;
+  FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
+                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
+                         << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
+                         << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
 }
 
 Placement placement(std::uint64_t turn) {
@@ -197,72 +205,93 @@ int whole_groups(const MatrixInstruction& instruction, int k) {
 
 }  // namespace
 
-TEST_CASE("products equal the reference on every family") {
+TEMPLATE_TEST_CASE("products equal the reference on every family", "[cpu]", Avx512, Avx2) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
   std::uint64_t turn = 0;
-  for (const MatrixInstruction* instruction : product_instructions()) {
+  for (const MatrixInstruction* instruction : product_instructions(*engine)) {
     for (const InputFamily family : input_families(*instruction)) {
       const int k = whole_groups(*instruction, 1 + static_cast<int>(turn * 7 % 70));
-      compare(*instruction, family, turn, 9, 19, k, placement(turn), modifiers(*instruction, turn));
+      compare(*engine, *instruction, family, turn, 9, 19, k, placement(turn),
+              modifiers(*instruction, turn));
       ++turn;
     }
   }
 }
 
-TEST_CASE("products of odd sizes equal the reference") {
+TEMPLATE_TEST_CASE("products of odd sizes equal the reference", "[cpu]", Avx512, Avx2) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
   std::uint64_t turn = 0;
+  int accepted = 0;
   for (const char* name : {"wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16",
                            "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e5m2",
                            "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
+    if (!engine->accepts(instruction)) continue;
+    ++accepted;
     for (const int m : {1, 3, 17}) {
       for (const int n : {1, 3, 17, 65}) {
         for (const int k : {1, 3, 17, 129}) {
-          compare(instruction, InputFamily::raw_bits, turn, m, n, k, placement(turn),
+          compare(*engine, instruction, InputFamily::raw_bits, turn, m, n, k, placement(turn),
                   modifiers(instruction, turn));
           ++turn;
         }
       }
     }
-    compare(instruction, InputFamily::narrow_exponents, turn, 3, 257, 17, {}, {});
-    compare(instruction, InputFamily::narrow_exponents, turn, 257, 3, 17, {}, {});
-    compare(instruction, InputFamily::narrow_exponents, turn, 2, 3, 1537, {}, {});
+    const InputFamily narrow = InputFamily::narrow_exponents;
+    compare(*engine, instruction, narrow, turn, 3, 257, 17, {}, {});
+    compare(*engine, instruction, narrow, turn, 257, 3, 17, {}, {});
+    compare(*engine, instruction, narrow, turn, 2, 3, 1537, {}, {});
     // Sums that wait between ranges of K, of several panels and tiles.
-    compare(instruction, InputFamily::narrow_exponents, turn, 19, 70, 1100, {}, {});
-    compare(instruction, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
+    compare(*engine, instruction, narrow, turn, 19, 70, 1100, {}, {});
+    compare(*engine, instruction, InputFamily::raw_bits, turn, 19, 70, 600, {}, {});
   }
+  CHECK(accepted > 0);
 }
 
-TEST_CASE("products of every arithmetic in odd sizes equal the reference") {
+TEMPLATE_TEST_CASE("products of every arithmetic in odd sizes equal the reference", "[cpu]", Avx512,
+                   Avx2) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
   constexpr int sizes[][3] = {{257, 3, 17}, {3, 257, 1}, {17, 1, 257}, {1, 17, 3}};
   std::uint64_t turn = 0;
-  for (const MatrixInstruction* instruction : product_instructions()) {
+  for (const MatrixInstruction* instruction : product_instructions(*engine)) {
     const auto& [m, n, k] = sizes[turn % 4];
-    compare(*instruction, InputFamily::raw_bits, turn, m, n, whole_groups(*instruction, k),
+    compare(*engine, *instruction, InputFamily::raw_bits, turn, m, n, whole_groups(*instruction, k),
             placement(turn / 4), modifiers(*instruction, turn));
     ++turn;
   }
 }
 
-TEST_CASE("products do not depend on the number of threads, and D may be C") {
+TEMPLATE_TEST_CASE("products do not depend on the number of threads, and D may be C", "[cpu]",
+                   Avx512, Avx2) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
+  int accepted = 0;
   for (const char* name : {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                           "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
                            "wgmma.mma_async.sync.aligned.m64nNk32.f16.e4m3.e4m3"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
+    if (!engine->accepts(instruction)) continue;
+    ++accepted;
     for (const InputFamily family : {InputFamily::narrow_exponents, InputFamily::raw_bits}) {
       Problem problem(instruction, family, 5, 70, 50, 700, {});
-      for (const Engine* engine : product_engines(instruction)) {
-        const std::vector<std::byte> one = problem.run(*engine, {});
-        for (const int threads : {0, 2, 3, 7}) CHECK(problem.run(*engine, {}, threads) == one);
-        CHECK(problem.run_in_place(*engine) == one);
-      }
+      const std::vector<std::byte> one = problem.run(*engine, {});
+      for (const int threads : {0, 2, 3, 7}) CHECK(problem.run(*engine, {}, threads) == one);
+      CHECK(problem.run_in_place(*engine) == one);
     }
   }
+  CHECK(accepted > 0);
 }
 
 // Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see different inputs;
 // what a stopped one has compared is what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names,
 // leaves the others out.
-TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
-  std::vector<const MatrixInstruction*> instructions = product_instructions();
+TEMPLATE_TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]", Avx512, Avx2) {
+  const Engine* const engine = product_engine<TestType>();
+  if (engine == nullptr) return;
+  std::vector<const MatrixInstruction*> instructions = product_instructions(*engine);
   const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
   std::erase_if(instructions, [&](const MatrixInstruction* instruction) {
     return part != nullptr &&
@@ -280,7 +309,7 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
         const int blocks = is_long ? 600 / instruction->shape.k : 1 + static_cast<int>(turn % 3);
         const int cut = std::min(instruction->shape.k - 1, static_cast<int>(turn % 4));
         const int k = whole_groups(*instruction, blocks * instruction->shape.k - cut);
-        compare(*instruction, family, first + turn + 1000, m, n, k, placement(turn),
+        compare(*engine, *instruction, family, first + turn + 1000, m, n, k, placement(turn),
                 modifiers(*instruction, turn));
         outputs += std::int64_t{m} * n;
         ++turn;

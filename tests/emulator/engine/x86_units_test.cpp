@@ -12,6 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/oracle_rules.hpp"
 #include "tests/emulator/inputs/x86_inputs.hpp"
+#include "tests/instruction_sets_here.hpp"
 
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -339,6 +340,24 @@ TEST_CASE("silicon is an engine by name only") {
       "sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "test");
   CHECK_THROWS_AS(emulator::require_engine("cpu", warp), formats::Error);
 }
+
+#if defined(__x86_64__)
+TEST_CASE("features are what CPUID says, less what GUARDBIT_CPU masks") {
+  using formats::InstructionSets;
+  const emulator::cpu::Features& has = emulator::cpu::features();
+  const InstructionSets allowed = formats::allowed_instruction_sets();
+  const bool avx2 = cpu_has(InstructionSets::avx2) && allowed >= InstructionSets::avx2;
+  const bool avx512 = cpu_has(InstructionSets::avx512) && allowed >= InstructionSets::avx512;
+  CHECK(has.fma == avx2);  // no CPU has one of the two alone
+  CHECK(has.avx2_kernels == avx2);
+  CHECK(has.avx512_kernels == avx512);
+  CHECK(has.avx512_vnni == (avx512 && __builtin_cpu_supports("avx512vnni")));
+  CHECK(has.avx512_bf16 == (avx512 && __builtin_cpu_supports("avx512bf16")));
+  if (!avx2) CHECK_FALSE(has.avx_vnni);
+  if (!avx512) CHECK_FALSE(has.avx512_fp16);
+  if (allowed != InstructionSets::all) CHECK_FALSE((has.amx_bf16 || has.amx_fp16 || has.amx_int8));
+}
+#endif
 
 TEST_CASE("the CPU's features decide which instructions its engine takes") {
   const emulator::cpu::Features& has = emulator::cpu::features();

@@ -15,6 +15,7 @@
 #include "emulator/model/mma.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
+#include "tests/instruction_sets_here.hpp"
 
 namespace guardbit::tests {
 namespace {
@@ -160,33 +161,46 @@ std::vector<MatrixInstruction> distinct_instructions(
   return instructions;
 }
 
+/// Kernels for registers of one width.
 struct Implementation {
-  const char* name;
   std::function<bool(const MatrixInstruction&)> accepts;
   Multiply multiply;
 };
 
-std::vector<Implementation> implementations(bool (*accepts)(const MatrixInstruction&, Width),
-                                            void (*multiply)(const MatrixInstruction&,
-                                                             const MatrixProduct&, int, Width)) {
-  std::vector<Implementation> result;
-  for (const auto& [name, width] :
-       {std::pair{"widest", Width::widest}, std::pair{"256 bits", Width::bits_256}}) {
-    result.push_back(
-        {name, [=](const MatrixInstruction& instruction) { return accepts(instruction, width); },
-         [=](const MatrixInstruction& instruction, const MatrixProduct& x, int threads) {
-           multiply(instruction, x, threads, width);
-         }});
-  }
-  return result;
+Implementation implementation(bool (*accepts)(const MatrixInstruction&, Width),
+                              void (*multiply)(const MatrixInstruction&, const MatrixProduct&, int,
+                                               Width),
+                              Width width) {
+  return {[=](const MatrixInstruction& instruction) { return accepts(instruction, width); },
+          [=](const MatrixInstruction& instruction, const MatrixProduct& x, int threads) {
+            multiply(instruction, x, threads, width);
+          }};
 }
 
-std::vector<Implementation> integer_implementations() {
-  return implementations(emulator::integer_gemm::accepts, emulator::integer_gemm::multiply);
+template <class Sets>
+constexpr Width width_of =
+    Sets::sets == formats::InstructionSets::avx512 ? Width::widest : Width::bits_256;
+
+template <class Sets>
+Implementation integer_implementation() {
+  return implementation(emulator::integer_gemm::accepts, emulator::integer_gemm::multiply,
+                        width_of<Sets>);
 }
 
-std::vector<Implementation> chain_implementations() {
-  return implementations(emulator::chain_gemm::accepts, emulator::chain_gemm::multiply);
+template <class Sets>
+Implementation chain_implementation() {
+  return implementation(emulator::chain_gemm::accepts, emulator::chain_gemm::multiply,
+                        width_of<Sets>);
+}
+
+/// The one of the two that takes the instruction.
+template <class Sets>
+Implementation implementation_for(const MatrixInstruction& instruction) {
+  const Implementation integers = integer_implementation<Sets>();
+  const Implementation found =
+      integers.accepts(instruction) ? integers : chain_implementation<Sets>();
+  REQUIRE(found.accepts(instruction));
+  return found;
 }
 
 /// The bytes of a stored matrix that belong to no element.
@@ -206,8 +220,6 @@ std::set<std::byte> bytes_between(const Format& f, const Stored& x, int rows, in
   return found;
 }
 
-void skip_note() { WARN("SKIPPED: this CPU has none of the instructions"); }
-
 /// Sizes with every remainder of tiles, the last execution shorter than the others.
 std::vector<Size> odd_sizes(const MatrixInstruction& instruction) {
   const int group = std::max(1, instruction.sparsity.group_elements);
@@ -226,77 +238,71 @@ std::uint64_t extreme_integer(Random& random) {
 
 }  // namespace
 
-TEST_CASE("integer products are the model's in every instruction", "[cpu]") {
-  for (const Implementation& of : integer_implementations()) {
-    const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
-    if (instructions.empty()) {
-      skip_note();
-      continue;
-    }
-    CHECK(instructions.size() > 50);
-    Random random(5);
-    const Draw any = [&](const Format& f) { return random.bits() & formats::code_mask(f); };
-    const Draw ends = [&](const Format& f) {
-      // Largest products of either sign make long runs in one direction.
-      const std::uint64_t sign = formats::sign_mask(f);
-      return f.has_sign ? (random.one_in(8) ? sign - 1 : sign) : formats::code_mask(f);
-    };
-    const Draw c = [&](const Format&) { return extreme_integer(random); };
-    for (const MatrixInstruction& instruction : instructions) {
-      int wrong = 0;
-      int layout = 0;
-      for (const Size& size : odd_sizes(instruction)) {
-        for (const Draw& draw : {any, ends}) {
-          const Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, c);
-          wrong += mismatches(instruction, x, of.multiply, 2, 60, random);
-        }
+TEMPLATE_TEST_CASE("integer products are the model's in every instruction", "[cpu]", Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
+  const Implementation of = integer_implementation<TestType>();
+  const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
+  CHECK(instructions.size() > 50);
+  Random random(5);
+  const Draw any = [&](const Format& f) { return random.bits() & formats::code_mask(f); };
+  const Draw ends = [&](const Format& f) {
+    // Largest products of either sign make long runs in one direction.
+    const std::uint64_t sign = formats::sign_mask(f);
+    return f.has_sign ? (random.one_in(8) ? sign - 1 : sign) : formats::code_mask(f);
+  };
+  const Draw c = [&](const Format&) { return extreme_integer(random); };
+  for (const MatrixInstruction& instruction : instructions) {
+    int wrong = 0;
+    int layout = 0;
+    for (const Size& size : odd_sizes(instruction)) {
+      for (const Draw& draw : {any, ends}) {
+        const Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, c);
+        wrong += mismatches(instruction, x, of.multiply, 2, 60, random);
       }
-      INFO(of.name << " " << std::string_view(instruction.name) << " on " << instruction.arch);
-      CHECK(wrong == 0);
     }
+    INFO(std::string_view(instruction.name) << " on " << instruction.arch);
+    CHECK(wrong == 0);
   }
 }
 
-TEST_CASE("chains of fused multiply-adds are the model's in every instruction", "[cpu]") {
-  for (const Implementation& of : chain_implementations()) {
-    const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
-    if (instructions.empty()) {
-      skip_note();
-      continue;
-    }
-    CHECK(instructions.size() >= 12);
-    Random random(6);
-    const Draw near = [&](const Format& f) { return code_between(f, -3, 3, random); };
-    const Draw any = [&](const Format& f) { return random_code(f, random); };
-    const Draw specials = [&](const Format& f) {
-      return random.one_in(12) ? special_code(f, random) : code_between(f, -3, 3, random);
-    };
-    const Draw rare = [&](const Format& f) {
-      return random.one_in(300) ? special_code(f, random) : code_between(f, -3, 3, random);
-    };
-    const Draw subnormal = [&](const Format& f) {
-      const int middle = formats::min_exponent(f) / 2;
-      return random.one_in(10) ? subnormal_code(f, random)
-                               : code_between(f, middle - 30, middle + 30, random);
-    };
-    const Draw zeros = [&](const Format& f) { return zero_code(f, random.one_in(2)); };
-    for (const MatrixInstruction& instruction : instructions) {
-      int wrong = 0;
-      int layout = 0;
-      for (const Size& size : odd_sizes(instruction)) {
-        for (const Draw& draw : {near, any, specials, rare, subnormal, zeros}) {
-          Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, draw);
-          x.product.modifiers = {random.one_in(3), random.one_in(3), random.one_in(4)};
-          wrong += mismatches(instruction, x, of.multiply, 2, 100, random);
-        }
+TEMPLATE_TEST_CASE("chains of fused multiply-adds are the model's in every instruction", "[cpu]",
+                   Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
+  const Implementation of = chain_implementation<TestType>();
+  const std::vector<MatrixInstruction> instructions = distinct_instructions(of.accepts);
+  CHECK(instructions.size() >= 12);
+  Random random(6);
+  const Draw near = [&](const Format& f) { return code_between(f, -3, 3, random); };
+  const Draw any = [&](const Format& f) { return random_code(f, random); };
+  const Draw specials = [&](const Format& f) {
+    return random.one_in(12) ? special_code(f, random) : code_between(f, -3, 3, random);
+  };
+  const Draw rare = [&](const Format& f) {
+    return random.one_in(300) ? special_code(f, random) : code_between(f, -3, 3, random);
+  };
+  const Draw subnormal = [&](const Format& f) {
+    const int middle = formats::min_exponent(f) / 2;
+    return random.one_in(10) ? subnormal_code(f, random)
+                             : code_between(f, middle - 30, middle + 30, random);
+  };
+  const Draw zeros = [&](const Format& f) { return zero_code(f, random.one_in(2)); };
+  for (const MatrixInstruction& instruction : instructions) {
+    int wrong = 0;
+    int layout = 0;
+    for (const Size& size : odd_sizes(instruction)) {
+      for (const Draw& draw : {near, any, specials, rare, subnormal, zeros}) {
+        Operands x(instruction, size, static_cast<Layout>(layout++ % 3), draw, draw);
+        x.product.modifiers = {random.one_in(3), random.one_in(3), random.one_in(4)};
+        wrong += mismatches(instruction, x, of.multiply, 2, 100, random);
       }
-      INFO(of.name << " " << std::string_view(instruction.name) << " on " << instruction.arch);
-      CHECK(wrong == 0);
     }
+    INFO(std::string_view(instruction.name) << " on " << instruction.arch);
+    CHECK(wrong == 0);
   }
 }
 
-TEST_CASE("products larger than every block are the model's") {
+TEMPLATE_TEST_CASE("products larger than every block are the model's", "[cpu]", Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
   struct Case {
     const char *arch, *name;
     Size size;
@@ -318,52 +324,46 @@ TEST_CASE("products larger than every block are the model's") {
         Case{"sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", {3, 3100, 400}},
         Case{"cdna2", "v_mfma_f32_32x32x2f32", {257, 65, 1001}}}) {
     const MatrixInstruction instruction = emulator::require_instruction(x.arch, x.name, "test");
-    for (const auto& list : {integer_implementations(), chain_implementations()}) {
-      for (const Implementation& of : list) {
-        if (!of.accepts(instruction)) continue;
-        const Operands operands(instruction, x.size, Layout::rows, any, c);
-        CAPTURE(x.name, of.name);
-        CHECK(mismatches(instruction, operands, of.multiply, 1, 300, random) == 0);
-        const std::vector<std::byte> alone = operands.d.bytes;
-        of.multiply(instruction, operands.product, 3);
-        CHECK(operands.d.bytes == alone);
-      }
-    }
+    const Implementation of = implementation_for<TestType>(instruction);
+    const Operands operands(instruction, x.size, Layout::rows, any, c);
+    CAPTURE(x.name);
+    CHECK(mismatches(instruction, operands, of.multiply, 1, 300, random) == 0);
+    const std::vector<std::byte> alone = operands.d.bytes;
+    of.multiply(instruction, operands.product, 3);
+    CHECK(operands.d.bytes == alone);
   }
 }
 
-TEST_CASE("D may be C, and what lies between the elements of D is not touched") {
+TEMPLATE_TEST_CASE("D may be C, and what lies between the elements of D is not touched", "[cpu]",
+                   Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
   Random random(8);
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32",
                            "mma.sync.aligned.m16n8k16.row.col.rz.f64.f64.f64.f64"}) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
-    for (const auto& list : {integer_implementations(), chain_implementations()}) {
-      for (const Implementation& of : list) {
-        if (!of.accepts(instruction)) continue;
-        const Draw any = [&](const Format& f) { return finite_code(f, random); };
-        Operands x(instruction, {19, 101, 70}, Layout::every_third, any, any);
-        of.multiply(instruction, x.product, 2);
-        const emulator::ConstMatrix apart = x.d.view(instruction.d);
-        Stored both = x.c;
-        MatrixProduct in_place = x.product;
-        in_place.c = both.view(instruction.c);
-        in_place.d = {emulator::codes_of(instruction.d, both.bytes.data() + 1), both.row_stride,
-                      both.column_stride};
-        of.multiply(instruction, in_place, 2);
-        int wrong = 0;
-        for (int i = 0; i < 19; ++i) {
-          for (int j = 0; j < 101; ++j)
-            wrong += both.view(instruction.d)(i, j) != apart(i, j) ? 1 : 0;
-        }
-        CAPTURE(name, of.name);
-        CHECK(wrong == 0);
-        CHECK(bytes_between(instruction.d, x.d, 19, 101) == std::set{std::byte{0}});
-      }
+    const Implementation of = implementation_for<TestType>(instruction);
+    const Draw any = [&](const Format& f) { return finite_code(f, random); };
+    Operands x(instruction, {19, 101, 70}, Layout::every_third, any, any);
+    of.multiply(instruction, x.product, 2);
+    const emulator::ConstMatrix apart = x.d.view(instruction.d);
+    Stored both = x.c;
+    MatrixProduct in_place = x.product;
+    in_place.c = both.view(instruction.c);
+    in_place.d = {emulator::codes_of(instruction.d, both.bytes.data() + 1), both.row_stride,
+                  both.column_stride};
+    of.multiply(instruction, in_place, 2);
+    int wrong = 0;
+    for (int i = 0; i < 19; ++i) {
+      for (int j = 0; j < 101; ++j) wrong += both.view(instruction.d)(i, j) != apart(i, j) ? 1 : 0;
     }
+    CAPTURE(name);
+    CHECK(wrong == 0);
+    CHECK(bytes_between(instruction.d, x.d, 19, 101) == std::set{std::byte{0}});
   }
 }
 
-TEST_CASE("executions of a batch are the model's") {
+TEMPLATE_TEST_CASE("executions of a batch are the model's", "[cpu]", Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
   Random random(10);
   for (const char* name : {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32",
                            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32",
@@ -396,27 +396,28 @@ TEST_CASE("executions of a batch are the model's") {
     emulator::execute(instruction, batch, 0, 3);
     batch.d = emulator::codes_of(instruction.d, d.data());
     CAPTURE(name);
-    if (emulator::integer_gemm::accepts(instruction)) {
-      emulator::integer_gemm::run(instruction, batch, 0, 3);
-      CHECK(d == expected);
-    } else if (emulator::chain_gemm::accepts(instruction)) {
-      emulator::chain_gemm::run(instruction, batch, 0, 3);
-      CHECK(d == expected);
+    constexpr Width width = width_of<TestType>;
+    if (emulator::integer_gemm::accepts(instruction, width)) {
+      emulator::integer_gemm::run(instruction, batch, 0, 3, width);
+    } else {
+      REQUIRE(emulator::chain_gemm::accepts(instruction, width));
+      emulator::chain_gemm::run(instruction, batch, 0, 3, width);
     }
+    CHECK(d == expected);
   }
 }
 
-TEST_CASE("two stored values at one place of a sparse row of A both count") {
+TEMPLATE_TEST_CASE("two stored values at one place of a sparse row of A both count", "[cpu]",
+                   Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
   Random random(9);
   const MatrixInstruction instruction = emulator::require_instruction(
       "sm_90", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32", "test");
-  for (const Implementation& of : integer_implementations()) {
-    if (!of.accepts(instruction)) continue;
-    const Draw any = [&](const Format& f) { return finite_code(f, random); };
-    Operands x(instruction, {5, 7, 128}, Layout::rows, any, any);
-    std::fill(x.e.bytes.begin(), x.e.bytes.end(), std::byte{1});
-    CHECK(mismatches(instruction, x, of.multiply, 1, 35, random) == 0);
-  }
+  const Implementation of = implementation_for<TestType>(instruction);
+  const Draw any = [&](const Format& f) { return finite_code(f, random); };
+  Operands x(instruction, {5, 7, 128}, Layout::rows, any, any);
+  std::fill(x.e.bytes.begin(), x.e.bytes.end(), std::byte{1});
+  CHECK(mismatches(instruction, x, of.multiply, 1, 35, random) == 0);
 }
 
 }  // namespace guardbit::tests

@@ -122,4 +122,12 @@ BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_
   return batch_of(instruction, codes, s, count);
 }
 
+BatchInputs recorded_unit_inputs(const MatrixInstruction& instruction) {
+  const auto families = static_cast<std::int64_t>(unit_families(instruction).size());
+  const bool floating = is_floating(instruction.a);
+  const bool is_lane = instruction.family == emulator::Family::avx;
+  const std::int64_t lanes = floating ? 24 * families : 128, tiles = floating ? 4 : 1;
+  return mixed_unit_inputs(instruction, recording_seed, is_lane ? lanes : tiles);
+}
+
 }  // namespace guardbit::tests

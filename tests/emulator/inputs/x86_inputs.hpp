@@ -23,4 +23,11 @@ BatchInputs unit_inputs(const MatrixInstruction& instruction, InputFamily family
 BatchInputs mixed_unit_inputs(const MatrixInstruction& instruction, std::uint64_t seed,
                               std::int64_t count);
 
+/// Of the recordings in tests/golden/x86.
+inline constexpr std::uint64_t recording_seed = 20261121;
+
+/// The operands of an instruction's recording: executions that hold every family several times and
+/// make a file of a few kilobytes.
+BatchInputs recorded_unit_inputs(const MatrixInstruction& instruction);
+
 }  // namespace guardbit::tests

@@ -90,7 +90,7 @@ TEST_CASE("a write that fails half-way leaves the old file and nothing else") {
 }
 
 // The other implementation of the format: NumPy reads what we write, and we read what it writes.
-TEST_CASE("NumPy agrees", "[shared]") {
+TEST_CASE("NumPy agrees", "[tool]") {
   const std::string interpreter = tests::python_with_numpy();
   if (interpreter.empty()) {
     WARN("SKIPPED: python3 with numpy is not here");

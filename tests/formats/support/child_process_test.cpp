@@ -16,7 +16,7 @@ namespace {
 std::string error_of(const std::function<void(const BytesVisitor&)>& work,
                      const BytesVisitor& receive = {}) {
   try {
-    run_in_child("file", "crashes", 0, work, receive);
+    run_in_child("file", "crashes", 60, work, receive);
   } catch (const Error& error) {
     return error.what();
   }
@@ -68,9 +68,28 @@ TEST_CASE("child process: a receiver that throws ends it") {
     for (;;) send(std::vector<std::byte>(100));
   };
   CHECK_THROWS_AS(
-      run_in_child("file", "crashes", 0, endless,
+      run_in_child("file", "crashes", 60, endless,
                    [](std::span<const std::byte>) { throw std::logic_error("enough"); }),
       std::logic_error);
+}
+
+TEST_CASE("child process: one that sends may take longer", "[sweep]") {
+  const auto spend = [](double seconds) {
+    const std::clock_t begin = std::clock();
+    while (static_cast<double>(std::clock() - begin) < seconds * CLOCKS_PER_SEC) {
+    }
+  };
+  int received = 0;
+  run_in_child(
+      "file", "crashes", 1,
+      [&](const BytesVisitor& send) {
+        for (int i = 0; i < 5; ++i) {
+          spend(0.9);
+          send({});
+        }
+      },
+      [&](std::span<const std::byte>) { ++received; });
+  CHECK(received == 5);
 }
 
 TEST_CASE("child process: one that does not end is an error", "[sweep]") {

@@ -99,7 +99,7 @@ TEST_CASE("every measured instruction of sm_90 has a wrapper and a recording") {
   }
 }
 
-TEST_CASE("golden inputs are what their seed makes") {
+TEST_CASE("golden inputs are what their seed makes", "[cpu]") {
   if (std::numeric_limits<long double>::digits != 64) {
     WARN("SKIPPED: the cancellation family needs the x87 long double");
     return;

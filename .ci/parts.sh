@@ -1,0 +1,32 @@
+# Sourced by .ci/run and .ci/full: what both do.
+
+check_formatting() {
+  if ! command -v clang-format-14 >/dev/null; then
+    echo 'SKIPPED: clang-format-14 is not available'
+    return 0
+  fi
+  git ls-files -z -- '*.hpp' '*.cpp' '*.cu' '*.cuh' | xargs -0 -r clang-format-14 --dry-run -Werror
+}
+
+# check_by_clang_tidy PATTERN…: those files, by the commands of a build that is configured only.
+check_by_clang_tidy() {
+  if ! command -v clang-tidy-14 >/dev/null; then
+    echo 'SKIPPED: clang-tidy-14 is not available'
+    return 0
+  fi
+  cmake --preset dev >/dev/null || return 1
+  git ls-files -z -- "$@" |
+    xargs -0 -r -n 1 -P "$(nproc)" clang-tidy-14 -p build/dev --quiet \
+      --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas
+}
+
+# The tests that reach an engine or a conversion kernel.
+masked_tests='^(claims|emulator|formats)/|^experiments/trace|^tools/(GUARDBIT_CPU|a recording|cast)'
+
+# run_masked MASK CTEST_OPTION…: quick tests of the release build; engines that the mask takes away show as skipped.
+run_masked() {
+  local mask=$1
+  shift
+  printf -- '-- GUARDBIT_CPU=%s\n' "$mask"
+  GUARDBIT_CPU=$mask ctest --test-dir build/release -L '^quick$' --no-tests=error --output-on-failure --parallel "$(nproc)" "$@"
+}

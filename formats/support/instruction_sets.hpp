@@ -1,0 +1,22 @@
+#pragma once
+
+namespace guardbit::formats {
+
+/// What x86 programs may use beyond the instructions that every CPU has; each includes those above
+/// it.
+enum class InstructionSets {
+  baseline,
+  /// with AVX2, FMA, F16C, AVX-VNNI
+  avx2,
+  /// with AVX-512 of any kind
+  avx512,
+  /// with AMX
+  all,
+};
+
+/// What this process may use of what its CPU has: the value of the environment variable
+/// GUARDBIT_CPU (baseline, avx2 or avx512), which is read once; all of it where that is unset or
+/// empty. formats::Error for another value.
+InstructionSets allowed_instruction_sets();
+
+}  // namespace guardbit::formats

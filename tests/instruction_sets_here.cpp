@@ -1,0 +1,35 @@
+#include "tests/instruction_sets_here.hpp"
+
+#include <iostream>
+
+namespace guardbit::tests {
+
+using formats::InstructionSets;
+
+bool cpu_has(InstructionSets sets) {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 =
+      avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
+  return sets == InstructionSets::avx512 ? avx512 : sets == InstructionSets::avx2 ? avx2 : true;
+#else
+  return sets == InstructionSets::baseline;
+#endif
+}
+
+bool can_test(InstructionSets sets) {
+  const std::string_view name = sets == InstructionSets::avx512 ? Avx512::name : Avx2::name;
+  if (!cpu_has(sets)) {
+    std::cout << "SKIPPED: this CPU lacks instructions of " << name << '\n';
+    return false;
+  }
+  if (formats::allowed_instruction_sets() < sets) {
+    std::cout << "SKIPPED: GUARDBIT_CPU masks " << name << '\n';
+    return false;
+  }
+  return true;
+}
+
+}  // namespace guardbit::tests
