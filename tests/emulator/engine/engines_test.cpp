@@ -100,8 +100,8 @@ void compare(const Engine& engine, const MatrixInstruction& instruction, InputFa
   const auto width = formats::container_bits(instruction.d) / 8;
   const auto at = std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin();
   FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
-                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", "
-                         << count << " of " << text_of(shape) << ", output " << at / width
+                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << count
+                         << " of " << text_of(shape) << ", output " << at / width
                          << ", negate a, b " << modifiers.negate_a << modifiers.negate_b
                          << ", zero addend " << modifiers.zero_addend);
 }

@@ -184,8 +184,8 @@ void compare(const Engine& engine, const MatrixInstruction& instruction, InputFa
   Problem problem(instruction, family, seed, m, n, k, place);
   if (problem.run(engine, modifiers) == problem.run(reference(), modifiers, 0)) return;
   FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
-                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
-                         << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
+                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m << "x"
+                         << n << "x" << k << ", negate a, b " << modifiers.negate_a
                          << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
 }
 
