@@ -71,7 +71,6 @@ TEST_CASE("a file whose tensors were written as memory is the one written at onc
         writer.write(0, tensor.bytes);
       } else {
         REQUIRE(memory.size() == tensor.bytes.size());
-        CHECK(std::ranges::all_of(memory, [](std::byte x) { return x == std::byte{0}; }));
         std::ranges::copy(tensor.bytes, memory.begin());
       }
     }
