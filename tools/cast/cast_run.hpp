@@ -6,7 +6,6 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,7 +75,8 @@ int run_cast(const CastOptions& options, const formats::TensorFile& file,
   }
   formats::TensorOutput output(options.output, file.metadata, std::move(described));
   std::size_t part = 0;
-  for (formats::TensorWriter& writer : std::views::join(writers)) writer = output.writer(part++);
+  for (std::vector<formats::TensorWriter>& of_tensor : writers)
+    for (formats::TensorWriter& writer : of_tensor) writer = output.writer(part++);
   const std::vector<Result> results = cast_tensors(tensors, writers, casting, interruption);
   output.commit();
   if (options.json) {
