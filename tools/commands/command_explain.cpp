@@ -242,8 +242,10 @@ int explain_command(const ExplainOptions& options) {
     if (options.places.a.empty() || options.places.b.empty() ||
         (options.d.empty() && options.diff.empty()))
       throw Error("explain", "needs a CAPTURE, or --a, --b and --d (or --diff)");
-    for (const std::string& place : options.diff.empty() ? std::vector{options.d} : options.diff)
-      captures.push_back(capture_of(options, place));
+    std::vector<std::string> results = options.diff;
+    if (results.empty()) results.push_back(options.d);
+    captures.reserve(results.size());
+    for (const std::string& result : results) captures.push_back(capture_of(options, result));
   }
   std::vector<Account> accounts;
   for (const GemmCapture& capture : captures) {
