@@ -8,9 +8,6 @@
 
 namespace guardbit::emulator {
 
-using formats::Kind;
-using formats::Value;
-
 namespace {
 
 /// Draws questions to one unit.
