@@ -87,8 +87,10 @@ std::span<std::byte> AtomicOutput::map(std::uint64_t offset, std::size_t size) {
   if (size == 0) return {};
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto before = static_cast<std::size_t>(offset % page);
-  const int refused =
-      ::posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size));
+  int refused = 0;
+  do {
+    refused = ::posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size));
+  } while (refused == EINTR);
   if (refused != 0) refuse(refused);
   void* const pages = ::mmap(nullptr, before + size, PROT_READ | PROT_WRITE, MAP_SHARED,
                              descriptor_, static_cast<off_t>(offset - before));
