@@ -30,4 +30,24 @@ Verdict Outcome::verdict(bool relations_only) const {
   return any(Verdict::reproduced) && !relations_only ? Verdict::reproduced : Verdict::undecidable;
 }
 
+std::string Outcome::why(bool relations_only) const {
+  std::string reasons;
+  const auto add = [&](const std::string& reason) {
+    if (reasons.find(reason) == std::string::npos)
+      reasons += (reasons.empty() ? "" : "; ") + reason;
+  };
+  if (missing.size() == 1) add("not there: " + missing[0]);
+  if (missing.size() > 1)
+    add("not there: " + missing[0] + " and " + std::to_string(missing.size() - 1) + " more");
+  if (verdict(relations_only) != Verdict::undecidable) return reasons;
+  bool decided = false;
+  for (const Finding& f : findings) {
+    decided = decided || f.verdict() != Verdict::undecidable;
+    if (f.reference && f.reference->undecidable.size() > 0) add(f.reference->undecidable);
+  }
+  if (relations_only && decided) add("it checks what theory demands, which holds, and no figure");
+  if (reasons.empty()) add("no reference has these settings");
+  return reasons;
+}
+
 }  // namespace guardbit::experiments

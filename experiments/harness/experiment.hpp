@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiments/harness/settings.hpp"
@@ -83,10 +84,19 @@ struct Outcome {
   Figure figure;
   /// what the numbers mean; sentences
   std::vector<std::string> notes;
+  /// recordings that were asked for and are not there
+  std::vector<std::string> missing = {};
+
+  void lacks(const std::string& recording, std::string sentence) {
+    missing.push_back(recording);
+    notes.push_back(std::move(sentence));
+  }
 
   /// Differs if any finding does. Otherwise reproduced if any could be decided, unless the
   /// experiment has nothing to reproduce.
   Verdict verdict(bool relations_only) const;
+  /// Why the verdict is undecidable, and what was not there; empty where neither is the case.
+  std::string why(bool relations_only) const;
 };
 
 class Run;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,7 +26,11 @@ struct PointResult {
   std::vector<double> values;
   std::uint64_t inputs = 0;
 
-  friend bool operator==(const PointResult&, const PointResult&) = default;
+  /// The same NaN is the same result.
+  friend bool operator==(const PointResult& x, const PointResult& y) {
+    const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    return x.inputs == y.inputs && std::ranges::equal(x.values, y.values, same);
+  }
 };
 using Points = std::map<std::string, PointResult>;
 

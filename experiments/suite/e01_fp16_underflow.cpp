@@ -29,12 +29,13 @@ Outcome run(Run& run) {
   Outcome outcome;
   outcome.figure = {"E01: gradients of layer outputs that FP16 stores as zero",
                     "log2 of the loss scale S", "share of those other than zero (%)"};
-  if (!has_trace(trace, outcome)) return outcome;
+  const auto path = trace_at(trace, outcome);
+  if (!path) return outcome;
   run.announce(steps.size());
   for (const std::int64_t step : steps) {
     const std::string key = "step " + std::to_string(step);
     const auto& lost = run.point(key, [&] {
-      const StepGradients gradients = gradients_of(run, trace, step, "grad_out");
+      const StepGradients gradients = gradients_of(run, *path, step, "grad_out");
       std::vector<double> percents;
       for (const std::int64_t scale : scales) {
         double zeros = 0;

@@ -43,12 +43,13 @@ Outcome run(Run& run) {
   Outcome outcome;
   outcome.figure = {"E02: what FP16 loses of the sum of magnitudes", "log2 of the loss scale S",
                     "share of the sum of |g| (%)", false, true};
-  if (!has_trace(trace, outcome)) return outcome;
+  const auto path = trace_at(trace, outcome);
+  if (!path) return outcome;
   run.announce(steps.size());
   for (const std::int64_t step : steps) {
     const std::string key = "step " + std::to_string(step);
     const auto& x =
-        run.point(key, [&] { return losses(gradients_of(run, trace, step, "grad_out"), scales); });
+        run.point(key, [&] { return losses(gradients_of(run, *path, step, "grad_out"), scales); });
     Curve curve{key};
     double rises = 0, falls = 0, smallest = NAN, largest = NAN;
     for (std::size_t i = 0; i < scales.size(); ++i) {

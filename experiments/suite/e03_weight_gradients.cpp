@@ -48,12 +48,13 @@ Outcome run(Run& run) {
   Outcome outcome;
   outcome.figure = {"E03: gradients of weights that FP16 stores as zero",
                     "log2 of the loss scale S", "share of those other than zero (%)"};
-  if (!has_trace(trace, outcome, transformer_trace)) return outcome;
+  const auto path = trace_at(trace, outcome);
+  if (!path) return outcome;
   run.announce(steps.size());
   for (const std::int64_t step : steps) {
     const std::string key = "step " + std::to_string(step);
     const auto& counts =
-        run.point(key, [&] { return counts_of(gradients_of(run, trace, step, "wgrad"), scales); });
+        run.point(key, [&] { return counts_of(gradients_of(run, *path, step, "wgrad"), scales); });
     outcome.findings.push_back(
         {key + ": exponents below -24", "%", 100 * counts[1] / counts[0],
          Reference{.value = 5,

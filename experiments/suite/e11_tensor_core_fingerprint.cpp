@@ -8,6 +8,7 @@
 #include "emulator/engine/engines.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "emulator/model/dot.hpp"
+#include "experiments/harness/own_recordings.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/support/error.hpp"
@@ -17,8 +18,6 @@ namespace guardbit::experiments {
 namespace {
 
 using emulator::MatrixInstruction;
-
-constexpr std::string_view own_recordings = "tests/golden";
 
 /// An H200's answers, and the width that the published models have for these inputs.
 struct Recording {
@@ -46,12 +45,13 @@ constexpr std::array recordings = {
               25},
 };
 
-/// A capture in the folder of its family, or in a folder without families.
+/// A capture in the folder of its family, or in a folder without families; empty if it is not
+/// there.
 std::string capture_path(const std::string& folder, std::string_view file) {
   const std::filesystem::path root(folder), nested = root / file;
   const std::filesystem::path flat = root / nested.filename();
-  return (!std::filesystem::exists(nested) && std::filesystem::exists(flat) ? flat : nested)
-      .string();
+  if (!std::filesystem::exists(nested) && std::filesystem::exists(flat)) return flat.string();
+  return find_recording(nested.string()).value_or(std::string());
 }
 
 /// Outputs of the recording that a unit of each width gets wrong.
@@ -123,9 +123,9 @@ Outcome run(Run& run) {
                     "bits kept below the largest exponent of a block", "outputs that differ"};
   for (const Recording& r : recordings) {
     const auto path_of = [&](std::string_view file) { return capture_path(folder, file); };
-    if (folder == own_recordings && !std::filesystem::exists(path_of(r.files[0]))) {
-      outcome.notes.push_back("Not there, so not asked: " + path_of(r.files[0]) +
-                              " (--set recordings=FOLDER).");
+    if (path_of(r.files[0]).empty()) {
+      const std::string name = folder + "/" + std::string(r.files[0]);
+      outcome.lacks(name, missing_recording(name, "recordings"));
       continue;
     }
     const auto& counts = run.point(std::string(r.name), [&] {

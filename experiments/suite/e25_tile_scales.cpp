@@ -88,12 +88,13 @@ Outcome run(Run& run) {
   outcome.figure = {
       "E25: gradients that E4M3 stores as zero, amax of tiles of 128 raised to a floor", "floor",
       "stored as zero (%)", true};
-  if (!has_trace(trace, outcome)) return outcome;
+  const auto path = trace_at(trace, outcome);
+  if (!path) return outcome;
   run.announce(2 * steps.size());
   for (const std::int64_t step : steps) {
     const std::string key = "step " + std::to_string(step);
     const auto& lost = run.point(key, [&] {
-      const StepGradients gradients = gradients_of(run, trace, step, "grad_out");
+      const StepGradients gradients = gradients_of(run, *path, step, "grad_out");
       std::vector<double> values;
       values.reserve(recipes.size());
       for (const Recipe& recipe : recipes) values.push_back(lost_percent(recipe, gradients, floor));
@@ -101,7 +102,7 @@ Outcome run(Run& run) {
     });
     const auto drawn = s.numbers("drawn");
     const auto& shares = run.point(key + ", floors", [&] {
-      const StepGradients gradients = gradients_of(run, trace, step, "grad_out");
+      const StepGradients gradients = gradients_of(run, *path, step, "grad_out");
       std::vector<double> values;
       values.reserve(drawn.size());
       for (const double x : drawn) values.push_back(lost_percent(recipes.back(), gradients, x));

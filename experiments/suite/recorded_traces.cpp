@@ -1,9 +1,9 @@
 #include "experiments/suite/recorded_traces.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "emulator/gemm/scalar.hpp"
+#include "experiments/harness/own_recordings.hpp"
 #include "experiments/harness/run.hpp"
 #include "experiments/traces/trace_name.hpp"
 #include "formats/support/error.hpp"
@@ -44,10 +44,10 @@ std::vector<Parameter> trace_parameters() {
           {"step", "of the training", "200,599", "", Kind::integer, true, 0, 1e9}};
 }
 
-bool has_trace(const std::string& path, Outcome& outcome, std::string_view own) {
-  if (path != own || std::filesystem::exists(path)) return true;
-  outcome.notes.push_back("Not there, so not asked: " + path + " (--set trace=FILE).");
-  return false;
+std::optional<std::string> trace_at(const std::string& name, Outcome& outcome) {
+  auto path = find_recording(name);
+  if (!path) outcome.lacks(name, missing_recording(name, "trace"));
+  return path;
 }
 
 }  // namespace guardbit::experiments

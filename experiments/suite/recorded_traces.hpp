@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,7 @@ StepGradients gradients_of(Run& run, const std::string& path, std::int64_t step,
 /// The parameters `trace` and `step` that these experiments share.
 std::vector<Parameter> trace_parameters();
 
-/// True where the trace can be asked; otherwise says so in the notes. The own trace may be absent
-/// (outside the repository), any other path must exist.
-bool has_trace(const std::string& path, Outcome& outcome, std::string_view own = own_trace);
+/// Where the trace is; nothing, which the outcome then says, if it is the project's own and absent.
+std::optional<std::string> trace_at(const std::string& name, Outcome& outcome);
 
 }  // namespace guardbit::experiments

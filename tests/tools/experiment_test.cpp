@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/command.hpp"
 #include "tests/tools/json.hpp"
 #include "tests/tools/shell.hpp"
@@ -157,7 +158,43 @@ TEST_CASE("a record runs again to the same bits, on any number of threads") {
   json changed = json::parse(read_text(record));
   changed["points"]["uniform K=64 repeat 1"]["values"][0] = 1.5;
   write_text(record, changed.dump());
-  holds(run_command({"experiment", "run", "--record", record}).out, "differ from those");
+  const CommandResult differing = run_command({"experiment", "run", "--record", record});
+  holds(differing.out, "differ from those");
+  CHECK(differing.status == 1);
+}
+
+TEST_CASE("a record with NaN and infinity runs again to the same points") {
+  const TemporaryFolder folder;
+  const std::string out = folder.path("out");
+  REQUIRE(run_command({"experiment", "run", "E20", "--quick", "-o", out}).status == 0);
+  const std::string record = out + "/E20.json";
+  REQUIRE(holds(read_text(record), "\"nan\""));
+  const CommandResult again = run_command({"experiment", "run", "--record", record});
+  CHECK(again.status == 0);
+  CHECK(holds(again.out, "Every point is what the record says."));
+}
+
+TEST_CASE("recordings are found from any folder, and what is missing is named") {
+  const TemporaryFolder folder;
+  const auto verdict = [&](const std::string& words) {
+    return run_shell(folder,
+                     "cd $folder && " + words + " experiment run E01 --quick --set step=599")
+        .out;
+  };
+  CHECK(holds(verdict("guardbit"), "reproduced"));
+  // A program alone looks in $GUARDBIT_DATA, and says where it has looked.
+  REQUIRE(run_shell(folder, "mkdir $folder/bin && cp $command $folder/bin").status == 0);
+  const std::string alone = verdict("bin/guardbit");
+  CHECK(holds(alone, "undecidable"));
+  CHECK(holds(alone, "not there: tests/golden/traces/digits_mlp_grad_out.npz"));
+  CHECK(holds(alone, "looked for below tests/golden"));
+  CHECK(holds(verdict("GUARDBIT_DATA='" + in_source("tests/golden") + "' bin/guardbit"),
+              "reproduced"));
+  const std::string all =
+      run_shell(folder, "cd $folder && bin/guardbit experiment run E01 E24 --quick").out;
+  CHECK(holds(all, "why"));
+  CHECK(holds(all, "not there: tests/golden/traces/digits_mlp_grad_out.npz"));
+  CHECK(holds(all, "it checks what theory demands"));
 }
 
 TEST_CASE("experiment refuses bad input in one line") {

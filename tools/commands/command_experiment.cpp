@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -241,9 +240,10 @@ class Session {
   int run(const std::vector<Planned>& runs) {
     ordered_json all = ordered_json::array();
     const bool alone = runs.size() == 1;
-    Table summary("lllr");
-    summary.add({"name", "question", "verdict", "seconds"});
+    Table summary("lllrl");
+    summary.add({"name", "question", "verdict", "seconds", "why"});
     std::size_t begun = 0;
+    bool same_as_record = true;
     for (const Planned& planned : runs) {
       const Experiment& x = *planned.experiment;
       if (!alone) place_ = std::to_string(++begun) + " of " + std::to_string(runs.size());
@@ -252,6 +252,7 @@ class Session {
       const experiments::Outcome outcome = execute(planned, result);
       check_interruption();
       result["seconds"] = seconds_since(start);
+      if (planned.recorded != nullptr && result["same_as_record"] != true) same_as_record = false;
       all.push_back(result);
       if (options_.json) continue;
       if (alone) {
@@ -265,7 +266,7 @@ class Session {
       } else {
         summary.add({std::string(x.name), std::string(x.question),
                      std::string(formats::word_of(outcome.verdict(x.relations_only))),
-                     number(seconds_since(start), "%.2f")});
+                     number(seconds_since(start), "%.2f"), outcome.why(x.relations_only)});
       }
     }
     if (options_.json) {
@@ -273,7 +274,8 @@ class Session {
     } else if (!alone) {
       summary.print(std::cout);
     }
-    return 0;
+    constexpr int status_differs = 1;
+    return same_as_record ? 0 : status_differs;
   }
 
  private:
@@ -355,10 +357,8 @@ void list(const ExperimentOptions& options) {
   if (options.markdown) {
     ordered_json results = {{"experiments", ordered_json::array()}};
     if (!options.results.empty()) {
-      std::ifstream file(options.results);
-      results =
-          ordered_json::parse(file, limited_depth(formats::printable(options.results)), false);
-      if (!file || !results.is_object() || !results.contains("experiments"))
+      results = read_json<ordered_json>(options.results);
+      if (!results.is_object() || !results.contains("experiments"))
         throw Error(formats::printable(options.results),
                     "is not what 'guardbit experiment run --json' prints");
     }
@@ -445,7 +445,10 @@ void add_experiment_run(CLI::App& experiment, int& status) {
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Verdicts: reproduced, differs (from the reference, by more than the stated tolerance), or\n"
-      "undecidable (nothing here can decide). The exit status is 0 for each of them.\n"
+      "undecidable (nothing here can decide). The exit status is 0 for each of them, and 1 where a\n"
+      "point differs from that of --record.\n"
+      "Recordings that experiments ask are looked for in $GUARDBIT_DATA, in tests/golden, and in\n"
+      "share/guardbit/golden beside the program or of its installation.\n"
       "Example: guardbit experiment run E08 --set K=512:16384:x2 --plot e08.svg\n"
       "Example: guardbit experiment run --all --quick -o results");
   command->callback([options, &status] { status = run(*options); });

@@ -1,8 +1,6 @@
 #include "tools/report/experiment_record.hpp"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -128,9 +126,7 @@ void write_record(const std::string& path, const ExperimentRecord& record) {
 
 ExperimentRecord read_record(const std::string& path) {
   const std::string where = formats::printable(path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw formats::Error(where, "cannot read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = formats::read_text(path);
   ExperimentRecord record;
   try {
     const ordered_json j = ordered_json::parse(text, limited_depth(where));
@@ -177,6 +173,7 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
                     {"slug", experiment.slug},
                     {"question", experiment.question},
                     {"verdict", formats::word_of(outcome.verdict(experiment.relations_only))},
+                    {"why", outcome.why(experiment.relations_only)},
                     {"measured", measured},
                     {"reference", reference},
                     {"tolerance", tolerance},

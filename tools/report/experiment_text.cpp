@@ -148,6 +148,8 @@ void print_outcome(std::ostream& out, const Experiment& x, const experiments::Ou
       << paint(formats::word_of(verdict), colour_of(verdict));
   if (seconds) out << ", " << number_text(*seconds) << " s";
   out << '\n';
+  if (const std::string why = outcome.why(x.relations_only); !why.empty())
+    print_wrapped(out, "(" + why + ")", "");
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
   out << '\n';
