@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "experiments/scaling/loss_scaler.hpp"
+#include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parameter_error.hpp"
 #include "formats/support/printable.hpp"
@@ -37,9 +38,10 @@ namespace {
 
 struct ScalerOptions {
   std::vector<std::string> words;
+  std::vector<std::string> columns;
   std::string pattern;
   std::string preset = "pytorch";
-  std::string mode;
+  std::string mode, from;
   std::string format = "fp16";
   std::optional<std::string> init_scale, min_scale, max_scale;
   std::optional<double> growth_factor, backoff_factor;
@@ -70,6 +72,7 @@ double scale_of(const std::string& option, const std::string& text) {
   } catch (const std::logic_error&) {
     read = std::string::npos;
   }
+  if (std::signbit(value)) throw formats::Error(option, "below zero", "65536 or 2^16");
   if (read != text.size() - (is_power ? 2 : 0))
     throw formats::Error(option, formats::in_quotes(text) + " is not a scale", "65536 or 2^16");
   return value;
@@ -152,12 +155,14 @@ LossScaler scaler_of(const ScalerRules& rules, const ScalerOptions& options) {
 bool is_log(const std::string& word) {
   const std::string extension =
       formats::lower_case(std::filesystem::path(word).extension().string());
+  if (word.find("tfevents") != std::string::npos) return true;
   for (const char* known : {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".log"}) {
     if (extension == known) return true;
   }
   std::error_code error;
-  if (!std::filesystem::is_regular_file(word, error)) return false;
-  std::ifstream stream(word, std::ios::binary);
+  const std::string path = formats::openable_path(word);
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream stream(path, std::ios::binary);
   std::array<char, 512> start{};
   stream.read(start.data(), start.size());
   const auto end = start.begin() + stream.gcount();
@@ -188,7 +193,7 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
     LossScaler scaler = scaler_of(tried, options);
     bool fits = true;
     for (const ScalerLogRow& step : log.rows) {
-      fits = scaler.scale() == step.scale;
+      fits = !step.is_scale_stated || scaler.scale() == step.scale;
       if (!fits) break;
       scaler.update(step.overflow);
     }
@@ -197,17 +202,27 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
   return std::nullopt;
 }
 
-void print(const ScalerOptions& options, const Replay& replay) {
+/// Returns the exit status.
+int print(const ScalerOptions& options, const Replay& replay) {
+  constexpr int status_differs = 1;
   if (options.json) {
     print_json(to_json(replay));
   } else {
     print_replay(std::cout, replay);
   }
+  return replay.has_log && replay.first_difference() ? status_differs : 0;
+}
+
+/// A column's title as one word.
+std::string column_word(std::string_view title) {
+  std::string word(title);
+  std::replace(word.begin(), word.end(), ' ', '_');
+  return word;
 }
 
 /// The same steps through every preset; `replay_with` makes one.
 template <class ReplayWith>
-void compare(const ScalerOptions& options, ReplayWith replay_with) {
+int compare(const ScalerOptions& options, ReplayWith replay_with) {
   std::vector<Replay> replays;
   for (const ScalerRules& preset : experiments::scaler_presets) {
     ScalerOptions own = options;
@@ -223,13 +238,32 @@ void compare(const ScalerOptions& options, ReplayWith replay_with) {
   } else {
     print_comparison(std::cout, replays);
   }
+  return 0;
 }
 
-void run_log(ScalerOptions options) {
+NamedColumns named_columns(const std::vector<std::string>& words) {
+  NamedColumns named;
+  std::string valid;
+  for (const std::string_view title : scaler_column_titles)
+    valid += (valid.empty() ? "" : ", ") + column_word(title) + "=NAME";
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const auto title = std::find_if(
+        scaler_column_titles.begin(), scaler_column_titles.end(),
+        [&](std::string_view known) { return column_word(known) == word.substr(0, equals); });
+    if (equals == std::string::npos || title == scaler_column_titles.end())
+      throw formats::Error("--column", formats::in_quotes(word) + " names none", valid);
+    named[ScalerColumn(title - scaler_column_titles.begin())] = word.substr(equals + 1);
+  }
+  return named;
+}
+
+int run_log(ScalerOptions options) {
   if (options.compare)
     throw formats::Error("--compare",
                          "a log says what overflowed at its own scales only; give a trace");
-  const ScalerLog log = read_scaler_log(options.words.front(), options.mode);
+  const ScalerLog log =
+      read_scaler_log(options.words.front(), options.mode, named_columns(options.columns));
   take_parameters(options, log);
   ScalerRules rules = rules_of(options.preset, options);
   // A log begins somewhere: usually, but not always, where the preset does.
@@ -248,27 +282,27 @@ void run_log(ScalerOptions options) {
           " has them all, the preset's " + std::to_string(usual) + " has not");
     }
   }
-  print(options, replay);
+  return print(options, replay);
 }
 
-void run_replay(const ScalerOptions& options) {
+int run_replay(const ScalerOptions& options) {
   if (is_log(options.words.front())) {
     if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
-    run_log(options);
-    return;
+    return run_log(options);
   }
+  if (!options.columns.empty())
+    throw formats::Error("--column", "names a column of a log, not of a trace");
   if (!options.mode.empty())
     throw formats::Error("--mode", "chooses a run of a log, not of a trace");
+  formats::FormatOverrides overrides;
+  if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
   const formats::Format to = require_element_format(options.format, "--format");
-  const std::vector<TracedStep> steps = traced_steps(options.words);
+  const std::vector<TracedStep> steps = traced_steps(options.words, overrides);
   const auto replay_with = [&](const LossScaler& scaler) {
     return replay_trace(scaler, steps, to, options.alarm_skips);
   };
-  if (options.compare) {
-    compare(options, replay_with);
-  } else {
-    print(options, replay_with(scaler_of(rules_of(options.preset, options), options)));
-  }
+  if (options.compare) return compare(options, replay_with);
+  return print(options, replay_with(scaler_of(rules_of(options.preset, options), options)));
 }
 
 void run_schedule(const ScalerOptions& options) {
@@ -337,7 +371,7 @@ void add_scaler_options(CLI::App& command, ScalerOptions& options) {
 
 }  // namespace
 
-void add_scaler(CLI::App& app, int&) {
+void add_scaler(CLI::App& app, int& status) {
   CLI::App* scaler = app.add_subcommand("scaler", "Dynamic loss scalers, step by step");
   scaler->require_subcommand(1);
   scaler->footer("Example: guardbit scaler replay --preset pytorch run.json");
@@ -348,11 +382,21 @@ void add_scaler(CLI::App& app, int&) {
   replay
       ->add_option(
           "LOG", options->words,
-          "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, overflow, scale after; or a trace, as 'guardbit trace' reads it")
+          "A log (.json, .jsonl, .csv, .tsv, .txt, .log) with rows step, loss, scale, overflow, scale after, or of the scale alone, as wandb exports it; what Megatron-LM prints; an event file of TensorBoard; or a trace, as 'guardbit trace' reads it")
       ->type_name("FILE")
       ->required();
   replay->add_option("--mode", options->mode, "Which run of a log that holds several")
       ->type_name("RUN");
+  replay
+      ->add_option("--column", options->columns,
+                   "What a column of the log is: step, loss, scale, overflow or scale_after = NAME")
+      ->type_name("COLUMN=NAME")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  replay
+      ->add_option("--from", options->from, "The format of a trace, where its files do not say it")
+      ->type_name("FORMAT");
   replay
       ->add_option("--format", options->format,
                    "What gradients of a trace are stored in (default fp16)")
@@ -360,9 +404,11 @@ void add_scaler(CLI::App& app, int&) {
   add_scaler_options(*replay, *options);
   replay->footer(
       "Example: guardbit scaler replay --preset pytorch --growth-interval 25 log.json --mode amp\n"
+      "         guardbit scaler replay wandb.csv --column 'scale=run 7 - train/scaler'\n"
       "         guardbit scaler replay --compare --init-scale 2^24 gradients.npz\n"
+      "The exit status is 1 where a scale of the log is not reproduced.\n"
       "Of a log the first scale is the log's own unless --init-scale says another.");
-  replay->callback([options] { run_replay(*options); });
+  replay->callback([options, &status] { status = run_replay(*options); });
 
   CLI::App* schedule = scaler->add_subcommand("schedule", "What a scaler does of given overflows");
   schedule

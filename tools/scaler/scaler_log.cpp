@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -12,7 +10,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/console/json_depth.hpp"
-#include "tools/scaler/scaler_log_rows.hpp"
+#include "tools/scaler/scaler_log_text.hpp"
 
 namespace guardbit::tools {
 
@@ -76,7 +74,7 @@ json parse_table(const std::string& text) {
       }
     }
     json row = json::array();
-    for (const std::string& part : split_at(line, separator)) {
+    for (const std::string& part : cells_of_line(line, separator)) {
       const std::string word = trimmed(part);
       if (separator == ' ' && word.empty()) continue;
       const std::string lower = formats::lower_case(word);
@@ -101,7 +99,9 @@ json parse(const std::string& file, const std::string& text) {
     return json::parse(readable, limited_depth(formats::printable(file)));
   } catch (const json::exception& error) {  // a number past FP64, too
     if (auto lines = parse_lines(readable, formats::printable(file))) return std::move(*lines);
-    throw formats::Error(formats::printable(file), std::string("not JSON: ") + error.what());
+    throw formats::Error(
+        formats::printable(file),
+        "not JSON: " + formats::printable(formats::without_library_words(error.what())));
   }
 }
 
@@ -119,7 +119,7 @@ const ScalerRows& chosen(const std::string& file, const std::vector<ScalerRows>&
     throw formats::Error(
         formats::printable(file),
         "no rows of step, loss, scale, overflow, scale after; columns are known by place or by name: " +
-            scaler_log_columns());
+            scaler_log_columns() + "; --column scale=NAME names one");
   std::vector<const ScalerRows*> fitting;
   std::string names;
   for (const ScalerRows& candidate : found) {
@@ -215,14 +215,99 @@ class RowReader {
 
 }  // namespace
 
-ScalerLog read_scaler_log(const std::string& file, const std::string& run) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw formats::Error(formats::printable(file), "cannot be read");
-  std::string text(std::istreambuf_iterator<char>(stream), {});
+namespace {
+
+/// Marks as the steps between them. `first_step`: of those that lead to a mark, counted from the
+/// mark before.
+ScalerLog log_of_marks(const std::string& file, const std::vector<ScaleMark>& marks,
+                       std::uint64_t first_step) {
+  const auto refuse = [&](std::size_t mark, const std::string& what) {
+    throw formats::Error(formats::printable(file), "row " + std::to_string(mark + 1) + ": " + what);
+  };
+  constexpr std::size_t longest = 10'000'000;
+  ScalerLog log;
+  if (marks.size() < 2)
+    throw formats::Error(formats::printable(file),
+                         "a log of scales alone needs two rows, what overflowed is between them");
+  for (std::size_t m = 1; m < marks.size(); ++m) {
+    const ScaleMark &from = marks[m - 1], &to = marks[m];
+    if (to.step <= from.step)
+      refuse(m, "step " + std::to_string(to.step) + " does not come after step " +
+                    std::to_string(from.step));
+    const std::uint64_t steps = to.step - from.step;
+    if (steps > longest - log.rows.size())
+      refuse(m, "more than " + std::to_string(longest) + " steps");
+    std::uint64_t skipped = to.scale < from.scale ? 1 : 0;
+    if (to.skipped) {
+      skipped = *to.skipped;
+    } else {
+      log.overflow_inferred = true;
+      // Scales fall by halves, if nothing else is known.
+      for (double scale = from.scale / 2; scale > to.scale && skipped != 0 && skipped < steps;
+           scale /= 2)
+        ++skipped;
+    }
+    if (skipped > steps) refuse(m, "more steps skipped than there are");
+    log.has_gaps = log.has_gaps || (steps > 1 && skipped != 0);
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      ScalerLogRow row;
+      row.step = from.step + first_step + i;
+      row.scale = from.scale;
+      row.is_stated = i == 0 || i + 1 == steps;
+      row.is_scale_stated = i == 0;
+      row.overflow = i + skipped >= steps;
+      if (i + 1 == steps) row.scale_after = to.scale;
+      log.rows.push_back(row);
+    }
+  }
+  return log;
+}
+
+/// The rows of a scale alone, those without one left out.
+std::vector<ScaleMark> marks_of(const std::string& file, const ScalerRows& candidate) {
+  const RowReader reader(file, candidate);
+  const std::size_t at = *candidate.place(ScalerColumn::scale);
+  std::vector<ScaleMark> marks;
+  for (std::size_t i = 0; i < candidate.rows.size(); ++i) {
+    const std::vector<json>& cells = candidate.rows[i];
+    if (at >= cells.size() || cells[at].is_null() || cells[at] == "") continue;
+    const ScalerLogRow row = reader(i);
+    marks.push_back({row.step, row.scale, std::nullopt});
+  }
+  return marks;
+}
+
+/// Every name that was given must be that of a column.
+void require_seen(const std::string& file, const NamedColumns& named,
+                  const std::vector<std::string>& seen) {
+  std::string list;
+  const std::vector<std::string_view> names(seen.begin(), seen.end());
+  for (const std::string& name : seen)
+    list += (list.empty() ? "" : ", ") + formats::printable(name, 80);
+  for (const auto& [column, name] : named)
+    if (std::find(seen.begin(), seen.end(), name) == seen.end())
+      throw formats::Error(formats::printable(file), formats::unknown_name("column", name, names),
+                           list);
+}
+
+}  // namespace
+
+ScalerLog read_scaler_log(const std::string& file, const std::string& run,
+                          const NamedColumns& named) {
+  std::string text = formats::read_text(file);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  const json document = parse(file, text);
-  const std::vector<ScalerRows> found = find_scaler_rows(document);
+  if (const auto marks = megatron_marks(text); !marks.empty()) return log_of_marks(file, marks, 1);
+  const json document = is_event_file(text) ? event_rows(file, text) : parse(file, text);
+  std::vector<std::string> seen;
+  const std::vector<ScalerRows> found = find_scaler_rows(document, named, seen);
+  require_seen(file, named, seen);
   const ScalerRows& candidate = chosen(file, found, run);
+  if (candidate.is_scale_alone) {
+    ScalerLog log = log_of_marks(file, marks_of(file, candidate), 0);
+    log.run = candidate.path;
+    log.parameters = candidate.parameters;
+    return log;
+  }
   const RowReader reader(file, candidate);
 
   ScalerLog log;

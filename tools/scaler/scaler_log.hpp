@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/scaler/scaler_log_rows.hpp"
+
 namespace guardbit::tools {
 
 /// One step of a recorded run of a loss scaler.
@@ -16,6 +18,10 @@ struct ScalerLogRow {
   double scale = 0;
   bool overflow = false;
   std::optional<double> scale_after;
+  /// false: a step between two rows of the log, of which it says nothing
+  bool is_stated = true;
+  /// the same of its scale: only the first step after a row has it
+  bool is_scale_stated = true;
 };
 
 struct ScalerLog {
@@ -27,11 +33,15 @@ struct ScalerLog {
   std::map<std::string, double> parameters;
   /// from falling scales, where no column says it
   bool overflow_inferred = false;
+  /// Rows are several steps apart: what overflowed between two is put last.
+  bool has_gaps = false;
 };
 
 /// Reads the rows of one run from JSON (arrays `[step, loss, scale, overflow, scale after]`,
-/// objects or columns, at any depth), JSON lines or a table with separators. `run` names one of
-/// several runs: the whole path or any part of it. Throws Error naming the file and the row.
-ScalerLog read_scaler_log(const std::string& file, const std::string& run = {});
+/// objects or columns, at any depth), JSON lines, a table with separators, the text that
+/// Megatron-LM prints or an event file of TensorBoard. `run` names one of several runs: the whole
+/// path or any part of it. Throws Error naming the file and the row.
+ScalerLog read_scaler_log(const std::string& file, const std::string& run = {},
+                          const NamedColumns& named = {});
 
 }  // namespace guardbit::tools

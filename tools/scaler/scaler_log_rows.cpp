@@ -17,15 +17,23 @@ enum LogColumn : std::size_t { step, loss, scale, overflow, scale_after, column_
 
 // The first name of each column is ours; the others are those that recorders use.
 constexpr std::array<std::string_view, column_count> column_names = {
-    "step,iter,iteration,global_step,i,t", "loss,train_loss,lm_loss",
-    "scale,scale_before,loss_scale,scale_in,old_scale,s,s0,amp_scale,grad_scale",
+    "step,iter,iteration,global_step,i,t,_step", "loss,train_loss,lm_loss",
+    "scale,scale_before,loss_scale,scale_in,old_scale,s,s0,amp_scale,grad_scale,value",
     "overflow,found_inf,skipped,inf,has_overflow,found,is_overflow,skip,overflowed,inf_found,found_inf_or_nan,nonfinite,step_skipped",
     "scale_after,new_scale,after,next_scale,scale_out,s1,loss_scale_after,scale_next"};
 
 using Places = std::array<std::optional<std::size_t>, column_count>;
 
+/// What stands last in "run - group/name".
+std::string last_part(const std::string& name) {
+  const std::size_t slash = name.rfind('/'), dash = name.rfind(" - ");
+  if (slash != std::string::npos && (dash == std::string::npos || dash < slash))
+    return name.substr(slash + 1);
+  return dash == std::string::npos ? name : name.substr(dash + 3);
+}
+
 /// The column of that name, and the name's rank among its names.
-std::optional<std::pair<LogColumn, std::size_t>> column_of(const std::string& name) {
+std::optional<std::pair<LogColumn, std::size_t>> known_column(const std::string& name) {
   std::string plain = formats::lower_case(trimmed(name));
   std::replace_if(
       plain.begin(), plain.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -35,6 +43,23 @@ std::optional<std::pair<LogColumn, std::size_t>> column_of(const std::string& na
     if (found != names.end())
       return std::pair(LogColumn(c), static_cast<std::size_t>(found - names.begin()));
   }
+  return std::nullopt;
+}
+
+/// The same; what the user named comes first, and what only ends as a known name last.
+std::optional<std::pair<LogColumn, std::size_t>> column_of(const std::string& name,
+                                                           const NamedColumns& named) {
+  constexpr std::size_t many = 1000;
+  const std::string whole = trimmed(name);
+  for (const auto& [column, wanted] : named)
+    if (whole == wanted) return std::pair(LogColumn(column), 0);
+  const auto free = [&](const auto& found) {
+    return found && !named.contains(ScalerColumn(found->first));
+  };
+  if (const auto found = known_column(whole); free(found))
+    return std::pair(found->first, 1 + found->second);
+  if (const auto found = known_column(last_part(whole)); free(found))
+    return std::pair(found->first, many + found->second);
   return std::nullopt;
 }
 
@@ -57,11 +82,11 @@ Places places_of(const std::vector<json>& row) {
 }
 
 /// Of several columns that could be the same one, that whose name comes first in column_names.
-Places places_by_name(const std::vector<std::string>& names) {
+Places places_by_name(const std::vector<std::string>& names, const NamedColumns& named) {
   Places places;
   std::array<std::size_t, column_count> ranks{};
   for (std::size_t at = 0; at < names.size(); ++at) {
-    const auto known = column_of(names[at]);
+    const auto known = column_of(names[at], named);
     if (!known) continue;
     const auto [column, rank] = *known;
     if (places[column] && ranks[column] <= rank) continue;
@@ -75,10 +100,18 @@ bool serve(const Places& places) {
   return places[scale] && (places[overflow] || places[scale_after]);
 }
 
+/// A scale that is known by its name serves with the next row's.
+bool is_scale_alone(const Places& places) { return places[scale] && !serve(places); }
+
 /// Finds every run in a JSON document.
 class Search {
  public:
   std::vector<ScalerRows> found;
+  /// the scale alone, step by step
+  std::vector<ScalerRows> scales;
+  std::vector<std::string> seen;
+
+  explicit Search(const NamedColumns& named) : named_(named) {}
 
   void operator()(const json& node, const std::string& path, std::map<std::string, double> around,
                   int depth = 0) {
@@ -121,6 +154,27 @@ class Search {
   }
 
  private:
+  /// Keeps rows with such columns; says whether they are a run for sure.
+  bool keep(ScalerRows candidate) {
+    candidate.is_scale_alone = is_scale_alone(candidate.places);
+    const bool serves = serve(candidate.places);
+    if (serves || candidate.is_scale_alone)
+      (serves ? found : scales).push_back(std::move(candidate));
+    return serves;
+  }
+
+  static std::vector<std::string> keys_of(const json& object) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : object.items()) keys.push_back(key);
+    return keys;
+  }
+
+  Places named_places(const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      if (std::find(seen.begin(), seen.end(), name) == seen.end()) seen.push_back(trimmed(name));
+    return places_by_name(names, named_);
+  }
+
   static std::string joined(const std::string& path, const std::string& key) {
     return path.empty() ? key : path + "." + key;
   }
@@ -144,15 +198,15 @@ class Search {
     // Lines before the first row may describe the run.
     std::vector<std::string> keys;
     ScalerRows candidate = {path, {}, {}, {}, false};
+    const bool any_serves = std::any_of(node.begin(), node.end(), [&](const json& row) {
+      return row.is_object() && serve(named_places(keys_of(row)));
+    });
     for (const json& row : node) {
       if (candidate.rows.empty() && row.is_object()) {
-        keys.clear();
-        for (const auto& [key, value] : row.items()) {
-          keys.push_back(key);
-          note_parameter(key, value, around);
-        }
-        candidate.places = places_by_name(keys);
-        if (!serve(candidate.places)) continue;
+        keys = keys_of(row);
+        for (const auto& [key, value] : row.items()) note_parameter(key, value, around);
+        candidate.places = named_places(keys);
+        if (!(any_serves ? serve(candidate.places) : is_scale_alone(candidate.places))) continue;
       }
       std::vector<json> cells;
       cells.reserve(keys.size());
@@ -160,10 +214,8 @@ class Search {
         cells.push_back(row.is_object() && row.contains(key) ? row[key] : json());
       candidate.rows.push_back(std::move(cells));
     }
-    if (!serve(candidate.places)) return false;
     candidate.parameters = std::move(around);
-    found.push_back(std::move(candidate));
-    return true;
+    return keep(std::move(candidate));
   }
 
   bool take_arrays(const json& node, const std::string& path,
@@ -179,21 +231,20 @@ class Search {
     const std::vector<json> first(node[0].begin(), node[0].end());
     const bool has_head = std::all_of(first.begin(), first.end(), is_string);
     if (names != nullptr || has_head) {
-      candidate.places = places_by_name(words_of(names != nullptr ? *names : node[0]));
+      candidate.places = named_places(words_of(names != nullptr ? *names : node[0]));
     } else {
       candidate.places = places_of(first);
       candidate.is_guess = std::none_of(first.begin(), first.end(),
                                         [](const json& cell) { return cell.is_boolean(); });
     }
-    if (!serve(candidate.places)) return false;
+    if (!candidate.places[scale]) return false;
     for (const json& row : node) {
       candidate.rows.emplace_back();
       if (row.is_array()) candidate.rows.back().assign(row.begin(), row.end());
     }
     if (has_head) candidate.rows.erase(candidate.rows.begin());
     if (candidate.rows.empty()) return false;
-    found.push_back(std::move(candidate));
-    return true;
+    return keep(std::move(candidate));
   }
 
   bool take_columns(const json& node, const std::string& path,
@@ -203,8 +254,8 @@ class Search {
     for (const auto& [key, value] : node.items()) {
       if (value.is_array() && !value.empty() && number_of_cell(value[0])) keys.push_back(key);
     }
-    candidate.places = places_by_name(keys);
-    if (!serve(candidate.places)) return false;
+    candidate.places = named_places(keys);
+    if (!candidate.places[scale]) return false;
     const std::size_t length = node[keys[*candidate.places[scale]]].size();
     for (std::size_t i = 0; i < length; ++i) {
       std::vector<json> cells;
@@ -213,9 +264,10 @@ class Search {
         cells.push_back(i < node[key].size() ? node[key][i] : json());
       candidate.rows.push_back(std::move(cells));
     }
-    found.push_back(std::move(candidate));
-    return true;
+    return keep(std::move(candidate));
   }
+
+  const NamedColumns& named_;
 };
 
 }  // namespace
@@ -254,10 +306,12 @@ std::optional<double> number_of_cell(const json& cell) {
   return value;
 }
 
-std::vector<ScalerRows> find_scaler_rows(const json& document) {
-  Search search;
+std::vector<ScalerRows> find_scaler_rows(const json& document, const NamedColumns& named,
+                                         std::vector<std::string>& seen) {
+  Search search(named);
   search(document, "", {});
-  return std::move(search.found);
+  seen = std::move(search.seen);
+  return std::move(search.found.empty() ? search.scales : search.found);
 }
 
 std::string scaler_log_columns() {

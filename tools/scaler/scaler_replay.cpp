@@ -63,10 +63,11 @@ bool is_gradient(const std::string& role) {
 
 }  // namespace
 
-std::vector<TracedStep> traced_steps(const std::vector<std::string>& words) {
+std::vector<TracedStep> traced_steps(const std::vector<std::string>& words,
+                                     const formats::FormatOverrides& overrides) {
   std::map<std::uint64_t, TracedStep> steps;
   for (const std::string& file : trace_files(words)) {
-    const formats::TensorStreams content = formats::open_tensors(file);
+    const formats::TensorStreams content = formats::open_tensors(file, overrides);
     const Sidecar sidecar(file, content.metadata);
     for (const formats::StreamedTensor& stream : content.tensors) {
       const formats::Tensor& tensor = stream.tensor;
@@ -107,12 +108,15 @@ Replay replay_log(const LossScaler& scaler, const ScalerLog& log, int skips_to_w
   if (log.overflow_inferred)
     replay.remarks.emplace_back(
         "the log does not say which steps overflowed: those after which the scale is lower");
+  if (log.has_gaps)
+    replay.remarks.emplace_back(
+        "rows are several steps apart, and the log does not say which of these overflowed: they are taken to be the last before the row");
   std::optional<std::uint64_t> before;
   std::optional<double> after;
   for (const ScalerLogRow& row : log.rows) {
     if (before && row.step != *before + 1 && replay.remarks.size() < 4)
       replay.remarks.push_back("steps are missing before step " + std::to_string(row.step));
-    if (after && *after != row.scale && replay.remarks.size() < 4)
+    if (after && row.is_scale_stated && *after != row.scale && replay.remarks.size() < 4)
       replay.remarks.push_back("the log's scale at step " + std::to_string(row.step) +
                                " is not the one after the step before");
     before = row.step;
@@ -124,8 +128,9 @@ Replay replay_log(const LossScaler& scaler, const ScalerLog& log, int skips_to_w
       break;
     }
     ReplayedStep step = {row.step, replay.ledger.step(row.step, row.overflow), row, {}, true};
-    step.is_reproduced = step.update.before == in_type(type, row.scale) &&
+    step.is_reproduced = (!row.is_scale_stated || step.update.before == in_type(type, row.scale)) &&
                          (!row.scale_after || step.update.after == in_type(type, *row.scale_after));
+    if (!row.is_stated) step.logged.reset();
     replay.steps.push_back(std::move(step));
   }
   return replay;

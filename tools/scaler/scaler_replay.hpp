@@ -8,6 +8,7 @@
 
 #include "experiments/scaling/scaler_ledger.hpp"
 #include "experiments/traces/gradient_extremes.hpp"
+#include "formats/files/tensor_file.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/scaler/scaler_log.hpp"
 
@@ -26,7 +27,8 @@ struct TracedStep {
 
 /// Steps in ascending order, from the gradients of a trace (weights, activations and updates are
 /// left out). Throws Error where tensors have no step, or there are none.
-std::vector<TracedStep> traced_steps(const std::vector<std::string>& words);
+std::vector<TracedStep> traced_steps(const std::vector<std::string>& words,
+                                     const formats::FormatOverrides& overrides);
 
 /// What forced a skip.
 struct OverflowCause {
