@@ -87,6 +87,14 @@ TEST_CASE("quantize multiplies pruned weights on the sparse instruction") {
   CHECK(j["product"]["instruction"] ==
         "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32");
   CHECK(j["tensors"][0]["pruning"]["groups"] == 16);
+  // What pruning loses counts: the input is much farther away than the pruned numbers are.
+  CHECK(j["tensors"][0]["sqnr_db"] < 15);
+  CHECK(j["tensors"][0]["pruned_sqnr_db"] > 30);
+  CHECK(j["tensors"][0]["max_error"] > 1);
+  CHECK(j["tensors"][0]["pruned_max_error"] < 0.1);
+  CHECK(j["product"]["sqnr_db"] < 15);
+  CHECK(j["product"]["pruned_sqnr_db"] > 30);
+  CHECK_FALSE(j["tensors"][1].contains("pruned_sqnr_db"));
   const auto file = formats::read_tensors(out);
   // The identity's integer is 127 for 1.
   const auto codes = formats::codes_of(*file.find("a")),

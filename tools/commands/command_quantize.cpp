@@ -24,6 +24,7 @@
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
+#include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
@@ -46,7 +47,7 @@ using formats::Error;
 using nlohmann::ordered_json;
 
 struct QuantizeOptions {
-  std::string input, output, multiply;
+  std::string input, output, multiply, from;
   std::vector<std::string> tensors;
   std::string calibrator = "max", quirks = "modelopt", granularity = "tensor", arithmetic;
   std::string arch = "sm_90", instruction, rule = "double_rounding";
@@ -62,9 +63,16 @@ struct Quantised {
   std::string name;
   /// pruned where that was asked for
   std::vector<float> numbers;
+  /// as they were before pruning; empty where nothing was pruned
+  std::vector<float> unpruned;
   IntegerTensor integers;
+  /// against the input
   IntegerErrors errors;
+  /// against the pruned numbers, where there are such
+  std::optional<IntegerErrors> pruned_errors;
   std::optional<PruningSummary> pruning;
+
+  const std::vector<float>& given() const { return unpruned.empty() ? numbers : unpruned; }
 };
 
 IntegerScheme scheme_of(const QuantizeOptions& options) {
@@ -92,11 +100,16 @@ bool is_floating(const formats::Format& f) {
 }
 
 /// FP32 numbers of a floating tensor; FP64 is rounded.
-std::vector<float> numbers_of(const formats::Tensor& tensor) {
+std::vector<float> numbers_of(const formats::Tensor& tensor, const std::string& where) {
   std::vector<float> numbers(static_cast<std::size_t>(formats::element_count(tensor.shape)));
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = static_cast<float>(emulator::scalar::decoded(
-        tensor.format, formats::load_code(tensor.bytes, tensor.format, tensor.packing, i)));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double x = emulator::scalar::decoded(
+        tensor.format, formats::load_code(tensor.bytes, tensor.format, tensor.packing, i));
+    numbers[i] = static_cast<float>(x);
+    if (std::isfinite(x) && !std::isfinite(numbers[i]))
+      throw Error(where, "element " + std::to_string(i) + " is " + number(x) +
+                             ", past the largest number of FP32, in which ranges are calibrated");
+  }
   return numbers;
 }
 
@@ -119,14 +132,18 @@ Quantised quantise(const formats::Tensor& tensor, const IntegerScheme& scheme,
   q.name = tensor.name;
   const std::string where =
       formats::printable(options.input) + ": tensor " + formats::in_quotes(tensor.name);
-  q.numbers = numbers_of(tensor);
-  if (options.prune)
-    if (const auto axis = pruned_axis(tensor, of_checkpoint, where))
+  q.numbers = numbers_of(tensor, where);
+  if (options.prune) {
+    if (const auto axis = pruned_axis(tensor, of_checkpoint, where)) {
+      q.unpruned = q.numbers;
       q.pruning = experiments::prune(q.numbers, *axis, where);
+    }
+  }
   q.integers = experiments::quantised(q.numbers, tensor.shape, scheme, where, options.threads,
                                       [&] { return interruption.asked_for(); });
   interruption.check(": nothing written");
-  q.errors = experiments::errors_of(q.integers, q.numbers);
+  q.errors = experiments::errors_of(q.integers, q.given());
+  if (q.pruning) q.pruned_errors = experiments::errors_of(q.integers, q.numbers);
   return q;
 }
 
@@ -176,6 +193,9 @@ ordered_json number_or_null(double x) {
   return std::isfinite(x) ? ordered_json(x) : ordered_json(nullptr);
 }
 
+/// Zeros alone have no ratio.
+std::string decibel_text(double x) { return std::isnan(x) ? "-" : number(x); }
+
 const Columns<Quantised>& pruning_columns() {
   using Q = Quantised;
   static const Columns<Q> columns =
@@ -210,9 +230,19 @@ const Columns<Quantised>& columns_of_tensors() {
        [](const Q& q) { return *std::ranges::max_element(q.integers.amax); }},
       {"sqnr_db", "SQNR dB", Side::right,
        [](const Q& q) { return number_or_null(q.errors.sqnr_db()); },
-       [](const Q& q) { return number(q.errors.sqnr_db()); }},
+       [](const Q& q) { return decibel_text(q.errors.sqnr_db()); }},
+      {"pruned_sqnr_db", "SQNR dB of the pruned", Side::right,
+       [](const Q& q) {
+         return q.pruned_errors ? number_or_null(q.pruned_errors->sqnr_db()) : absent();
+       },
+       [](const Q& q) { return q.pruned_errors ? decibel_text(q.pruned_errors->sqnr_db()) : ""; },
+       0, false, true},
       {"max_error", "max error", Side::right, [](const Q& q) { return q.errors.largest; },
        [](const Q& q) { return number(q.errors.largest); }},
+      {"pruned_max_error", "", Side::none,
+       [](const Q& q) {
+         return q.pruned_errors ? ordered_json(q.pruned_errors->largest) : absent();
+       }},
       {"clipped", "", Side::none, [](const Q& q) { return q.errors.clipped; }},
       {"clipped_percent", "clipped", Side::right,
        [](const Q& q) { return q.errors.clipped_percent(); },
@@ -243,14 +273,18 @@ struct Product {
   experiments::IntegerProduct integers;
   std::vector<std::int32_t> requantised;
   experiments::IntegerGrid grid;
-  /// of sums times scales
+  /// of sums times scales, against the product of the inputs
   double sqnr_db = 0, max_error = 0;
   /// of the requantised integers
   double requantised_sqnr_db = 0, requantised_max = 0;
+  /// as sqnr_db, against the product of the pruned A
+  std::optional<double> pruned_sqnr_db;
 };
 
-/// A [M, K] times B [K, N] in FP64, whose errors are far below those of integers.
-std::vector<double> reference_product(const Quantised& a, const Quantised& b) {
+/// A [M, K] times B [K, N] in FP64, whose errors are far below those of integers; `numbers` are
+/// A's.
+std::vector<double> reference_product(const std::vector<float>& numbers, const Quantised& a,
+                                      const Quantised& b) {
   const auto m = static_cast<std::size_t>(a.integers.shape[0]);
   const auto k = static_cast<std::size_t>(a.integers.shape[1]);
   const auto n = static_cast<std::size_t>(b.integers.shape[1]);
@@ -259,8 +293,19 @@ std::vector<double> reference_product(const Quantised& a, const Quantised& b) {
     for (std::size_t p = 0; p < k; ++p)
       for (std::size_t j = 0; j < n; ++j)
         d[i * n + j] +=
-            static_cast<double>(a.numbers[i * k + p]) * static_cast<double>(b.numbers[p * n + j]);
+            static_cast<double>(numbers[i * k + p]) * static_cast<double>(b.numbers[p * n + j]);
   return d;
+}
+
+/// Of the sums times scales, against these numbers.
+double sqnr_db(const Product& product, const std::vector<double>& exact) {
+  double signal = 0, noise = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double error = product.integers.sums[i] * product.integers.factors[i] - exact[i];
+    signal += exact[i] * exact[i];
+    noise += error * error;
+  }
+  return 10 * std::log10(signal / noise);
 }
 
 Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& options) {
@@ -270,8 +315,8 @@ Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& 
   product.integers = experiments::multiply(
       a.integers, b.integers, {options.arch, options.instruction, options.prune, options.threads},
       "quantize");
-  const std::vector<double> exact = reference_product(a, b);
-  double amax = 0, signal = 0, noise = 0, requantised_noise = 0;
+  const std::vector<double> exact = reference_product(a.given(), a, b);
+  double amax = 0, signal = 0, requantised_noise = 0;
   for (const double x : exact) amax = std::max(amax, std::abs(x));
   product.grid = experiments::divide_grid(static_cast<float>(amax), options.bits, false);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -285,17 +330,17 @@ Product multiply(const Quantised& a, const Quantised& b, const QuantizeOptions& 
     product.max_error = std::max(product.max_error, std::abs(error));
     product.requantised_max = std::max(product.requantised_max, std::abs(rounded));
     signal += exact[i] * exact[i];
-    noise += error * error;
     requantised_noise += rounded * rounded;
   }
-  product.sqnr_db = 10 * std::log10(signal / noise);
+  product.sqnr_db = sqnr_db(product, exact);
+  if (a.pruning) product.pruned_sqnr_db = sqnr_db(product, reference_product(a.numbers, a, b));
   product.requantised_sqnr_db = 10 * std::log10(signal / requantised_noise);
   return product;
 }
 
 void check_output(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension != ".safetensors" && extension != ".npz")
+  if (extension != ".safetensors" && extension != ".npz" && path != "-")
     throw Error(formats::printable(path), "integers and scales need a file of several tensors",
                 ".safetensors, .npz");
   const formats::AtomicOutput writable(path);
@@ -336,7 +381,9 @@ std::vector<const formats::Tensor*> chosen(const formats::TensorFile& file,
 
 int run(const QuantizeOptions& options) {
   const IntegerScheme scheme = scheme_of(options);
-  const formats::TensorFile file = formats::read_tensors(options.input);
+  formats::FormatOverrides overrides;
+  if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
+  const formats::TensorFile file = formats::read_tensors(options.input, overrides);
   const auto tensors = chosen(file, options);
   const bool of_checkpoint = is_checkpoint(file);
   if (!options.multiply.empty() && tensors.size() != 1)
@@ -353,8 +400,9 @@ int run(const QuantizeOptions& options) {
     of_b.input = options.multiply;
     IntegerScheme columns = scheme;
     columns.axis = 1;
-    all.push_back(quantise(read_operand("--multiply", "b", options.multiply, formats::fp32),
-                           columns, of_b, interruption));
+    all.push_back(
+        quantise(read_operand("--multiply", "b", options.multiply, formats::fp32, options.from),
+                 columns, of_b, interruption));
     product = multiply(all[0], all[1], options);
   }
   std::vector<formats::Tensor> outputs;
@@ -377,10 +425,13 @@ int run(const QuantizeOptions& options) {
     print_tables(all);
     if (!product) return 0;
     std::cout << "\nA * B by " << product->integers.instruction << " of " << options.arch
-              << ": SQNR " << number(product->sqnr_db) << " dB, max error "
+              << ": SQNR " << decibel_text(product->sqnr_db) << " dB, max error "
               << number(product->max_error) << "; requantised (" << options.rule << "): SQNR "
-              << number(product->requantised_sqnr_db) << " dB, max error "
+              << decibel_text(product->requantised_sqnr_db) << " dB, max error "
               << number(product->requantised_max) << '\n';
+    if (product->pruned_sqnr_db)
+      std::cout << "Against the product of the pruned A: SQNR "
+                << decibel_text(*product->pruned_sqnr_db) << " dB\n";
     return 0;
   }
   ordered_json j = {{"input", options.input},
@@ -401,6 +452,8 @@ int run(const QuantizeOptions& options) {
                     {"max_error", product->max_error},
                     {"requantised_sqnr_db", number_or_null(product->requantised_sqnr_db)},
                     {"requantised_max_error", product->requantised_max}};
+  if (product && product->pruned_sqnr_db)
+    j["product"]["pruned_sqnr_db"] = number_or_null(*product->pruned_sqnr_db);
   print_json(j);
   return 0;
 }
@@ -419,6 +472,10 @@ void add_quantize(CLI::App& app, int& status) {
                    "Where NAME, NAME.scale and NAME.zero_point go: .safetensors or .npz")
       ->type_name("FILE")
       ->required();
+  command
+      ->add_option("--from", options->from,
+                   "The format of the input, where the file does not say it")
+      ->type_name("FORMAT");
   command->add_option("--tensor", options->tensors, "Only these tensors")
       ->type_name("NAME")
       ->expected(1)
@@ -447,8 +504,10 @@ void add_quantize(CLI::App& app, int& status) {
   command->add_option("--axis", options->axis, "Of the channels (default 0)");
   command->add_option("--block", options->block, "Numbers of a block, along the last axis (128)")
       ->check(CLI::Range(1, 1 << 30));
-  command->add_flag("--prune", options->prune,
-                    "Prune 2:4 by magnitude first, along the inputs of each weight");
+  command->add_flag(
+      "--prune", options->prune,
+      "Prune 2:4 by magnitude first, along the inputs of each weight; errors are against "
+      "the input, and where named so against the pruned numbers");
   command
       ->add_option("--multiply", options->multiply,
                    "B, as FILE or FILE:TENSOR: quantise it, too, and multiply IN * B in integers")
