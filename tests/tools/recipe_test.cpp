@@ -114,6 +114,36 @@ TEST_CASE("recipe compare: empty, infinite and NaN tensors") {
   CHECK(run_command({"recipe", "compare", folder.path("t.safetensors")}).status == 0);
 }
 
+TEST_CASE("recipe compare: one bad tensor is named, left out of the totals, and advice follows") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("t.safetensors");
+  std::vector<float> good(256), small(256), bad(256, 1.0F);
+  for (std::size_t i = 0; i < 256; ++i) {
+    good[i] = (static_cast<float>(i) - 127.5F) / 128;
+    small[i] = std::ldexp(good[i], -30);
+  }
+  bad[7] = std::nanf("");
+  formats::write_tensors(file, {{"loss_scale", "1024"}},
+                         std::vector{tensor_of("step1.a.grad", {16, 16}, good),
+                                     tensor_of("step1.b.grad", {16, 16}, small),
+                                     tensor_of("step2.a.grad", {16, 16}, bad)});
+  const json document = compare({file, "--recipes", "fp16,e4m3_tensor,mxfp8_e4m3_*"});
+  REQUIRE(document["left_out"].size() == 1);
+  CHECK(document["left_out"][0]["name"] == "step2.a.grad");
+  CHECK(document["total"]["elements"] == 512);
+  CHECK(document["total"]["recipes"]["fp16"]["sqnr_db"] > 60);
+  const std::string recipe = document["recommendation"]["recipe"];
+  CHECK(recipe.starts_with("mxfp8_e4m3"));
+  const CommandResult text =
+      run_command({"recipe", "compare", file, "--recipes", "fp16,e4m3_tensor"});
+  CHECK_FALSE(holds(text.out, "not finite  "));
+  CHECK(
+      holds(text.out, "left out: step 2, step2.a.grad, of which 1 of 256 elements are not finite"));
+  CHECK(holds(text.out, "recommendation"));
+  CHECK(holds(text.out, "The recorded loss scale, 2^10,"));
+  CHECK(holds(text.out, "step1.b.grad "));
+}
+
 TEST_CASE("recipe compare: bad input is one line") {
   const TemporaryFolder folder;
   const std::vector<std::vector<std::string>> words = {{},

@@ -133,6 +133,55 @@ TEST_CASE("trace: all-NaN, empty and integer tensors are counted or named") {
   CHECK(run_command({"trace", folder.path("b.npy")}).status == 0);
 }
 
+TEST_CASE("trace: steps and ranks, sums by each, and a recommendation in words") {
+  const TemporaryFolder folder;
+  std::vector<formats::Tensor> tensors;
+  for (const int step : {100, 200})
+    for (const int rank : {0, 1})
+      for (const char* const name : {"fc1", "fc2"}) {
+        std::vector<float> values(64);
+        for (std::size_t i = 0; i < 64; ++i)
+          values[i] =
+              std::ldexp(1.0F + static_cast<float>(i) / 64, name == std::string("fc1") ? -10 : -40);
+        if (step == 200 && rank == 1 && name == std::string("fc2")) values[9] = INFINITY;
+        tensors.push_back(tests::tensor_of("step" + std::to_string(step) + "/rank_" +
+                                               std::to_string(rank) + "/" + name + ".weight.grad",
+                                           values));
+      }
+  const std::string file = folder.path("t.safetensors");
+  formats::write_tensors(file, {{"loss_scale", "65536"}}, tensors);
+  const CommandResult text = run_command({"trace", file, "--formats", "fp16,mxfp8_e4m3"});
+  for (const char* const part :
+       {"  step  rank  elements", "by step  tensors", "by rank  tensors", "by tensor",
+        "first infinity: step 200, rank 1, step200/rank_1/fc2.weight.grad, index 9",
+        "left out of these: step 200, rank 1,", "recommendation", "Use fp16 with the scale 2^16",
+        "The recorded loss scale, 2^16,", "1 tensor holds infinities or NaNs"}) {
+    INFO(part << "\n" << text.out);
+    CHECK(tests::holds(text.out, part));
+  }
+  // The finite tensors have an SQNR.
+  CHECK(tests::holds(text.out, "keeps most: SQNR"));
+  const json advice = trace({file, "--formats", "fp16"})["recommendation"];
+  CHECK(advice["format"] == "fp16");
+  CHECK(advice["scale_log2"] == 16);
+  CHECK(advice["safe"] == true);
+  REQUIRE(run_command({"trace", file, "--report", folder.path("t.html")}).status == 0);
+  const std::string page = tests::read_text(folder.path("t.html"));
+  CHECK(tests::holds(page, "<th>tensor</th><th>step</th><th>rank</th>"));
+  CHECK(tests::holds(page, "Recommendation"));
+}
+
+TEST_CASE("trace: a file of integers alone is no trace") {
+  const TemporaryFolder folder;
+  const std::vector<std::uint64_t> codes = {1, 2};
+  formats::write_tensors(folder.path("i.npy"), {},
+                         std::vector{formats::tensor_of_codes(
+                             "i", formats::int32, formats::Packing::container, {2}, codes)});
+  const CommandResult result = run_command({"trace", folder.path("i.npy")});
+  CHECK(result.status == 2);
+  CHECK(tests::holds(result.error, "int32 is not a floating-point format"));
+}
+
 TEST_CASE("trace: bad input is one line, or a stated skip") {
   const TemporaryFolder folder;
   write_tensors(folder.path("x.npy"), "x", {1.0F});

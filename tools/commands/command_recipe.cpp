@@ -7,6 +7,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -29,7 +30,7 @@ struct CompareOptions {
   std::string recipes = "*";
   std::string scales = "0:24:8";
   std::string layout = "flat";
-  std::string role;
+  std::string role, from;
   std::vector<std::size_t> histories = {1024};
   float margin = 0;
   int threads = 0;
@@ -57,7 +58,9 @@ int run_compare(const CompareOptions& options) {
                          "wgrad, grad_out, grad_in, act, weight, update");
   const std::string role(options.role.empty() ? "" : *experiments::role_of(options.role));
   const Interruption interruption;
-  compare_recipes(results, words, role, options.threads, [&] { interruption.check(); });
+  formats::FormatOverrides overrides;
+  if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
+  compare_recipes(results, words, role, overrides, options.threads, [&] { interruption.check(); });
   if (results.tensors.empty())
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
@@ -107,6 +110,10 @@ void add_recipe(CLI::App& app, int& status) {
           "--layout", options->layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
       ->type_name(type_of_words<experiments::Layout>());
+  compare
+      ->add_option("--from", options->from,
+                   "The format of the input, where the file does not say it")
+      ->type_name("FORMAT");
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
   add_threads_option(*compare, options->threads);

@@ -246,6 +246,11 @@ int run(const TraceOptions& options) {
       }
     }
   }
+  if (results.tensors.empty() && !options.keep_going && !results.skipped.empty()) {
+    const auto& [what, why] = results.skipped.front();
+    throw formats::Error(formats::printable(what),
+                         why + ", and there is no other tensor (--from says what codes are)");
+  }
   if (!options.report.empty()) {
     formats::write_file(options.report, trace_report(results));
   }

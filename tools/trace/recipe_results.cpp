@@ -34,6 +34,7 @@ namespace {
 struct Place {
   std::size_t index = 0;
   experiments::TraceName meaning;
+  std::optional<double> loss_scale = {};
 };
 
 std::vector<Place> places_of(const std::string& file, const formats::TensorStreams& content,
@@ -44,8 +45,7 @@ std::vector<Place> places_of(const std::string& file, const formats::TensorStrea
     const formats::Tensor& tensor = content.tensors[i].tensor;
     if (tensor.format.encoding != formats::Encoding::floating) continue;
     Place place = {i, meaning_of(file, tensor.name)};
-    std::optional<double> loss_scale;
-    sidecar.complete(tensor.name, place.meaning, loss_scale);
+    sidecar.complete(tensor.name, place.meaning, place.loss_scale);
     if (role.empty() || place.meaning.role == role) places.push_back(std::move(place));
   }
   std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
@@ -56,12 +56,13 @@ std::vector<Place> places_of(const std::string& file, const formats::TensorStrea
 
 /// Files in the order of the first step that each holds.
 std::vector<std::string> files_by_step(const std::vector<std::string>& words,
-                                       const std::string& role) {
+                                       const std::string& role,
+                                       const formats::FormatOverrides& overrides) {
   std::vector<std::string> files = trace_files(words);
   if (files.size() < 2) return files;
   std::vector<std::pair<std::uint64_t, std::string>> ordered;
   for (const std::string& file : files) {
-    const auto places = places_of(file, formats::open_tensors(file), role);
+    const auto places = places_of(file, formats::open_tensors(file, overrides), role);
     ordered.emplace_back(places.empty() ? 0 : places.front().meaning.step.value_or(0), file);
   }
   std::stable_sort(ordered.begin(), ordered.end(),
@@ -116,23 +117,32 @@ ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome)
 StoredTensor RecipeResults::total() const {
   StoredTensor all;
   all.outcomes.resize(recipes.size());
-  for (const ComparedTensor& tensor : tensors) all.add(tensor.compared);
+  for (const ComparedTensor& tensor : tensors)
+    if (tensor.is_finite()) all.add(tensor.compared);
   return all;
+}
+
+std::vector<const ComparedTensor*> RecipeResults::left_out() const {
+  std::vector<const ComparedTensor*> bad;
+  for (const ComparedTensor& tensor : tensors)
+    if (!tensor.is_finite()) bad.push_back(&tensor);
+  return bad;
 }
 
 std::map<std::uint64_t, StoredTensor> RecipeResults::by_step() const {
   std::map<std::uint64_t, StoredTensor> steps;
   for (const ComparedTensor& tensor : tensors) {
-    if (tensor.meaning.step) steps[*tensor.meaning.step].add(tensor.compared);
+    if (tensor.meaning.step && tensor.is_finite()) steps[*tensor.meaning.step].add(tensor.compared);
   }
   return steps;
 }
 
 void compare_recipes(RecipeResults& results, const std::vector<std::string>& words,
-                     const std::string& role, int threads, const std::function<void()>& pause) {
+                     const std::string& role, const formats::FormatOverrides& overrides,
+                     int threads, const std::function<void()>& pause) {
   std::map<std::string, Memory> memories;
-  for (const std::string& file : files_by_step(words, role)) {
-    const formats::TensorStreams content = formats::open_tensors(file);
+  for (const std::string& file : files_by_step(words, role, overrides)) {
+    const formats::TensorStreams content = formats::open_tensors(file, overrides);
     for (const Place& place : places_of(file, content, role)) {
       pause();
       const formats::StreamedTensor& stream = content.tensors[place.index];
@@ -149,7 +159,8 @@ void compare_recipes(RecipeResults& results, const std::vector<std::string>& wor
       results.tensors.push_back(
           {file, tensor.name, place.meaning,
            experiments::store_tensor(results.recipes, stream, results.layout, memory.states,
-                                     threads, [&](std::size_t) { pause(); })});
+                                     threads, [&](std::size_t) { pause(); }),
+           place.loss_scale});
     }
   }
 }
@@ -160,6 +171,7 @@ ordered_json to_json(const RecipeResults& results) {
   for (const ComparedTensor& tensor : results.tensors) {
     ordered_json object = {{"name", tensor.name}, {"file", tensor.file}};
     object["step"] = or_null(tensor.meaning.step);
+    object["rank"] = or_null(tensor.meaning.rank);
     object["role"] =
         tensor.meaning.role.empty() ? ordered_json(nullptr) : ordered_json(tensor.meaning.role);
     add_numbers(object, tensor.compared.signal);
@@ -176,9 +188,97 @@ ordered_json to_json(const RecipeResults& results) {
   const StoredTensor total = results.total();
   add_numbers(document["total"], total.signal);
   document["total"]["recipes"] = to_json(results.recipes, total);
+  document["left_out"] = ordered_json::array();
+  for (const ComparedTensor* const bad : results.left_out())
+    document["left_out"].push_back(
+        {{"name", bad->name}, {"step", or_null(bad->meaning.step)}, {"file", bad->file}});
+  const RecipeAdvice advice = advice_of(results);
+  document["recommendation"] = {
+      {"recipe", advice.recipe.empty() ? ordered_json(nullptr) : ordered_json(advice.recipe)},
+      {"text", advice.sentences}};
   document["remarks"] = results.remarks;
   return document;
 }
+
+namespace {
+
+std::string place_text(const ComparedTensor& tensor) {
+  std::string text;
+  if (tensor.meaning.step) text += "step " + std::to_string(*tensor.meaning.step) + ", ";
+  if (tensor.meaning.rank) text += "rank " + std::to_string(*tensor.meaning.rank) + ", ";
+  return text + formats::printable(tensor.name);
+}
+
+/// A row per tensor: what this recipe makes of it, and which recipe has the highest SQNR; those
+/// that it serves worst first.
+void print_tensors(std::ostream& out, const RecipeResults& results, std::size_t recipe) {
+  constexpr std::size_t most = 40;
+  struct Row {
+    const ComparedTensor* tensor;
+    std::optional<double> sqnr, best;
+    std::string best_recipe = {};
+  };
+  std::vector<Row> rows;
+  for (const ComparedTensor& tensor : results.tensors) {
+    if (!tensor.is_finite()) continue;
+    Row row = {&tensor, {}, {}};
+    for (std::size_t r = 0; r < results.recipes.size(); ++r) {
+      const auto sqnr = experiments::sqnr_db(tensor.compared.signal, tensor.compared.outcomes[r]);
+      if (r == recipe) row.sqnr = sqnr;
+      if (!sqnr || (row.best && *sqnr <= *row.best)) continue;
+      row.best = sqnr;
+      row.best_recipe = results.recipes[r].name;
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.size() < 2) return;
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.sqnr.value_or(1e9) < b.sqnr.value_or(1e9);
+  });
+  const std::size_t left = rows.size() - std::min(rows.size(), most);
+  rows.resize(rows.size() - left);
+  const auto of_meaning = [](auto field) {
+    return [field](const Row& r) {
+      const auto& x = r.tensor->meaning.*field;
+      return x ? std::to_string(*x) : std::string();
+    };
+  };
+  const auto outcome = [recipe](const Row& r) -> const RecipeOutcome& {
+    return r.tensor->compared.outcomes[recipe];
+  };
+  using experiments::TraceName;
+  const Columns<Row> columns = {
+      {"",
+       "tensor with " + results.recipes[recipe].name,
+       Side::left,
+       {},
+       [](const Row& r) { return formats::printable(r.tensor->name); }},
+      {"", "step", Side::right, {}, of_meaning(&TraceName::step), 0, false, true},
+      {"", "rank", Side::right, {}, of_meaning(&TraceName::rank), 0, false, true},
+      {"", "SQNR dB", Side::right, {}, [](const Row& r) { return decibels(r.sqnr); }},
+      {"",
+       "saturated %",
+       Side::right,
+       {},
+       [&](const Row& r) {
+         return percent(outcome(r).saturated, r.tensor->compared.signal.finite);
+       }},
+      {"",
+       "underflow %",
+       Side::right,
+       {},
+       [&](const Row& r) {
+         return percent(outcome(r).underflow, r.tensor->compared.signal.nonzero);
+       }},
+      {"", "highest SQNR", Side::left, {}, [](const Row& r) {
+         return r.best ? decibels(r.best) + " " + r.best_recipe : std::string("-");
+       }}};
+  out << '\n';
+  columns.print(out, rows);
+  if (left != 0) out << "… and " << left << " more, which it serves better; --json has all\n";
+}
+
+}  // namespace
 
 void print_recipes(std::ostream& out, const RecipeResults& results) {
   constexpr std::size_t most_steps = 6;
@@ -228,9 +328,21 @@ void print_recipes(std::ostream& out, const RecipeResults& results) {
            }});
   }
   Columns<Row>(std::move(columns)).print(out, rows);
-  out << results.tensors.size() << " tensors, " << total.signal.elements << " elements, "
-      << total.signal.nonzero << " of them not zero; underflow is of these\n";
+  const auto left_out = results.left_out();
+  out << results.tensors.size() - left_out.size() << " tensors, " << total.signal.elements
+      << " elements, " << total.signal.nonzero << " of them not zero; underflow is of these\n";
+  for (const ComparedTensor* const bad : left_out)
+    out << "left out: " << place_text(*bad) << ", of which "
+        << bad->compared.signal.elements - bad->compared.signal.finite << " of "
+        << bad->compared.signal.elements << " elements are not finite\n";
   for (const std::string& remark : results.remarks) out << "remark: " << remark << '\n';
+  const RecipeAdvice advice = advice_of(results);
+  const auto chosen = std::ranges::find(results.recipes, advice.recipe, &Recipe::name);
+  if (chosen == results.recipes.end()) return;
+  print_tensors(out, results, static_cast<std::size_t>(chosen - results.recipes.begin()));
+  out << '\n' << paint("recommendation", Colour::bold) << '\n';
+  for (const std::string& sentence : advice.sentences)
+    for (const std::string& line : wrapped(sentence, 98)) out << "  " << line << '\n';
 }
 
 }  // namespace guardbit::tools

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "formats/format_catalogue.hpp"
+#include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/trace/recipe_results.hpp"
@@ -238,11 +239,31 @@ std::optional<std::pair<const TracedTensor*, double>> lowest_sqnr(const TraceRes
   std::optional<std::pair<const TracedTensor*, double>> lowest;
   for (const TracedTensor& tensor : results.tensors) {
     const experiments::RecipeStatistics& s = tensor.statistics.recipes;
-    if (!s.outcomes[recipe]) continue;
+    if (!s.outcomes[recipe] || tensor.first_nonfinite) continue;
     const auto sqnr = experiments::sqnr_db(s.signal, *s.outcomes[recipe]);
     if (sqnr && (!lowest || *sqnr < lowest->second)) lowest = {&tensor, *sqnr};
   }
   return lowest;
+}
+
+FiniteRecipes finite_recipes(const TraceResults& results) {
+  FiniteRecipes finite;
+  finite.statistics.outcomes.resize(results.questions.recipes.size(), experiments::RecipeOutcome());
+  for (const TracedTensor& tensor : results.tensors) {
+    if (tensor.first_nonfinite) {
+      finite.left_out.push_back(&tensor);
+    } else {
+      finite.statistics.add(tensor.statistics.recipes);
+    }
+  }
+  return finite;
+}
+
+std::string place_text(const TracedTensor& tensor) {
+  std::string text;
+  if (tensor.meaning.step) text += "step " + std::to_string(*tensor.meaning.step) + ", ";
+  if (tensor.meaning.rank) text += "rank " + std::to_string(*tensor.meaning.rank) + ", ";
+  return text + formats::printable(tensor.name);
 }
 
 double bits_per_element(const experiments::Signal& signal,
@@ -268,6 +289,7 @@ ordered_json to_json(const TraceResults& results) {
   for (const auto& [role, statistics] : by_role(results))
     add_statistics(document["roles"][role], results, statistics);
   add_statistics(document["total"], results, total_of(results));
+  document["recommendation"] = to_json(results, advice_of(results));
   document["trends"] = trends_to_json(results);
   document["updates"] = update_columns(results).json_list(results.updates);
   const TracedTensor* first = first_nonfinite(results);
@@ -337,6 +359,7 @@ void print_csv(std::ostream& out, const TraceResults& results) {
       of_tensor("file", [](const auto& t) { return t.file; }),
       of_tensor("name", [](const auto& t) { return t.name; }),
       of_tensor("step", [](const auto& t) { return or_null(t.meaning.step); }),
+      of_tensor("rank", [](const auto& t) { return or_null(t.meaning.rank); }),
       of_tensor("role", [](const auto& t) { return t.meaning.role; })};
   const Columns<Row> of_stores = {
       column("format", [](const Row& r) { return r.to; }),

@@ -67,6 +67,9 @@ experiments::ScaleWindow window_of(const TraceResults& results, std::size_t form
 std::optional<std::size_t> recommended_format(const TraceResults& results,
                                               const experiments::TraceStatistics& statistics);
 
+/// The tensor's name, step and rank as far as they are known.
+std::string place_text(const TracedTensor& tensor);
+
 /// Statistics of all tensors, and of those of each role.
 experiments::TraceStatistics total_of(const TraceResults& results);
 std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& results);
@@ -80,9 +83,51 @@ const TracedTensor* first_nonfinite(const TraceResults& results);
 /// The tensor of which the recipe keeps least, and the decibels; nothing where none has an SQNR.
 std::optional<std::pair<const TracedTensor*, double>> lowest_sqnr(const TraceResults& results,
                                                                   std::size_t recipe);
+/// Of all tensors but those with infinities or NaNs, which would leave no recipe an SQNR.
+struct FiniteRecipes {
+  experiments::RecipeStatistics statistics;
+  std::vector<const TracedTensor*> left_out;
+};
+FiniteRecipes finite_recipes(const TraceResults& results);
+
 /// Scales included.
 double bits_per_element(const experiments::Signal& signal,
                         const experiments::RecipeOutcome& outcome);
+
+/// Tensors that share a step, a rank or a name.
+struct TraceGroup {
+  std::string name;
+  std::size_t tensors = 0;
+  experiments::TraceStatistics statistics;
+};
+
+/// The tensors by one of these; only with two groups or more, of which one has two tensors.
+struct TraceGroups {
+  /// step, rank or tensor
+  std::string by;
+  std::vector<TraceGroup> groups;
+};
+std::vector<TraceGroups> groups_of(const TraceResults& results);
+
+/// What the numbers recommend for the gradients, or for everything where no name says what is one.
+struct TraceAdvice {
+  /// of the questions; nothing where all overflow
+  std::optional<std::size_t> format;
+  std::optional<int> scale;
+  /// nothing overflows and underflow is tolerable
+  bool is_safe = false;
+  /// sentences with the numbers that support them
+  std::vector<std::string> sentences;
+};
+TraceAdvice advice_of(const TraceResults& results);
+nlohmann::ordered_json to_json(const TraceResults& results, const TraceAdvice& advice);
+
+/// What tensors are asked for a loss scale: the gradients, or where no name says what is one,
+/// everything.
+experiments::TraceStatistics gradients_of(const TraceResults& results);
+
+/// Recorded loss scales are in the numbers already; empty where none but 1 is recorded.
+std::string recorded_scale_text(const std::vector<std::optional<double>>& scales);
 
 nlohmann::ordered_json to_json(const TraceResults& results);
 /// Of updates of these results.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -151,13 +150,13 @@ TraceResults results_of(const json& document) {
 }
 
 TraceResults read_results(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw formats::Error(formats::printable(file), "cannot be read");
+  const json document = read_json(file);
   try {
-    return results_of(json::parse(stream, limited_depth("JSON")));
+    return results_of(document);
   } catch (const std::exception& error) {
     throw formats::Error(formats::printable(file),
-                         std::string("not what 'guardbit trace --json' prints: ") + error.what());
+                         "not what 'guardbit trace --json' prints: " +
+                             formats::printable(formats::without_library_words(error.what())));
   }
 }
 

@@ -19,21 +19,11 @@ bool is_gradient(const std::string& role) {
   return role == "wgrad" || role == "grad_out" || role == "grad_in";
 }
 
-/// What a loss scale is for: the gradients, or where no name says what is one, everything.
-TraceStatistics gradients_of(const TraceResults& results, const TraceStatistics& total) {
-  TraceStatistics gradients;
-  gradients.outcomes.resize(results.questions.storings.size());
-  bool any = false;
-  for (const auto& [role, statistics] : by_role(results)) {
-    if (!is_gradient(role)) continue;
-    gradients.add(statistics);
-    any = true;
-  }
-  return any ? gradients : total;
-}
-
 std::string or_dash(const std::optional<double>& value) {
   return value ? number(*value, "%.6g") : "–";
+}
+std::string or_dash(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "–";
 }
 
 /// A cell with a share in percent, redder the more it is.
@@ -89,23 +79,30 @@ constexpr const char* recipe_head =
     "<th>underflow</th><th>saturated</th><th>SQNR dB</th><th>bits</th>";
 
 /// Formats whose scales follow from the numbers: of the whole trace.
-std::string recipes(const TraceResults& results, const TraceStatistics& total) {
+std::string recipes(const TraceResults& results) {
   const std::vector<experiments::Recipe>& all = results.questions.recipes;
   if (all.empty()) return {};
+  const FiniteRecipes finite = finite_recipes(results);
+  const experiments::RecipeStatistics& total = finite.statistics;
   const bool is_flat = results.questions.layout == experiments::Layout::flat;
   std::string html =
       "<h2>Formats with scales of their own</h2><p class=\"quiet\">Blocks along " +
       std::string(is_flat ? "the flattened tensor" : "the last dimension") +
       ". SQNR: signal to quantisation noise; a dot for each tensor, the bar for all.</p>" +
-      sqnr_plot(results, total.recipes) + "<div class=\"scroll\"><table><tr><th>format</th>" +
-      recipe_head + "<th>lowest SQNR</th></tr>";
+      sqnr_plot(results, total) + "<div class=\"scroll\"><table><tr><th>format</th>" + recipe_head +
+      "<th>lowest SQNR</th></tr>";
   for (std::size_t r = 0; r < all.size(); ++r) {
     const auto worst = lowest_sqnr(results, r);
-    html += "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total.recipes, r) + "<td>" +
-            (worst ? number(worst->second, "%.2f") + ", " + escaped(worst->first->name) : "–") +
-            "</td></tr>";
+    html +=
+        "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total, r) + "<td>" +
+        (worst ? number(worst->second, "%.2f") + ", " + escaped(place_text(*worst->first)) : "–") +
+        "</td></tr>";
   }
-  return html + "</table></div>";
+  html += "</table></div>";
+  for (const TracedTensor* const bad : finite.left_out)
+    html += "<p class=\"quiet\">Left out of these: " + escaped(place_text(*bad)) +
+            ", which is not finite.</p>";
+  return html;
 }
 
 /// Everything about a tensor or a group of them, folded.
@@ -187,8 +184,7 @@ std::string updates(const TraceResults& results) {
     html += "<th>stale in " + escaped(format) + "</th>";
   html += "</tr>";
   for (const TracedUpdate& update : results.updates) {
-    html += "<tr><td>" + escaped(update.tensor) + "</td><td>" +
-            (update.step ? std::to_string(*update.step) : "–") + "</td><td>" +
+    html += "<tr><td>" + escaped(update.tensor) + "</td><td>" + or_dash(update.step) + "</td><td>" +
             or_dash(update.ratio()) + "</td>";
     for (const std::uint64_t stale : update.effect.stale)
       html += shaded(percent_of(stale, update.effect.changes));
@@ -201,13 +197,14 @@ std::string updates(const TraceResults& results) {
 std::string worst_first(const TraceResults& results,
                         const std::vector<const TracedTensor*>& order) {
   std::string html =
-      "<div class=\"scroll\"><table><tr><th>tensor</th><th>elements</th><th>zeros</th><th>infs</th><th>NaNs</th><th>smallest</th><th>largest</th>";
+      "<div class=\"scroll\"><table><tr><th>tensor</th><th>step</th><th>rank</th><th>elements</th><th>zeros</th><th>infs</th><th>NaNs</th><th>smallest</th><th>largest</th>";
   for (const std::string& format : results.questions.formats)
     html += "<th>" + escaped(format) + "</th>";
   html += "<th>narrowest</th></tr>";
   for (const TracedTensor* tensor : order) {
     const TraceStatistics& s = tensor->statistics;
-    html += "<tr><td>" + escaped(tensor->name) + "</td><td>" + std::to_string(s.elements) +
+    html += "<tr><td>" + escaped(tensor->name) + "</td><td>" + or_dash(tensor->meaning.step) +
+            "</td><td>" + or_dash(tensor->meaning.rank) + "</td><td>" + std::to_string(s.elements) +
             "</td><td>" + number(percent_of(s.zeros, s.elements)) + "%</td><td>" +
             std::to_string(s.infinities) + "</td><td>" + std::to_string(s.nans) + "</td><td>" +
             or_dash(s.amin_nonzero) + "</td><td>" + or_dash(s.amax) + "</td>";
@@ -244,9 +241,12 @@ std::string trace_report(const TraceResults& results) {
       (results.exact_product ? "exact" : "rounded to FP32") + ".</p>";
   if (const TracedTensor* first = first_nonfinite(results)) {
     html += "<p><strong>First " + std::string(first->first_is_nan ? "NaN" : "infinity") +
-            "</strong>: " + escaped(first->name) + ", index " +
+            "</strong>: " + escaped(place_text(*first)) + ", index " +
             std::to_string(*first->first_nonfinite) + ".</p>";
   }
+  const TraceAdvice advice = advice_of(results);
+  if (!advice.sentences.empty()) html += "<h2>Recommendation</h2>";
+  for (const std::string& sentence : advice.sentences) html += "<p>" + escaped(sentence) + "</p>";
   html +=
       "<h2>Numbers by binade</h2><p class=\"quiet\">Below the axis: what each format holds at " +
       power(results.questions.scales[0]) + ", paler where its numbers are subnormal.</p>";
@@ -260,11 +260,11 @@ std::string trace_report(const TraceResults& results) {
   html += "</div>";
   const std::string trends = trend_plot(results);
   html +=
-      "<h2>Loss of gradients by scale</h2>" + loss_plot(results, gradients_of(results, total)) +
+      "<h2>Loss of gradients by scale</h2>" + loss_plot(results, gradients_of(results)) +
       (trends.empty() ? "" : "<h2>Largest magnitude by step</h2>" + trends) +
       "<h2>Safe scales</h2><p class=\"quiet\">Nothing overflows and at most " +
       number(100 * results.tolerance) + "% of the numbers other than zero underflow.</p>" +
-      windows(results, groups) + recipes(results, total) + heat_map(results) +
+      windows(results, groups) + recipes(results) + heat_map(results) +
       (results.updates.empty()
            ? ""
            : "<h2>Updates</h2><p class=\"quiet\">Root mean square over that of the weights; stale: "
@@ -276,7 +276,7 @@ std::string trace_report(const TraceResults& results) {
       worst_first(results, order) + "<h2>Every number</h2>";
   for (const auto& [name, statistics] : groups) html += details(results, name, statistics);
   for (const TracedTensor* tensor : order)
-    html += details(results, tensor->name, tensor->statistics);
+    html += details(results, place_text(*tensor), tensor->statistics);
   for (const auto& [what, why] : results.skipped)
     html += "<p>Skipped " + escaped(what) + ": " + escaped(why) + "</p>";
   return html + std::string(page_end);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "formats/support/printable.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/trace/trace_results.hpp"
@@ -12,6 +13,7 @@
 namespace guardbit::tools {
 
 using experiments::ScaleWindow;
+using experiments::TraceName;
 using experiments::TraceStatistics;
 
 namespace {
@@ -160,30 +162,35 @@ void print_trends(std::ostream& out, const TraceResults& results) {
 
 /// What formats with scales of their own lose of the whole trace, and of the tensor that each of
 /// them serves worst.
-void print_recipes(std::ostream& out, const TraceResults& results, const TraceStatistics& total) {
+void print_recipes(std::ostream& out, const TraceResults& results) {
   const std::vector<experiments::Recipe>& recipes = results.questions.recipes;
   if (recipes.empty()) return;
   out << "\nformats with scales of their own, blocks along "
       << (results.questions.layout == experiments::Layout::flat ? "the flattened tensor"
                                                                 : "the last dimension")
       << '\n';
+  const FiniteRecipes finite = finite_recipes(results);
+  const experiments::RecipeStatistics& total = finite.statistics;
   Table table("lrrrrl");
   table.add({"", "underflow", "saturated", "SQNR dB", "bits", "lowest SQNR"});
   for (std::size_t r = 0; r < recipes.size(); ++r) {
-    const auto& outcome = total.recipes.outcomes[r];
+    const auto& outcome = total.outcomes[r];
     if (!outcome) {
       table.add({paint(recipes[r].name, Colour::bold), "-", "-", "-", "-", "not of all tensors"});
       continue;
     }
-    const experiments::Signal& signal = total.recipes.signal;
+    const experiments::Signal& signal = total.signal;
     const auto sqnr = experiments::sqnr_db(signal, *outcome);
     const auto worst = lowest_sqnr(results, r);
     table.add({paint(recipes[r].name, Colour::bold), percent(outcome->underflow, signal.nonzero),
                percent(outcome->saturated, signal.finite), sqnr ? number(*sqnr, "%.2f") : "-",
                signal.elements == 0 ? "-" : number(bits_per_element(signal, *outcome), "%.2f"),
-               worst ? number(worst->second, "%.2f  ") + worst->first->name : "-"});
+               worst ? number(worst->second, "%.2f  ") + place_text(*worst->first) : "-"});
   }
   table.print(out);
+  for (const TracedTensor* const bad : finite.left_out)
+    out << "left out of these: " << place_text(*bad) << ", which holds "
+        << (bad->first_is_nan ? "NaNs" : "infinities") << '\n';
 }
 
 void print_updates(std::ostream& out, const TraceResults& results) {
@@ -202,7 +209,7 @@ Columns<TracedUpdate> update_columns(const TraceResults& results) {
   };
   std::vector<Column<U>> columns = {
       {"tensor", "tensor", Side::left, [](const U& u) { return u.tensor; },
-       [](const U& u) { return paint(u.tensor, Colour::bold); }},
+       [](const U& u) { return paint(formats::printable(u.tensor), Colour::bold); }},
       {"step", "step", Side::right, [](const U& u) { return or_null(u.step); },
        [](const U& u) { return u.step ? std::to_string(*u.step) : "-"; }},
       {"ratio", "update/weight", Side::right, [](const U& u) { return or_null(u.ratio()); },
@@ -231,40 +238,73 @@ void print_trace(std::ostream& out, const TraceResults& results) {
     out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
         << " → at the best scale without overflow (policy " << results.policy << ")\n";
   }
-  std::vector<std::string> head = {
-      "tensor",
-      "elements",
-      "zeros",
-      "inf+nan",
-      "log2 min",
-      "log2 max",
-      "2^" + std::to_string(range.first) + " … 2^" + std::to_string(range.last)};
+  const auto any = [&](const auto& has) { return std::ranges::any_of(results.tensors, has); };
+  const bool has_steps = any([](const TracedTensor& t) { return t.meaning.step.has_value(); });
+  const bool has_ranks = any([](const TracedTensor& t) { return t.meaning.rank.has_value(); });
+  std::vector<std::string> head = {"tensor"};
+  if (has_steps) head.emplace_back("step");
+  if (has_ranks) head.emplace_back("rank");
+  const std::vector<std::string> counts = {
+      "elements", "zeros",
+      "inf+nan",  "log2 min",
+      "log2 max", "2^" + std::to_string(range.first) + " … 2^" + std::to_string(range.last)};
+  head.insert(head.end(), counts.begin(), counts.end());
   for (const std::string& format : questions.formats) head.push_back(format);
-  Table table("lrrrrrl" + std::string(questions.formats.size(), 'l'));
-  table.add(head);
-  const auto add = [&](const std::string& name, const TraceStatistics& s) {
-    std::vector<std::string> row = {paint(name, Colour::bold),
-                                    std::to_string(s.elements),
-                                    percent(s.zeros, s.elements),
-                                    s.infinities + s.nans == 0
-                                        ? "0"
-                                        : paint(std::to_string(s.infinities + s.nans), Colour::red),
-                                    log2_text(s.amin_nonzero),
-                                    log2_text(s.amax),
-                                    plot(s, range)};
+  const auto cells_of = [&](const TraceStatistics& s) {
+    std::vector<std::string> cells = {
+        std::to_string(s.elements),
+        percent(s.zeros, s.elements),
+        s.infinities + s.nans == 0 ? "0"
+                                   : paint(std::to_string(s.infinities + s.nans), Colour::red),
+        log2_text(s.amin_nonzero),
+        log2_text(s.amax),
+        plot(s, range)};
     for (std::size_t f = 0; f < questions.formats.size(); ++f)
-      row.push_back(loss_text(results, f, s, window_of(results, f, s)));
+      cells.push_back(loss_text(results, f, s, window_of(results, f, s)));
+    return cells;
+  };
+  const std::string of_cells = "rrrrrl" + std::string(questions.formats.size(), 'l');
+  Table table("l" + std::string((has_steps ? 1 : 0) + (has_ranks ? 1 : 0), 'r') + of_cells);
+  table.add(head);
+  const auto add = [&](const std::string& name, const TraceStatistics& s,
+                       const TraceName& meaning) {
+    std::vector<std::string> row = {paint(formats::printable(name), Colour::bold)};
+    if (has_steps) row.push_back(meaning.step ? std::to_string(*meaning.step) : "");
+    if (has_ranks) row.push_back(meaning.rank ? std::to_string(*meaning.rank) : "");
+    const std::vector<std::string> cells = cells_of(s);
+    row.insert(row.end(), cells.begin(), cells.end());
     table.add(row);
   };
-  for (const TracedTensor& tensor : results.tensors) add(tensor.name, tensor.statistics);
+  for (const TracedTensor& tensor : results.tensors)
+    add(tensor.name, tensor.statistics, tensor.meaning);
   const auto roles = by_role(results);
-  for (const auto& [role, statistics] : roles) add("role " + role, statistics);
-  add("all", total);
+  for (const auto& [role, statistics] : roles) add("role " + role, statistics, {});
+  add("all", total, {});
   table.print(out);
+  for (const TraceGroups& groups : groups_of(results)) {
+    constexpr std::size_t most = 40;
+    Table sums("lr" + of_cells);
+    std::vector<std::string> top = {"by " + groups.by, "tensors"};
+    top.insert(top.end(), counts.begin(), counts.end());
+    top.insert(top.end(), questions.formats.begin(), questions.formats.end());
+    sums.add(top);
+    for (const TraceGroup& group : groups.groups) {
+      if (sums.rows().size() > most) break;
+      std::vector<std::string> row = {paint(group.name, Colour::bold),
+                                      std::to_string(group.tensors)};
+      const std::vector<std::string> cells = cells_of(group.statistics);
+      row.insert(row.end(), cells.begin(), cells.end());
+      sums.add(row);
+    }
+    out << '\n';
+    sums.print(out);
+    if (groups.groups.size() > most)
+      out << "… and " << groups.groups.size() - most << " more; --json has every tensor\n";
+  }
 
   if (!questions.formats.empty()) {
     print_windows(out, results, roles, total);
-    print_recipes(out, results, total);
+    print_recipes(out, results);
     print_trends(out, results);
     print_updates(out, results);
   }
@@ -272,12 +312,16 @@ void print_trace(std::ostream& out, const TraceResults& results) {
   if (const TracedTensor* first = first_nonfinite(results)) {
     out << '\n'
         << paint(std::string("first ") + (first->first_is_nan ? "NaN" : "infinity"), Colour::red)
-        << ": "
-        << (first->meaning.step ? "step " + std::to_string(*first->meaning.step) + ", " : "")
-        << first->name << ", index " << *first->first_nonfinite << '\n';
+        << ": " << place_text(*first) << ", index " << *first->first_nonfinite << '\n';
   }
   for (const auto& [what, why] : results.skipped)
-    out << paint("skipped", Colour::yellow) << ' ' << what << ": " << why << '\n';
+    out << paint("skipped", Colour::yellow) << ' ' << formats::printable(what) << ": " << why
+        << '\n';
+  const TraceAdvice advice = advice_of(results);
+  if (advice.sentences.empty()) return;
+  out << '\n' << paint("recommendation", Colour::bold) << '\n';
+  for (const std::string& sentence : advice.sentences)
+    for (const std::string& line : wrapped(sentence, 98)) out << "  " << line << '\n';
 }
 
 }  // namespace guardbit::tools

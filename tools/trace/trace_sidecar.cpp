@@ -1,6 +1,6 @@
 #include "tools/trace/trace_sidecar.hpp"
 
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -27,10 +27,9 @@ Sidecar::Sidecar(const std::string& file, const std::map<std::string, std::strin
     if (number.is_number()) said_[key] = number;
   }
   path_ = file + ".json";
-  std::ifstream stream(path_);
-  if (!stream) return;
-  const auto document =
-      nlohmann::json::parse(stream, limited_depth(formats::printable(path_)), false);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path_, ignored)) return;
+  const auto document = read_json(path_);
   if (!document.is_object()) throw formats::Error(formats::printable(path_), "not a JSON object");
   said_.update(document);
 }
