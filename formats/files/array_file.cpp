@@ -37,6 +37,7 @@ constexpr std::array extensions = {
 };
 
 Container by_extension(const std::string& path) {
+  if (path == "-") return Container::safetensors;  // the one that holds every format
   const std::string extension = std::filesystem::path(path).extension().string();
   const auto row = std::ranges::find(extensions, std::string_view(extension), &Extension::text);
   return row == extensions.end() ? Container::unknown : row->container;
@@ -87,7 +88,7 @@ TensorStreams open_tensors(const std::string& path, const FormatOverrides& overr
     case Container::npy: return in_memory({{}, {read_npy(file, overrides)}});
     case Container::npz: return open_npz(file, overrides);
     case Container::torch: return open_torch(file, overrides);
-    case Container::hdf5: return open_hdf5(path, overrides);
+    case Container::hdf5: return open_hdf5(openable_path(path), overrides);
     case Container::unknown: break;
   }
   throw Error(printable(path), "not a file of tensors", extension_names(false));

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "formats/files/mapped_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 
@@ -21,9 +22,12 @@ void AtomicOutput::refuse(int error) const {
   throw Error(printable(path_), "cannot be written: " + std::generic_category().message(error));
 }
 
-AtomicOutput::AtomicOutput(const std::string& path) : path_(path), target_(path) {
+AtomicOutput::AtomicOutput(const std::string& path)
+    : path_(path), target_(path), is_standard_output_(path == "-") {
   struct stat existing {};
-  const bool exists = ::stat(path.c_str(), &existing) == 0;
+  if (is_standard_output_)
+    target_ = (std::filesystem::temp_directory_path() / "guardbit.standard_output").string();
+  const bool exists = !is_standard_output_ && ::stat(path.c_str(), &existing) == 0;
   if (exists) {
     if (S_ISDIR(existing.st_mode)) refuse(EISDIR);
     // Renaming over a device or a pipe would remove it.
@@ -34,7 +38,7 @@ AtomicOutput::AtomicOutput(const std::string& path) : path_(path), target_(path)
     const std::filesystem::path resolved = std::filesystem::canonical(path, failure);
     if (failure) refuse(failure.value());
     target_ = resolved.string();
-  } else if (errno != ENOENT) {
+  } else if (!is_standard_output_ && errno != ENOENT) {
     refuse(errno);
   }
   if (path.empty() || path.back() == '/') refuse(path.empty() ? ENOENT : EISDIR);
@@ -101,10 +105,18 @@ std::span<std::byte> AtomicOutput::map(std::uint64_t offset, std::size_t size) {
 
 void AtomicOutput::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
+void AtomicOutput::copy_to_standard_output() {
+  const MappedFile whole = map_file(temporary_);
+  write_all(whole.bytes, [](std::span<const std::byte> some) {
+    return ::write(STDOUT_FILENO, some.data(), some.size());
+  });
+}
+
 void AtomicOutput::commit() {
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) refuse(errno);
+  if (is_standard_output_) return copy_to_standard_output();
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
   temporary_.clear();
 }

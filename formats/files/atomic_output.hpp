@@ -14,7 +14,8 @@ namespace guardbit::formats {
 /// it. Every failure is an Error.
 class AtomicOutput {
  public:
-  /// Error when the directory cannot be written, or `path` exists and is not a writable regular
+  /// "-" is standard output, which gets the bytes when they are complete. Otherwise: Error when
+  /// the directory cannot be written, or `path` exists and is not a writable regular
   /// file.
   explicit AtomicOutput(const std::string& path);
   AtomicOutput(const AtomicOutput&) = delete;
@@ -36,6 +37,7 @@ class AtomicOutput {
 
  private:
   [[noreturn]] void refuse(int error) const;
+  void copy_to_standard_output();
   template <class Write>
   void write_all(std::span<const std::byte> bytes, const Write& write);
 
@@ -44,6 +46,7 @@ class AtomicOutput {
   /// with symbolic links resolved, so that a link stays one
   std::string target_;
   std::string temporary_;
+  bool is_standard_output_ = false;
   int descriptor_ = -1;
   /// whole pages of the file
   std::vector<std::span<std::byte>> maps_;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -28,11 +29,38 @@ struct Descriptor {
   }
 };
 
+/// A file without a name that holds what standard input gave.
+int spooled_input() {
+  const int spool = ::memfd_create("standard input", MFD_CLOEXEC);
+  if (spool < 0) refuse("-", errno);
+  std::array<std::byte, 65536> part{};
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse("-", errno);
+    if (count == 0) return spool;
+    for (ssize_t done = 0; done < count;) {
+      const ssize_t written =
+          ::write(spool, part.data() + done, static_cast<std::size_t>(count - done));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) refuse("-", errno);
+      done += written;
+    }
+  }
+}
+
 }  // namespace
+
+std::string openable_path(const std::string& path) {
+  if (path != "-") return path;
+  static const int spool = spooled_input();
+  return "/proc/self/fd/" + std::to_string(spool);
+}
 
 MappedFile map_file(const std::string& path) {
   // Non-blocking, so that a pipe without a writer is refused below instead of waited for.
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor descriptor(
+      ::open(openable_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (descriptor.value < 0 || ::fstat(descriptor.value, &status) != 0) refuse(path, errno);
   if (S_ISDIR(status.st_mode)) refuse(path, EISDIR);

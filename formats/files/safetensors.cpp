@@ -24,6 +24,14 @@ std::string at_tensor(const std::string& where, const std::string& name) {
 }
 
 std::string_view header_text(const std::string& where, std::span<const std::byte> bytes) {
+  const std::string_view begin(reinterpret_cast<const char*>(bytes.data()),
+                               std::min(bytes.size(), length_bytes));
+  for (const auto& [magic, kind] :
+       {std::pair<std::string_view, const char*>{"\x93NUMPY", ".npy file"},
+        {"PK\x03\x04", "zip archive, as .npz and .pt are"},
+        {"\x89HDF", "HDF5 file"}})
+    if (begin.starts_with(magic))
+      throw Error(where, "a safetensors file is needed here, and this is a " + std::string(kind));
   if (bytes.size() < length_bytes) {
     throw Error(where, "too short for a safetensors file: " + std::to_string(bytes.size()) +
                            " bytes, the header length alone takes 8");

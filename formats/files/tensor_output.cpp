@@ -18,7 +18,7 @@ TensorOutput::TensorOutput(const std::string& path,
     : path_(path), tensors_(std::move(tensors)) {
   const std::string where = printable(path);
   const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".safetensors") {
+  if (extension == ".safetensors" || path == "-") {
     SafetensorsLayout layout = layout_safetensors(where, metadata, tensors_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].packing = layout.packings[i];
     offsets_ = std::move(layout.offsets);

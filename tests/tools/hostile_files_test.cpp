@@ -49,6 +49,32 @@ TEST_CASE("JSON that nests deep is refused by whoever reads it") {
   check_refused({"trace", tensors}, "nests deeper");
 }
 
+TEST_CASE("a folder or nonsense in the place of a file gives a line without a library's words") {
+  const TemporaryFolder folder;
+  const std::string nonsense = folder.path("nonsense.json");
+  tests::write_text(nonsense, "{\"a\": }");
+  for (const std::string& place : {folder.path("."), nonsense})
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"verify", place},
+             {"scaler", "replay", place + (place == nonsense ? "" : "/../")},
+             {"trace", "merge", place},
+             {"bench", "--compare", place, place},
+             {"experiment", "run", "--record", place},
+             {"experiment", "list", "--markdown", "--results", place},
+             {"run", "x", "--spec", place, "--arch", "y"},
+             {"train", place},
+             {"compare", place, place}}) {
+      const CommandResult result = run_command(words);
+      INFO(words[0] << ' ' << words[1] << ": " << result.error);
+      CHECK(result.status == 2);
+      CHECK(is_one_error_line(result.error));
+      for (const char* const theirs : {"[json.exception", "basic_", "std::", "what()"})
+        CHECK_FALSE(tests::holds(result.error, theirs));
+    }
+  tests::write_text(folder.path("step1.npy"), "\x93NUMPY");
+  check_refused({"verify", folder.path("step1.npy")}, "this is a .npy file");
+}
+
 /// Files on which fuzzing once found something, all of which are to be refused.
 void check_regressions(const std::string& target, const std::vector<std::string>& command) {
   const std::filesystem::path folder(tests::in_source("tests/fuzz/regressions/") + target);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/places.hpp"
 #include "tests/tools/shell.hpp"
 
 namespace {
@@ -14,8 +15,8 @@ using tests::run_command;
 using tests::run_shell;
 using tests::TemporaryFolder;
 
-const std::vector<std::string> commands = {"formats", "show",   "cast",      "list",
-                                           "run",     "verify", "completion"};
+const std::vector<std::string> commands = {"formats", "show",       "cast", "list", "run",
+                                           "verify",  "completion", "man",  "help"};
 
 TEST_CASE("every command explains itself with an example") {
   const CommandResult all = run_command({"--help"});
@@ -33,6 +34,28 @@ TEST_CASE("every command explains itself with an example") {
   const CommandResult version = run_command({"--version"});
   CHECK(version.status == 0);
   CHECK(version.out.starts_with("guardbit "));
+}
+
+TEST_CASE("- is standard input and standard output") {
+  const TemporaryFolder folder;
+  const CommandResult made = run_shell(
+      folder,
+      "cd $folder\n"
+      "printf '[[0,1,1024,true,512],[1,1,512,false,512]]' >log.json\n"
+      "guardbit scaler replay - <log.json >from_input && guardbit scaler replay log.json >from_file\n"
+      "cmp from_input from_file || exit 3\n"
+      "x=" +
+          tests::in_source("tests/golden/traces/digits_mlp_grad_out.npz") +
+          "\n"
+          "guardbit cast - --to fp16 -o - <$x 2>said | guardbit cast - --to fp32 -o back.safetensors >/dev/null || exit 4\n"
+          "guardbit cast $x --to fp16 -o half.safetensors >said_of_file\n"
+          "cmp said said_of_file || exit 5\n"
+          "guardbit cast half.safetensors --to fp32 -o other.safetensors >/dev/null\n"
+          "cmp back.safetensors other.safetensors || exit 6\n"
+          "guardbit trace - --formats fp16 --scales 0 <half.safetensors >/dev/null || exit 7\n"
+          "guardbit recipe compare - --recipes fp16 <$x >/dev/null || exit 8\n");
+  INFO(made.out << made.error);
+  CHECK(made.status == 0);
 }
 
 TEST_CASE("a command line that says nothing known gives one line with what comes near") {

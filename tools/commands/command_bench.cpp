@@ -3,9 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,9 +47,7 @@ struct Run {
 
 Run read_run(const std::string& path) {
   const std::string where = formats::printable(path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(where, "cannot read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = formats::read_text(path);
   Run run;
   try {
     const ordered_json document = ordered_json::parse(text, limited_depth(where));
@@ -150,8 +146,8 @@ void measure(const CLI::App& command) {
   if (!std::filesystem::exists(path)) {
     throw Error(
         "bench",
-        "the program that measures is not built: install libbenchmark-dev, then run 'cmake --preset release' "
-        "and 'cmake --build --preset release --target guardbit_benchmark' (--compare works without it)");
+        "the program that measures is not built: 'cmake --build --preset release --target guardbit_benchmark' builds it, "
+        "once libbenchmark-dev is installed and 'cmake --preset release' has seen it (--compare works without it)");
   }
   std::vector<std::string> words = given_words(command);
   words.insert(words.begin(), path.string());

@@ -15,6 +15,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/instruction_sets.hpp"
+#include "formats/support/library_words.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "tools/commands/commands.hpp"
@@ -133,7 +134,27 @@ void refuse_rest(const CLI::App& app) {
   }
 }
 
+/// 'help COMMAND' is 'COMMAND --help'.
+std::vector<std::string> words_of_help(std::vector<std::string> words) {
+  if (words.size() < 2 || !words[1].starts_with('-')) words.erase(words.begin());
+  if (words.empty() || !words.back().starts_with('-')) words.emplace_back("--help");
+  return words;
+}
+
+/// Whether an option sends a file to standard output; what is printed must not be among its bytes.
+bool writes_to_output(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (const std::string_view option : {"-o", "--output", "--report"}) {
+      if (words[i] == std::string(option) + "=-" || words[i] == "-o-" ||
+          (words[i] == option && i + 1 < words.size() && words[i + 1] == "-"))
+        return true;
+    }
+  }
+  return false;
+}
+
 int run(std::vector<std::string> words) {
+  if (writes_to_output(words)) std::cout.rdbuf(std::cerr.rdbuf());
   guardbit::formats::allowed_instruction_sets();  // a wrong mask is refused by every command
   CLI::App app{"Bit-exact models of matrix instructions and of the number formats they compute in",
                "guardbit"};
@@ -146,6 +167,7 @@ int run(std::vector<std::string> words) {
   int status = 0;
   for (const auto add : guardbit::tools::commands) add(app, status);
   refuse_empty_words(app);
+  if (!words.empty() && words[0] == "help") words = words_of_help(std::move(words));
   check_command(app, words);
   keep_numbers(words);
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
@@ -176,6 +198,6 @@ int main(int count, char** words) {
   } catch (const std::bad_alloc&) {
     return fail("out of memory");
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return fail(guardbit::formats::without_library_words(error.what()));
   }
 }

@@ -1,11 +1,10 @@
 #include "tools/products/spec_file.hpp"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/catalogue/instruction_text.hpp"
+#include "formats/files/text_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 
@@ -19,11 +18,8 @@ void add_spec_option(CLI::App& command, std::vector<std::string>& files) {
 std::vector<emulator::MatrixInstruction> load_specs(const std::vector<std::string>& files) {
   std::vector<emulator::MatrixInstruction> instructions;
   for (const std::string& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file.is_open() || file.bad())
-      throw formats::Error(formats::printable(path), "cannot read");
-    instructions.push_back(emulator::parse_instruction(text, formats::printable(path)));
+    instructions.push_back(
+        emulator::parse_instruction(formats::read_text(path), formats::printable(path)));
     emulator::add_instruction(instructions.back());
   }
   return instructions;
