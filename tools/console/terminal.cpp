@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
 #include <utility>
+
+#include "formats/support/printable.hpp"
 
 namespace guardbit::tools {
 
@@ -49,6 +52,7 @@ std::string paint(std::string_view text, Colour colour) {
 }
 
 std::string number(double value, const char* form) {
+  if (std::isnan(value)) return "nan";  // of either sign
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), form, value);
   return text.data();
@@ -85,11 +89,30 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string without_controls(std::string_view text) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t escape = std::min(text.find('\033', begin), text.size());
+    result += formats::printable(text.substr(begin, escape - begin), 4 * text.size() + 4);
+    begin = escape;
+    if (begin == text.size()) break;
+    const auto digits = text.substr(std::min(begin + 2, text.size()));
+    const std::size_t end = digits.find_first_not_of("0123456789");
+    const bool is_paint = colour_wanted() && text.substr(begin, 2) == "\033[" &&
+                          end != std::string_view::npos && end <= 2 && digits[end] == 'm';
+    const std::size_t length = is_paint ? end + 3 : 1;
+    result += is_paint ? std::string(text.substr(begin, length)) : "\\x1b";
+    begin += length;
+  }
+  return result;
+}
+
 Table::Table(std::string alignment, bool has_head)
     : alignment_(std::move(alignment)), has_head_(has_head) {}
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(alignment_.size());
+  for (std::string& cell : cells) cell = without_controls(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -18,13 +18,16 @@ bool colour_wanted();
 /// The text in that colour, or as it is where colour is not wanted.
 std::string paint(std::string_view text, Colour colour);
 
-/// printf of a number.
+/// printf of a number; a NaN has no sign.
 std::string number(double value, const char* form = "%.4g");
 /// With so many digits after the point.
 std::string fixed(double value, int digits);
 
 /// Columns that UTF-8 text takes on a terminal; colour sequences take none.
 std::size_t display_width(std::string_view text);
+
+/// The text with control characters escaped, but for what paint() writes.
+std::string without_controls(std::string_view text);
 
 /// Lines of ASCII text of at most `width` columns, broken at spaces, or inside words that are
 /// longer.
@@ -37,6 +40,7 @@ class Table {
   /// when `has_head`.
   explicit Table(std::string alignment, bool has_head = true);
 
+  /// Control characters of the cells are escaped.
   void add(std::vector<std::string> cells);
   void print(std::ostream& out) const;
   /// The same as a Markdown table; it needs a head.
