@@ -51,7 +51,13 @@ TEST_CASE("completion: commands, options and closed lists of values") {
     CHECK(completions(folder, "guardbit formats nv", by_words) == Words{"nvfp4"});
     CHECK(completions(folder, "guardbit list --basis m", by_words) == Words{"measured"});
     CHECK(completions(folder, "guardbit verify --engine ref", by_words) == Words{"reference"});
-    CHECK(completions(folder, "guardbit completion ", by_words) == Words{"bash"});
+    CHECK(completions(folder, "guardbit completion ", by_words) == Words{"bash", "zsh", "fish"});
+    // Below the first level, too.
+    CHECK(completions(folder, "guardbit scaler re", by_words) == Words{"replay"});
+    CHECK(completions(folder, "guardbit scaler replay x --pre", by_words) == Words{"--preset"});
+    CHECK(completions(folder, "guardbit scaler replay x --preset py", by_words) ==
+          Words{"pytorch"});
+    CHECK(completions(folder, "guardbit recipe compare --layout r", by_words) == Words{"rows"});
   }
   CHECK(completions(folder, "guardbit show 1 --format=e4") == Words{"e4m3", "e4m3fnuz"});
 }
@@ -80,6 +86,75 @@ TEST_CASE("completion: architectures and instructions") {
   REQUIRE_FALSE(sparse.empty());
   CHECK(sparse[0].starts_with("ordered_metadata.sync.aligned."));
   CHECK(completions(folder, "guardbit run mma.x --as") == Words{"--as-capture"});
+}
+
+TEST_CASE("completion: zsh and fish load what is printed for them, at every level", "[tool]") {
+  const TemporaryFolder folder;
+  const auto has_program = [&](const std::string& name) {
+    return run_shell(folder, "command -v " + name).status == 0;
+  };
+  if (has_program("fish")) {
+    const auto offered = [&](const std::string& line) {
+      const CommandResult result = run_shell(
+          folder,
+          "HOME=$folder fish -c \"$command completion fish | source; complete -C '" + line + "'\"");
+      INFO(line << ": " << result.error);
+      CHECK(result.status == 0);
+      return result.out;
+    };
+    CHECK(tests::holds(offered("guardbit sca"), "scaler\tDynamic loss scalers"));
+    CHECK(tests::holds(offered("guardbit scaler re"), "replay\t"));
+    CHECK(tests::holds(offered("guardbit scaler replay --pre"), "--preset\t"));
+    CHECK(tests::holds(offered("guardbit scaler replay --preset py"), "pytorch"));
+    CHECK_FALSE(tests::holds(offered("guardbit scaler replay --"), "--rounding"));
+  } else {
+    WARN("SKIPPED: fish is not installed");
+  }
+  if (has_program("zsh")) {
+    // The functions of zsh's own completion are replaced by ones that print what they are given.
+    const auto offered = [&](const std::string& words, const std::string& prefix) {
+      const CommandResult result = run_shell(
+          folder,
+          "$command completion zsh >$folder/_guardbit; zsh -f -c 'compdef() { true }; "
+          "_files() { echo FILES }; compadd() { echo $@ }; _describe() { echo ${(P)argv[-1]} }; "
+          "source $0/_guardbit; words=(guardbit " +
+              words + "); CURRENT=${#words}; PREFIX=" + prefix + "; _guardbit' $folder");
+      INFO(words << ": " << result.error);
+      CHECK(result.error.empty());
+      CHECK(result.status == 0);
+      return result.out;
+    };
+    CHECK(tests::holds(offered("s", "s"), "scaler:Dynamic loss scalers"));
+    CHECK(tests::holds(offered("scaler r", "r"), "replay:"));
+    CHECK(tests::holds(offered("scaler replay --p", "--p"), "--preset:"));
+    CHECK(tests::holds(offered("scaler replay --preset p", "p"), "pytorch"));
+    CHECK(tests::holds(offered("cast x", "x"), "FILES"));
+  } else {
+    WARN("SKIPPED: zsh is not installed");
+  }
+}
+
+TEST_CASE("man: a page for every command, from its help") {
+  const TemporaryFolder folder;
+  REQUIRE(run_shell(folder, "guardbit man -o $folder/man").status == 0);
+  const std::string names = run_shell(folder, "ls $folder/man").out;
+  for (const char* const page : {"guardbit.1\n", "guardbit-cast.1\n", "guardbit-scaler-replay.1\n"})
+    CHECK(tests::holds(names, page));
+  const std::string page = tests::read_text(folder.path("man/guardbit-scaler-replay.1"));
+  CHECK(page.starts_with(".TH GUARDBIT-SCALER-REPLAY 1"));
+  CHECK(tests::holds(page, "\\-\\-growth\\-interval N"));
+  CHECK(tests::holds(page, "guardbit\\-scaler(1)"));
+  CHECK(tests::run_command({"man", "scaler", "replay"}).out == page);
+  const CommandResult wrong = tests::run_command({"man", "scaler", "relpay"});
+  CHECK(wrong.status == 2);
+  CHECK(tests::holds(wrong.error, "did you mean replay"));
+}
+
+TEST_CASE("help: the help of any command") {
+  CHECK(tests::run_command({"help", "scaler", "replay"}).out ==
+        tests::run_command({"scaler", "replay", "--help"}).out);
+  CHECK(tests::run_command({"help"}).out == tests::run_command({"--help"}).out);
+  CHECK(tests::run_command({"help", "scalr"}).status == 2);
 }
 
 TEST_CASE("completion: files where files stand") {

@@ -31,12 +31,15 @@ void add_report(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_gpu(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
+void add_man(CLI::App& app, int& status);
+void add_help(CLI::App& app, int& status);
 
 /// In the order in which the help lists them.
 inline constexpr std::array commands = {
-    add_formats,    add_show,    add_cast,   add_list,  add_run,    add_verify,     add_gemm,
-    add_explain,    add_compare, add_probe,  add_trace, add_scaler, add_recipe,     add_quantize,
-    add_experiment, add_train,   add_report, add_bench, add_gpu,    add_completion,
+    add_formats, add_show,       add_cast,       add_list,  add_run,    add_verify,
+    add_gemm,    add_explain,    add_compare,    add_probe, add_trace,  add_scaler,
+    add_recipe,  add_quantize,   add_experiment, add_train, add_report, add_bench,
+    add_gpu,     add_completion, add_man,        add_help,
 };
 
 }  // namespace guardbit::tools
