@@ -2,10 +2,14 @@
 #include <string>
 #include <vector>
 
+#include "formats/files/array_file.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/json.hpp"
+#include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace guardbit::tests {
 namespace {
@@ -87,6 +91,23 @@ TEST_CASE("compare finds the element that differs from a reference, and says so 
   CHECK(j["worst"]["column"] == 3);
   CHECK(j["componentwise"]["max"] == nullptr);
   CHECK(j["heat_map"]["statistic"] == "ulp");
+}
+
+TEST_CASE("compare takes a number, and FP8 codes that NumPy knows as integers") {
+  const TemporaryFolder folder;
+  formats::write_tensors(folder.path("s.npy"), {}, std::vector{tensor_of("s", {}, {1.5F})});
+  CHECK(run_command({"compare", folder.path("s.npy"), folder.path("s.npy")}).status == 0);
+  formats::write_tensors(folder.path("x.npy"), {},
+                         std::vector{tensor_of("x", {2, 2}, {1, 2, 3, 0.3F})});
+  REQUIRE(run_command({"cast", folder.path("x.npy"), "--to", "e4m3", "-o", folder.path("c.npy")})
+              .status == 0);
+  const json plain =
+      json_of({"compare", folder.path("c.npy"), folder.path("x.npy"), "--from", "e4m3", "--json"});
+  CHECK(plain.dump().find("e4m3") != std::string::npos);
+  const CommandResult text = run_command(
+      {"compare", folder.path("c.npy"), folder.path("x.npy"), "--from", "e4m3", "--no-map"});
+  CHECK(text.status == 0);
+  CHECK_FALSE(holds(text.out, "tile"));
 }
 
 TEST_CASE("compare refuses in one line what it cannot compare") {

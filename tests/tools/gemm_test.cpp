@@ -177,7 +177,8 @@ TEST_CASE("bad plans, files and shapes are one line each") {
   refused({"gemm", a, b, "-o", d}, "needs --plan or --like");
   refused({"gemm", a, b, "--plan", "simt/fma.fp7", "-o", d}, "fma.fp32, mul_add.fp32, fma.fp64");
   refused({"gemm", a, b, "--plan", "sm_90/wgmma", "-o", d}, "wgmma");
-  refused({"gemm", a, a, "--plan", "simt/fma.fp32", "-o", d}, "where A has");
+  refused({"gemm", a, a, "--plan", "simt/fma.fp32", "-o", d},
+          "B needs 100 rows, A's K; B transposed?");
   refused({"gemm", a, b, "--plan", "simt/fma.fp32 beta=1", "-o", d}, "--c is needed");
   refused({"gemm", a, b, "--like", "mkl:x86", "-o", d}, "unknown library");
   refused({"gemm", a, b, "--plan", "simt/fma.fp32", "--engine", "portable", "-o", d}, "auto, host");

@@ -31,8 +31,14 @@ int run(const BenchOptions& options) {
   const std::vector<Group> groups = plan(options);
   if (groups.empty()) throw guardbit::formats::Error("bench", "no benchmark has such a name");
   if (options.list) {
+    nlohmann::ordered_json names = nlohmann::ordered_json::array();
     for (const Group& group : groups)
-      for (const Planned& planned : group) std::cout << planned.result.name << '\n';
+      for (const Planned& planned : group) names.push_back(planned.result.name);
+    if (options.json) {
+      std::cout << nlohmann::ordered_json{{"benchmarks", names}}.dump(1) << '\n';
+      return 0;
+    }
+    for (const auto& name : names) std::cout << name.get<std::string>() << '\n';
     return 0;
   }
   const Schedule schedule = schedule_of(options);

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "formats/files/array_file.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 #include "tools/cast/cast_blocks.hpp"
 #include "tools/cast/cast_options.hpp"
 #include "tools/cast/cast_report.hpp"
@@ -20,6 +22,19 @@ namespace guardbit::tools {
 
 namespace {
 
+/// Elements of blocks without their scales are other numbers: says so on standard error.
+void warn_of_scales(const formats::TensorFile& file, const std::vector<formats::Tensor>& tensors) {
+  for (const formats::Tensor& tensor : tensors) {
+    const formats::Tensor* const scales = file.find(tensor.name + scales_suffix);
+    if (scales == nullptr || formats::bits(tensor.format) > 8 || formats::bits(scales->format) > 8)
+      continue;
+    std::cerr << "guardbit: remark: " << formats::in_quotes(tensor.name) << " has scales, "
+              << formats::in_quotes(scales->name)
+              << ", which are not applied: --from and a block format such as mxfp8_e4m3 applies "
+                 "them\n";
+  }
+}
+
 int cast_elements(const CastOptions& options) {
   const formats::Format to = require_element_format(options.to, "--to");
   formats::ConversionOptions conversion = conversion_options(options, to);
@@ -28,6 +43,7 @@ int cast_elements(const CastOptions& options) {
   if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
   const formats::TensorFile file = formats::read_tensors(options.input, overrides);
   const std::vector<formats::Tensor> tensors = selected_tensors(file, options);
+  if (options.from.empty()) warn_of_scales(file, tensors);
   const formats::Packing packing = output_packing(options.output, to);
   Casting<Cast> casting;
   casting.to = formats::name_of(to);

@@ -39,7 +39,7 @@ struct CompareOptions {
   std::vector<std::string> specs;
   std::optional<double> alpha, beta, most_ulps;
   int threads = 0;
-  bool exact = false, json = false;
+  bool exact = false, json = false, no_map = false;
 };
 
 /// A result with what it was computed from, where that is known.
@@ -50,18 +50,20 @@ struct Case {
   double alpha = 1, beta = 0;
 };
 
-CodeMatrix read_result(const std::string& option, const std::string& place) {
-  const formats::Tensor tensor = read_operand(option, "d", place, formats::fp32);
+CodeMatrix read_result(const std::string& option, const std::string& place,
+                       const std::string& from) {
+  const formats::Tensor tensor = read_operand(option, "d", place, formats::fp32, from);
   const std::string where = (option.empty() ? "" : option + " ") + formats::printable(place);
   if (tensor.packing != formats::Packing::container)
     throw Error(where, "packed elements are not taken here");
-  if (tensor.shape.empty() || formats::element_count(tensor.shape) == 0)
-    throw Error(where, "the tensor is empty");
+  if (formats::element_count(tensor.shape) == 0) throw Error(where, "the tensor is empty");
   if (tensor.shape.size() == 2 || tensor.shape.size() == 3) return emulator::matrix_of(tensor);
-  // A vector is one row; of more dimensions the last two are rows and columns.
+  // A number is one element, a vector one row; of more dimensions the last two are rows and
+  // columns.
   formats::Tensor flat = tensor;
-  const std::int64_t count = formats::element_count(tensor.shape), columns = tensor.shape.back();
-  const std::int64_t rows = tensor.shape.size() == 1 ? 1 : tensor.shape[tensor.shape.size() - 2];
+  const std::int64_t count = formats::element_count(tensor.shape),
+                     columns = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const std::int64_t rows = tensor.shape.size() <= 1 ? 1 : tensor.shape[tensor.shape.size() - 2];
   flat.shape = {count / (rows * columns), rows, columns};
   return emulator::matrix_of(flat);
 }
@@ -82,13 +84,13 @@ Case read_case(const CompareOptions& options) {
   Case x;
   const bool by_operands = !options.places.a.empty() || !options.places.b.empty();
   if (!by_operands && !options.exact && options.plan.empty()) {
-    x.d = read_result("", options.d);
+    x.d = read_result("", options.d, options.places.from);
     return x;
   }
   if (by_operands) {
     if (options.places.a.empty() || options.places.b.empty())
       throw Error("compare", "needs --a and --b, both of them");
-    x.d = read_result("", options.d);
+    x.d = read_result("", options.d, options.places.from);
     x.problem = read_gemm_operands(options.places).problem;
     x.beta = x.problem->c.empty() ? 0 : 1;
   } else {
@@ -127,7 +129,7 @@ void set_plan(const CompareOptions& options, Case& x) {
 std::vector<Deviation> deviations_of(const CompareOptions& options, const Case& x,
                                      const Interruption& interruption) {
   if (!options.exact) {
-    const CodeMatrix reference = read_result("REF", options.reference);
+    const CodeMatrix reference = read_result("REF", options.reference, options.places.from);
     require_shape(x.d, reference.batch, reference.rows, reference.columns,
                   formats::printable(options.d), "the reference");
     return experiments::deviations(x.d, reference, formats::printable(options.d));
@@ -179,7 +181,7 @@ int compare(const CompareOptions& options) {
   if (options.json) {
     print_json(to_json(report));
   } else {
-    print(std::cout, report);
+    print(std::cout, report, !options.no_map);
   }
   const bool within = !options.most_ulps || (report.analysis.largest_ulps <= *options.most_ulps &&
                                              report.analysis.specials.disagreements() == 0);
@@ -212,6 +214,7 @@ void add_compare(CLI::App& app, int& status) {
   command->add_option("--max-ulp", options->most_ulps,
                       "Exit with 1 when an error is larger, or an infinity or NaN is wrong");
   add_threads_option(*command, options->threads);
+  command->add_flag("--no-map", options->no_map, "Do not print the map of errors");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "An ulp is a unit in the last place of the reference in D's format.\n"

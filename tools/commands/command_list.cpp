@@ -1,3 +1,5 @@
+#include <fnmatch.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -15,6 +17,7 @@
 #include "emulator/catalogue/instruction_name.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
 #include "tools/catalogue/catalogue_page.hpp"
@@ -213,9 +216,28 @@ void print_instructions(const CatalogueInstructions& instructions) {
   for (const auto& [instruction, machines] : groups) print_instruction(*instruction, machines);
 }
 
+bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+
+/// Instructions whose names the pattern matches.
+CatalogueInstructions matching_instructions(const ListOptions& options,
+                                            CatalogueInstructions instructions) {
+  std::erase_if(instructions, [&](const MatrixInstruction* instruction) {
+    return fnmatch(options.name.c_str(), std::string(instruction->name).c_str(), 0) != 0;
+  });
+  if (instructions.empty())
+    throw formats::Error("list",
+                         "no instruction's name matches " + formats::in_quotes(options.name));
+  return instructions;
+}
+
 void list(const ListOptions& options) {
   CatalogueInstructions instructions = select(options);
-  if (!options.name.empty()) instructions = find_instructions(options, instructions);
+  const bool by_pattern = is_pattern(options.name);
+  if (by_pattern) {
+    instructions = matching_instructions(options, std::move(instructions));
+  } else if (!options.name.empty()) {
+    instructions = find_instructions(options, instructions);
+  }
   if (options.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const MatrixInstruction* instruction : instructions)
@@ -228,7 +250,7 @@ void list(const ListOptions& options) {
     for (const std::string_view name : names) std::cout << name << '\n';
   } else if (options.machines) {
     print_machines(instructions, options.markdown);
-  } else if (!options.name.empty()) {
+  } else if (!options.name.empty() && !by_pattern) {
     print_instructions(instructions);
   } else {
     for (const CataloguePage& page : pages_of(instructions))
@@ -244,7 +266,9 @@ void add_list(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand(
       "list", "The catalogue of instructions, how each computes and how we know");
   const auto options = std::make_shared<ListOptions>();
-  command->add_option("NAME", options->name, "Describe this one instruction");
+  command->add_option(
+      "NAME", options->name,
+      "Describe this one instruction, or list those that a pattern such as '*.f32.e4m3.*' matches");
   command->add_option("--arch", options->arch, "Only this machine: sm_90, cdna3, ...");
   command->add_option("--type", options->type,
                       "Only instructions with an operand or result of this format");

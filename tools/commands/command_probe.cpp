@@ -26,6 +26,7 @@
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/products/spec_file.hpp"
 #include "tools/products/user_kernel.hpp"
 
@@ -171,9 +172,19 @@ void print_catalogue(const ProbeReport& report) {
 void print(const std::string& unit, const BlackBox& box, const ProbeReport& report) {
   std::cout << unit << '\n';
   if (!report.tree_note.empty()) std::cout << "order: " << report.tree_note << '\n';
+  const bool node_by_node = !report.tree_arithmetic.empty() && report.tree_mismatches == 0;
+  if (!report.explained && !node_by_node)
+    std::cout << paint("nothing found", Colour::red) << ": no arithmetic gives all "
+              << report.answers.size() << " answers\n";
   if (!emulator::leaves(report.tree).empty()) {
-    std::cout << "tree: " << emulator::tree_text(report.tree, box.k) << '\n'
-              << emulator::tree_drawing(report.tree, box.k);
+    constexpr int most_drawn = 128;
+    if (box.k <= most_drawn) {
+      std::cout << "tree: " << emulator::tree_text(report.tree, box.k) << '\n'
+                << emulator::tree_drawing(report.tree, box.k);
+    } else {
+      std::cout << "tree: of " << box.k << " products, too large to print; --json, --svg and --dot "
+                << "have it\n";
+    }
   }
   if (!report.tree_arithmetic.empty())
     std::cout << "each node of the tree: " << report.tree_arithmetic << " ("
@@ -186,7 +197,11 @@ void print(const std::string& unit, const BlackBox& box, const ProbeReport& repo
   if (report.nans_alike && report.explained)
     std::cout << "all NaNs count as equal: no policy of the model gives their signs and payloads\n";
   if (!report.explained) {
-    if (!report.has_structure) {
+    if (box.k > emulator::max_k) {
+      std::cout << "the model's instructions have at most " << emulator::max_k
+                << " products, so none was tried: --k " << emulator::max_k
+                << " or less asks for the arithmetic, too\n";
+    } else if (!report.has_structure) {
       std::cout << "the model has no instruction that adds in this order\n";
     } else {
       std::cout << "no arithmetic of the model gives every answer; the nearest differs in "
@@ -285,7 +300,10 @@ void add_probe(CLI::App& app, int&) {
   command->add_option("--b", options->b, "Format of B (default: A's)");
   command->add_option("--c", options->c, "Format of C; none: the program has no C (default)");
   command->add_option("--d", options->d, "Format of D");
-  command->add_option("--k", options->k, "With --exec: products of one result (default: 16)")
+  command
+      ->add_option("--k", options->k,
+                   "With --exec: products of one result (default: 16); above " +
+                       std::to_string(emulator::max_k) + " only the order of additions is found")
       ->check(CLI::Range(1, emulator::most_leaves));
   command->add_option("--m", options->kernel.m, "With --exec: rows of A, all equal (default: 1)")
       ->check(CLI::Range(1, 1024));

@@ -72,7 +72,7 @@ void print_map(std::ostream& out, const ErrorReport& report) {
     out << "|\n";
   }
   out << "  '@' from " << number(largest / 2) << " to " << number(largest)
-      << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, '!' an infinity or a NaN on one side only\n";
+      << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, '!' an infinity or a NaN on one side only, '/' nothing to compare: no element is finite on both sides\n";
 }
 
 void print_specials(std::ostream& out, const ErrorAnalysis& x) {
@@ -115,7 +115,7 @@ void print_bounds(std::ostream& out, const ErrorReport& report) {
 
 }  // namespace
 
-void print(std::ostream& out, const ErrorReport& report) {
+void print(std::ostream& out, const ErrorReport& report, bool with_map) {
   const ErrorAnalysis& x = report.analysis;
   out << formats::printable(report.file) << " against "
       << (report.reference == "exact" ? "the exact product" : formats::printable(report.reference))
@@ -155,7 +155,7 @@ void print(std::ostream& out, const ErrorReport& report) {
         << emulator::code_text(report.d.format, report.d[*x.worst]) << " where it should be "
         << std::setprecision(17) << worst.reference << std::setprecision(6) << '\n';
   }
-  print_map(out, report);
+  if (with_map) print_map(out, report);
 }
 
 ordered_json to_json(const ErrorReport& report) {

@@ -28,7 +28,7 @@ struct ErrorReport {
   double seconds = 0;
 };
 
-void print(std::ostream& out, const ErrorReport& report);
+void print(std::ostream& out, const ErrorReport& report, bool with_map = true);
 nlohmann::ordered_json to_json(const ErrorReport& report);
 
 }  // namespace guardbit::tools

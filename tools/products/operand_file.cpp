@@ -1,11 +1,13 @@
 #include "tools/products/operand_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "formats/files/array_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "tools/catalogue/format_facts.hpp"
 
 namespace guardbit::tools {
 
@@ -20,7 +22,16 @@ std::pair<std::string, std::string> split_place(const std::string& place) {
 
 /// A file whose element types do not say the format is read as the instruction's. Where that fails,
 /// too, the error is the first one: it speaks of the file as it is.
-formats::TensorFile read_file(const std::string& path, const formats::Format& format) {
+formats::TensorFile read_file(const std::string& path, const formats::Format& format,
+                              const std::string& from) {
+  if (!from.empty()) {
+    formats::TensorFile plain = formats::read_tensors(path);
+    const bool says_formats = std::ranges::all_of(plain.tensors, [](const formats::Tensor& t) {
+      return t.format.encoding == formats::Encoding::floating;
+    });
+    if (says_formats) return plain;
+    return formats::read_tensors(path, {require_element_format(from, "--from"), {}});
+  }
   try {
     return formats::read_tensors(path);
   } catch (const formats::Error&) {
@@ -35,9 +46,10 @@ formats::TensorFile read_file(const std::string& path, const formats::Format& fo
 }  // namespace
 
 formats::Tensor read_operand(const std::string& option, const std::string& operand,
-                             const std::string& place, const formats::Format& format) {
+                             const std::string& place, const formats::Format& format,
+                             const std::string& from) {
   const auto [path, name] = split_place(place);
-  const formats::TensorFile file = read_file(path, format);
+  const formats::TensorFile file = read_file(path, format, from);
   const formats::Tensor* tensor = file.find(name.empty() ? operand : name);
   if (tensor == nullptr && name.empty() && file.tensors.size() == 1) tensor = &file.tensors.front();
   if (tensor == nullptr) {

@@ -19,8 +19,9 @@ namespace {
 using emulator::CodeMatrix;
 using formats::Error;
 
-formats::Tensor read(const std::string& option, const std::string& name, const std::string& place) {
-  formats::Tensor tensor = read_operand(option, name, place, formats::fp32);
+formats::Tensor read(const std::string& option, const std::string& name, const std::string& place,
+                     const std::string& from) {
+  formats::Tensor tensor = read_operand(option, name, place, formats::fp32, from);
   if (tensor.packing != formats::Packing::container)
     throw Error(option + " " + formats::printable(place), "packed elements are not taken here");
   if (formats::element_count(tensor.shape) == 0)
@@ -36,9 +37,14 @@ CodeMatrix matrix_at(const std::string& option, const std::string& place,
   return emulator::matrix_of(tensor);
 }
 
-CodeMatrix read_matrix(const std::string& option, const std::string& name,
-                       const std::string& place) {
-  return matrix_at(option, place, read(option, name, place));
+CodeMatrix read_matrix(const std::string& option, const std::string& name, const std::string& place,
+                       const std::string& from) {
+  return matrix_at(option, place, read(option, name, place, from));
+}
+
+std::vector<std::int64_t> shape_of(const CodeMatrix& m) {
+  if (m.batch == 1) return {m.rows, m.columns};
+  return {m.batch, m.rows, m.columns};
 }
 
 /// A number, or a tensor whose vector lies along the rows (`down`) or the columns.
@@ -51,7 +57,7 @@ CodeMatrix read_scale(const std::string& option, const std::string& name, const 
     m.set(0, formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(number), formats::fp32));
     return m;
   }
-  formats::Tensor tensor = read(option, name, place);
+  formats::Tensor tensor = read(option, name, place, {});
   if (tensor.shape.size() < 2) {
     const std::int64_t count = formats::element_count(tensor.shape);
     tensor.shape = down ? std::vector<std::int64_t>{count, 1} : std::vector<std::int64_t>{1, count};
@@ -69,29 +75,38 @@ void add_operand_options(CLI::App& command, GemmPlaces& places) {
   command.add_option("--bias", places.bias, "Bias: [N]");
   command.add_option("--scale-a", places.scale_a, "Scale of A: a number, [M], or [M, blocks of K]");
   command.add_option("--scale-b", places.scale_b, "Scale of B: a number, [N], or [blocks of K, N]");
+  command
+      .add_option("--from", places.from,
+                  "The format of codes that the files have as integers, as cast writes FP8 to .npy")
+      ->type_name("FORMAT");
   command.add_flag("--sparse", places.sparse, "A is 2:4 sparse, stored with its zeros");
 }
 
 GemmInput read_gemm_operands(const GemmPlaces& places) {
   GemmInput input;
   emulator::GemmProblem& x = input.problem;
-  const formats::Tensor a = read("A", "a", places.a);
+  const formats::Tensor a = read("A", "a", places.a, places.from);
   input.batched = a.shape.size() == 3;
   x.a = matrix_at("A", places.a, a);
-  x.b = read_matrix("B", "b", places.b);
+  x.b = read_matrix("B", "b", places.b, places.from);
   x.sparse_a = places.sparse;
-  if (x.b.rows != x.k() || x.b.batch != x.a.batch)
+  if (x.b.rows != x.k() || x.b.batch != x.a.batch) {
+    const bool fits_otherwise = x.b.columns == x.m() && x.b.batch == x.a.batch;
     throw Error("B " + formats::printable(places.b),
-                std::to_string(x.b.batch) + " of " + std::to_string(x.b.rows) +
-                    " rows where A has " + std::to_string(x.a.batch) +
-                    " of K = " + std::to_string(x.k()));
+                "is " + emulator::shape_text(shape_of(x.b)) + " where A is " +
+                    emulator::shape_text(shape_of(x.a)) + ": B needs " + std::to_string(x.k()) +
+                    " rows, A's K" + (x.b.batch == x.a.batch ? "" : ", and as many matrices as A") +
+                    (fits_otherwise                                   ? "; A and B swapped?"
+                     : x.b.columns == x.k() && x.b.batch == x.a.batch ? "; B transposed?"
+                                                                      : ""));
+  }
   if (!places.c.empty()) {
-    x.c = read_matrix("--c", "c", places.c);
+    x.c = read_matrix("--c", "c", places.c, places.from);
     if (x.c.rows != x.m() || x.c.columns != x.n() || (x.c.batch != 1 && x.c.batch != x.a.batch))
       throw Error("--c " + formats::printable(places.c), "is not of the shape of A * B");
   }
   if (!places.bias.empty()) {
-    const formats::Tensor bias = read("--bias", "bias", places.bias);
+    const formats::Tensor bias = read("--bias", "bias", places.bias, places.from);
     if (formats::element_count(bias.shape) != x.n())
       throw Error("--bias " + formats::printable(places.bias), "is not one row of A * B");
     x.bias = {bias.format, 1, 1, x.n(), {bias.bytes, bias.owner}};

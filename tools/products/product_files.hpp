@@ -14,10 +14,12 @@ namespace guardbit::tools {
 /// Where the operands of a product are: FILE or FILE:TENSOR; scales may be numbers.
 struct GemmPlaces {
   std::string a, b, c, bias, scale_a, scale_b;
+  /// format of codes that files have as integers
+  std::string from = {};
   bool sparse = false;
 };
 
-/// --c, --bias, --scale-a, --scale-b, --sparse.
+/// --c, --bias, --scale-a, --scale-b, --sparse, --from.
 void add_operand_options(CLI::App& command, GemmPlaces& places);
 
 struct GemmInput {

@@ -64,7 +64,9 @@ class Section {
     const auto number = node->value_exact<std::int64_t>();
     constexpr std::int64_t most = 1'000'000'000;
     if (!number || *number < least || *number > most)
-      throw Error(where(*node), name_ + "." + key + " is not a whole number",
+      throw Error(where(*node),
+                  name_ + "." + key +
+                      (number ? " is " + std::to_string(*number) : " is not a whole number"),
                   std::to_string(least) + " to " + std::to_string(most));
     value = *number;
   }
