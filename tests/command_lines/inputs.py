@@ -222,7 +222,7 @@ def write_trace(folder: Path) -> None:
 
 
 def write_logs(folder: Path) -> None:
-    """The same run of a loss scaler as three kinds of log."""
+    """The same run of a loss scaler as several kinds of log."""
     scale, clean = 65536.0, 0
     rows = []
     for step in range(30):
@@ -239,6 +239,15 @@ def write_logs(folder: Path) -> None:
     write_text(folder / "log.jsonl", "".join(json.dumps(dict(zip(names, r))) + "\n" for r in rows))
     lines = [",".join(names)] + [f"{s},{x},{a},{int(o)},{b}" for s, x, a, o, b in rows]
     write_text(folder / "log.csv", "\n".join(lines) + "\n")
+    # The scale alone, as wandb exports it, and what Megatron-LM prints every second iteration.
+    alone = ['"Step","run 7 - amp/loss_scale"'] + [f'"{s}","{a}"' for s, _, a, _, _ in rows]
+    write_text(folder / "scales.csv", "\n".join(alone) + "\n")
+    printed = [
+        f" iteration {s + 1:8}/      30 | lm loss: {x:.6E} | loss scale: {b:.1f} | "
+        f"number of skipped iterations: {sum(r[3] for r in rows[max(s - 1, 0) : s + 1])} |"
+        for s, x, _, _, b in rows[1::2]
+    ]
+    write_text(folder / "megatron.log", "\n".join(printed) + "\n")
 
 
 SMALL_TRAINING = """\
