@@ -27,8 +27,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   list("--threads", options.threads, "Threads of the emulated products; Eigen has one")
       ->type_name("N,...")
       ->check(CLI::Range(1, 1024));
-  CLI::Option* const instruction = command.add_option("--instruction", options.instruction,
-                                                      "Products by this row of the catalogue");
+  CLI::Option* const instruction = command.add_option(
+      "--instruction", options.instruction, "Products by this instruction of the catalogue");
   CLI::Option* const arch =
       command.add_option("--arch", options.arch, "The machine of --instruction");
   instruction->needs(arch);
