@@ -23,6 +23,9 @@ enum class FaultKind : std::uint8_t {
   permuted_columns,
   transposed,
   moved_tile,
+  stale_accumulator,
+  wrong_stride,
+  misplaced_c,
   not_written,
   not_a_number,
   wrong_element,
@@ -31,8 +34,10 @@ enum class FaultKind : std::uint8_t {
   missing_c,
   constant,
   bias,
+  line_factor,
   activation,
   clamped,
+  wrapped,
   converted_input,
   converted_output,
   narrow_accumulator,
@@ -45,8 +50,13 @@ struct Places {
   friend bool operator==(const Places&, const Places&) = default;
 };
 
-/// Sorted numbers as ranges.
+/// Sorted numbers as ranges, and back.
 std::vector<Places> places_of(const std::vector<std::int64_t>& numbers);
+std::vector<std::int64_t> numbers_in(const std::vector<Places>& places);
+/// "3, 7 to 9", "3 and every 4th further one up to 63"
+std::string text_of(const std::vector<Places>& places);
+/// "0.75", with so many digits
+std::string text_of(double number, int digits = 6);
 
 struct Fault {
   FaultKind kind = FaultKind::unknown;
@@ -68,5 +78,8 @@ struct Fault {
 std::string_view name_of(FaultKind kind);
 /// What the kind says, for the documents.
 std::string_view meaning_of(FaultKind kind);
+inline constexpr std::size_t fault_kind_count = static_cast<std::size_t>(FaultKind::unknown) + 1;
+/// True of conversions: the arithmetic is narrower than the formats ask for, and otherwise right.
+bool is_conversion(FaultKind kind);
 
 }  // namespace guardbit::emulator

@@ -1,85 +1,245 @@
 #include "emulator/faults/find_faults.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-
-#include "emulator/faults/hypotheses.hpp"
+#include <set>
+#include <span>
+#include <utility>
 
 namespace guardbit::emulator {
 
 namespace {
 
 using Hypothesis = Faults (*)(const ProductNumbers&);
+using Interrupted = std::function<bool()>;
 
-/// Those that speak of all of D, simple ones first.
-constexpr Hypothesis of_all[] = {find_factors,          find_output_conversion, find_activation,
-                                 find_input_conversion, find_transposition,     find_wrong_elements,
-                                 find_k_weights,        find_permuted_lines,    find_k_sources};
+/// Those that speak of all outputs, simple ones first.
+constexpr Hypothesis of_all[] = {
+    find_factors,           find_wrapping,  find_activation,     find_softmax,
+    find_output_conversion, find_k_weights, find_wrong_elements, find_permuted_lines,
+    find_line_changes,      find_k_range,   find_k_sources,      find_input_conversion};
 
-Faults first_that_fits(const ProductNumbers& x, const std::function<bool()>& interrupted) {
-  for (const Hypothesis hypothesis : of_all) {
+/// What a kernel may do that leaves every output within the bound of honest rounding.
+constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
+
+Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypotheses,
+                       const Interrupted& interrupted) {
+  for (const Hypothesis hypothesis : hypotheses) {
     if (interrupted && interrupted()) return {};
     if (Faults faults = hypothesis(x); !faults.empty()) return faults;
   }
   return {};
 }
 
-Faults not_a_number(const ProductNumbers& x, const Expected& asked) {
-  std::vector<std::int64_t> rows, columns;
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < x.m(); ++i)
-    for (std::int64_t j = 0; j < x.n(); ++j)
-      if (!std::isfinite(x.d(i, j)) && std::isfinite(asked.result(i, j))) {
-        ++count;
-        if (rows.empty() || rows.back() != i) rows.push_back(i);
-        columns.push_back(j);
-      }
-  std::sort(columns.begin(), columns.end());
-  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  if (count == 0) return {};
-  return {{.kind = FaultKind::not_a_number,
-           .rows = places_of(rows),
-           .columns = places_of(columns),
-           .operand = "d",
-           .text = std::to_string(count) +
-                   " elements of D are NaN or infinite where the operands give numbers"}};
+/// The rows and columns in which outputs are wrong.
+Region extent_of(const Disagreement& wrong, std::int64_t columns) {
+  std::set<std::int64_t> rows, all_columns;
+  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
+    if (!wrong.at[at]) continue;
+    rows.insert(static_cast<std::int64_t>(at) / columns);
+    all_columns.insert(static_cast<std::int64_t>(at) % columns);
+  }
+  return {{rows.begin(), rows.end()}, {all_columns.begin(), all_columns.end()}};
 }
 
-/// The outputs that are wrong, as a product of their own, if they are a part of D.
-Faults in_part(const ProductNumbers& x, const Disagreement& wrong,
-               const std::function<bool()>& interrupted) {
-  std::int64_t top = -1, bottom = 0, left = x.n(), right = 0;
-  for (std::int64_t i = 0; i < x.m(); ++i)
-    for (std::int64_t j = 0; j < x.n(); ++j)
-      if (wrong.at[static_cast<std::size_t>(i * x.n() + j)]) {
-        if (top < 0) top = i;
-        bottom = i + 1, left = std::min(left, j), right = std::max(right, j + 1);
+/// Groups of wrong outputs that touch, or nearly: in the same or neighbouring squares of 8 x 8.
+/// Those with most wrong outputs come first.
+std::vector<Region> areas_of(const Disagreement& wrong, std::int64_t m, std::int64_t n) {
+  constexpr std::int64_t cell = 8;
+  const std::int64_t down = (m + cell - 1) / cell, across = (n + cell - 1) / cell;
+  std::vector<int> area(static_cast<std::size_t>(down * across), -1);  // -1: right, 0: not seen yet
+  const auto place = [&](std::int64_t at) {
+    return static_cast<std::size_t>(at / n / cell * across + at % n / cell);
+  };
+  for (std::size_t at = 0; at < wrong.at.size(); ++at)
+    if (wrong.at[at]) area[place(static_cast<std::int64_t>(at))] = 0;
+  int count = 0;
+  for (std::size_t start = 0; start < area.size(); ++start) {
+    if (area[start] != 0) continue;
+    std::vector<std::size_t> queue = {start};
+    area[start] = ++count;
+    while (!queue.empty()) {
+      const auto at = static_cast<std::int64_t>(queue.back());
+      queue.pop_back();
+      for (const auto& [di, dj] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
+        const std::int64_t i = at / across + di, j = at % across + dj;
+        if (i < 0 || j < 0 || i >= down || j >= across) continue;
+        int& next = area[static_cast<std::size_t>(i * across + j)];
+        if (next != 0) continue;
+        next = count;
+        queue.push_back(static_cast<std::size_t>(i * across + j));
       }
-  if (10 * (bottom - top) * (right - left) > 7 * x.m() * x.n()) return {};
-  Faults faults = first_that_fits(x.part(top, bottom - top, left, right - left), interrupted);
+    }
+  }
+  std::vector<Disagreement> parts(static_cast<std::size_t>(count));
+  for (Disagreement& part : parts) part.at.resize(wrong.at.size());
+  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
+    if (!wrong.at[at]) continue;
+    const int number = area[place(static_cast<std::int64_t>(at))];
+    Disagreement& part = parts[static_cast<std::size_t>(number) - 1];
+    part.at[at] = true;
+    ++part.count;
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& x, const auto& y) { return x.count > y.count; });
+  std::vector<Region> regions;
+  for (const Disagreement& part : parts) regions.push_back(extent_of(part, n));
+  return regions;
+}
+
+/// Numbers of rows and columns of a region of D, as numbers of D.
+void place_in(const Region& region, Fault& fault) {
+  const auto placed = [](const std::vector<Places>& places,
+                         const std::vector<std::int64_t>& numbers) {
+    if (places.empty()) return places_of(numbers);
+    std::vector<std::int64_t> result;
+    for (const std::int64_t i : numbers_in(places))
+      result.push_back(numbers[static_cast<std::size_t>(i)]);
+    return places_of(result);
+  };
+  if (fault.kind == FaultKind::wrong_element && fault.operand != "d") {
+    if (fault.operand == "a") fault.rows = placed(fault.rows, region.rows);
+    if (fault.operand == "b") fault.columns = placed(fault.columns, region.columns);
+    return;
+  }
+  fault.rows = placed(fault.rows, region.rows);
+  fault.columns = placed(fault.columns, region.columns);
+}
+
+/// "rows 16 to 31, columns 0 to 15"
+std::string where(const Region& region) {
+  return "rows " + text_of(places_of(region.rows)) + ", columns " +
+         text_of(places_of(region.columns));
+}
+
+/// What happened in one region of D.
+Faults in_region(const ProductNumbers& x, const Region& region, const Interrupted& interrupted) {
+  for (const auto look : {find_blank, find_misplaced})
+    if (Faults faults = look(x, region); !faults.empty()) return faults;
+  const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
+  if (is_all) return {};
+  Faults faults = first_that_fits(x.selected(region.rows, region.columns), of_all, interrupted);
   for (Fault& fault : faults) {
-    if (!fault.rows.empty() || !fault.columns.empty()) continue;
-    fault.rows = {{top, bottom}};
-    fault.columns = {{left, right}};
-    fault.text = "in rows " + std::to_string(top) + " to " + std::to_string(bottom - 1) +
-                 ", columns " + std::to_string(left) + " to " + std::to_string(right - 1) + ": " +
-                 fault.text;
+    const bool says_where = fault.kind == FaultKind::wrong_element;
+    place_in(region, fault);
+    if (!says_where) fault.text = "in " + where(region) + ": " + fault.text;
   }
   return faults;
+}
+
+/// What happened in parts of D: where rows and columns with wrong outputs meet, else in each of the
+/// areas.
+Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
+                const Interrupted& interrupted) {
+  constexpr std::size_t most = 6;
+  if (Faults faults = in_region(x, extent_of(wrong, x.n()), interrupted); !faults.empty())
+    return faults;
+  Faults all;
+  const std::vector<Region> areas = areas_of(wrong, x.m(), x.n());
+  if (areas.size() < 2) return {};
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < std::min(most, areas.size()); ++i) {
+    Faults faults = in_region(x, areas[i], interrupted);
+    if (!faults.empty()) ++named;
+    if (faults.empty())
+      faults = {{.kind = FaultKind::unknown,
+                 .rows = places_of(areas[i].rows),
+                 .columns = places_of(areas[i].columns),
+                 .text = "in " + where(areas[i]) + ": wrong for no reason that has a name here"}};
+    all.insert(all.end(), faults.begin(), faults.end());
+  }
+  if (named == 0) return {};
+  if (areas.size() > most)
+    all.push_back({.kind = FaultKind::unknown,
+                   .text = std::to_string(areas.size() - most) +
+                           " further areas of D are wrong and were not looked at"});
+  return all;
+}
+
+/// Elements that are NaN or infinite, if no others are wrong.
+Faults not_a_number(const ProductNumbers& x, const Disagreement& wrong) {
+  for (std::size_t at = 0; at < wrong.at.size(); ++at)
+    if (wrong.at[at] && std::isfinite(x.d.values[at])) return {};
+  const Region region = extent_of(wrong, x.n());
+  return {{.kind = FaultKind::not_a_number,
+           .rows = places_of(region.rows),
+           .columns = places_of(region.columns),
+           .operand = "d",
+           .text = std::to_string(wrong.count) +
+                   " elements of D are NaN or infinite where the operands give numbers, in " +
+                   where(region)}};
+}
+
+/// The honest words for what has no name, with where it is.
+Fault unknown(const ProductNumbers& x, const Expected& asked, const Disagreement& wrong) {
+  const Region region = extent_of(wrong, x.n());
+  double product = 0, size_d = 0, size_asked = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double p = x.d.values[i], q = asked.result.values[i];
+    if (!std::isfinite(p) || !std::isfinite(q)) continue;
+    product += p * q, size_d += p * p, size_asked += q * q;
+  }
+  const double likeness = product / std::sqrt(std::max(size_d * size_asked, 1e-300));
+  return {.kind = FaultKind::unknown,
+          .rows = places_of(region.rows),
+          .columns = places_of(region.columns),
+          .text = std::to_string(wrong.count) + " of " + std::to_string(std::ssize(wrong.at)) +
+                  " elements are further from the exact result than rounding explains, in " +
+                  where(region) + ", for no reason that has a name here; D is " +
+                  (std::abs(likeness) < 0.2   ? "nothing like the product that was asked for"
+                   : std::abs(likeness) < 0.9 ? "partly the product that was asked for"
+                                              : "mostly the product that was asked for") +
+                  " (correlation " + text_of(likeness, 3) + ")"};
+}
+
+double largest_error(const ProductNumbers& x, const Expected& asked) {
+  double largest = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double error = x.d.values[i] - asked.result.values[i];
+    if (std::isfinite(error) && asked.magnitude.values[i] > 0)
+      largest = std::max(largest, std::abs(error) / asked.magnitude.values[i]);
+  }
+  return largest;
+}
+
+/// Faults that every output agrees with although the bound of honest rounding hides them: the error
+/// falls by this factor.
+Faults hidden_faults(const ProductNumbers& x, const Expected& asked,
+                     const Interrupted& interrupted) {
+  constexpr double clear_fall = 12;
+  ProductNumbers y = x;
+  y.most_error = error_of(x, asked) / clear_fall;
+  if (y.most_error == 0) return {};
+  return first_that_fits(y, hidden, interrupted);
 }
 
 }  // namespace
 
 std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::rounded_once: return "rounded_once";
-    case Verdict::valid_rounding: return "valid_rounding";
-    case Verdict::wrong: return "wrong";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> names = {"exact_plan", "rounded_once", "valid_rounding",
+                                                     "wrong"};
+  return names[static_cast<std::size_t>(verdict)];
 }
 
-Judgement judge(const ProductNumbers& x, const std::function<bool()>& interrupted) {
+std::string_view meaning_of(Verdict verdict) {
+  constexpr std::array<std::string_view, 4> meanings = {
+      "a plan gives every bit of it", "every element is the exact result rounded once",
+      "no element is further from the exact result than rounding takes it",
+      "some elements are further from the exact result than rounding takes them"};
+  return meanings[static_cast<std::size_t>(verdict)];
+}
+
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 0; i < std::min(all, count); ++i)
+    result.push_back(all <= count ? i : i * (all - 1) / std::max<std::int64_t>(1, count - 1));
+  return result;
+}
+
+Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
+                const Interrupted& interrupted) {
+  ProductNumbers x = product;
   Judgement result;
   result.outputs = x.m() * x.n();
   if (is_rounded_once(x)) {
@@ -87,34 +247,60 @@ Judgement judge(const ProductNumbers& x, const std::function<bool()>& interrupte
     return result;
   }
   const Expected asked = x.asked();
-  for (std::size_t i = 0; i < x.d.values.size(); ++i)
-    if (std::isfinite(x.d.values[i]) && std::isfinite(asked.result.values[i]) &&
-        asked.magnitude.values[i] > 0)
-      result.largest_error =
-          std::max(result.largest_error,
-                   std::abs(x.d.values[i] - asked.result.values[i]) / asked.magnitude.values[i]);
+  result.largest_error = largest_error(x, asked);
+  // A narrower format that D went through is looked at apart from everything else.
+  Faults conversions;
+  WholeProduct converted = whole;
+  if (const auto held = held_format(x)) {
+    ProductNumbers y = x;
+    y.output = *held;
+    const bool to_nearest = agrees(y, asked);
+    y.spacings = 1;
+    const bool truncated = !to_nearest && agrees(y, asked);
+    y.spacings = truncated ? 1 : 0.5;
+    conversions = {held_fault(*held, truncated)};
+    x = y;
+    converted.output = *held;
+    converted.spacings = x.spacings;
+  }
   const Disagreement wrong = disagreement(x, asked);
   result.wrong = wrong.count;
+  Faults faults;
   if (wrong.count == 0) {
-    result.verdict = Verdict::valid_rounding;
-    result.faults = find_output_conversion(x);
-    return result;
+    faults = hidden_faults(x, asked, interrupted);
+  } else {
+    faults = find_blank(x, extent_of(wrong, x.n()));
+    if (faults.empty()) faults = not_a_number(x, wrong);
+    if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
+    if (faults.empty()) faults = find_misread_matrix(converted);
+    if (faults.empty()) faults = in_parts(x, wrong, interrupted);
+    if (faults.empty()) faults = find_multiples(x);
+    if (faults.empty()) faults = find_narrow_accumulator(x);
+    if (faults.empty()) faults = find_some_function(x);
+    if (faults.empty()) {
+      faults = {unknown(x, asked, wrong)};
+      // The format may be one by chance.
+      conversions.clear();
+    }
   }
-  result.faults = not_a_number(x, asked);
-  if (result.faults.empty()) result.faults = first_that_fits(x, interrupted);
-  if (result.faults.empty()) result.faults = find_moved_tile(x);
-  if (result.faults.empty()) result.faults = in_part(x, wrong, interrupted);
-  if (result.faults.empty()) {
-    result.faults = find_narrow_accumulator(x);
-    if (!result.faults.empty()) result.verdict = Verdict::valid_rounding;
-  }
-  if (result.faults.empty())
-    result.faults = {
-        {.kind = FaultKind::unknown,
-         .text =
-             std::to_string(wrong.count) + " of " + std::to_string(result.outputs) +
-             " elements are further from the exact result than rounding explains, for no reason that has a name here"}};
+  const bool is_honest = std::all_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return is_conversion(fault.kind) && !fault.value;
+  });
+  result.verdict = is_honest ? Verdict::valid_rounding : Verdict::wrong;
+  result.faults = std::move(faults);
+  result.faults.insert(result.faults.end(), conversions.begin(), conversions.end());
   return result;
+}
+
+Judgement judge(const ProductNumbers& x, const Interrupted& interrupted) {
+  const auto reader = [](const RealMatrix& matrix) -> WholeProduct::Matrix {
+    if (matrix.empty()) return {};
+    return [&matrix](std::int64_t i, std::int64_t j) { return matrix(i, j); };
+  };
+  return judge(x,
+               {x.m(), x.n(), x.k(), reader(x.a), reader(x.b), reader(x.c), reader(x.bias),
+                reader(x.d), x.alpha, x.beta, x.input, x.output},
+               interrupted);
 }
 
 }  // namespace guardbit::emulator

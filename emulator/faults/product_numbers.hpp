@@ -4,7 +4,8 @@
 // the one from the other.
 
 #include <cstdint>
-#include <functional>
+#include <limits>
+#include <vector>
 
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/faults/real_matrix.hpp"
@@ -25,6 +26,12 @@ struct ProductNumbers {
   formats::Format input, output;
   /// A * B, and |A| * |B|
   RealMatrix product, product_magnitude;
+  /// of D's format, by which the last rounding may miss: half of one to nearest, one truncated
+  double spacings = 0.5;
+  /// An agreeing result has at most this root mean square error, in units of the magnitudes. It is
+  /// set where all outputs stay below the bound of honest rounding, but a hypothesis may explain
+  /// them far better.
+  double most_error = std::numeric_limits<double>::infinity();
 
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }
@@ -34,17 +41,26 @@ struct ProductNumbers {
   Expected asked() const;
   /// The same with other factors.
   Expected with_factors(double product_factor, double c_factor) const;
-  /// Rows [i, i + rows) and columns [j, j + columns) of D.
-  ProductNumbers part(std::int64_t i, std::int64_t rows, std::int64_t j,
-                      std::int64_t columns) const;
+  /// These rows and columns of D.
+  ProductNumbers selected(const std::vector<std::int64_t>& rows,
+                          const std::vector<std::int64_t>& columns) const;
+  /// The transposed product.
+  ProductNumbers turned() const;
+  /// Sets the product and its magnitude from A and B.
+  void multiply_operands();
+
+  /// How far the last rounding may take an output from `wanted`.
+  double rounding_of_d(double wanted) const;
 
   /// Of the sum of magnitudes: the error that any order of sums in the accumulators of a GPU stays
   /// below.
   double rounding_unit() const;
 };
 
-/// With scales applied to A and B. `g` is a batch entry.
-ProductNumbers numbers_of(const GemmCapture& capture, std::int64_t g);
+/// These rows and columns of batch entry g, with scales applied to A and B.
+ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                          const std::vector<std::int64_t>& rows,
+                          const std::vector<std::int64_t>& columns);
 
 /// Half the distance of neighbours of the format at x.
 double half_spacing(const formats::Format& format, double x);
@@ -58,6 +74,9 @@ struct Disagreement {
 Disagreement disagreement(const ProductNumbers& x, const Expected& expected,
                           const RealMatrix* extra = nullptr);
 bool agrees(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra = nullptr);
+
+/// The root mean square of what D differs from what is expected, each over its magnitude.
+double error_of(const ProductNumbers& x, const Expected& expected);
 
 /// Every output lies within half a spacing of D's format of the exact result, as far as FP64
 /// numbers tell.

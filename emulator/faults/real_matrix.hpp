@@ -1,10 +1,12 @@
 #pragma once
 
 // Matrices of FP64 numbers, for what looks at a product as a numerical analyst does. They are no
-// model of any hardware: Eigen multiplies and solves.
+// model of any hardware.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace guardbit::emulator {
@@ -19,6 +21,8 @@ struct RealMatrix {
       : rows(rows_), columns(columns_), values(static_cast<std::size_t>(rows_ * columns_), value) {}
 
   bool empty() const { return values.empty(); }
+  double* row(std::int64_t i) { return values.data() + i * columns; }
+  const double* row(std::int64_t i) const { return values.data() + i * columns; }
   double& operator()(std::int64_t i, std::int64_t j) {
     return values[static_cast<std::size_t>(i * columns + j)];
   }
@@ -30,6 +34,9 @@ struct RealMatrix {
 /// Rows [i, i + rows) and columns [j, j + columns).
 RealMatrix part(const RealMatrix& x, std::int64_t i, std::int64_t rows, std::int64_t j,
                 std::int64_t columns);
+/// These rows and columns.
+RealMatrix selected(const RealMatrix& x, const std::vector<std::int64_t>& rows,
+                    const std::vector<std::int64_t>& columns);
 RealMatrix transposed(const RealMatrix& x);
 /// Each element by `function`.
 template <class Function>
@@ -44,8 +51,14 @@ RealMatrix multiply(const RealMatrix& x, const RealMatrix& y);
 RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y);
 RealMatrix multiply_by_transposed(const RealMatrix& x, const RealMatrix& y);
 
-/// w with the smallest sum of squares of x * w - y, and w near zero where x says nothing of it. `x`
-/// is symmetric and not negative definite; its unknowns may have any scale.
-std::vector<double> solve_symmetric(RealMatrix x, std::vector<double> y);
+double dot(const std::vector<double>& x, const std::vector<double>& y);
+
+/// x with matrix * x = right after at most `steps` steps of conjugate gradients, and zero where the
+/// matrix has nothing. The matrix is symmetric and not negative definite; `times` multiplies by it.
+std::vector<double> solve_symmetric(
+    const std::function<std::vector<double>(const std::vector<double>&)>& times,
+    const std::vector<double>& diagonal, const std::vector<double>& right, int steps);
+/// The same for a small matrix.
+std::vector<double> solve_symmetric(const RealMatrix& matrix, const std::vector<double>& right);
 
 }  // namespace guardbit::emulator

@@ -4,117 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <numbers>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "emulator/faults/find_faults.hpp"
-#include "emulator/gemm/scalar.hpp"
-#include "formats/format_catalogue.hpp"
-#include "formats/text.hpp"
 #include "tests/catch.hpp"
+#include "tests/emulator/faults/wrong_products.hpp"
 
 namespace guardbit::emulator {
 namespace {
-
-struct Size {
-  std::int64_t m, n, k;
-};
-
-struct Types {
-  formats::Format input, output;
-};
-
-/// A product to be made wrong.
-struct Subject {
-  RealMatrix a, b, c;
-  Types types;
-  std::int64_t k() const { return a.columns; }
-};
-
-RealMatrix random_matrix(std::mt19937_64& random, std::int64_t rows, std::int64_t columns,
-                         const formats::Format& format, bool positive) {
-  std::normal_distribution<double> normal;
-  RealMatrix x(rows, columns);
-  for (double& value : x.values) {
-    const double drawn = normal(random);
-    value = scalar::rounded(format, positive ? std::abs(drawn) : drawn);
-  }
-  return x;
-}
-
-Subject subject_of(const Size& size, const Types& types, std::uint64_t seed,
-                   bool positive = false) {
-  std::mt19937_64 random(seed);
-  return {random_matrix(random, size.m, size.k, types.input, positive),
-          random_matrix(random, size.k, size.n, types.input, positive),
-          random_matrix(random, size.m, size.n, formats::fp32, false), types};
-}
-
-/// A * B in chains whose sums are rounded to `sums` after every `step` products.
-RealMatrix chained(const RealMatrix& a, const RealMatrix& b, std::int64_t step = 8,
-                   const formats::Format& sums = formats::fp32) {
-  RealMatrix d(a.rows, b.columns);
-  for (std::int64_t k = 0; k < a.columns; k += step) {
-    const std::int64_t count = std::min(step, a.columns - k);
-    const RealMatrix more = multiply(part(a, 0, a.rows, k, count), part(b, k, count, 0, b.columns));
-    for (std::size_t i = 0; i < d.values.size(); ++i)
-      d.values[i] = scalar::rounded(sums, d.values[i] + more.values[i]);
-  }
-  return d;
-}
-
-RealMatrix plus(RealMatrix x, const RealMatrix& y, double factor = 1) {
-  for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += factor * y.values[i];
-  return x;
-}
-
-/// D before it is rounded to its format.
-using Kernel = std::function<RealMatrix(Subject)>;
-
-struct Plant {
-  std::string name;
-  /// kinds that name it
-  std::vector<FaultKind> kinds;
-  Kernel kernel;
-};
-
-Kernel with_operands(const std::function<void(Subject&)>& change) {
-  return [=](Subject x) {
-    change(x);
-    return plus(chained(x.a, x.b), x.c);
-  };
-}
-
-Kernel with_result(const std::function<void(RealMatrix&)>& change) {
-  return [=](Subject x) {
-    RealMatrix d = plus(chained(x.a, x.b), x.c);
-    change(d);
-    return d;
-  };
-}
-
-Kernel with_function(const std::function<double(double)>& function) {
-  return [=](Subject x) { return mapped(plus(chained(x.a, x.b), x.c), function); };
-}
-
-void scale_k(Subject& x, std::int64_t begin, std::int64_t end, double factor) {
-  for (std::int64_t i = 0; i < x.a.rows; ++i)
-    for (std::int64_t k = begin; k < end; ++k) x.a(i, k) *= factor;
-}
-
-/// Columns of A at `to` become those at `from`.
-void copy_a(Subject& x, const RealMatrix& old, std::int64_t to, std::int64_t from) {
-  for (std::int64_t i = 0; i < x.a.rows; ++i) x.a(i, to) = old(i, from);
-}
-void copy_b(Subject& x, const RealMatrix& old, std::int64_t to, std::int64_t from) {
-  for (std::int64_t j = 0; j < x.b.columns; ++j) x.b(to, j) = old(from, j);
-}
-
-constexpr std::int64_t stage = 16;
-std::int64_t middle(const Subject& x) { return x.k() / 2 / stage * stage; }
 
 /// Rows of D by `source`.
 Kernel with_rows(const std::function<std::int64_t(std::int64_t, std::int64_t)>& source) {
@@ -325,83 +223,23 @@ std::vector<Plant> plants() {
   };
 }
 
-ProductNumbers numbers(const Subject& x, RealMatrix d) {
-  ProductNumbers result;
-  result.a = x.a, result.b = x.b, result.c = x.c;
-  result.beta = 1;
-  result.input = x.types.input, result.output = x.types.output;
-  result.d =
-      mapped(std::move(d), [&](double value) { return scalar::rounded(x.types.output, value); });
-  result.product = multiply(x.a, x.b);
-  const auto magnitude = [](const RealMatrix& y) {
-    return mapped(y, [](double value) { return std::abs(value); });
-  };
-  result.product_magnitude = multiply(magnitude(x.a), magnitude(x.b));
-  return result;
-}
-
-const Types types[] = {{formats::fp32, formats::fp32},
-                       {formats::fp16, formats::fp32},
-                       {formats::bf16, formats::bf16},
-                       {formats::e4m3, formats::fp32}};
-const Size sizes[] = {{64, 64, 64}, {96, 80, 200}, {128, 128, 256}};
-
 TEST_CASE("planted faults are named") {
-  int all = 0, named = 0, misnamed = 0;
-  std::string missed;
-  for (const Plant& plant : plants()) {
-    for (const Size& size : sizes) {
-      for (const Types& type : types) {
-        const Subject subject = subject_of(size, type, 1);
-        const RealMatrix right = plus(chained(subject.a, subject.b), subject.c);
-        const ProductNumbers x = numbers(subject, plant.kernel(subject));
-        if (x.d.values == numbers(subject, right).d.values)
-          continue;  // a conversion to what the operands are
-        const Judgement judgement = judge(x);
-        ++all;
-        const bool is_named =
-            std::any_of(judgement.faults.begin(), judgement.faults.end(), [&](const Fault& fault) {
-              return std::find(plant.kinds.begin(), plant.kinds.end(), fault.kind) !=
-                     plant.kinds.end();
-            });
-        if (is_named) {
-          ++named;
-          continue;
-        }
-        std::string found = std::string(name_of(judgement.verdict));
-        for (const Fault& fault : judgement.faults) found += "; " + fault.text;
-        const bool other =
-            !judgement.faults.empty() && judgement.faults[0].kind != FaultKind::unknown;
-        misnamed += other ? 1 : 0;
-        missed += plant.name + ", " + std::to_string(size.m) + " x " + std::to_string(size.n) +
-                  " x " + std::to_string(size.k) + ", " + formats::name_of(type.input) + ": " +
-                  found + '\n';
-      }
-    }
-  }
-  INFO(missed);
-  CAPTURE(named, all);
-  CHECK(named * 100 >= all * 95);
-  CHECK(misnamed == 0);
+  Tally tally;
+  for (const Types& type : tested_types) tally.add(plants(), tested_sizes[0], type);
+  INFO(tally.missed);
+  CAPTURE(tally.named, tally.all);
+  CHECK(tally.named * 100 >= tally.all * 95);
+  CHECK(tally.misnamed == 0);
 }
 
-TEST_CASE("right products of any order are not accused") {
-  for (const Size& size : sizes) {
-    for (const Types& type : types) {
-      for (const bool positive : {false, true}) {
-        const Subject x = subject_of(size, type, 2, positive);
-        CAPTURE(size.m, size.k, positive);
-        CHECK(judge(numbers(x, plus(multiply(x.a, x.b), x.c))).verdict == Verdict::rounded_once);
-        for (const std::int64_t step : {1, 4, 8, 32})
-          CHECK(judge(numbers(x, plus(chained(x.a, x.b, step), x.c))).faults.empty());
-        // From the last k to the first.
-        Subject turned = x;
-        for (std::int64_t k = 0; k < x.k(); ++k)
-          copy_a(turned, x.a, k, x.k() - 1 - k), copy_b(turned, x.b, k, x.k() - 1 - k);
-        CHECK(judge(numbers(x, plus(chained(turned.a, turned.b, 1), x.c))).faults.empty());
-      }
-    }
-  }
+TEST_CASE("planted faults are named at all sizes", "[sweep]") {
+  Tally tally;
+  for (const Size& size : tested_sizes)
+    for (const Types& type : tested_types) tally.add(plants(), size, type);
+  INFO(tally.missed);
+  CAPTURE(tally.named, tally.all);
+  CHECK(tally.named * 100 >= tally.all * 95);
+  CHECK(tally.misnamed == 0);
 }
 
 }  // namespace

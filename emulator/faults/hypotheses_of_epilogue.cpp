@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -13,12 +14,6 @@
 namespace guardbit::emulator {
 
 namespace {
-
-std::string text_of(double x) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  return text;
-}
 
 /// The factors of these columns whose sum is nearest to y.
 std::vector<double> nearest_factors(const std::vector<const std::vector<double>*>& columns,
@@ -36,16 +31,7 @@ std::vector<double> nearest_factors(const std::vector<const std::vector<double>*
         squares(i, j) += value * (*columns[static_cast<std::size_t>(j)])[at];
     }
   }
-  return solve_symmetric(std::move(squares), std::move(right));
-}
-
-/// The number of at most six bits near x, if there is one.
-double simple_near(double x) {
-  if (x == 0) return 0;
-  int exponent = 0;
-  const double significand = std::frexp(x, &exponent);
-  const double simple = std::ldexp(std::round(significand * 64) / 64, exponent);
-  return std::abs(simple - x) < 1e-3 * std::abs(x) ? simple : x;
+  return solve_symmetric(squares, right);
 }
 
 /// Candidates for a fitted number: zero, a simple one, itself.
@@ -53,11 +39,7 @@ double settled(double x, double noise) { return std::abs(x) < noise ? 0 : simple
 
 void name_factors(const ProductNumbers& x, double alpha, double beta, double constant,
                   Faults& faults) {
-  if (std::abs(alpha - x.alpha) > 1e-4 * std::abs(x.alpha))
-    faults.push_back({.kind = FaultKind::alpha,
-                      .value = alpha,
-                      .text = "the product has the factor " + text_of(alpha) +
-                              ", not alpha = " + text_of(x.alpha)});
+  if (std::abs(alpha - x.alpha) > 1e-4 * std::abs(x.alpha)) faults.push_back(alpha_fault(x, alpha));
   if (!x.c.empty() && beta == 0 && x.beta != 0)
     faults.push_back({.kind = FaultKind::missing_c, .operand = "c", .text = "C is not added"});
   else if (!x.c.empty() && std::abs(beta - x.beta) > 1e-4 * std::abs(x.beta))
@@ -123,6 +105,21 @@ Fault activation_fault(const char* name) {
 
 }  // namespace
 
+double simple_near(double x) {
+  if (x == 0) return 0;
+  int exponent = 0;
+  const double significand = std::frexp(x, &exponent);
+  const double simple = std::ldexp(std::round(significand * 64) / 64, exponent);
+  return std::abs(simple - x) < 1e-3 * std::abs(x) ? simple : x;
+}
+
+Fault alpha_fault(const ProductNumbers& x, double factor) {
+  return {.kind = FaultKind::alpha,
+          .value = factor,
+          .text = "the product has the factor " + text_of(factor) +
+                  ", not alpha = " + text_of(x.alpha)};
+}
+
 Faults find_factors(const ProductNumbers& x) {
   const std::vector<double> ones(x.d.values.size(), 1.0);
   std::vector<double> rest = x.d.values;
@@ -149,50 +146,6 @@ Faults find_factors(const ProductNumbers& x) {
     Faults faults;
     name_factors(x, p, q, std::abs(r) < 1e-3 * size ? 0 : r, faults);
     return faults;
-  }
-  // A number for each column, or for each row: the median of what is left.
-  const Expected asked = x.asked();
-  for (const bool by_column : {true, false}) {
-    const std::int64_t lines = by_column ? x.n() : x.m(), length = by_column ? x.m() : x.n();
-    if (length < 6) continue;
-    Expected expected = asked;
-    double clearest = 0;  // median, in spacings of its line
-    std::vector<double> medians;
-    std::vector<double> left(static_cast<std::size_t>(length));
-    for (std::int64_t line = 0; line < lines; ++line) {
-      const auto at = [&](std::int64_t i) {
-        return by_column ? std::pair(i, line) : std::pair(line, i);
-      };
-      for (std::int64_t i = 0; i < length; ++i) {
-        const auto [row, column] = at(i);
-        left[static_cast<std::size_t>(i)] = x.d(row, column) - asked.result(row, column);
-      }
-      std::nth_element(left.begin(), left.begin() + length / 2, left.end());
-      const double median = left[static_cast<std::size_t>(length / 2)];
-      medians.push_back(median);
-      for (std::int64_t i = 0; i < length; ++i) {
-        const auto [row, column] = at(i);
-        expected.result(row, column) += median;
-        expected.magnitude(row, column) += std::abs(median);
-      }
-    }
-    // A median is as exact as D's format is in the line.
-    RealMatrix extra(x.m(), x.n());
-    for (std::int64_t line = 0; line < lines; ++line) {
-      double spacing = 0;
-      for (std::int64_t i = 0; i < length; ++i)
-        spacing += by_column ? half_spacing(x.output, expected.result(i, line))
-                             : half_spacing(x.output, expected.result(line, i));
-      for (std::int64_t i = 0; i < length; ++i)
-        (by_column ? extra(i, line) : extra(line, i)) = spacing / static_cast<double>(length);
-      clearest = std::max(clearest, std::abs(medians[static_cast<std::size_t>(line)]) *
-                                        static_cast<double>(length) / spacing);
-    }
-    if (clearest > 4 && agrees(x, expected, &extra))
-      return {{.kind = FaultKind::bias,
-               .name = by_column ? "columns" : "rows",
-               .text = std::string("a number for each ") + (by_column ? "column" : "row") +
-                       " is added"}};
   }
   return {};
 }
@@ -258,39 +211,133 @@ Faults find_activation(const ProductNumbers& x) {
   return {};
 }
 
-Faults find_output_conversion(const ProductNumbers& x) {
+Faults find_softmax(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const bool of_rows : {true, false}) {
+    const ProductNumbers y = of_rows ? x : x.turned();
+    Expected expected =
+        of_rows ? asked : Expected{transposed(asked.result), transposed(asked.magnitude)};
+    for (std::int64_t i = 0; i < y.m(); ++i) {
+      double* const line = expected.result.row(i);
+      double* const magnitude = expected.magnitude.row(i);
+      const double largest = *std::max_element(line, line + y.n());
+      double sum = 0;
+      for (std::int64_t j = 0; j < y.n(); ++j) sum += std::exp(line[j] - largest);
+      for (std::int64_t j = 0; j < y.n(); ++j) {
+        line[j] = std::exp(line[j] - largest) / sum;
+        magnitude[j] = line[j] * (magnitude[j] + 8);
+      }
+    }
+    if (agrees(y, expected))
+      return {{.kind = FaultKind::activation,
+               .name = "softmax",
+               .text = std::string("D went through softmax along its ") +
+                       (of_rows ? "rows" : "columns")}};
+  }
+  return {};
+}
+
+Faults find_some_function(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 256;
+  const Expected asked = x.asked();
+  std::vector<std::pair<double, double>> pairs;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i)
+    if (std::isfinite(asked.result.values[i]) && std::isfinite(x.d.values[i]))
+      pairs.emplace_back(asked.result.values[i], x.d.values[i]);
+  if (pairs.size() < fewest) return {};
+  std::sort(pairs.begin(), pairs.end());
+  // Outputs whose right values are neighbours should hold nearly the same.
+  std::vector<double> steps;
+  double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i + 1 < pairs.size(); ++i)
+    steps.push_back(std::abs(pairs[i + 1].second - pairs[i].second));
+  for (const auto& [p, q] : pairs) mean_x += p, mean_y += q;
+  const auto count = static_cast<double>(pairs.size());
+  mean_x /= count, mean_y /= count;
+  for (const auto& [p, q] : pairs) {
+    xx += (p - mean_x) * (p - mean_x);
+    xy += (p - mean_x) * (q - mean_y);
+    yy += (q - mean_y) * (q - mean_y);
+  }
+  if (xx == 0) return {};
+  // What no line through the pairs explains must be far more than the noise of neighbours.
+  const double bent = std::sqrt(std::max(0.0, yy - xy * xy / xx) / count);
+  double square = 0;
+  std::sort(steps.begin(), steps.end());
+  steps.resize(steps.size() * 98 / 100);  // a function may jump
+  for (const double step : steps) square += step * step;
+  const double noise = std::sqrt(square / (2 * static_cast<double>(steps.size())));
+  if (!(bent > 8 * noise)) return {};
+  return {
+      {.kind = FaultKind::activation,
+       .name = "unknown",
+       .text = "D is a function of the right result, element by element, that has no name here"}};
+}
+
+Faults find_wrapping(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  const auto is_integer = [](double value) { return value == std::round(value); };
+  if (!std::all_of(x.d.values.begin(), x.d.values.end(), is_integer) ||
+      !std::all_of(asked.result.values.begin(), asked.result.values.end(), is_integer))
+    return {};
+  for (const int bits : {8, 16, 24, 32}) {
+    const double modulus = std::ldexp(1.0, bits);
+    bool fits = true;
+    for (std::size_t i = 0; i < x.d.values.size() && fits; ++i)
+      fits = std::fmod(x.d.values[i] - asked.result.values[i], modulus) == 0 &&
+             std::abs(x.d.values[i]) < modulus;
+    if (fits)
+      return {{.kind = FaultKind::wrapped,
+               .value = modulus,
+               .text = "D is right modulo 2^" + std::to_string(bits) + ": integers of " +
+                       std::to_string(bits) + " bits overflowed"}};
+  }
+  return {};
+}
+
+std::optional<formats::Format> held_format(const ProductNumbers& x) {
   constexpr std::int64_t fewest = 24;
   const Expected asked = x.asked();
-  const bool is_right = agrees(x, asked);
-  for (const auto& format : {formats::fp16, formats::bf16, formats::e4m3, formats::e5m2}) {
-    // How many outputs the format holds although their exact values are others, and whether it
-    // holds all.
+  for (const auto& format : {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16}) {
+    if (format.fraction_bits >= x.output.fraction_bits || formats::is_integer(x.output)) continue;
+    // Outputs that the format holds although their exact values are others.
     std::int64_t held = 0;
     bool holds_all = true;
     for (std::size_t i = 0; i < x.d.values.size() && holds_all; ++i) {
       const double value = x.d.values[i], exact = asked.result.values[i];
-      if (!std::isfinite(value)) continue;
+      if (!std::isfinite(value) || value == 0) continue;
       holds_all = scalar::rounded(format, value) == value;
       if (std::abs(exact - scalar::rounded(format, exact)) > 0.1 * half_spacing(format, exact))
         ++held;
     }
-    const bool is_narrower = format.fraction_bits < x.output.fraction_bits;
-    const RealMatrix spacing =
-        mapped(asked.result, [&](double value) { return half_spacing(format, value); });
-    const RealMatrix twice = mapped(spacing, [](double value) { return 2 * value; });
+    if (holds_all && held >= fewest) return format;
+  }
+  return {};
+}
+
+Fault held_fault(const formats::Format& format, bool is_truncated) {
+  const std::string name = formats::name_of(format);
+  return {.kind = FaultKind::converted_output,
+          .operand = "d",
+          .name = name,
+          .text = std::string("D was ") + (is_truncated ? "truncated" : "rounded") + " to " + name +
+                  " and back"};
+}
+
+Faults find_output_conversion(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::fp16, formats::bf16}) {
     const std::string name = formats::name_of(format);
     const auto fault = [&](const char* operand, const std::string& text) {
       return Faults{
           {.kind = FaultKind::converted_output, .operand = operand, .name = name, .text = text}};
     };
-    if (is_narrower && holds_all && held >= fewest) {
-      if (agrees(x, asked, &spacing)) return fault("d", "D was rounded to " + name + " and back");
-      if (agrees(x, asked, &twice)) return fault("d", "D was truncated to " + name + " and back");
-    }
-    if (is_right || format.fraction_bits < 7) continue;
+    const RealMatrix spacing =
+        mapped(asked.result, [&](double value) { return half_spacing(format, value); });
+    const bool is_narrower = format.fraction_bits < x.output.fraction_bits;
     if (!is_narrower && format != x.output && agrees(x, asked, &spacing))
       return fault("d", "D was rounded to " + name + " before it was rounded to its own format");
-    if (x.c.empty() || holds_all) continue;
+    if (x.c.empty() && x.bias.empty()) continue;
     const RealMatrix of_product = mapped(x.product, [&](double value) {
       return 1.001 * std::abs(x.alpha) * half_spacing(format, value);
     });
@@ -300,6 +347,60 @@ Faults find_output_conversion(const ProductNumbers& x) {
   return {};
 }
 
+Faults find_multiples(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 24;
+  std::vector<double> values;
+  for (const double value : x.d.values)
+    if (std::isfinite(value)) values.push_back(value);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i + 1 < values.size(); ++i)
+    step = std::min(step, values[i + 1] - values[i]);
+  if (values.size() < 3 || x.d.values.size() < fewest || !std::isfinite(step)) return {};
+  // Multiples of a number with few bits are exact in D's format.
+  if (!std::all_of(values.begin(), values.end(), [&](double value) {
+        return std::abs(value / step - std::round(value / step)) < 1e-3;
+      }))
+    return {};
+  const Expected asked = x.asked();
+  for (const bool truncates : {false, true}) {
+    const RealMatrix extra(x.m(), x.n(), truncates ? step : step / 2);
+    if (agrees(x, asked, &extra))
+      return {{.kind = FaultKind::converted_output,
+               .value = step,
+               .operand = "d",
+               .text = std::string("D is ") + (truncates ? "truncated" : "rounded") +
+                       " to multiples of " + text_of(step)}};
+  }
+  return {};
+}
+
+/// The root mean square error of a chain over K, in that format, of some of the outputs; each sum
+/// over the magnitude of its terms.
+double error_of_chains(const ProductNumbers& x, const formats::Format& format, std::int64_t step) {
+  const std::vector<std::int64_t> rows = spread(x.m(), 6), columns = spread(x.n(), 6);
+  double square = 0, count = 0;
+  for (const std::int64_t i : rows) {
+    for (const std::int64_t j : columns) {
+      double sum = 0, exact = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < x.k(); k += step) {
+        double more = 0;
+        for (std::int64_t l = k; l < std::min(x.k(), k + step); ++l) {
+          more += x.a(i, l) * x.b(l, j);
+          magnitude += std::abs(x.a(i, l) * x.b(l, j));
+        }
+        exact += more;
+        sum = scalar::rounded(format, sum + more);
+      }
+      const double error = magnitude == 0 ? 0 : (sum - exact) / magnitude;
+      square += std::isfinite(error) ? error * error : 0;
+      count += 1;
+    }
+  }
+  return std::sqrt(square / count);
+}
+
 Faults find_narrow_accumulator(const ProductNumbers& x) {
   const Expected asked = x.asked();
   for (const auto& format : {formats::fp16, formats::bf16}) {
@@ -307,10 +408,24 @@ Faults find_narrow_accumulator(const ProductNumbers& x) {
     const double unit =
         std::ldexp(1.5, -1 - format.fraction_bits) * std::sqrt(static_cast<double>(x.k()));
     const RealMatrix extra = mapped(asked.magnitude, [&](double value) { return unit * value; });
-    // Noise, and not one side of it: the errors of most outputs are far from zero.
+    // Noise is everywhere, damage in places.
     if (!agrees(x, asked, &extra)) continue;
     const Disagreement wrong = disagreement(x, asked);
-    if (wrong.count * 4 < std::ssize(x.d.values)) continue;
+    std::vector<bool> rows(static_cast<std::size_t>(x.m())),
+        columns(static_cast<std::size_t>(x.n()));
+    for (std::size_t at = 0; at < wrong.at.size(); ++at)
+      if (wrong.at[at])
+        rows[at / static_cast<std::size_t>(x.n())] = columns[at % static_cast<std::size_t>(x.n())] =
+            true;
+    const auto failed = [](const std::vector<bool>& lines) {
+      return static_cast<double>(std::count(lines.begin(), lines.end(), true)) /
+             static_cast<double>(lines.size());
+    };
+    if (wrong.count < 24 || failed(rows) < 0.6 || failed(columns) < 0.6) continue;
+    // They are as large as a chain in the format makes them, whatever it adds at once.
+    const double seen = error_of(x, asked);
+    if (seen > 3 * error_of_chains(x, format, 1) || 3 * seen < error_of_chains(x, format, 16))
+      continue;
     return {{.kind = FaultKind::narrow_accumulator,
              .name = formats::name_of(format),
              .text = "errors are as large as those of sums kept in " + formats::name_of(format)}};
