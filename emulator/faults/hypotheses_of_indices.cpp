@@ -92,8 +92,12 @@ std::vector<Misreading> misreadings(const WholeProduct& x) {
   return list;
 }
 
-/// Whether an output agrees when one matrix is read by another map.
-enum class Answer : std::uint8_t { agrees, differs, outside };
+/// What an output says of one matrix being read by another map.
+struct Answer {
+  /// nothing of the output is known, as the map leads outside
+  bool is_outside = true;
+  double wanted = 0, allowed = 0;
+};
 
 /// What lies outside of A and B is unknown; at most an eighth of the products may have it. They are
 /// taken to be at most as large as `largest` of the matrix that is read wrong.
@@ -115,7 +119,7 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
   std::int64_t p = i, q = j;
   if (misreading.operand == Operand::d) {
     std::tie(p, q) = misreading.map(i, j);
-    if (p < 0 || q < 0 || p >= x.m || q >= x.n) return Answer::outside;
+    if (p < 0 || q < 0 || p >= x.m || q >= x.n) return {};
   }
   double sum = 0, magnitude = 0, unknown = 0;
   std::int64_t outside = 0;
@@ -123,7 +127,7 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
     bool both = true;
     const double of_a = read(Operand::a, x.a, p, k, both), of_b = read(Operand::b, x.b, k, q, both);
     if (!both) {
-      if (++outside > x.k / 8) return Answer::outside;
+      if (++outside > x.k / 8) return {};
       unknown += std::abs(misreading.operand == Operand::a ? of_b : of_a) * largest;
       continue;
     }
@@ -137,14 +141,14 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
     wanted += term, magnitude += std::abs(term);
   }
   if (x.bias) wanted += x.bias(0, q), magnitude += std::abs(x.bias(0, q));
-  if (!is_inside || !std::isfinite(wanted)) return Answer::outside;
+  if (!is_inside || !std::isfinite(wanted)) return {};
   ProductNumbers rounding;
   rounding.input = x.input, rounding.output = x.output, rounding.spacings = x.spacings;
   rounding.a = RealMatrix(1, 0);
   rounding.a.columns = x.k;
   const double allowed = rounding.rounding_unit() * magnitude + rounding.rounding_of_d(wanted) +
                          std::abs(x.alpha) * unknown;
-  return std::abs(x.d(i, j) - wanted) <= allowed ? Answer::agrees : Answer::differs;
+  return {false, wanted, allowed};
 }
 
 }  // namespace
@@ -171,13 +175,12 @@ Faults find_misread_matrix(const WholeProduct& x) {
     bool fits = true;
     for (const auto& [i, j] : places) {
       const Answer answer = ask(x, misreading, largest, i, j);
-      if (answer == Answer::differs) {
-        fits = false;
-        break;
-      }
-      if (answer == Answer::outside) continue;
+      if (answer.is_outside) continue;
+      fits = std::abs(x.d(i, j) - answer.wanted) <= answer.allowed;
+      if (!fits) break;
       ++agreed;
-      told_apart += ask(x, none, 0, i, j) == Answer::differs ? 1 : 0;
+      const Answer right = ask(x, none, 0, i, j);
+      told_apart += std::abs(x.d(i, j) - right.wanted) > 4 * answer.allowed ? 1 : 0;
     }
     const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
     if (!fits || agreed < needed || told_apart * 2 < agreed) continue;

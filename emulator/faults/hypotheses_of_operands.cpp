@@ -49,6 +49,23 @@ std::optional<LineFault> best_change(const std::vector<double>& error, const Rea
   return best;
 }
 
+/// The simplest number near a fitted one: zero, the old one negated, one of few bits, one of the
+/// operand's format.
+double likely_value(const formats::Format& format, double fitted, double old, double blur) {
+  const double change = std::abs(fitted - old);
+  if (std::abs(fitted) < 0.01 * change) return 0;
+  if (std::abs(fitted + old) < 0.01 * change) return -old;
+  for (int bits = 1; bits < 24; ++bits) {
+    int exponent = 0;
+    const double significand = std::frexp(fitted, &exponent);
+    const double simple = std::ldexp(std::round(std::ldexp(significand, bits)), exponent - bits);
+    if (bits >= format.fraction_bits + 1) break;
+    if (std::abs(simple - fitted) <= blur) return simple;
+  }
+  const double rounded = scalar::rounded(format, fitted);
+  return std::abs(rounded - fitted) < 0.02 * change ? rounded : fitted;
+}
+
 /// Wrong elements of A, by the rows of D that they make wrong. For B the problem comes transposed.
 Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
   constexpr std::size_t most_rows = 8;
@@ -74,12 +91,6 @@ Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
     const auto best = best_change(error, x.b);
     if (!best) return {};
     const double old = x.a(i, best->k), fitted = old + best->change / x.alpha;
-    // The element has the operand's format; D's rounding may leave it between two of its numbers.
-    double used = fitted;
-    const double rounded = scalar::rounded(x.input, fitted);
-    if (std::abs(rounded - fitted) < 0.02 * std::abs(best->change)) used = rounded;
-    if (std::abs(fitted) < 0.01 * std::abs(best->change)) used = 0;
-    if (std::abs(fitted + old) < 0.01 * std::abs(best->change)) used = -old;
     double square = 0, roundings = 0;
     for (std::int64_t j = 0; j < x.n(); ++j) {
       square += x.b(best->k, j) * x.b(best->k, j);
@@ -87,6 +98,7 @@ Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
     }
     const double spread_of_fit =
         3 * std::sqrt(roundings) / square * std::sqrt(square / static_cast<double>(x.n()));
+    const double used = likely_value(x.input, fitted, old, spread_of_fit);
     for (std::int64_t j = 0; j < x.n(); ++j) {
       blur(i, j) = x.rounding_of_d(x.d(i, j)) + spread_of_fit * std::abs(x.b(best->k, j));
       const double change = x.alpha * (used - old) * x.b(best->k, j);

@@ -89,7 +89,8 @@ std::string missing_part(const emulator::GemmPlan& plan, const emulator::Fault& 
   if (fault.kind != emulator::FaultKind::missing_k) return "";
   for (const auto& [partition, owner] :
        {std::pair{&plan.split, "split"}, std::pair{&plan.slices, "slice"}}) {
-    if (partition->whole()) continue;
+    constexpr int most_parts = 64;  // more are no parts that threads add, but an order of sums
+    if (partition->whole() || partition->parts > most_parts) continue;
     const std::vector<emulator::KRanges> parts = emulator::divide(*partition, {{0, k}});
     for (std::size_t part = 0; part < parts.size(); ++part) {
       std::vector<std::int64_t> numbers;
@@ -124,16 +125,20 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
   plan.plan.epilogue.alpha = capture.alpha;
   plan.plan.epilogue.beta = capture.beta;
   plan.plan.epilogue.output = capture.d.format;
-  account.diagnosis = emulator::diagnose(capture, plan.plan, options.threads, options.interrupted);
+  account.diagnosis = emulator::diagnose(capture, plan.plan, options.threads);
   plan.mismatches = account.diagnosis.mismatches;
   account.search.plans = {plan};
+  if (plan.mismatches != 0) return;  // else it is as asked, after all
+  account.findings.clear();
+  account.mended_plan.clear();
+  account.verdict = emulator::Verdict::exact_plan;
 }
 
 /// What the nearest plan says of a result that rounding alone may have made.
 void add_diagnosis(const GemmCapture& capture, const emulator::SearchOptions& options,
                    Account& account) {
-  account.diagnosis = emulator::diagnose(capture, account.search.plans.front().plan,
-                                         options.threads, options.interrupted);
+  account.diagnosis =
+      emulator::diagnose(capture, account.search.plans.front().plan, options.threads);
   if (!account.diagnosis.looks_like_bug || !account.findings.empty()) return;
   for (std::size_t i = 0; i < account.diagnosis.areas.size(); ++i) {
     const emulator::FailedArea& x = account.diagnosis.areas[i];
@@ -166,7 +171,8 @@ Account explain(const ExplainOptions& options, const GemmCapture& capture,
   judged.judgement.faults = account.findings;
   const auto mended = emulator::mended(capture, judged.judgement);
   if (mended) search_mended(capture, *mended, search, account);
-  if (account.verdict != Verdict::wrong && account.mended_plan.empty()) {
+  if (account.verdict != Verdict::wrong && account.verdict != Verdict::exact_plan &&
+      account.mended_plan.empty()) {
     const std::int64_t tried = account.search.tried;
     account.search = emulator::search_plans(capture, search);
     account.search.tried += tried;
@@ -259,27 +265,14 @@ void print_verdict(const Account& account) {
   for (const emulator::Fault& finding : account.findings) std::cout << "  " << finding.text << '\n';
 }
 
-/// The nearest plan, and where the result differs from it.
-void print_nearest(const Account& account) {
-  const emulator::Diagnosis& d = account.diagnosis;
-  print_verdict(account);
-  if (account.search.plans.empty()) {
-    if (account.verdict != emulator::Verdict::wrong)
-      std::cout << "not explained: no unit of the catalogue takes these operands\n";
-    return;
-  }
-  const emulator::PlanResult& x = account.search.plans.front();
-  if (account.mended_plan.empty())
-    std::cout << '\n'
-              << paint("not explained", Colour::red) << " by " << account.search.tried
-              << " plans; the nearest leaves ";
-  else
-    std::cout << "\nApart from that it is the plan below, which leaves ";
-  std::cout << d.mismatches << " of " << d.outputs << " outputs:\n\n  "
-            << paint(account.mended_plan.empty() ? emulator::to_text(x.plan) : account.mended_plan,
-                     Colour::bold)
-            << "\n  " << emulator::describe(x.plan) << "\n  engine " << engine_of(x) << "\n\n  in "
-            << d.rows << " rows and " << d.columns << " columns, " << d.area_count
+void print_plan(const emulator::PlanResult& x, const std::string& text) {
+  std::cout << "\n  " << paint(text, Colour::bold) << "\n  " << emulator::describe(x.plan)
+            << "\n  engine " << engine_of(x) << '\n';
+}
+
+/// Where the result differs from the nearest plan.
+void print_differences(const emulator::Diagnosis& d) {
+  std::cout << "\n  in " << d.rows << " rows and " << d.columns << " columns, " << d.area_count
             << (d.area_count == 1 ? " area" : " areas") << "; median distance " << d.median_distance
             << " ulp, largest " << d.largest_distance << " ulp";
   if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
@@ -291,6 +284,30 @@ void print_nearest(const Account& account) {
     if (area.batch != 0) std::cout << " of batch entry " << area.batch;
     std::cout << '\n';
   }
+  if (d.looks_like_bug) return;
+  for (const std::string& finding : d.findings) std::cout << "  " << finding << '\n';
+}
+
+/// A result that no plan gives as it was asked for.
+void print_unexplained(const Account& account) {
+  print_verdict(account);
+  const auto& plans = account.search.plans;
+  if (plans.empty()) {
+    if (account.verdict != emulator::Verdict::wrong)
+      std::cout << "not explained: no unit of the catalogue takes these operands\n";
+    return;
+  }
+  if (!account.mended_plan.empty()) {
+    std::cout << "\nApart from that it is:\n";
+    print_plan(plans.front(), account.mended_plan);
+    return;
+  }
+  std::cout << '\n'
+            << paint("not explained", Colour::red) << " by " << account.search.tried
+            << " plans; the nearest leaves " << account.diagnosis.mismatches << " of "
+            << account.diagnosis.outputs << " outputs:\n";
+  print_plan(plans.front(), emulator::to_text(plans.front().plan));
+  print_differences(account.diagnosis);
 }
 
 void print(const Account& account) {
@@ -298,7 +315,7 @@ void print(const Account& account) {
   if (account.search.explained()) {
     print_exact(account);
   } else {
-    print_nearest(account);
+    print_unexplained(account);
   }
   for (const std::string& limit : account.limits) std::cout << limit << '\n';
   std::cout << std::fixed << std::setprecision(2) << account.search.tried << " plans tried, "
