@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -88,29 +89,10 @@ std::vector<Region> areas_of(const Disagreement& wrong, std::int64_t m, std::int
   return regions;
 }
 
-/// Numbers of rows and columns of a region of D, as numbers of D.
-void place_in(const Region& region, Fault& fault) {
-  const auto placed = [](const std::vector<Places>& places,
-                         const std::vector<std::int64_t>& numbers) {
-    if (places.empty()) return places_of(numbers);
-    std::vector<std::int64_t> result;
-    for (const std::int64_t i : numbers_in(places))
-      result.push_back(numbers[static_cast<std::size_t>(i)]);
-    return places_of(result);
-  };
-  if (fault.kind == FaultKind::wrong_element && fault.operand != "d") {
-    if (fault.operand == "a") fault.rows = placed(fault.rows, region.rows);
-    if (fault.operand == "b") fault.columns = placed(fault.columns, region.columns);
-    return;
-  }
-  fault.rows = placed(fault.rows, region.rows);
-  fault.columns = placed(fault.columns, region.columns);
-}
-
 /// "rows 16 to 31, columns 0 to 15"
-std::string where(const Region& region) {
-  return "rows " + text_of(places_of(region.rows)) + ", columns " +
-         text_of(places_of(region.columns));
+std::string where(const ProductNumbers& x, const Region& region) {
+  return "rows " + text_of(x.rows.places(region.rows)) + ", columns " +
+         text_of(x.columns.places(region.columns));
 }
 
 /// What happened in one region of D.
@@ -121,9 +103,10 @@ Faults in_region(const ProductNumbers& x, const Region& region, const Interrupte
   if (is_all) return {};
   Faults faults = first_that_fits(x.selected(region.rows, region.columns), of_all, interrupted);
   for (Fault& fault : faults) {
-    const bool says_where = fault.kind == FaultKind::wrong_element;
-    place_in(region, fault);
-    if (!says_where) fault.text = "in " + where(region) + ": " + fault.text;
+    if (fault.kind == FaultKind::wrong_element) continue;
+    if (fault.rows.empty()) fault.rows = x.rows.places(region.rows);
+    if (fault.columns.empty()) fault.columns = x.columns.places(region.columns);
+    fault.text = "in " + where(x, region) + ": " + fault.text;
   }
   return faults;
 }
@@ -135,7 +118,16 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
   constexpr std::size_t most = 6;
   if (Faults faults = in_region(x, extent_of(wrong, x.n()), interrupted); !faults.empty())
     return faults;
+  // A few elements, each by itself.
   Faults all;
+  if (wrong.count <= static_cast<std::int64_t>(most)) {
+    for (std::size_t at = 0; at < wrong.at.size(); ++at)
+      if (wrong.at[at])
+        all.push_back(find_blank(x, {{static_cast<std::int64_t>(at) / x.n()},
+                                     {static_cast<std::int64_t>(at) % x.n()}})
+                          .front());
+    return all;
+  }
   const std::vector<Region> areas = areas_of(wrong, x.m(), x.n());
   if (areas.size() < 2) return {};
   std::size_t named = 0;
@@ -143,10 +135,11 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
     Faults faults = in_region(x, areas[i], interrupted);
     if (!faults.empty()) ++named;
     if (faults.empty())
-      faults = {{.kind = FaultKind::unknown,
-                 .rows = places_of(areas[i].rows),
-                 .columns = places_of(areas[i].columns),
-                 .text = "in " + where(areas[i]) + ": wrong for no reason that has a name here"}};
+      faults = {
+          {.kind = FaultKind::unknown,
+           .rows = x.rows.places(areas[i].rows),
+           .columns = x.columns.places(areas[i].columns),
+           .text = "in " + where(x, areas[i]) + ": wrong for no reason that has a name here"}};
     all.insert(all.end(), faults.begin(), faults.end());
   }
   if (named == 0) return {};
@@ -163,12 +156,34 @@ Faults not_a_number(const ProductNumbers& x, const Disagreement& wrong) {
     if (wrong.at[at] && std::isfinite(x.d.values[at])) return {};
   const Region region = extent_of(wrong, x.n());
   return {{.kind = FaultKind::not_a_number,
-           .rows = places_of(region.rows),
-           .columns = places_of(region.columns),
+           .rows = x.rows.places(region.rows),
+           .columns = x.columns.places(region.columns),
            .operand = "d",
            .text = std::to_string(wrong.count) +
                    " elements of D are NaN or infinite where the operands give numbers, in " +
-                   where(region)}};
+                   where(x, region)}};
+}
+
+/// One value in all wrong elements, though they are no rectangle: a mask, or what was never
+/// written.
+Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
+  constexpr std::int64_t fewest = 4;
+  std::optional<double> value;
+  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
+    if (!wrong.at[at]) continue;
+    if (value && *value != x.d.values[at]) return {};
+    value = x.d.values[at];
+  }
+  if (!value || wrong.count < fewest) return {};
+  const Region region = extent_of(wrong, x.n());
+  return {{.kind = FaultKind::not_written,
+           .rows = x.rows.places(region.rows),
+           .columns = x.columns.places(region.columns),
+           .value = value,
+           .operand = "d",
+           .text = std::to_string(wrong.count) + " elements of D, all that are wrong, are " +
+                   text_of(*value) + ", in " + where(x, region) +
+                   ": nothing was written there, or a mask was"}};
 }
 
 /// The honest words for what has no name, with where it is.
@@ -182,11 +197,11 @@ Fault unknown(const ProductNumbers& x, const Expected& asked, const Disagreement
   }
   const double likeness = product / std::sqrt(std::max(size_d * size_asked, 1e-300));
   return {.kind = FaultKind::unknown,
-          .rows = places_of(region.rows),
-          .columns = places_of(region.columns),
+          .rows = x.rows.places(region.rows),
+          .columns = x.columns.places(region.columns),
           .text = std::to_string(wrong.count) + " of " + std::to_string(std::ssize(wrong.at)) +
                   " elements are further from the exact result than rounding explains, in " +
-                  where(region) + ", for no reason that has a name here; D is " +
+                  where(x, region) + ", for no reason that has a name here; D is " +
                   (std::abs(likeness) < 0.2   ? "nothing like the product that was asked for"
                    : std::abs(likeness) < 0.9 ? "partly the product that was asked for"
                                               : "mostly the product that was asked for") +
@@ -272,6 +287,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
+    if (faults.empty()) faults = one_value(x, wrong);
     if (faults.empty()) faults = find_misread_matrix(converted);
     if (faults.empty()) faults = in_parts(x, wrong, interrupted);
     if (faults.empty()) faults = find_multiples(x);

@@ -15,6 +15,7 @@ std::string k_text(const std::vector<Places>& ranges, std::int64_t k) {
   std::string text = text_of(ranges);
   if (ranges.size() != 1) return text;
   const std::int64_t length = ranges[0].end - ranges[0].begin;
+  if (length == k) return text + ", all of them,";
   const bool is_tile = length >= 8 && (length & (length - 1)) == 0 && ranges[0].begin % length == 0;
   if (ranges[0].end == k)
     return text + ", the last " + std::to_string(length) + " of " + std::to_string(k) + ",";

@@ -63,7 +63,15 @@ std::optional<Sources> row_sources(const ProductNumbers& x, const Expected& movi
 }
 
 /// The rule by which rows moved, in words.
-std::string rule_of(const Sources& sources, const char* line) {
+std::string rule_of(const ProductNumbers& x, const Sources& view, const char* line) {
+  // In the numbers of D.
+  Sources sources;
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    const std::int64_t at = x.rows(static_cast<std::int64_t>(i));
+    for (std::int64_t between = std::ssize(sources); between <= at; ++between)
+      sources.push_back(between);
+    sources.back() = x.rows(view[i]);
+  }
   Sources moved;
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (sources[i] != static_cast<std::int64_t>(i)) moved.push_back(static_cast<std::int64_t>(i));
@@ -99,8 +107,8 @@ Faults moved_rows(const ProductNumbers& x, bool are_columns) {
     Fault fault{.kind = kind,
                 .operand = operand,
                 .text = std::string(line) + (moved.size() == 1 ? " " : "s ") +
-                        text_of(places_of(moved)) + what + ": " + rule_of(*sources, line)};
-    (are_columns ? fault.columns : fault.rows) = places_of(moved);
+                        text_of(x.rows.places(moved)) + what + ": " + rule_of(x, *sources, line)};
+    (are_columns ? fault.columns : fault.rows) = x.rows.places(moved);
     return Faults{fault};
   };
   const FaultKind kind = are_columns ? FaultKind::permuted_columns : FaultKind::permuted_rows;
@@ -205,7 +213,7 @@ Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected
     if (clearest <= 4 || !agrees(x, expected, &extra)) continue;
     const std::string line = are_columns ? "column" : "row";
     const std::vector<Places> places =
-        std::ssize(changed) == x.m() ? std::vector<Places>{} : places_of(changed);
+        std::ssize(changed) == x.m() ? std::vector<Places>{} : x.rows.places(changed);
     Faults faults;
     const auto add = [&](FaultKind kind, const std::string& text) {
       Fault fault{.kind = kind, .name = are_columns ? "columns" : "rows", .text = text};

@@ -105,7 +105,9 @@ Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
       expected.result(i, j) += change;
       expected.magnitude(i, j) += std::abs(change);
     }
-    const std::int64_t row = is_transposed ? best->k : i, column = is_transposed ? i : best->k;
+    const std::int64_t line = x.rows(i);
+    const std::int64_t row = is_transposed ? best->k : line,
+                       column = is_transposed ? line : best->k;
     faults.push_back({.kind = FaultKind::wrong_element,
                       .k = {{best->k, best->k + 1}},
                       .rows = {{row, row + 1}},

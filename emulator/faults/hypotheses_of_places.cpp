@@ -38,17 +38,25 @@ Expected part_of(const Expected& x, std::int64_t i, std::int64_t j, const Rectan
           part(x.magnitude, i, size.rows, j, size.columns)};
 }
 
-std::string place_text(std::int64_t row, std::int64_t column, const Rectangle& size) {
-  return "rows " + text_of(std::vector<Places>{{row, row + size.rows}}) + ", columns " +
-         text_of(std::vector<Places>{{column, column + size.columns}});
+std::vector<std::int64_t> numbers(std::int64_t begin, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = begin; i < begin + count; ++i) result.push_back(i);
+  return result;
 }
 
-Fault fault_at(const Rectangle& r, FaultKind kind, std::string text) {
+std::string place_text(const ProductNumbers& x, std::int64_t row, std::int64_t column,
+                       const Rectangle& size) {
+  return "rows " + text_of(x.rows.places(numbers(row, size.rows))) + ", columns " +
+         text_of(x.columns.places(numbers(column, size.columns)));
+}
+
+Fault fault_at(const ProductNumbers& x, const Rectangle& r, FaultKind kind,
+               const std::string& text) {
   return {.kind = kind,
-          .rows = {{r.row, r.row + r.rows}},
-          .columns = {{r.column, r.column + r.columns}},
+          .rows = x.rows.places(numbers(r.row, r.rows)),
+          .columns = x.columns.places(numbers(r.column, r.columns)),
           .operand = "d",
-          .text = std::move(text)};
+          .text = place_text(x, r.row, r.column, r) + " of D " + text};
 }
 
 /// Visits the places of D that a tile of this size may be mistaken for: those near it, and those at
@@ -75,8 +83,7 @@ Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expect
   const ProductNumbers tile = tile_of(x, r);
   const Expected here = part_of(asked, r.row, r.column, r);
   if (r.rows == r.columns && agrees(tile, {transposed(here.result), transposed(here.magnitude)}))
-    return {fault_at(r, FaultKind::transposed,
-                     place_text(r.row, r.column, r) + " of D are transposed")};
+    return {fault_at(x, r, FaultKind::transposed, "are transposed")};
   Faults found;
   any_place(x, r, [&](std::int64_t i, std::int64_t j) {
     if (i == r.row && j == r.column) return false;
@@ -84,9 +91,8 @@ Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expect
     if (std::abs(x.d(r.row, r.column) - asked.result(i, j)) <=
             x.rounding_unit() * asked.magnitude(i, j) + x.rounding_of_d(asked.result(i, j)) &&
         agrees(tile, part_of(asked, i, j, r)))
-      found = {fault_at(
-          r, FaultKind::moved_tile,
-          place_text(r.row, r.column, r) + " of D hold what belongs to " + place_text(i, j, r))};
+      found = {
+          fault_at(x, r, FaultKind::moved_tile, "hold what belongs to " + place_text(x, i, j, r))};
     return !found.empty();
   });
   if (!found.empty()) return found;
@@ -103,11 +109,9 @@ Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expect
     }
     if (!agrees(tile, both)) return false;
     const bool is_own = i == r.row && j == r.column;
-    found = {fault_at(
-        r, FaultKind::stale_accumulator,
-        place_text(r.row, r.column, r) +
-            (is_own ? " of D hold their product twice"
-                    : " of D hold, besides their own sum, that of " + place_text(i, j, r)))};
+    found = {fault_at(x, r, FaultKind::stale_accumulator,
+                      is_own ? "hold their product twice"
+                             : "hold, besides their own sum, that of " + place_text(x, i, j, r))};
     return true;
   });
   return found;
@@ -124,9 +128,18 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
     }
   }
   const auto count = std::ssize(area.rows) * std::ssize(area.columns);
-  Fault whole{.rows = places_of(area.rows), .columns = places_of(area.columns), .operand = "d"};
+  Fault whole{
+      .rows = x.rows.places(area.rows), .columns = x.columns.places(area.columns), .operand = "d"};
   const std::string where =
       "rows " + text_of(whole.rows) + ", columns " + text_of(whole.columns) + " of D";
+  if (count == 1) {
+    whole.kind = FaultKind::wrong_element;
+    whole.value = x.d(area.rows[0], area.columns[0]);
+    whole.text = "element [" + std::to_string(x.rows(area.rows[0])) + ", " +
+                 std::to_string(x.columns(area.columns[0])) +
+                 "] of D is wrong by itself: " + text_of(*whole.value, 9);
+    return {whole};
+  }
   if (nans == count) {
     whole.kind = FaultKind::not_a_number;
     whole.text = where + " are NaN or infinite where the operands give numbers";
@@ -135,14 +148,6 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
   if (zeros == count) {
     whole.kind = FaultKind::not_written;
     whole.text = where + " are zero: nothing was written there, or zeros were";
-    return {whole};
-  }
-  if (count == 1) {
-    whole.kind = FaultKind::wrong_element;
-    whole.value = x.d(area.rows[0], area.columns[0]);
-    whole.text = "element [" + std::to_string(area.rows[0]) + ", " +
-                 std::to_string(area.columns[0]) +
-                 "] of D is wrong by itself: " + text_of(*whole.value, 9);
     return {whole};
   }
   return {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -139,27 +138,6 @@ Chosen choose(const std::vector<double>& off, std::int64_t count) {
   return result;
 }
 
-/// Lines of the selection as lines of D. Ranges that begin and end between lines that were looked
-/// at are known only so far; lines that are off say more.
-std::vector<Places> placed(const std::vector<Places>& places, const Chosen& chosen) {
-  std::vector<std::int64_t> numbers;
-  for (const std::int64_t i : numbers_in(places))
-    numbers.push_back(chosen.lines[static_cast<std::size_t>(i)]);
-  if (numbers.empty()) return {};
-  // Lines off, if those of the selection that are off are just these.
-  std::vector<std::int64_t> seen;
-  std::set_intersection(chosen.off.begin(), chosen.off.end(), chosen.lines.begin(),
-                        chosen.lines.end(), std::back_inserter(seen));
-  return places_of(seen == numbers ? chosen.off : numbers);
-}
-
-void place_in(const Chosen& rows, const Chosen& columns, Fault& fault) {
-  if (fault.kind != FaultKind::wrong_element || fault.operand != "b")
-    fault.rows = placed(fault.rows, rows);
-  if (fault.kind != FaultKind::wrong_element || fault.operand != "a")
-    fault.columns = placed(fault.columns, columns);
-}
-
 /// Lines whose operands hold only numbers.
 void drop_infinite(const CodeNumbers& operand, std::vector<std::int64_t>& lines) {
   std::vector<double> line(static_cast<std::size_t>(operand.columns()));
@@ -212,15 +190,13 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   drop_infinite(CodeNumbers(problem.a, g), rows.lines);
   drop_infinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
-  const ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
+  ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
+  x.rows.wrong = rows.off;
+  x.columns.wrong = columns.off;
   WholeProduct whole = whole_of(capture, problem, g);
   // Where operands have scales, their codes alone are no numbers.
   if (is_scaled) whole.m = 0;
-  Judgement result = judge(x, whole, interrupted);
-  const bool is_part = std::ssize(rows.lines) != m || std::ssize(columns.lines) != n;
-  for (Fault& fault : result.faults)
-    if (is_part) place_in(rows, columns, fault);
-  return result;
+  return judge(x, whole, interrupted);
 }
 
 /// The entry of which entry g of D is the product, if that is another one.

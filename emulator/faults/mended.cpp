@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/faults/hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 
@@ -81,6 +82,19 @@ bool put_in(GemmCapture& capture, const Fault& fault) {
   }
 }
 
+/// Leaves out most of a large product: some rows and columns tell its plan.
+void shorten(Mended& x) {
+  constexpr std::int64_t side = 96;
+  GemmCapture& capture = x.capture;
+  const auto work =
+      static_cast<double>(capture.d.size()) * static_cast<double>(capture.problem.k());
+  if (work < 1e8 || (capture.d.rows <= side && capture.d.columns <= side)) return;
+  const Selection2d few = {spread(capture.d.rows, side), spread(capture.d.columns, side)};
+  capture.problem = select(capture.problem, few);
+  capture.d = select(capture.d, few);
+  x.is_part = true;
+}
+
 /// The numbers below `count` that are in none of the places.
 std::vector<std::int64_t> others(std::int64_t count, const std::set<std::int64_t>& places) {
   std::vector<std::int64_t> result;
@@ -114,6 +128,7 @@ std::optional<Mended> without_wrong_lines(const GemmCapture& capture, const Judg
   Mended result{capture, true};
   result.capture.problem = select(capture.problem, right);
   result.capture.d = select(capture.d, right);
+  shorten(result);
   return result;
 }
 
@@ -127,6 +142,7 @@ std::optional<Mended> mended(const GemmCapture& capture, const Judgement& judgem
   Mended result{capture};
   for (const Fault& fault : judgement.faults)
     if (has_scales || !put_in(result.capture, fault)) return {};
+  shorten(result);
   return result;
 }
 

@@ -13,7 +13,7 @@ namespace guardbit::emulator {
 
 struct Mended {
   GemmCapture capture;
-  /// the wrong rows or columns were left out; the rest is as it was asked
+  /// rows or columns were left out: wrong ones, or most of a large product
   bool is_part = false;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "emulator/faults/code_numbers.hpp"
 #include "emulator/gemm/scalar.hpp"
@@ -54,6 +56,8 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
   const std::vector<std::int64_t> k = all(problem.k());
   x.a = real(problem.a, g, rows, k);
   x.b = real(problem.b, g, k, columns);
+  x.rows.numbers = rows;
+  x.columns.numbers = columns;
   if (!problem.scale_a.empty())
     for (std::int64_t i = 0; i < x.a.rows; ++i)
       for (std::int64_t l = 0; l < x.a.columns; ++l)
@@ -75,6 +79,20 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
   return x;
 }
 
+std::vector<Places> LineNumbers::places(const std::vector<std::int64_t>& lines) const {
+  std::vector<std::int64_t> result, both;
+  for (const std::int64_t line : lines) result.push_back((*this)(line));
+  std::set_intersection(wrong.begin(), wrong.end(), numbers.begin(), numbers.end(),
+                        std::back_inserter(both));
+  return places_of(!both.empty() && both == result ? wrong : result);
+}
+
+LineNumbers LineNumbers::selected(const std::vector<std::int64_t>& lines) const {
+  LineNumbers result{{}, wrong};
+  for (const std::int64_t line : lines) result.numbers.push_back((*this)(line));
+  return result;
+}
+
 void ProductNumbers::multiply_operands() {
   product = multiply(a, b);
   product_magnitude = multiply(magnitudes(a), magnitudes(b));
@@ -91,22 +109,25 @@ Expected ProductNumbers::with_factors(double product_factor, double c_factor) co
 
 Expected ProductNumbers::asked() const { return with_factors(alpha, beta); }
 
-ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows,
-                                        const std::vector<std::int64_t>& columns) const {
+ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows_taken,
+                                        const std::vector<std::int64_t>& columns_taken) const {
   ProductNumbers x = *this;
+  x.rows = rows.selected(rows_taken);
+  x.columns = columns.selected(columns_taken);
   const std::vector<std::int64_t> elements = all(k());
-  x.a = emulator::selected(a, rows, elements);
-  x.b = emulator::selected(b, elements, columns);
+  x.a = emulator::selected(a, rows_taken, elements);
+  x.b = emulator::selected(b, elements, columns_taken);
   for (RealMatrix* matrix : {&x.c, &x.d, &x.product, &x.product_magnitude})
-    if (!matrix->empty()) *matrix = emulator::selected(*matrix, rows, columns);
+    if (!matrix->empty()) *matrix = emulator::selected(*matrix, rows_taken, columns_taken);
   if (!bias.empty())
-    x.bias = emulator::selected(bias, bias.rows == 1 ? std::vector<std::int64_t>{0} : rows,
-                                bias.columns == 1 ? std::vector<std::int64_t>{0} : columns);
+    x.bias = emulator::selected(bias, bias.rows == 1 ? std::vector<std::int64_t>{0} : rows_taken,
+                                bias.columns == 1 ? std::vector<std::int64_t>{0} : columns_taken);
   return x;
 }
 
 ProductNumbers ProductNumbers::turned() const {
   ProductNumbers x = *this;
+  std::swap(x.rows, x.columns);
   x.a = transposed(b);
   x.b = transposed(a);
   for (RealMatrix* matrix : {&x.c, &x.bias, &x.d, &x.product, &x.product_magnitude})

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
+#include "emulator/faults/fault.hpp"
 #include "emulator/faults/real_matrix.hpp"
 #include "formats/format.hpp"
 
@@ -18,6 +19,22 @@ struct Expected {
   RealMatrix result, magnitude;
 };
 
+/// Which rows or columns of D are looked at.
+struct LineNumbers {
+  /// of D; empty: all, in their order
+  std::vector<std::int64_t> numbers = {};
+  /// all lines of D that are known to be wrong, whether they are looked at or not
+  std::vector<std::int64_t> wrong = {};
+
+  std::int64_t operator()(std::int64_t line) const {
+    return numbers.empty() ? line : numbers[static_cast<std::size_t>(line)];
+  }
+  /// Lines that are looked at, in the numbers of D. If they are those of the wrong ones that are
+  /// looked at, all wrong ones are meant.
+  std::vector<Places> places(const std::vector<std::int64_t>& lines) const;
+  LineNumbers selected(const std::vector<std::int64_t>& lines) const;
+};
+
 /// D = alpha * A * B + beta * C + bias of one batch entry. FP64 numbers: products of FP32 operands
 /// are exact, sums are off by less than K * 2^-53 of their magnitude.
 struct ProductNumbers {
@@ -26,6 +43,7 @@ struct ProductNumbers {
   formats::Format input, output;
   /// A * B, and |A| * |B|
   RealMatrix product, product_magnitude;
+  LineNumbers rows = {}, columns = {};
   /// of D's format, by which the last rounding may miss: half of one to nearest, one truncated
   double spacings = 0.5;
   /// An agreeing result has at most this root mean square error, in units of the magnitudes. It is
@@ -42,8 +60,8 @@ struct ProductNumbers {
   /// The same with other factors.
   Expected with_factors(double product_factor, double c_factor) const;
   /// These rows and columns of D.
-  ProductNumbers selected(const std::vector<std::int64_t>& rows,
-                          const std::vector<std::int64_t>& columns) const;
+  ProductNumbers selected(const std::vector<std::int64_t>& rows_taken,
+                          const std::vector<std::int64_t>& columns_taken) const;
   /// The transposed product.
   ProductNumbers turned() const;
   /// Sets the product and its magnitude from A and B.

@@ -10,6 +10,8 @@
 
 #include "tests/catch.hpp"
 #include "tests/emulator/faults/wrong_products.hpp"
+#include "tests/formats/files/scratch.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::emulator {
 namespace {
@@ -240,6 +242,17 @@ TEST_CASE("planted faults are named at all sizes", "[sweep]") {
   CAPTURE(tally.named, tally.all);
   CHECK(tally.named * 100 >= tally.all * 95);
   CHECK(tally.misnamed == 0);
+}
+
+TEST_CASE("the documents list every kind of fault with its meaning") {
+  const std::string page = formats::read_text(tests::in_source("docs/GEMM.md"));
+  for (std::size_t i = 0; i < fault_kind_count; ++i) {
+    const auto kind = static_cast<FaultKind>(i);
+    const std::string row =
+        "| `" + std::string(name_of(kind)) + "` | " + std::string(meaning_of(kind)) + " | ";
+    CAPTURE(row);
+    CHECK(page.find(row) != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "emulator/faults/judge_capture.hpp"
-#include "formats/tensors/tensor.hpp"
+#include "formats/files/array_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/faults/wrong_products.hpp"
+#include "tests/formats/files/scratch.hpp"
+#include "tests/places.hpp"
 
 namespace guardbit::emulator {
 namespace {
@@ -128,6 +129,41 @@ TEST_CASE("results that went through a narrower format are right, and the format
     check(mapped(d, through(formats::fp16)), "D was rounded to fp16 and back");
     check(mapped(d, through(formats::bf16)), "D was rounded to bf16 and back");
     check(mapped(d, truncated), "D was truncated to bf16 and back");
+  }
+}
+
+TEST_CASE("what NumPy's library multiplies is right", "[tool]") {
+  const std::string interpreter = tests::python_with_numpy();
+  if (interpreter.empty()) {
+    WARN("SKIPPED: python3 with numpy is not here");
+    return;
+  }
+  const formats::Scratch scratch;
+  formats::write_text(scratch / "products.py", R"(
+import numpy, sys
+folder = sys.argv[1]
+random = numpy.random.default_rng(3)
+for name, m, n, k, draw in [('plain', 40, 56, 300, random.standard_normal), ('long', 24, 24, 4096, random.standard_normal),
+                            ('positive', 40, 40, 1000, random.random)]:
+    a, b = draw((m, k)).astype('f4'), draw((k, n)).astype('f4')
+    numpy.save(folder + '/' + name + '_a.npy', a)
+    numpy.save(folder + '/' + name + '_b.npy', b)
+    numpy.save(folder + '/' + name + '_d.npy', a @ b)
+)");
+  REQUIRE(
+      std::system((interpreter + " '" + (scratch / "products.py") + "' '" + (scratch / "") + "'")
+                      .c_str()) == 0);
+  for (const std::string name : {"plain", "long", "positive"}) {
+    const auto matrix = [&](const char* which) {
+      return matrix_of(formats::read_tensors(scratch / (name + "_" + which + ".npy")).tensors[0]);
+    };
+    GemmCapture capture;
+    capture.kind = "gemm";
+    capture.problem.a = matrix("a"), capture.problem.b = matrix("b"), capture.d = matrix("d");
+    CAPTURE(name);
+    const CaptureJudgement judged = judge(capture);
+    CHECK(judged.judgement.verdict != Verdict::wrong);
+    CHECK(judged.judgement.faults.empty());
   }
 }
 
