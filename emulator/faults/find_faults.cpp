@@ -111,6 +111,28 @@ Faults in_region(const ProductNumbers& x, const Region& region, const Interrupte
   return faults;
 }
 
+/// One value in all wrong elements, though they are no rectangle: a mask, or what was never
+/// written.
+Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
+  constexpr std::int64_t fewest = 4;
+  std::optional<double> value;
+  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
+    if (!wrong.at[at]) continue;
+    if (value && *value != x.d.values[at]) return {};
+    value = x.d.values[at];
+  }
+  if (!value || wrong.count < fewest) return {};
+  const Region region = extent_of(wrong, x.n());
+  return {{.kind = FaultKind::not_written,
+           .rows = x.rows.places(region.rows),
+           .columns = x.columns.places(region.columns),
+           .value = value,
+           .operand = "d",
+           .text = std::to_string(wrong.count) + " elements of D, all that are wrong, are " +
+                   text_of(*value) + ", in " + where(x, region) +
+                   ": nothing was written there, or a mask was"}};
+}
+
 /// What happened in parts of D: where rows and columns with wrong outputs meet, else in each of the
 /// areas.
 Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
@@ -118,6 +140,7 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
   constexpr std::size_t most = 6;
   if (Faults faults = in_region(x, extent_of(wrong, x.n()), interrupted); !faults.empty())
     return faults;
+  if (Faults faults = one_value(x, wrong); !faults.empty()) return faults;
   // A few elements, each by itself.
   Faults all;
   if (wrong.count <= static_cast<std::int64_t>(most)) {
@@ -162,28 +185,6 @@ Faults not_a_number(const ProductNumbers& x, const Disagreement& wrong) {
            .text = std::to_string(wrong.count) +
                    " elements of D are NaN or infinite where the operands give numbers, in " +
                    where(x, region)}};
-}
-
-/// One value in all wrong elements, though they are no rectangle: a mask, or what was never
-/// written.
-Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
-  constexpr std::int64_t fewest = 4;
-  std::optional<double> value;
-  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
-    if (!wrong.at[at]) continue;
-    if (value && *value != x.d.values[at]) return {};
-    value = x.d.values[at];
-  }
-  if (!value || wrong.count < fewest) return {};
-  const Region region = extent_of(wrong, x.n());
-  return {{.kind = FaultKind::not_written,
-           .rows = x.rows.places(region.rows),
-           .columns = x.columns.places(region.columns),
-           .value = value,
-           .operand = "d",
-           .text = std::to_string(wrong.count) + " elements of D, all that are wrong, are " +
-                   text_of(*value) + ", in " + where(x, region) +
-                   ": nothing was written there, or a mask was"}};
 }
 
 /// The honest words for what has no name, with where it is.
@@ -287,12 +288,15 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
-    if (faults.empty()) faults = one_value(x, wrong);
     if (faults.empty()) faults = find_misread_matrix(converted);
     if (faults.empty()) faults = in_parts(x, wrong, interrupted);
     if (faults.empty()) faults = find_multiples(x);
     if (faults.empty()) faults = find_narrow_accumulator(x);
-    if (faults.empty()) faults = find_some_function(x);
+    if (faults.empty()) {
+      faults = find_some_function(x);
+      // Its values may be in a narrow format by chance.
+      if (!faults.empty()) conversions.clear();
+    }
     if (faults.empty()) {
       faults = {unknown(x, asked, wrong)};
       // The format may be one by chance.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/faults/fault.hpp"
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/faults/product_numbers.hpp"
 
 namespace guardbit::emulator {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 

@@ -243,6 +243,7 @@ nlohmann::ordered_json to_json(const Account& account) {
                           {"plan", emulator::to_text(x.plan)},
                           {"engine", engine_of(x)},
                           {"summary", summary_of(account, i)}});
+    if (!account.mended_plan.empty()) j["plans"].back()["mended"] = account.mended_plan;
   }
   return j;
 }
@@ -273,9 +274,11 @@ void print_verdict(const Account& account) {
               << " elements are further from the exact result than rounding takes them";
   std::cout << '\n';
   if (account.findings.empty()) return;
-  const bool is_bug = account.verdict == Verdict::wrong || account.diagnosis.looks_like_bug;
   std::cout << '\n'
-            << (is_bug ? paint("This looks like a bug:", Colour::red) : "What it points to:")
+            << (account.verdict == Verdict::wrong ? paint("This looks like a bug:", Colour::red)
+                : account.diagnosis.looks_like_bug
+                    ? paint("Up to rounding it is right, but this looks like a bug:", Colour::red)
+                    : "What it points to:")
             << '\n';
   for (const emulator::Fault& finding : account.findings) std::cout << "  " << finding.text << '\n';
 }

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/text.hpp"
@@ -133,7 +133,8 @@ Faults find_input_conversion(const ProductNumbers& x) {
   };
   const Conversion conversions[] = {
       {formats::tf32},       {formats::tf32, true},        {formats::fp16}, {formats::bf16},
-      {formats::bf16, true}, {formats::bf16, false, true}, {formats::e4m3}, {formats::e5m2}};
+      {formats::bf16, true}, {formats::bf16, false, true}, {formats::e4m3}, {formats::e4m3, true},
+      {formats::e5m2},       {formats::e5m2, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   for (const auto& [format, truncates, in_two_pieces] : conversions) {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/text.hpp"
@@ -264,7 +264,8 @@ Faults find_some_function(const ProductNumbers& x) {
   const double bent = std::sqrt(std::max(0.0, yy - xy * xy / xx) / count);
   double square = 0;
   std::sort(steps.begin(), steps.end());
-  steps.resize(steps.size() * 98 / 100);  // a function may jump
+  // A function may jump, here and there.
+  steps.resize(steps.size() - static_cast<std::size_t>(std::sqrt(count)));
   for (const double step : steps) square += step * step;
   const double noise = std::sqrt(square / (2 * static_cast<double>(steps.size())));
   if (!(bent > 8 * noise)) return {};

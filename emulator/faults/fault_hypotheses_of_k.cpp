@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 
 namespace guardbit::emulator {
 

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 
 namespace guardbit::emulator {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/faults/hypotheses.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
 
 namespace guardbit::emulator {
 
