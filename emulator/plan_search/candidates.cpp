@@ -139,6 +139,7 @@ class Stages {
         unlikely_(copy(units, supported, units.size())),
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
+    of_plain_ = std::make_shared<KnownPartitions>(k);
     for (Known* known : {&of_others_, &of_unlikely_, &of_warps_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
@@ -187,6 +188,7 @@ class Stages {
     }
     add(likely_, known_, &PartitionedPlans::split_as_deep);
     add(all_, known_, whole);
+    add(plain_units(), of_plain_, whole);
     add(good_, known_, &PartitionedPlans::promoted);
     add(good_, known_, &PartitionedPlans::residue);
     add(matrix_units(), known_, loads);
@@ -227,6 +229,16 @@ class Stages {
     return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
   }
 
+  /// What programs without a matrix unit do: round each product before they add it, or sum in FP64.
+  /// They come before partitions of K, among which each has a look-alike.
+  Units plain_units() const {
+    std::vector<UnitChoice> units;
+    const Format& a = capture_.problem.a.format;
+    if (a == formats::fp32) units.push_back({{"simt", "mul_add.fp32"}, {}});
+    if (a != formats::fp64 && !formats::is_integer(a)) units.push_back({{"simt", "fma.fp64"}, {}});
+    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+  }
+
   /// Good units of CUDA cores. Kernels of dot products may round the products; those of matrix
   /// products do not.
   Units scalar_units() const {
@@ -241,7 +253,7 @@ class Stages {
   std::shared_ptr<const PartitionedPlans> partitioned_;
   Units all_, likely_, others_, good_, unlikely_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_;
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_;
   Candidates& result_;
 };
 

@@ -1,11 +1,10 @@
 #pragma once
 
-// Where a result differs from a plan, and why. Input: a capture and the plan that comes nearest to
-// it. Output: areas of mismatches, each with a finding in plain English. It runs after the search.
+// Where a result differs from a plan. Input: a capture and the plan that comes nearest to it.
+// Output: areas of mismatches, each with a finding in plain English. It runs after the search, on
+// results that are right up to rounding; faults/ names what is wrong with others.
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +41,7 @@ struct Diagnosis {
   bool looks_like_bug = false;
 };
 
-/// Executes the plan and compares. `interrupted` is asked now and then; when it says true, the
-/// findings so far are returned.
-Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads,
-                   const std::function<bool()>& interrupted = {});
+/// Executes the plan and compares.
+Diagnosis diagnose(const GemmCapture& capture, const GemmPlan& plan, int threads);
 
 }  // namespace guardbit::emulator

@@ -10,7 +10,6 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/near_miss.hpp"
-#include "emulator/plan_search/omissions.hpp"
 #include "emulator/plan_search/samples.hpp"
 #include "formats/support/parallel.hpp"
 
@@ -70,7 +69,6 @@ class Search {
   void run_other_units(std::deque<Lowered>& lowered);
   bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
   void report_nearest(const std::deque<Lowered>& lowered);
-  bool is_damaged(const Lowered& lowered);
   bool is_nearly_explained() const {
     return !near_misses_.empty() && nearly_explains(near_misses_.front(), capture_);
   }
@@ -91,9 +89,6 @@ class Search {
   std::vector<PlanResult> far_;
   /// the best first
   std::vector<NearMiss> near_misses_;
-  /// the plan that `damaged_` is about
-  std::optional<GemmPlan> asked_damaged_;
-  bool damaged_ = false;
 };
 
 /// A plan is given up on a sample above this. Not zero: a damaged result differs in some outputs
@@ -134,34 +129,6 @@ void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOper
   });
 }
 
-/// True if the best near miss gives the recorded outputs near its mismatches once something is left
-/// out of it. No other plan would fit that many outputs so, and the search can stop.
-bool Search::is_damaged(const Lowered& lowered) {
-  constexpr std::size_t fewest = 16;
-  const NearMiss& near_miss = near_misses_.front();
-  const GemmPlan& plan = near_miss.result.plan;
-  if (lowered.walk != plan.convolution) return false;
-  if (asked_damaged_ && *asked_damaged_ == plan) return damaged_;
-  asked_damaged_ = plan;
-  damaged_ = false;
-  const GemmProblem& all = lowered.samples.back().problem;
-  std::vector<Output> near, failed;
-  for (const Output& x : near_miss.failed)
-    for (std::int64_t j = x.column / 8 * 8; j < std::min(all.n(), x.column / 8 * 8 + 8); ++j)
-      near.push_back({x.batch, x.row, j});
-  const std::span<const Output> looked_at(near);
-  const CodeMatrix recorded = select(capture_.d, looked_at);
-  const CodeMatrix d = execute(plan, select(all, looked_at), 1);
-  for (std::size_t i = 0; i < near.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    if (!same_element(d.format, recorded[at], d[at])) failed.push_back(near[i]);
-  }
-  if (failed.size() < fewest) return false;
-  const std::span<const Output> outputs(failed);
-  damaged_ = !find_omission(select(all, outputs), select(capture_.d, outputs), plan).empty();
-  return damaged_;
-}
-
 /// Tries one stage; true if the search can stop.
 bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
@@ -170,12 +137,10 @@ bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
     std::vector<GemmPlan> plans(stage.begin() + static_cast<std::ptrdiff_t>(begin),
                                 stage.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
-    if (is_nearly_explained()) {
-      if (is_damaged(lowered)) return true;
+    if (is_nearly_explained())
       try_on_failed_outputs(plans, lowered);
-    } else {
+    else
       run_plans(plans, lowered.samples);
-    }
     if (result_.explained()) return true;
   }
   return false;
@@ -324,7 +289,7 @@ std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPla
 SearchResult Search::run() {
   std::deque<Lowered> lowered = lowered_samples(capture_, candidates_, options_.threads);
   run_stages(lowered);
-  if (!result_.explained() && !damaged_ && is_nearly_explained()) run_other_units(lowered);
+  if (!result_.explained() && is_nearly_explained()) run_other_units(lowered);
   if (result_.plans.empty())
     for (const NearMiss& x : near_misses_) result_.plans.push_back(x.result);
   if (result_.plans.empty()) report_nearest(lowered);

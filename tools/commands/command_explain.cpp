@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
+#include "emulator/faults/judge_capture.hpp"
+#include "emulator/faults/mended.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/plan_search.hpp"
-#include "emulator/plan_search/variants.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
@@ -48,9 +49,16 @@ struct ExplainOptions {
 struct Account {
   std::string file;
   std::int64_t outputs = 0;
+  emulator::Verdict verdict = emulator::Verdict::wrong;
+  /// outputs that no rounding explains, of those that were looked at
+  std::int64_t wrong = 0, looked_at = 0;
+  /// of a result that no plan gives as it was asked for
+  std::vector<emulator::Fault> findings;
+  /// what was not looked at
+  std::vector<std::string> limits;
   emulator::SearchResult search;
-  /// about what no plan explains
-  std::vector<std::string> findings;
+  /// The plans give a mended problem, or a part of this one.
+  std::string mended_plan;
   emulator::Diagnosis diagnosis;
   double seconds = 0;
 };
@@ -76,31 +84,86 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   return capture;
 }
 
-/// A result that is exactly what another problem than was asked gives: C forgotten, another alpha,
-/// a tail of K missed everywhere. True where there is such a problem, with a plan.
-bool explain_as_variant(const GemmCapture& capture, const emulator::SearchOptions& options,
-                        Account& account) {
-  const std::optional<emulator::Variant> variant = emulator::likely_variant(capture);
-  if (!variant) return false;
-  emulator::SearchOptions search = options;
-  search.most_plans = 1;
-  const emulator::SearchResult result = emulator::search_plans(variant->capture, search);
-  if (!result.explained()) return false;
+/// Which part of the plan's K the missing elements are, if they are one: a part that was never
+/// added.
+std::string missing_part(const emulator::GemmPlan& plan, const emulator::Fault& fault,
+                         std::int64_t k) {
+  if (fault.kind != emulator::FaultKind::missing_k) return "";
+  for (const auto& [partition, owner] :
+       {std::pair{&plan.split, "split"}, std::pair{&plan.slices, "slice"}}) {
+    constexpr int most_parts = 64;  // more are no parts that threads add, but an order of sums
+    if (partition->whole() || partition->parts > most_parts) continue;
+    const std::vector<emulator::KRanges> parts = emulator::divide(*partition, {{0, k}});
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      std::vector<std::int64_t> numbers;
+      for (const emulator::KRange& range : parts[part])
+        for (std::int64_t l = range.begin; l < range.end; ++l) numbers.push_back(l);
+      if (emulator::places_of(numbers) == fault.k)
+        return "; this is " + std::string(owner) + " " + std::to_string(part) + " of " +
+               std::to_string(parts.size()) +
+               " of the plan: a race, or a part that was never added";
+    }
+  }
+  return "";
+}
+
+/// The plan of the problem that the faulty kernel solved, if a short search finds it: it says which
+/// kernel is faulty.
+void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
+                   emulator::SearchOptions options, Account& account) {
+  constexpr std::chrono::seconds longest(5);
+  const auto end = std::chrono::steady_clock::now() + longest;
+  options.most_plans = 1;
+  options.interrupted = [end, asked = options.interrupted] {
+    return asked() || std::chrono::steady_clock::now() > end;
+  };
+  const emulator::SearchResult result = emulator::search_plans(mended.capture, options);
+  account.search.tried += result.tried;
+  if (!result.explained()) return;
   emulator::PlanResult plan = result.plans.front();
+  account.mended_plan = emulator::to_text(plan.plan);
+  for (emulator::Fault& fault : account.findings)
+    fault.text += missing_part(plan.plan, fault, capture.problem.k());
   plan.plan.epilogue.alpha = capture.alpha;
   plan.plan.epilogue.beta = capture.beta;
-  account.diagnosis = emulator::diagnose(capture, plan.plan, options.threads, options.interrupted);
-  plan.mismatches = account.diagnosis.mismatches;
-  if (plan.mismatches == 0) return false;  // as asked, after all
-  account.search = {{plan}, result.tried};
-  account.diagnosis.looks_like_bug = true;
-  account.findings = {variant->name + "; then it is " +
-                      emulator::to_text(result.plans.front().plan)};
-  return true;
+  plan.plan.epilogue.output = capture.d.format;
+  // To execute a plan on a large product only to count what is wrong would take too long.
+  constexpr double most_work = 3e8;
+  const double work =
+      static_cast<double>(capture.d.size()) * static_cast<double>(capture.problem.k());
+  plan.mismatches = account.wrong;
+  if (work <= most_work) {
+    account.diagnosis = emulator::diagnose(capture, plan.plan, options.threads);
+    plan.mismatches = account.diagnosis.mismatches;
+  }
+  account.search.plans = {plan};
+  if (plan.mismatches != 0) return;  // else it is as asked, after all
+  account.findings.clear();
+  account.mended_plan.clear();
+  account.verdict = emulator::Verdict::exact_plan;
+}
+
+/// What the nearest plan says of a result that rounding alone may have made.
+void add_diagnosis(const GemmCapture& capture, const emulator::SearchOptions& options,
+                   Account& account) {
+  account.diagnosis =
+      emulator::diagnose(capture, account.search.plans.front().plan, options.threads);
+  if (!account.diagnosis.looks_like_bug || !account.findings.empty()) return;
+  for (std::size_t i = 0; i < account.diagnosis.areas.size(); ++i) {
+    const emulator::FailedArea& x = account.diagnosis.areas[i];
+    const bool is_one = x.rows * x.columns == 1;
+    account.findings.push_back(
+        {.kind = is_one ? emulator::FaultKind::wrong_element : emulator::FaultKind::unknown,
+         .rows = {{x.row, x.row + x.rows}},
+         .columns = {{x.column, x.column + x.columns}},
+         .operand = "d",
+         .text = account.diagnosis.findings[i]});
+  }
 }
 
 Account explain(const ExplainOptions& options, const GemmCapture& capture,
                 const Interruption& interruption) {
+  using emulator::Verdict;
   Account account;
   account.file = capture.path;
   account.outputs = capture.outputs();
@@ -109,12 +172,26 @@ Account explain(const ExplainOptions& options, const GemmCapture& capture,
   search.threads = options.threads;
   search.most_plans = options.most_plans;
   search.interrupted = [&] { return interruption.asked_for(); };
-  if (!explain_as_variant(capture, search, account)) {
+  // Operands and result alone say whether the product is right: a wrong one needs no search.
+  emulator::CaptureJudgement judged = emulator::judge(capture, search.interrupted);
+  account.verdict = judged.judgement.verdict;
+  account.wrong = judged.judgement.wrong;
+  account.looked_at = judged.judgement.outputs;
+  account.findings = std::move(judged.judgement.faults);
+  account.limits = std::move(judged.limits);
+  judged.judgement.faults = account.findings;
+  const auto mended = emulator::mended(capture, judged.judgement);
+  if (mended) search_mended(capture, *mended, search, account);
+  if (account.verdict != Verdict::wrong && account.verdict != Verdict::exact_plan &&
+      account.mended_plan.empty()) {
+    const std::int64_t tried = account.search.tried;
     account.search = emulator::search_plans(capture, search);
-    if (!interruption.asked_for() && !account.search.explained() && !account.search.plans.empty()) {
-      account.diagnosis = emulator::diagnose(capture, account.search.plans.front().plan,
-                                             options.threads, search.interrupted);
-      account.findings = account.diagnosis.findings;
+    account.search.tried += tried;
+    if (account.search.explained()) {
+      account.verdict = Verdict::exact_plan;
+      account.findings.clear();
+    } else if (!interruption.asked_for() && !account.search.plans.empty()) {
+      add_diagnosis(capture, search, account);
     }
   }
   account.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -125,7 +202,7 @@ std::string summary_of(const Account& account, std::size_t number) {
   const emulator::PlanResult& x = account.search.plans[number];
   std::string text = emulator::describe(x.plan);
   if (number == 0)
-    for (const std::string& finding : account.findings) text += "; " + finding;
+    for (const emulator::Fault& finding : account.findings) text += "; " + finding.text;
   return text;
 }
 
@@ -133,17 +210,40 @@ std::string_view engine_of(const emulator::PlanResult& x) {
   return emulator::plan_engine("auto", x.plan).name;
 }
 
+/// [[begin, end], ...]: ranges of numbers, the end not included.
+nlohmann::ordered_json to_json(const std::vector<emulator::Places>& places) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::array();
+  for (const emulator::Places& x : places) j.push_back({x.begin, x.end});
+  return j;
+}
+
+nlohmann::ordered_json to_json(const emulator::Fault& fault) {
+  nlohmann::ordered_json j = {{"kind", emulator::name_of(fault.kind)}};
+  if (!fault.k.empty()) j["k"] = to_json(fault.k);
+  if (!fault.rows.empty()) j["rows"] = to_json(fault.rows);
+  if (!fault.columns.empty()) j["columns"] = to_json(fault.columns);
+  if (fault.value) j["value"] = *fault.value;
+  if (!fault.operand.empty()) j["operand"] = fault.operand;
+  if (!fault.name.empty()) j["name"] = fault.name;
+  j["text"] = fault.text;
+  return j;
+}
+
 nlohmann::ordered_json to_json(const Account& account) {
   nlohmann::ordered_json j = {{"file", account.file},
                               {"outputs", account.outputs},
                               {"explained", account.search.explained()},
+                              {"verdict", emulator::name_of(account.verdict)},
+                              {"findings", nlohmann::ordered_json::array()},
                               {"plans", nlohmann::ordered_json::array()}};
+  for (const emulator::Fault& finding : account.findings) j["findings"].push_back(to_json(finding));
   for (std::size_t i = 0; i < account.search.plans.size(); ++i) {
     const emulator::PlanResult& x = account.search.plans[i];
     j["plans"].push_back({{"mismatches", x.mismatches},
                           {"plan", emulator::to_text(x.plan)},
                           {"engine", engine_of(x)},
                           {"summary", summary_of(account, i)}});
+    if (!account.mended_plan.empty()) j["plans"].back()["mended"] = account.mended_plan;
   }
   return j;
 }
@@ -161,42 +261,81 @@ void print_exact(const Account& account) {
   std::cout << emulator::distinguishing_operands(plans) << '\n';
 }
 
-/// Mismatches counted over a grid of tiles, as characters.
-void print_nearest(const Account& account) {
-  const emulator::Diagnosis& d = account.diagnosis;
-  std::cout << paint("not explained", Colour::red) << " by " << account.search.tried
-            << " plans; the nearest leaves " << d.mismatches << " of " << d.outputs
-            << " outputs:\n\n  "
-            << paint(emulator::to_text(account.search.plans[0].plan), Colour::bold) << "\n  "
-            << emulator::describe(account.search.plans[0].plan) << "\n  engine "
-            << engine_of(account.search.plans[0]) << "\n\n  in " << d.rows << " rows and "
-            << d.columns << " columns, " << d.area_count << (d.area_count == 1 ? " area" : " areas")
-            << "; median distance " << d.median_distance << " ulp, largest " << d.largest_distance
-            << " ulp";
+/// The verdict in a word, and what it means.
+void print_verdict(const Account& account) {
+  using emulator::Verdict;
+  if (account.verdict != Verdict::wrong)
+    std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(account.verdict);
+  else if (account.wrong == 0)
+    std::cout << paint("wrong", Colour::red)
+              << ": rounding might take every element there, but this explains them far better";
+  else
+    std::cout << paint("wrong", Colour::red) << ": " << account.wrong << " of " << account.looked_at
+              << " elements are further from the exact result than rounding takes them";
+  std::cout << '\n';
+  if (account.findings.empty()) return;
+  std::cout << '\n'
+            << (account.verdict == Verdict::wrong ? paint("This looks like a bug:", Colour::red)
+                : account.diagnosis.looks_like_bug
+                    ? paint("Up to rounding it is right, but this looks like a bug:", Colour::red)
+                    : "What it points to:")
+            << '\n';
+  for (const emulator::Fault& finding : account.findings) std::cout << "  " << finding.text << '\n';
+}
+
+void print_plan(const emulator::PlanResult& x, const std::string& text) {
+  std::cout << "\n  " << paint(text, Colour::bold) << "\n  " << emulator::describe(x.plan)
+            << "\n  engine " << engine_of(x) << '\n';
+}
+
+/// Where the result differs from the nearest plan.
+void print_differences(const emulator::Diagnosis& d) {
+  std::cout << "\n  in " << d.rows << " rows and " << d.columns << " columns, " << d.area_count
+            << (d.area_count == 1 ? " area" : " areas") << "; median distance " << d.median_distance
+            << " ulp, largest " << d.largest_distance << " ulp";
   if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
   std::cout << '\n';
-  for (const emulator::FailedArea& x : d.areas) {
-    std::cout << "    " << x.mismatches << " mismatches in rows " << x.row << ".."
-              << x.row + x.rows - 1 << ", columns " << x.column << ".." << x.column + x.columns - 1;
-    if (x.batch != 0) std::cout << " of batch entry " << x.batch;
+  for (const emulator::FailedArea& area : d.areas) {
+    std::cout << "    " << area.mismatches << " mismatches in rows " << area.row << ".."
+              << area.row + area.rows - 1 << ", columns " << area.column << ".."
+              << area.column + area.columns - 1;
+    if (area.batch != 0) std::cout << " of batch entry " << area.batch;
     std::cout << '\n';
   }
+  if (d.looks_like_bug) return;
+  for (const std::string& finding : d.findings) std::cout << "  " << finding << '\n';
+}
+
+/// A result that no plan gives as it was asked for.
+void print_unexplained(const Account& account) {
+  print_verdict(account);
+  const auto& plans = account.search.plans;
+  if (plans.empty()) {
+    if (account.verdict != emulator::Verdict::wrong)
+      std::cout << "not explained: no unit of the catalogue takes these operands\n";
+    return;
+  }
+  if (!account.mended_plan.empty()) {
+    std::cout << "\nApart from that it is:\n";
+    print_plan(plans.front(), account.mended_plan);
+    return;
+  }
   std::cout << '\n'
-            << (d.looks_like_bug ? paint("This looks like a bug:", Colour::red)
-                                 : "What it points to:")
-            << '\n';
-  for (const std::string& finding : account.findings) std::cout << "  " << finding << '\n';
+            << paint("not explained", Colour::red) << " by " << account.search.tried
+            << " plans; the nearest leaves " << account.diagnosis.mismatches << " of "
+            << account.diagnosis.outputs << " outputs:\n";
+  print_plan(plans.front(), emulator::to_text(plans.front().plan));
+  print_differences(account.diagnosis);
 }
 
 void print(const Account& account) {
   std::cout << formats::printable(account.file) << "  ";
   if (account.search.explained()) {
     print_exact(account);
-  } else if (account.search.plans.empty()) {
-    std::cout << "not explained: no unit of the catalogue takes these operands\n";
   } else {
-    print_nearest(account);
+    print_unexplained(account);
   }
+  for (const std::string& limit : account.limits) std::cout << limit << '\n';
   std::cout << std::fixed << std::setprecision(2) << account.search.tried << " plans tried, "
             << account.seconds << " s\n";
 }

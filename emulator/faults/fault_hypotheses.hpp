@@ -1,0 +1,82 @@
+#pragma once
+
+// Hypotheses about what a wrong kernel did. Each looks at one product that does not agree with what
+// was asked, and names faults only if with them every output agrees up to rounding; otherwise it
+// returns nothing.
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "emulator/faults/fault.hpp"
+#include "emulator/faults/product_numbers.hpp"
+
+namespace guardbit::emulator {
+
+using Faults = std::vector<Fault>;
+
+/// Another alpha or beta, no C, a constant.
+Faults find_factors(const ProductNumbers& x);
+/// A function of each output, with a factor; a range to which D is limited.
+Faults find_activation(const ProductNumbers& x);
+Faults find_softmax(const ProductNumbers& x);
+/// Any function of each output, without a name.
+Faults find_some_function(const ProductNumbers& x);
+/// Integers modulo a power of two.
+Faults find_wrapping(const ProductNumbers& x);
+/// D rounded to multiples of a number.
+Faults find_multiples(const ProductNumbers& x);
+/// A narrower format that D before its last rounding, or the product before C was added, went
+/// through.
+Faults find_output_conversion(const ProductNumbers& x);
+/// A narrower format that A or B went through.
+Faults find_input_conversion(const ProductNumbers& x);
+/// Missing, repeated, negated, weighted and stale elements of K, by least squares over all outputs.
+Faults find_k_weights(const ProductNumbers& x);
+/// A range of K that is missing, repeated or negated, for fewer outputs than elements of K.
+Faults find_k_range(const ProductNumbers& x);
+/// Elements of K of one operand in the places of others.
+Faults find_k_sources(const ProductNumbers& x);
+/// Rows or columns of D, of the product or of C in the places of others.
+Faults find_permuted_lines(const ProductNumbers& x);
+/// Numbers added to rows or columns, factors of rows or columns.
+Faults find_line_changes(const ProductNumbers& x);
+/// One wrong element of A or B; a few of one operand.
+Faults find_wrong_elements(const ProductNumbers& x);
+/// Sums kept in FP16 or BF16.
+Faults find_narrow_accumulator(const ProductNumbers& x);
+
+/// Rows and columns of D, of which some may be looked at alone.
+struct Region {
+  std::vector<std::int64_t> rows, columns;
+};
+/// An area of D that is zero or no number, or one element.
+Faults find_blank(const ProductNumbers& x, const Region& area);
+/// What else an area of D holds: itself transposed, another place, more than its sum.
+Faults find_misplaced(const ProductNumbers& x, const Region& area);
+
+/// A whole product, element by element.
+struct WholeProduct {
+  using Matrix = std::function<double(std::int64_t, std::int64_t)>;
+  std::int64_t m = 0, n = 0, k = 0;
+  /// `c` and `bias` may be empty
+  Matrix a, b, c, bias, d;
+  double alpha = 1, beta = 0;
+  formats::Format input, output;
+  double spacings = 0.5;
+};
+/// A, B, C or D stored the other way round, or read with another leading dimension or start.
+Faults find_misread_matrix(const WholeProduct& x);
+
+/// The narrowest format that holds all of D though D's own is wider and the exact results are not
+/// in it.
+std::optional<formats::Format> held_format(const ProductNumbers& x);
+Fault held_fault(const formats::Format& format, bool is_truncated);
+
+/// The number of at most six bits near x, if there is one; else x.
+double simple_near(double x);
+Fault alpha_fault(const ProductNumbers& x, double factor);
+/// `count` of the numbers below `all`, evenly spread; all if there are no more.
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count);
+
+}  // namespace guardbit::emulator

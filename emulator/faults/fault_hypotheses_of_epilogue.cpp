@@ -1,0 +1,437 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/text.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// The factors of these columns whose sum is nearest to y.
+std::vector<double> nearest_factors(const std::vector<const std::vector<double>*>& columns,
+                                    const std::vector<double>& y,
+                                    const std::function<bool(std::size_t)>& counts) {
+  const auto n = std::ssize(columns);
+  RealMatrix squares(n, n);
+  std::vector<double> right(columns.size());
+  for (std::size_t at = 0; at < y.size(); ++at) {
+    if (!counts(at) || !std::isfinite(y[at])) continue;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double value = (*columns[static_cast<std::size_t>(i)])[at];
+      right[static_cast<std::size_t>(i)] += value * y[at];
+      for (std::int64_t j = 0; j < n; ++j)
+        squares(i, j) += value * (*columns[static_cast<std::size_t>(j)])[at];
+    }
+  }
+  return solve_symmetric(squares, right);
+}
+
+/// Candidates for a fitted number: zero, a simple one, itself.
+double settled(double x, double noise) { return std::abs(x) < noise ? 0 : simple_near(x); }
+
+void name_factors(const ProductNumbers& x, double alpha, double beta, double constant,
+                  Faults& faults) {
+  if (std::abs(alpha - x.alpha) > 1e-4 * std::abs(x.alpha)) faults.push_back(alpha_fault(x, alpha));
+  if (!x.c.empty() && beta == 0 && x.beta != 0)
+    faults.push_back({.kind = FaultKind::missing_c, .operand = "c", .text = "C is not added"});
+  else if (!x.c.empty() && std::abs(beta - x.beta) > 1e-4 * std::abs(x.beta))
+    faults.push_back(
+        {.kind = FaultKind::beta,
+         .value = beta,
+         .operand = "c",
+         .text = "C has the factor " + text_of(beta) + ", not beta = " + text_of(x.beta)});
+  if (constant != 0)
+    faults.push_back({.kind = FaultKind::constant,
+                      .value = constant,
+                      .text = "the constant " + text_of(constant) + " is added to every element"});
+}
+
+/// alpha * product + beta * c + bias + constant.
+Expected changed(const ProductNumbers& x, double alpha, double beta, double constant) {
+  Expected result = x.with_factors(alpha, beta);
+  for (double& value : result.result.values) value += constant;
+  for (double& value : result.magnitude.values) value += std::abs(constant);
+  return result;
+}
+
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+double gelu_by_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+struct Activation {
+  const char* name;
+  double (*function)(double);
+};
+
+constexpr Activation activations[] = {
+    {"relu", [](double x) { return std::max(x, 0.0); }},
+    {"gelu", gelu},
+    {"gelu_tanh", gelu_by_tanh},
+    {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+    {"tanh", [](double x) { return std::tanh(x); }},
+    {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"abs", [](double x) { return std::abs(x); }},
+    {"square", [](double x) { return x * x; }},
+    {"exp", [](double x) { return std::exp(x); }},
+};
+
+/// The function of every result; the magnitude grows as the function's slope does.
+Expected through(const Activation& activation, const Expected& x) {
+  Expected y = x;
+  for (std::size_t i = 0; i < x.result.values.size(); ++i) {
+    const double at = x.result.values[i], step = 1e-6 * (1 + std::abs(at));
+    const double slope =
+        std::abs(activation.function(at + step) - activation.function(at - step)) / (2 * step);
+    y.result.values[i] = activation.function(at);
+    // Approximate functions are right to some units of FP32 in their argument and result.
+    y.magnitude.values[i] = slope * x.magnitude.values[i] + 8 * std::abs(y.result.values[i]) + 1e-2;
+  }
+  return y;
+}
+
+Fault activation_fault(const char* name) {
+  return {
+      .kind = FaultKind::activation, .name = name, .text = std::string("D went through ") + name};
+}
+
+}  // namespace
+
+double simple_near(double x) {
+  if (x == 0) return 0;
+  int exponent = 0;
+  const double significand = std::frexp(x, &exponent);
+  const double simple = std::ldexp(std::round(significand * 64) / 64, exponent);
+  return std::abs(simple - x) < 1e-3 * std::abs(x) ? simple : x;
+}
+
+Fault alpha_fault(const ProductNumbers& x, double factor) {
+  return {.kind = FaultKind::alpha,
+          .value = factor,
+          .text = "the product has the factor " + text_of(factor) +
+                  ", not alpha = " + text_of(x.alpha)};
+}
+
+Faults find_factors(const ProductNumbers& x) {
+  const std::vector<double> ones(x.d.values.size(), 1.0);
+  std::vector<double> rest = x.d.values;
+  if (!x.bias.empty())
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      rest[i] -= x.bias.values[x.bias.rows == 1 ? i % static_cast<std::size_t>(x.n()) : i];
+  std::vector<const std::vector<double>*> columns = {&x.product.values, &ones};
+  if (!x.c.empty()) columns.push_back(&x.c.values);
+  const std::vector<double> w = nearest_factors(columns, rest, [](std::size_t) { return true; });
+  const double alpha = simple_near(w[0]), beta = x.c.empty() ? 0 : settled(w[2], 3e-3);
+  double size = 0;
+  for (const double value : x.d.values) size += std::isfinite(value) ? std::abs(value) : 0;
+  size /= static_cast<double>(x.d.values.size());
+  const double constant = settled(w[1], 1e-3 * size);
+  for (const auto& [p, q, r] :
+       {std::array{alpha, beta, constant}, {w[0], x.c.empty() ? 0 : w[2], w[1]}}) {
+    Expected expected = changed(x, p, q, r);
+    // A fitted factor is as exact as D's format and the number of outputs let it be.
+    const double blur = 4 * std::ldexp(1.0, -1 - x.output.fraction_bits) /
+                        std::sqrt(static_cast<double>(x.d.values.size()));
+    const RealMatrix extra =
+        mapped(expected.magnitude, [&](double value) { return (blur + 0x1p-20) * value; });
+    if (!agrees(x, expected, &extra)) continue;
+    Faults faults;
+    name_factors(x, p, q, std::abs(r) < 1e-3 * size ? 0 : r, faults);
+    return faults;
+  }
+  return {};
+}
+
+Faults find_activation(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const Activation& activation : activations) {
+    const Expected expected = through(activation, asked);
+    if (agrees(x, expected)) return {activation_fault(activation.name)};
+    const double factor = simple_near(nearest_factors({&expected.result.values}, x.d.values,
+                                                      [](std::size_t) { return true; })[0]);
+    if (factor == 0 || !std::isfinite(factor)) continue;
+    const auto scaled = [&](double value) { return factor * value; };
+    const auto scaled_size = [&](double value) { return std::abs(factor) * value; };
+    if (agrees(x, {mapped(expected.result, scaled), mapped(expected.magnitude, scaled_size)}))
+      return {activation_fault(activation.name),
+              {.kind = FaultKind::alpha,
+               .value = factor,
+               .text = "the result of the function has the factor " + text_of(factor)}};
+  }
+  const auto on_side = [&](bool positive) {
+    return [&, positive](std::size_t i) { return (asked.result.values[i] > 0) == positive; };
+  };
+  // Two slopes: leaky ReLU.
+  const double above = nearest_factors({&asked.result.values}, x.d.values, on_side(true))[0];
+  const double below = nearest_factors({&asked.result.values}, x.d.values, on_side(false))[0];
+  const auto bent = [&](double value) { return value * (value > 0 ? simple_near(above) : below); };
+  if (std::abs(above - 1) < 1e-3 && std::abs(below) < 0.9 &&
+      agrees(x, {mapped(asked.result, bent), asked.magnitude}))
+    return {{.kind = FaultKind::activation,
+             .value = below,
+             .name = "leaky_relu",
+             .text = "D went through a leaky ReLU with the slope " + text_of(below)}};
+  // ReLU after other factors: those of the positive outputs.
+  if (std::all_of(x.d.values.begin(), x.d.values.end(), [](double value) { return value >= 0; })) {
+    std::vector<const std::vector<double>*> columns = {&x.product.values};
+    if (!x.c.empty()) columns.push_back(&x.c.values);
+    const std::vector<double> w =
+        nearest_factors(columns, x.d.values, [&](std::size_t i) { return x.d.values[i] > 0; });
+    const double alpha = simple_near(w[0]), beta = x.c.empty() ? 0 : settled(w[1], 3e-3);
+    if (agrees(x, through(activations[0], changed(x, alpha, beta, 0)))) {
+      Faults faults = {activation_fault("relu")};
+      name_factors(x, alpha, beta, 0, faults);
+      return faults;
+    }
+  }
+  // A range.
+  const auto [low, high] = std::minmax_element(x.d.values.begin(), x.d.values.end());
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const auto& [least, most] : {std::pair{*low, *high}, {*low, infinite}, {-infinite, *high}}) {
+    const auto at_ends = std::count_if(x.d.values.begin(), x.d.values.end(), [&](double value) {
+      return value == least || value == most;
+    });
+    if (at_ends < 4) continue;
+    const double least_ = least, most_ = most;
+    if (agrees(x, {mapped(asked.result,
+                          [=](double value) { return std::clamp(value, least_, most_); }),
+                   asked.magnitude}))
+      return {{.kind = FaultKind::clamped,
+               .value = std::isfinite(most) ? most : least,
+               .text = "D is limited to [" + text_of(least) + ", " + text_of(most) + "]"}};
+  }
+  return {};
+}
+
+Faults find_softmax(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const bool of_rows : {true, false}) {
+    const ProductNumbers y = of_rows ? x : x.turned();
+    Expected expected =
+        of_rows ? asked : Expected{transposed(asked.result), transposed(asked.magnitude)};
+    for (std::int64_t i = 0; i < y.m(); ++i) {
+      double* const line = expected.result.row(i);
+      double* const magnitude = expected.magnitude.row(i);
+      const double largest = *std::max_element(line, line + y.n());
+      double sum = 0;
+      for (std::int64_t j = 0; j < y.n(); ++j) sum += std::exp(line[j] - largest);
+      for (std::int64_t j = 0; j < y.n(); ++j) {
+        line[j] = std::exp(line[j] - largest) / sum;
+        magnitude[j] = line[j] * (magnitude[j] + 8);
+      }
+    }
+    if (agrees(y, expected))
+      return {{.kind = FaultKind::activation,
+               .name = "softmax",
+               .text = std::string("D went through softmax along its ") +
+                       (of_rows ? "rows" : "columns")}};
+  }
+  return {};
+}
+
+Faults find_some_function(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 256;
+  const Expected asked = x.asked();
+  std::vector<std::pair<double, double>> pairs;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i)
+    if (std::isfinite(asked.result.values[i]) && std::isfinite(x.d.values[i]))
+      pairs.emplace_back(asked.result.values[i], x.d.values[i]);
+  if (pairs.size() < fewest) return {};
+  std::sort(pairs.begin(), pairs.end());
+  // Outputs whose right values are neighbours should hold nearly the same.
+  std::vector<double> steps;
+  double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i + 1 < pairs.size(); ++i)
+    steps.push_back(std::abs(pairs[i + 1].second - pairs[i].second));
+  for (const auto& [p, q] : pairs) mean_x += p, mean_y += q;
+  const auto count = static_cast<double>(pairs.size());
+  mean_x /= count, mean_y /= count;
+  for (const auto& [p, q] : pairs) {
+    xx += (p - mean_x) * (p - mean_x);
+    xy += (p - mean_x) * (q - mean_y);
+    yy += (q - mean_y) * (q - mean_y);
+  }
+  if (xx == 0) return {};
+  // What no line through the pairs explains must be far more than the noise of neighbours.
+  const double bent = std::sqrt(std::max(0.0, yy - xy * xy / xx) / count);
+  double square = 0;
+  std::sort(steps.begin(), steps.end());
+  // A function may jump, here and there.
+  steps.resize(steps.size() - static_cast<std::size_t>(std::sqrt(count)));
+  for (const double step : steps) square += step * step;
+  const double noise = std::sqrt(square / (2 * static_cast<double>(steps.size())));
+  if (!(bent > 8 * noise)) return {};
+  return {
+      {.kind = FaultKind::activation,
+       .name = "unknown",
+       .text = "D is a function of the right result, element by element, that has no name here"}};
+}
+
+Faults find_wrapping(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  const auto is_integer = [](double value) { return value == std::round(value); };
+  if (!std::all_of(x.d.values.begin(), x.d.values.end(), is_integer) ||
+      !std::all_of(asked.result.values.begin(), asked.result.values.end(), is_integer))
+    return {};
+  for (const int bits : {8, 16, 24, 32}) {
+    const double modulus = std::ldexp(1.0, bits);
+    bool fits = true;
+    for (std::size_t i = 0; i < x.d.values.size() && fits; ++i)
+      fits = std::fmod(x.d.values[i] - asked.result.values[i], modulus) == 0 &&
+             std::abs(x.d.values[i]) < modulus;
+    if (fits)
+      return {{.kind = FaultKind::wrapped,
+               .value = modulus,
+               .text = "D is right modulo 2^" + std::to_string(bits) + ": integers of " +
+                       std::to_string(bits) + " bits overflowed"}};
+  }
+  return {};
+}
+
+std::optional<formats::Format> held_format(const ProductNumbers& x) {
+  constexpr std::int64_t fewest = 24;
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16}) {
+    if (format.fraction_bits >= x.output.fraction_bits || formats::is_integer(x.output)) continue;
+    // Outputs that the format holds although their exact values are others.
+    std::int64_t held = 0;
+    bool holds_all = true;
+    for (std::size_t i = 0; i < x.d.values.size() && holds_all; ++i) {
+      const double value = x.d.values[i], exact = asked.result.values[i];
+      if (!std::isfinite(value) || value == 0) continue;
+      holds_all = scalar::rounded(format, value) == value;
+      if (std::abs(exact - scalar::rounded(format, exact)) > 0.1 * half_spacing(format, exact))
+        ++held;
+    }
+    if (holds_all && held >= fewest) return format;
+  }
+  return {};
+}
+
+Fault held_fault(const formats::Format& format, bool is_truncated) {
+  const std::string name = formats::name_of(format);
+  return {.kind = FaultKind::converted_output,
+          .operand = "d",
+          .name = name,
+          .text = std::string("D was ") + (is_truncated ? "truncated" : "rounded") + " to " + name +
+                  " and back"};
+}
+
+Faults find_output_conversion(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::fp16, formats::bf16}) {
+    const std::string name = formats::name_of(format);
+    const auto fault = [&](const char* operand, const std::string& text) {
+      return Faults{
+          {.kind = FaultKind::converted_output, .operand = operand, .name = name, .text = text}};
+    };
+    const RealMatrix spacing =
+        mapped(asked.result, [&](double value) { return half_spacing(format, value); });
+    const bool is_narrower = format.fraction_bits < x.output.fraction_bits;
+    if (!is_narrower && format != x.output && agrees(x, asked, &spacing))
+      return fault("d", "D was rounded to " + name + " before it was rounded to its own format");
+    if (x.c.empty() && x.bias.empty()) continue;
+    const RealMatrix of_product = mapped(x.product, [&](double value) {
+      return 1.001 * std::abs(x.alpha) * half_spacing(format, value);
+    });
+    if (agrees(x, asked, &of_product))
+      return fault("product", "the product was rounded to " + name + " before C was added");
+  }
+  return {};
+}
+
+Faults find_multiples(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 24;
+  std::vector<double> values;
+  for (const double value : x.d.values)
+    if (std::isfinite(value)) values.push_back(value);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i + 1 < values.size(); ++i)
+    step = std::min(step, values[i + 1] - values[i]);
+  if (values.size() < 3 || x.d.values.size() < fewest || !std::isfinite(step)) return {};
+  // Multiples of a number with few bits are exact in D's format.
+  if (!std::all_of(values.begin(), values.end(), [&](double value) {
+        return std::abs(value / step - std::round(value / step)) < 1e-3;
+      }))
+    return {};
+  const Expected asked = x.asked();
+  for (const bool truncates : {false, true}) {
+    const RealMatrix extra(x.m(), x.n(), truncates ? step : step / 2);
+    if (agrees(x, asked, &extra))
+      return {{.kind = FaultKind::converted_output,
+               .value = step,
+               .operand = "d",
+               .text = std::string("D is ") + (truncates ? "truncated" : "rounded") +
+                       " to multiples of " + text_of(step)}};
+  }
+  return {};
+}
+
+/// The root mean square error of a chain over K, in that format, of some of the outputs; each sum
+/// over the magnitude of its terms.
+double error_of_chains(const ProductNumbers& x, const formats::Format& format, std::int64_t step) {
+  const std::vector<std::int64_t> rows = spread(x.m(), 6), columns = spread(x.n(), 6);
+  double square = 0, count = 0;
+  for (const std::int64_t i : rows) {
+    for (const std::int64_t j : columns) {
+      double sum = 0, exact = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < x.k(); k += step) {
+        double more = 0;
+        for (std::int64_t l = k; l < std::min(x.k(), k + step); ++l) {
+          more += x.a(i, l) * x.b(l, j);
+          magnitude += std::abs(x.a(i, l) * x.b(l, j));
+        }
+        exact += more;
+        sum = scalar::rounded(format, sum + more);
+      }
+      const double error = magnitude == 0 ? 0 : (sum - exact) / magnitude;
+      square += std::isfinite(error) ? error * error : 0;
+      count += 1;
+    }
+  }
+  return std::sqrt(square / count);
+}
+
+Faults find_narrow_accumulator(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::fp16, formats::bf16}) {
+    if (format.fraction_bits >= x.output.fraction_bits && format != x.output) continue;
+    const double unit =
+        std::ldexp(1.5, -1 - format.fraction_bits) * std::sqrt(static_cast<double>(x.k()));
+    const RealMatrix extra = mapped(asked.magnitude, [&](double value) { return unit * value; });
+    // Noise is everywhere, damage in places.
+    if (!agrees(x, asked, &extra)) continue;
+    const Disagreement wrong = disagreement(x, asked);
+    std::vector<bool> rows(static_cast<std::size_t>(x.m())),
+        columns(static_cast<std::size_t>(x.n()));
+    for (std::size_t at = 0; at < wrong.at.size(); ++at)
+      if (wrong.at[at])
+        rows[at / static_cast<std::size_t>(x.n())] = columns[at % static_cast<std::size_t>(x.n())] =
+            true;
+    const auto failed = [](const std::vector<bool>& lines) {
+      return static_cast<double>(std::count(lines.begin(), lines.end(), true)) /
+             static_cast<double>(lines.size());
+    };
+    if (wrong.count < 24 || failed(rows) < 0.6 || failed(columns) < 0.6) continue;
+    // They are as large as a chain in the format makes them, whatever it adds at once.
+    const double seen = error_of(x, asked);
+    if (seen > 3 * error_of_chains(x, format, 1) || 3 * seen < error_of_chains(x, format, 16))
+      continue;
+    return {{.kind = FaultKind::narrow_accumulator,
+             .name = formats::name_of(format),
+             .text = "errors are as large as those of sums kept in " + formats::name_of(format)}};
+  }
+  return {};
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Row and column that are read instead of others; negative: outside.
+using Place = std::pair<std::int64_t, std::int64_t>;
+using IndexMap = std::function<Place(std::int64_t, std::int64_t)>;
+
+enum class Operand : std::uint8_t { a, b, c, d };
+
+struct Misreading {
+  Operand operand;
+  FaultKind kind;
+  std::string text;
+  IndexMap map;
+};
+
+struct Shape {
+  std::int64_t rows, columns;
+};
+
+Shape shape_of(const WholeProduct& x, Operand operand) {
+  switch (operand) {
+    case Operand::a: return {x.m, x.k};
+    case Operand::b: return {x.k, x.n};
+    case Operand::c:
+    case Operand::d: break;
+  }
+  return {x.m, x.n};
+}
+
+Place at(std::int64_t index, const Shape& shape) {
+  if (index < 0 || index >= shape.rows * shape.columns) return {-1, -1};
+  return {index / shape.columns, index % shape.columns};
+}
+
+/// Every way to read one matrix from other addresses that kernels are known to make.
+std::vector<Misreading> misreadings(const WholeProduct& x) {
+  std::vector<Misreading> list;
+  for (const Operand operand : {Operand::a, Operand::b, Operand::c, Operand::d}) {
+    if (operand == Operand::c && (!x.c || x.beta == 0)) continue;
+    const Shape shape = shape_of(x, operand);
+    const std::string name(1, "ABCD"[static_cast<std::size_t>(operand)]);
+    const auto add = [&](FaultKind kind, const std::string& text, IndexMap map) {
+      list.push_back({operand, kind, name + text, std::move(map)});
+    };
+    if (shape.rows == shape.columns)
+      add(FaultKind::transposed, " is transposed", [](auto i, auto j) { return Place(j, i); });
+    else if (shape.rows > 1 && shape.columns > 1)
+      add(FaultKind::transposed, " is read as if it were stored the other way round",
+          [=](auto i, auto j) { return at(j * shape.rows + i, shape); });
+    std::vector<std::int64_t> strides = {x.m, x.n, x.k};
+    for (std::int64_t by = 1; by <= 32; by *= 2)
+      strides.push_back(shape.columns - by), strides.push_back(shape.columns + by);
+    for (const std::int64_t to : {8, 16, 32, 64, 128})
+      strides.push_back((shape.columns + to - 1) / to * to);
+    std::sort(strides.begin(), strides.end());
+    strides.erase(std::unique(strides.begin(), strides.end()), strides.end());
+    for (const std::int64_t stride : strides)
+      if (stride > 0 && stride != shape.columns)
+        add(FaultKind::wrong_stride,
+            " has the leading dimension " + std::to_string(stride) + ", not " +
+                std::to_string(shape.columns),
+            [=, writes = operand == Operand::d](auto i, auto j) {
+              const std::int64_t index = i * shape.columns + j;
+              return writes ? Place(index / stride, index % stride) : at(i * stride + j, shape);
+            });
+    for (const std::int64_t by : {1, -1, 2, -2, 4, -4, 8, -8, 16, -16})
+      add(FaultKind::wrong_stride,
+          " begins " + std::to_string(std::abs(by)) + " elements " +
+              (by > 0 ? "too late" : "too early"),
+          [=](auto i, auto j) { return at(i * shape.columns + j + by, shape); });
+    for (const std::int64_t by : {1, -1, 8, -8, 16, -16, 32, -32, 64, -64}) {
+      const std::string where = std::to_string(std::abs(by)) + (by > 0 ? " further on" : " before");
+      add(operand == Operand::c ? FaultKind::misplaced_c : FaultKind::wrong_stride,
+          ": each row is the one " + where, [=](auto i, auto j) { return Place(i + by, j); });
+      add(operand == Operand::c ? FaultKind::misplaced_c : FaultKind::wrong_stride,
+          ": each column is the one " + where, [=](auto i, auto j) { return Place(i, j + by); });
+    }
+    if (operand == Operand::b || shape.rows < 2) continue;
+    add(operand == Operand::c ? FaultKind::misplaced_c : FaultKind::permuted_rows,
+        ": rows are in the opposite order",
+        [=](auto i, auto j) { return Place(shape.rows - 1 - i, j); });
+  }
+  return list;
+}
+
+/// What an output says of one matrix being read by another map.
+struct Answer {
+  /// nothing of the output is known, as the map leads outside
+  bool is_outside = true;
+  double wanted = 0, allowed = 0;
+};
+
+/// What lies outside of A and B is unknown; at most an eighth of the products may have it. They are
+/// taken to be at most as large as `largest` of the matrix that is read wrong.
+Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, std::int64_t i,
+           std::int64_t j) {
+  const auto read = [&](Operand operand, const WholeProduct::Matrix& matrix, std::int64_t p,
+                        std::int64_t q, bool& is_inside) {
+    if (operand != misreading.operand) return matrix(p, q);
+    const auto [r, s] = misreading.map(p, q);
+    const Shape shape = shape_of(x, operand);
+    if (r < 0 || s < 0 || r >= shape.rows || s >= shape.columns) {
+      is_inside = false;
+      return 0.0;
+    }
+    return matrix(r, s);
+  };
+  bool is_inside = true;
+  // D that is written elsewhere: the output here belongs to another place.
+  std::int64_t p = i, q = j;
+  if (misreading.operand == Operand::d) {
+    std::tie(p, q) = misreading.map(i, j);
+    if (p < 0 || q < 0 || p >= x.m || q >= x.n) return {};
+  }
+  double sum = 0, magnitude = 0, unknown = 0;
+  std::int64_t outside = 0;
+  for (std::int64_t k = 0; k < x.k; ++k) {
+    bool both = true;
+    const double of_a = read(Operand::a, x.a, p, k, both), of_b = read(Operand::b, x.b, k, q, both);
+    if (!both) {
+      if (++outside > x.k / 8) return {};
+      unknown += std::abs(misreading.operand == Operand::a ? of_b : of_a) * largest;
+      continue;
+    }
+    sum += of_a * of_b;
+    magnitude += std::abs(of_a * of_b);
+  }
+  double wanted = x.alpha * sum;
+  magnitude *= std::abs(x.alpha);
+  if (x.c && x.beta != 0) {
+    const double term = x.beta * read(Operand::c, x.c, p, q, is_inside);
+    wanted += term, magnitude += std::abs(term);
+  }
+  if (x.bias) wanted += x.bias(0, q), magnitude += std::abs(x.bias(0, q));
+  if (!is_inside || !std::isfinite(wanted)) return {};
+  ProductNumbers rounding;
+  rounding.input = x.input, rounding.output = x.output, rounding.spacings = x.spacings;
+  rounding.a = RealMatrix(1, 0);
+  rounding.a.columns = x.k;
+  const double allowed = rounding.rounding_unit() * magnitude + rounding.rounding_of_d(wanted) +
+                         std::abs(x.alpha) * unknown;
+  return {false, wanted, allowed};
+}
+
+}  // namespace
+
+Faults find_misread_matrix(const WholeProduct& x) {
+  constexpr std::int64_t looked_at = 64, fewest = 24;
+  if (x.m * x.n < fewest || x.k < 1) return {};
+  std::vector<Place> places;
+  for (std::int64_t o = 0; o < std::min(looked_at, x.m * x.n); ++o) {
+    const double part = std::fmod(0.6180339887498949 * static_cast<double>(o + 1), 1.0);
+    const auto index = static_cast<std::int64_t>(part * static_cast<double>(x.m * x.n));
+    places.emplace_back(index / x.n, index % x.n);
+  }
+  const Misreading none = {Operand::d, FaultKind::unknown, "",
+                           [](auto i, auto j) { return Place(i, j); }};
+  double largest_a = 0, largest_b = 0;
+  for (const auto& [i, j] : places) {
+    largest_a = std::max(largest_a, std::abs(x.a(i, (i + j) % x.k)));
+    largest_b = std::max(largest_b, std::abs(x.b((i + j) % x.k, j)));
+  }
+  for (const Misreading& misreading : misreadings(x)) {
+    const double largest = misreading.operand == Operand::a ? largest_a : largest_b;
+    std::int64_t agreed = 0, told_apart = 0;
+    bool fits = true;
+    for (const auto& [i, j] : places) {
+      const Answer answer = ask(x, misreading, largest, i, j);
+      if (answer.is_outside) continue;
+      fits = std::abs(x.d(i, j) - answer.wanted) <= answer.allowed;
+      if (!fits) break;
+      ++agreed;
+      const Answer right = ask(x, none, 0, i, j);
+      told_apart += std::abs(x.d(i, j) - right.wanted) > 4 * answer.allowed ? 1 : 0;
+    }
+    const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
+    if (!fits || agreed < needed || told_apart * 2 < agreed) continue;
+    return {{.kind = misreading.kind,
+             .operand = std::string(1, "abcd"[static_cast<std::size_t>(misreading.operand)]),
+             .text = misreading.text}};
+  }
+  return {};
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,314 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// "64 to 79", and which tile of K that is.
+std::string k_text(const std::vector<Places>& ranges, std::int64_t k) {
+  std::string text = text_of(ranges);
+  if (ranges.size() != 1) return text;
+  const std::int64_t length = ranges[0].end - ranges[0].begin;
+  if (length == k) return text + ", all of them,";
+  const bool is_tile = length >= 8 && (length & (length - 1)) == 0 && ranges[0].begin % length == 0;
+  if (ranges[0].end == k)
+    return text + ", the last " + std::to_string(length) + " of " + std::to_string(k) + ",";
+  if (is_tile && length < k)
+    text += " (tile " + std::to_string(ranges[0].begin / length) + " of " +
+            std::to_string((k + length - 1) / length) + " tiles of " + std::to_string(length) + ")";
+  return text;
+}
+
+/// The product with the factor weight[k] at each k, times alpha, and the addends.
+Expected with_weights(const ProductNumbers& x, const std::vector<double>& weight) {
+  ProductNumbers y = x;
+  for (std::int64_t i = 0; i < y.m(); ++i)
+    for (std::int64_t k = 0; k < y.k(); ++k) y.a(i, k) *= weight[static_cast<std::size_t>(k)];
+  y.product = multiply(y.a, x.b);
+  // Kernels may add a wrong product and take it off again.
+  for (double& value : y.product_magnitude.values) value *= 2;
+  return y.asked();
+}
+
+/// D less what was asked, in units of alpha; zero where D is no number.
+RealMatrix errors(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  RealMatrix e = x.d;
+  for (std::size_t i = 0; i < e.values.size(); ++i) {
+    e.values[i] = (e.values[i] - asked.result.values[i]) / x.alpha;
+    if (!std::isfinite(e.values[i])) e.values[i] = 0;
+  }
+  return e;
+}
+
+/// For each k the factor d of a[i, k] * b[k, j] with which their sum is nearest to the error.
+std::vector<double> fitted_weights(const ProductNumbers& x) {
+  constexpr int steps = 60;
+  const RealMatrix a = transposed(x.a);
+  // [k]: the sum over all outputs of e[i, j] * a[i, k] * b[k, j]
+  const auto seen = [&](const RealMatrix& e) {
+    const RealMatrix of_a = multiply(a, e);
+    std::vector<double> sums(static_cast<std::size_t>(x.k()));
+    for (std::int64_t k = 0; k < x.k(); ++k)
+      for (std::int64_t j = 0; j < x.n(); ++j)
+        sums[static_cast<std::size_t>(k)] += of_a(k, j) * x.b(k, j);
+    return sums;
+  };
+  const auto times = [&](const std::vector<double>& w) {
+    RealMatrix weighted = x.b;
+    for (std::int64_t k = 0; k < x.k(); ++k)
+      for (std::int64_t j = 0; j < x.n(); ++j) weighted(k, j) *= w[static_cast<std::size_t>(k)];
+    return seen(multiply(x.a, weighted));
+  };
+  std::vector<double> diagonal;
+  for (std::int64_t k = 0; k < x.k(); ++k) {
+    double size_a = 0, size_b = 0;
+    for (std::int64_t i = 0; i < x.m(); ++i) size_a += a(k, i) * a(k, i);
+    for (std::int64_t j = 0; j < x.n(); ++j) size_b += x.b(k, j) * x.b(k, j);
+    diagonal.push_back(size_a * size_b);
+  }
+  return solve_symmetric(times, diagonal, seen(errors(x)), steps);
+}
+
+std::vector<std::int64_t> at_value(const std::vector<double>& list, double value) {
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i] == value) result.push_back(static_cast<std::int64_t>(i));
+  return result;
+}
+
+Faults name_weights(const std::vector<double>& change) {
+  const auto k = std::ssize(change);
+  const std::vector<Places> missing = places_of(at_value(change, -1)),
+                            repeated = places_of(at_value(change, 1)),
+                            negated = places_of(at_value(change, -2));
+  if (missing.size() == 1 && repeated.size() == 1 &&
+      missing[0].end - missing[0].begin == repeated[0].end - repeated[0].begin)
+    return {{.kind = FaultKind::stale_k,
+             .k = missing,
+             .operand = "both",
+             .text = "in the places of k = " + k_text(missing, k) +
+                     " stand the elements of k = " + text_of(repeated) + " of both operands"}};
+  Faults faults;
+  const auto add = [&](FaultKind kind, const std::vector<Places>& places, double weight,
+                       const char* what) {
+    if (!places.empty())
+      faults.push_back({.kind = kind,
+                        .k = places,
+                        .value = weight,
+                        .text = "the products of k = " + k_text(places, k) + what});
+  };
+  add(FaultKind::missing_k, missing, 0, " are missing");
+  add(FaultKind::repeated_k, repeated, 2, " are added twice");
+  add(FaultKind::negated_k, negated, -1, " are subtracted");
+  // Other weights, all k of one weight together.
+  std::vector<std::int64_t> left;
+  for (std::int64_t l = 0; l < k; ++l) {
+    const double d = change[static_cast<std::size_t>(l)];
+    if (d != 0 && d != -1 && d != 1 && d != -2) left.push_back(l);
+  }
+  while (!left.empty()) {
+    const double d = change[static_cast<std::size_t>(left.front())];
+    std::vector<std::int64_t> here, others;
+    for (const std::int64_t l : left) {
+      const bool same =
+          std::abs(change[static_cast<std::size_t>(l)] - d) < 0.01 * std::abs(1 + d) + 1e-6;
+      (same ? here : others).push_back(l);
+    }
+    add(FaultKind::weighted_k, places_of(here), 1 + d,
+        (" have the factor " + text_of(1 + d)).c_str());
+    left = std::move(others);
+  }
+  constexpr std::size_t most = 8;
+  if (faults.size() <= most) return faults;
+  std::vector<std::int64_t> all;
+  for (std::int64_t l = 0; l < k; ++l)
+    if (change[static_cast<std::size_t>(l)] != 0) all.push_back(l);
+  return {
+      {.kind = FaultKind::weighted_k,
+       .k = places_of(all),
+       .text = "the products of k = " + k_text(places_of(all), k) + " have factors of their own"}};
+}
+
+/// source[l]: the k of the one operand that is multiplied with element l of the other, or -1 for
+/// none.
+using Sources = std::vector<std::int64_t>;
+
+/// sum over l of a[i, source[l]] * b[l, j]; or, `of_b`, of a[i, l] * b[source[l], j].
+Expected with_sources(const ProductNumbers& x, const Sources& source, bool of_b) {
+  ProductNumbers y = x;
+  for (std::int64_t l = 0; l < x.k(); ++l) {
+    const std::int64_t from = source[static_cast<std::size_t>(l)];
+    if (from == l) continue;
+    if (of_b)
+      for (std::int64_t j = 0; j < x.n(); ++j) y.b(l, j) = from < 0 ? 0 : x.b(from, j);
+    else
+      for (std::int64_t i = 0; i < x.m(); ++i) y.a(i, l) = from < 0 ? 0 : x.a(i, from);
+  }
+  y.multiply_operands();
+  return y.asked();
+}
+
+/// The source of each l whose product with element l of the other operand is seen most in what D
+/// has and `known` has not.
+void choose_sources(const ProductNumbers& x, bool of_b, Sources& source) {
+  ProductNumbers y = x;
+  y.product = with_sources(x, source, of_b).result;
+  // What is left of D with the sources so far, in units of alpha.
+  RealMatrix left = x.d;
+  for (std::size_t i = 0; i < left.values.size(); ++i) {
+    left.values[i] = (left.values[i] - y.product.values[i]) / x.alpha;
+    if (!std::isfinite(left.values[i])) left.values[i] = 0;
+  }
+  // seen(k, l): how much of a[:, k] b[l, :] is in it.
+  const RealMatrix seen = multiply_by_transposed(multiply_transposed(x.a, left), x.b);
+  std::vector<double> size_a(static_cast<std::size_t>(x.k())), size_b(size_a);
+  for (std::int64_t k = 0; k < x.k(); ++k) {
+    for (std::int64_t i = 0; i < x.m(); ++i)
+      size_a[static_cast<std::size_t>(k)] += x.a(i, k) * x.a(i, k);
+    for (std::int64_t j = 0; j < x.n(); ++j)
+      size_b[static_cast<std::size_t>(k)] += x.b(k, j) * x.b(k, j);
+  }
+  for (std::int64_t l = 0; l < x.k(); ++l) {
+    const std::int64_t now = source[static_cast<std::size_t>(l)];
+    std::int64_t best = now;
+    double most = 0.5;
+    const auto amount = [&](std::int64_t from) {
+      const std::int64_t k = of_b ? l : from, other = of_b ? from : l;
+      return seen(k, other) /
+             std::max(size_a[static_cast<std::size_t>(k)] * size_b[static_cast<std::size_t>(other)],
+                      1e-300);
+    };
+    const double now_seen = now < 0 ? 0 : amount(now);
+    // The present source is right if what is left holds nothing of it; wrong if it holds the
+    // opposite.
+    for (std::int64_t from = 0; from < x.k(); ++from) {
+      if (from == now) continue;
+      const double gain = (amount(from) - now_seen) / 2;
+      if (gain > most) best = from, most = gain;
+    }
+    source[static_cast<std::size_t>(l)] = best;
+  }
+}
+
+}  // namespace
+
+Faults find_k_weights(const ProductNumbers& x) {
+  const auto outputs = static_cast<double>(x.m() * x.n());
+  if (outputs < 1.2 * static_cast<double>(x.k()) || x.k() < 2) return {};
+  std::vector<double> weight = fitted_weights(x);
+  for (double& w : weight) w += 1;
+  // What most have in common is another alpha, unless enough have the right one.
+  std::vector<double> sorted = weight;
+  std::nth_element(sorted.begin(), sorted.begin() + x.k() / 2, sorted.end());
+  double common = simple_near(sorted[static_cast<std::size_t>(x.k() / 2)]);
+  const auto right =
+      std::count_if(weight.begin(), weight.end(), [](double w) { return std::abs(w - 1) < 0.02; });
+  if (right * 8 >= x.k()) common = 1;
+  if (!(std::abs(common) > 1e-3) || !std::isfinite(common)) return {};
+  std::vector<double> change;
+  for (double& w : weight) {
+    double d = w / common - 1;
+    const double simple = std::round(d * 8) / 8;
+    if (std::abs(d - simple) < 0.03) d = simple;
+    change.push_back(d);
+    w = common * (1 + d);
+  }
+  if (std::all_of(change.begin(), change.end(), [](double d) { return d == 0; })) return {};
+  if (!agrees(x, with_weights(x, weight))) return {};
+  Faults faults = name_weights(change);
+  if (common != 1) faults.push_back(alpha_fault(x, common * x.alpha));
+  return faults;
+}
+
+Faults find_k_range(const ProductNumbers& x) {
+  constexpr std::int64_t fewest_outputs = 8, most_outputs = 48;
+  const std::int64_t outputs = x.m() * x.n(), k = x.k();
+  if (outputs < fewest_outputs || k < 2) return {};
+  // prefix[o][l]: what the first l elements of K give of output o, in units of alpha.
+  const std::int64_t step = std::max<std::int64_t>(1, outputs / most_outputs);
+  const RealMatrix error = errors(x);
+  std::vector<std::vector<double>> prefix;
+  std::vector<double> wrong;
+  double all = 0;
+  for (std::int64_t o = 0; o < outputs; o += step) {
+    const std::int64_t i = o / x.n(), j = o % x.n();
+    std::vector<double>& sums = prefix.emplace_back(1, 0.0);
+    for (std::int64_t l = 0; l < k; ++l) sums.push_back(sums.back() + x.a(i, l) * x.b(l, j));
+    wrong.push_back(error(i, j));
+    all += wrong.back() * wrong.back();
+  }
+  struct Best {
+    double left, change = 0;
+    std::int64_t begin = 0, end = 0;
+  } best{all / 16};
+  const auto look = [&](std::int64_t begin, std::int64_t end) {
+    for (const double change : {-1.0, 1.0, -2.0}) {
+      double left = 0;
+      for (std::size_t o = 0; o < wrong.size() && left < best.left; ++o) {
+        const double rest = wrong[o] - change * (prefix[o][static_cast<std::size_t>(end)] -
+                                                 prefix[o][static_cast<std::size_t>(begin)]);
+        left += rest * rest;
+      }
+      if (left < best.left) best = {left, change, begin, end};
+    }
+  };
+  // Every tail and head, and tiles.
+  const std::int64_t grain = k <= 256 ? 1 : std::max<std::int64_t>(8, (k / 512 + 7) / 8 * 8);
+  for (std::int64_t begin = 1; begin < k; ++begin) look(begin, k), look(0, begin);
+  for (std::int64_t begin = 0; begin < k; begin += grain)
+    for (std::int64_t end = begin + grain; end < k; end += grain) look(begin, end);
+  if (best.change == 0) return {};
+  std::vector<double> weight(static_cast<std::size_t>(k), 1.0), change(weight.size());
+  for (std::int64_t l = best.begin; l < best.end; ++l) {
+    change[static_cast<std::size_t>(l)] = best.change;
+    weight[static_cast<std::size_t>(l)] += best.change;
+  }
+  return agrees(x, with_weights(x, weight)) ? name_weights(change) : Faults{};
+}
+
+Faults find_k_sources(const ProductNumbers& x) {
+  constexpr std::int64_t longest = 2048;
+  if (x.k() > longest) return {};
+  for (const bool of_b : {false, true}) {
+    Sources source(static_cast<std::size_t>(x.k()));
+    for (std::int64_t l = 0; l < x.k(); ++l) source[static_cast<std::size_t>(l)] = l;
+    bool found = false;
+    for (int round = 0; round < 12 && !found; ++round) {
+      const Sources before = source;
+      choose_sources(x, of_b, source);
+      found = agrees(x, with_sources(x, source, of_b));
+      if (source == before) break;
+    }
+    if (!found) continue;
+    std::vector<std::int64_t> moved;
+    for (std::int64_t l = 0; l < x.k(); ++l)
+      if (source[static_cast<std::size_t>(l)] != l) moved.push_back(l);
+    const std::vector<Places> places = places_of(moved);
+    const std::set<std::int64_t> used(source.begin(), source.end());
+    const std::string operand = of_b ? "b" : "a", name = of_b ? "B" : "A";
+    const std::string first = std::to_string(moved.front()) + " meets " +
+                              std::to_string(source[static_cast<std::size_t>(moved.front())]) +
+                              " of " + name;
+    if (static_cast<std::int64_t>(used.size()) == x.k())
+      return {{.kind = FaultKind::permuted_k,
+               .k = places,
+               .operand = operand,
+               .text = "k = " + k_text(places, x.k()) + " are in another order in " + name +
+                       " than in the other operand: " + first}};
+    return {{.kind = FaultKind::stale_k,
+             .k = places,
+             .operand = operand,
+             .text = "in the places of k = " + k_text(places, x.k()) + " " + name +
+                     " holds other elements: " + first}};
+  }
+  return {};
+}
+
+}  // namespace guardbit::emulator

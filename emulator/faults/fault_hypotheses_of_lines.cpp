@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// [i]: the row whose numbers row i of D holds.
+using Sources = std::vector<std::int64_t>;
+
+RealMatrix difference(RealMatrix x, const RealMatrix& y) {
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    x.values[i] -= y.values[i];
+    if (!std::isfinite(x.values[i])) x.values[i] = 0;
+  }
+  return x;
+}
+
+/// Where each row of D has its part `moving` from, if D is that and `fixed`. Rows that agree as
+/// they are stay; of the others, the nearest row is the source.
+std::optional<Sources> row_sources(const ProductNumbers& x, const Expected& moving,
+                                   const Expected& fixed) {
+  if (x.n() < 4) return {};
+  Expected expected = moving;
+  const auto set_row = [&](std::int64_t i, std::int64_t from) {
+    for (std::int64_t j = 0; j < x.n(); ++j) {
+      expected.result(i, j) = moving.result(from, j) + fixed.result(i, j);
+      expected.magnitude(i, j) = moving.magnitude(from, j) + fixed.magnitude(i, j);
+    }
+  };
+  for (std::int64_t i = 0; i < x.m(); ++i) set_row(i, i);
+  const Disagreement wrong = disagreement(x, expected);
+  const RealMatrix part = difference(x.d, fixed.result);
+  const RealMatrix products = multiply_by_transposed(part, moving.result);
+  std::vector<double> squares(static_cast<std::size_t>(x.m()));
+  for (std::int64_t i = 0; i < x.m(); ++i)
+    for (std::int64_t j = 0; j < x.n(); ++j)
+      squares[static_cast<std::size_t>(i)] += moving.result(i, j) * moving.result(i, j);
+  Sources sources;
+  bool has_moved = false;
+  for (std::int64_t i = 0; i < x.m(); ++i) {
+    const auto line = wrong.at.begin() + i * x.n();
+    std::int64_t best = i;
+    if (std::find(line, line + x.n(), true) != line + x.n()) {
+      const auto distance = [&](std::int64_t r) {
+        return squares[static_cast<std::size_t>(r)] - 2 * products(i, r);
+      };
+      for (std::int64_t r = 0; r < x.m(); ++r)
+        if (distance(r) < distance(best)) best = r;
+      if (best == i) return {};
+      has_moved = true;
+      set_row(i, best);
+    }
+    sources.push_back(best);
+  }
+  if (!has_moved || !agrees(x, expected)) return {};
+  return sources;
+}
+
+/// The rule by which rows moved, in words.
+std::string rule_of(const ProductNumbers& x, const Sources& view, const char* line) {
+  // In the numbers of D.
+  Sources sources;
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    const std::int64_t at = x.rows(static_cast<std::int64_t>(i));
+    for (std::int64_t between = std::ssize(sources); between <= at; ++between)
+      sources.push_back(between);
+    sources.back() = x.rows(view[i]);
+  }
+  Sources moved;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i] != static_cast<std::int64_t>(i)) moved.push_back(static_cast<std::int64_t>(i));
+  const auto from = [&](std::int64_t i) { return sources[static_cast<std::size_t>(i)]; };
+  const std::int64_t by = from(moved[0]) - moved[0], mask = from(moved[0]) ^ moved[0];
+  const auto all = [&](const auto& holds) {
+    return moved.size() > 2 && std::all_of(moved.begin(), moved.end(), holds);
+  };
+  if (all([&](std::int64_t i) { return from(i) == i + by; }))
+    return std::string("each holds the ") + line + " " + std::to_string(std::abs(by)) +
+           (by > 0 ? " further on" : " before");
+  if ((mask & (mask - 1)) == 0 && all([&](std::int64_t i) { return from(i) == (i ^ mask); }))
+    return "halves of " + std::to_string(2 * mask) + " are exchanged";
+  if (all([&](std::int64_t i) { return from(i) == from(moved[0]); }))
+    return std::string("all hold ") + line + " " + std::to_string(from(moved[0]));
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, moved.size()); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(moved[i]) + " holds " +
+            std::to_string(from(moved[i]));
+  return text;
+}
+
+Faults moved_rows(const ProductNumbers& x, bool are_columns) {
+  const Expected nothing = {RealMatrix(x.m(), x.n()), RealMatrix(x.m(), x.n())};
+  const Expected all = x.asked();
+  const char* const line = are_columns ? "column" : "row";
+  const auto name = [&](const std::optional<Sources>& sources, const char* operand,
+                        const std::string& what, FaultKind kind) {
+    std::vector<std::int64_t> moved;
+    for (std::size_t i = 0; i < sources->size(); ++i)
+      if ((*sources)[i] != static_cast<std::int64_t>(i))
+        moved.push_back(static_cast<std::int64_t>(i));
+    Fault fault{.kind = kind,
+                .operand = operand,
+                .text = std::string(line) + (moved.size() == 1 ? " " : "s ") +
+                        text_of(x.rows.places(moved)) + what + ": " + rule_of(x, *sources, line)};
+    (are_columns ? fault.columns : fault.rows) = x.rows.places(moved);
+    return Faults{fault};
+  };
+  const FaultKind kind = are_columns ? FaultKind::permuted_columns : FaultKind::permuted_rows;
+  if (const auto s = row_sources(x, all, nothing))
+    return name(s, "d", " of D hold what belongs to others", kind);
+  if (x.c.empty() && x.bias.empty()) return {};
+  // The product alone moved, or C alone.
+  const Expected product = [&] {
+    ProductNumbers y = x;
+    y.c = y.bias = {};
+    return y.with_factors(x.alpha, 0);
+  }();
+  Expected addend = all;
+  for (std::size_t i = 0; i < addend.result.values.size(); ++i) {
+    addend.result.values[i] -= product.result.values[i];
+    addend.magnitude.values[i] -= product.magnitude.values[i];
+  }
+  if (const auto s = row_sources(x, product, addend))
+    return name(s, are_columns ? "b" : "a", " of the product are those of others, C is right",
+                kind);
+  if (const auto s = row_sources(x, addend, product))
+    return name(s, "c",
+                std::string(" of D have the ") + (x.c.empty() ? "bias" : "C") + " of others",
+                FaultKind::misplaced_c);
+  return {};
+}
+
+/// A factor and a constant for each line.
+struct LineFit {
+  std::vector<double> factor, constant;
+};
+
+double median(std::vector<double> list) {
+  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
+}
+
+/// The nearest factor of `base` in each row of `d`, and the nearest constant, where they are asked
+/// for. The constant alone is the median, which a few wrong elements do not move.
+LineFit fit_rows(const RealMatrix& d, const RealMatrix& base, bool with_factor,
+                 bool with_constant) {
+  LineFit fit;
+  for (std::int64_t i = 0; i < d.rows; ++i) {
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+    std::vector<double> left;
+    for (std::int64_t j = 0; j < d.columns; ++j) {
+      const double p = base(i, j), q = d(i, j);
+      if (!std::isfinite(p) || !std::isfinite(q)) continue;
+      n += 1, x += p, y += q, xx += p * p, xy += p * q;
+      left.push_back(q - p);
+    }
+    double factor = 1, constant = 0;
+    if (n > 0 && with_factor && with_constant) {
+      const double variance = xx - x * x / n;
+      factor = variance > 0 ? (xy - x * y / n) / variance : 1;
+      constant = (y - factor * x) / n;
+    } else if (n > 0 && with_factor) {
+      factor = xx > 0 ? xy / xx : 1;
+    } else if (n > 0) {
+      constant = median(left);
+    }
+    fit.factor.push_back(factor);
+    fit.constant.push_back(constant);
+  }
+  return fit;
+}
+
+/// Rows of D are rows of `base`, each with a factor and a constant of its own, and `fixed`.
+Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected& fixed,
+                   bool are_columns, const char* what) {
+  const RealMatrix d = difference(x.d, fixed.result);
+  for (const auto& [with_factor, with_constant] :
+       {std::pair{false, true}, {true, false}, {true, true}}) {
+    const LineFit fit = fit_rows(d, base.result, with_factor, with_constant);
+    Expected expected = base;
+    RealMatrix extra(x.m(), x.n());
+    double clearest = 0;  // change by the fit, in roundings of D
+    std::vector<std::int64_t> changed;
+    for (std::int64_t i = 0; i < x.m(); ++i) {
+      const double p = fit.factor[static_cast<std::size_t>(i)],
+                   q = fit.constant[static_cast<std::size_t>(i)];
+      double rounding = 0, change = 0;
+      for (std::int64_t j = 0; j < x.n(); ++j) {
+        const double moved = p * base.result(i, j) + q;
+        change += std::abs(moved - base.result(i, j));
+        expected.result(i, j) = moved + fixed.result(i, j);
+        expected.magnitude(i, j) =
+            std::abs(p) * base.magnitude(i, j) + std::abs(q) + fixed.magnitude(i, j);
+        rounding += x.rounding_of_d(expected.result(i, j));
+      }
+      // A fitted number is as exact as D's format is in the line.
+      const double blur = rounding / static_cast<double>(x.n());
+      double size = 1e-300;
+      for (std::int64_t j = 0; j < x.n(); ++j) size = std::max(size, std::abs(base.result(i, j)));
+      for (std::int64_t j = 0; j < x.n(); ++j)
+        extra(i, j) = with_factor ? blur * (1 + std::abs(base.result(i, j)) / size) : blur;
+      const double clear = change / std::max(rounding, 1e-300);
+      clearest = std::max(clearest, clear);
+      if (clear > 4) changed.push_back(i);
+    }
+    if (clearest <= 4 || !agrees(x, expected, &extra)) continue;
+    const std::string line = are_columns ? "column" : "row";
+    const std::vector<Places> places =
+        std::ssize(changed) == x.m() ? std::vector<Places>{} : x.rows.places(changed);
+    Faults faults;
+    const auto add = [&](FaultKind kind, const std::string& text) {
+      Fault fault{.kind = kind, .name = are_columns ? "columns" : "rows", .text = text};
+      (are_columns ? fault.columns : fault.rows) = places;
+      faults.push_back(fault);
+    };
+    const std::string which = places.empty()
+                                  ? "each " + line
+                                  : line + (changed.size() == 1 ? " " : "s ") + text_of(places);
+    if (with_factor) {
+      std::string values;
+      for (std::size_t i = 0; i < std::min<std::size_t>(3, changed.size()); ++i)
+        values +=
+            (i == 0 ? "" : ", ") + text_of(fit.factor[static_cast<std::size_t>(changed[i])], 4);
+      add(FaultKind::line_factor, which + " of " + what + " has a factor of its own: " + values +
+                                      (changed.size() > 3 ? ", ..." : ""));
+    }
+    if (with_constant)
+      add(FaultKind::bias, "a number for each " + line + " is added" +
+                               (places.empty() ? "" : ", in " + line + "s " + text_of(places)));
+    return faults;
+  }
+  return {};
+}
+
+Faults changed_rows(const ProductNumbers& x, bool are_columns) {
+  constexpr std::int64_t shortest = 6;
+  if (x.n() < shortest || x.m() < 2) return {};
+  const Expected nothing = {RealMatrix(x.m(), x.n()), RealMatrix(x.m(), x.n())};
+  if (Faults faults = fitted_rows(x, x.asked(), nothing, are_columns, "D"); !faults.empty())
+    return faults;
+  if (x.c.empty() && x.bias.empty()) return {};
+  ProductNumbers y = x;
+  y.c = y.bias = {};
+  const Expected product = y.with_factors(x.alpha, 0);
+  Expected addend = x.asked();
+  for (std::size_t i = 0; i < addend.result.values.size(); ++i) {
+    addend.result.values[i] -= product.result.values[i];
+    addend.magnitude.values[i] -= product.magnitude.values[i];
+  }
+  return fitted_rows(x, product, addend, are_columns, "the product");
+}
+
+}  // namespace
+
+Faults find_permuted_lines(const ProductNumbers& x) {
+  if (Faults faults = moved_rows(x, false); !faults.empty()) return faults;
+  return moved_rows(x.turned(), true);
+}
+
+Faults find_line_changes(const ProductNumbers& x) {
+  if (Faults faults = changed_rows(x.turned(), true); !faults.empty()) return faults;
+  return changed_rows(x, false);
+}
+
+}  // namespace guardbit::emulator

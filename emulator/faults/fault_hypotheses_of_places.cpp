@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Rows [row, row + rows) and columns [column, column + columns) of D.
+struct Rectangle {
+  std::int64_t row = 0, rows = 0, column = 0, columns = 0;
+};
+
+/// The rectangle around the area, grown to multiples of `cell`: elements at its border may agree
+/// by chance.
+Rectangle around(const ProductNumbers& x, const Region& area, std::int64_t cell) {
+  Rectangle r;
+  r.row = area.rows.front() / cell * cell, r.column = area.columns.front() / cell * cell;
+  r.rows = std::min(x.m(), (area.rows.back() / cell + 1) * cell) - r.row;
+  r.columns = std::min(x.n(), (area.columns.back() / cell + 1) * cell) - r.column;
+  return r;
+}
+
+ProductNumbers tile_of(const ProductNumbers& x, const Rectangle& r) {
+  ProductNumbers tile;
+  tile.a = RealMatrix(r.rows, 0), tile.b = RealMatrix(0, r.columns);
+  tile.a.columns = tile.b.rows = x.k();
+  tile.d = part(x.d, r.row, r.rows, r.column, r.columns);
+  tile.input = x.input, tile.output = x.output, tile.spacings = x.spacings;
+  return tile;
+}
+
+Expected part_of(const Expected& x, std::int64_t i, std::int64_t j, const Rectangle& size) {
+  return {part(x.result, i, size.rows, j, size.columns),
+          part(x.magnitude, i, size.rows, j, size.columns)};
+}
+
+std::vector<std::int64_t> numbers(std::int64_t begin, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = begin; i < begin + count; ++i) result.push_back(i);
+  return result;
+}
+
+std::string place_text(const ProductNumbers& x, std::int64_t row, std::int64_t column,
+                       const Rectangle& size) {
+  return "rows " + text_of(x.rows.places(numbers(row, size.rows))) + ", columns " +
+         text_of(x.columns.places(numbers(column, size.columns)));
+}
+
+Fault fault_at(const ProductNumbers& x, const Rectangle& r, FaultKind kind,
+               const std::string& text) {
+  return {.kind = kind,
+          .rows = x.rows.places(numbers(r.row, r.rows)),
+          .columns = x.columns.places(numbers(r.column, r.columns)),
+          .operand = "d",
+          .text = place_text(x, r.row, r.column, r) + " of D " + text};
+}
+
+/// Visits the places of D that a tile of this size may be mistaken for: those near it, and those at
+/// multiples of 8.
+template <class Visit>
+bool any_place(const ProductNumbers& x, const Rectangle& r, const Visit& visit) {
+  const std::int64_t last_row = x.m() - r.rows, last_column = x.n() - r.columns;
+  for (std::int64_t i = 0; i <= last_row; i += 8)
+    for (std::int64_t j = 0; j <= last_column; j += 8)
+      if (visit(i, j)) return true;
+  for (const std::int64_t by : {1, 2, 4})
+    for (const auto& [di, dj] : {std::pair{by, std::int64_t{0}}, {-by, 0}, {0, by}, {0, -by}}) {
+      const std::int64_t i = r.row + di, j = r.column + dj;
+      if (i >= 0 && j >= 0 && i <= last_row && j <= last_column && visit(i, j)) return true;
+    }
+  return false;
+}
+
+/// The tile holds what belongs elsewhere, or itself transposed, or another tile's sum besides its
+/// own.
+Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expected& product,
+                    const Rectangle& r) {
+  if (r.rows * r.columns < 4) return {};
+  const ProductNumbers tile = tile_of(x, r);
+  const Expected here = part_of(asked, r.row, r.column, r);
+  if (r.rows == r.columns && agrees(tile, {transposed(here.result), transposed(here.magnitude)}))
+    return {fault_at(x, r, FaultKind::transposed, "are transposed")};
+  Faults found;
+  any_place(x, r, [&](std::int64_t i, std::int64_t j) {
+    if (i == r.row && j == r.column) return false;
+    // One row refutes most places.
+    if (std::abs(x.d(r.row, r.column) - asked.result(i, j)) <=
+            x.rounding_unit() * asked.magnitude(i, j) + x.rounding_of_d(asked.result(i, j)) &&
+        agrees(tile, part_of(asked, i, j, r)))
+      found = {
+          fault_at(x, r, FaultKind::moved_tile, "hold what belongs to " + place_text(x, i, j, r))};
+    return !found.empty();
+  });
+  if (!found.empty()) return found;
+  any_place(x, r, [&](std::int64_t i, std::int64_t j) {
+    const double sum = here.result(0, 0) + product.result(i, j);
+    const double allowed =
+        2 * (x.rounding_unit() * (here.magnitude(0, 0) + product.magnitude(i, j)) +
+             x.rounding_of_d(sum));
+    if (std::abs(x.d(r.row, r.column) - sum) > allowed) return false;
+    Expected both = part_of(product, i, j, r);
+    for (std::size_t at = 0; at < both.result.values.size(); ++at) {
+      both.result.values[at] += here.result.values[at];
+      both.magnitude.values[at] += here.magnitude.values[at];
+    }
+    if (!agrees(tile, both)) return false;
+    const bool is_own = i == r.row && j == r.column;
+    found = {fault_at(x, r, FaultKind::stale_accumulator,
+                      is_own ? "hold their product twice"
+                             : "hold, besides their own sum, that of " + place_text(x, i, j, r))};
+    return true;
+  });
+  return found;
+}
+
+}  // namespace
+
+Faults find_blank(const ProductNumbers& x, const Region& area) {
+  std::int64_t zeros = 0, nans = 0;
+  for (const std::int64_t i : area.rows) {
+    for (const std::int64_t j : area.columns) {
+      zeros += x.d(i, j) == 0 ? 1 : 0;
+      nans += std::isfinite(x.d(i, j)) ? 0 : 1;
+    }
+  }
+  const auto count = std::ssize(area.rows) * std::ssize(area.columns);
+  Fault whole{
+      .rows = x.rows.places(area.rows), .columns = x.columns.places(area.columns), .operand = "d"};
+  const std::string where =
+      "rows " + text_of(whole.rows) + ", columns " + text_of(whole.columns) + " of D";
+  if (count == 1) {
+    whole.kind = FaultKind::wrong_element;
+    whole.value = x.d(area.rows[0], area.columns[0]);
+    whole.text = "element [" + std::to_string(x.rows(area.rows[0])) + ", " +
+                 std::to_string(x.columns(area.columns[0])) +
+                 "] of D is wrong by itself: " + text_of(*whole.value, 9);
+    return {whole};
+  }
+  if (nans == count) {
+    whole.kind = FaultKind::not_a_number;
+    whole.text = where + " are NaN or infinite where the operands give numbers";
+    return {whole};
+  }
+  if (zeros == count) {
+    whole.kind = FaultKind::not_written;
+    whole.text = where + " are zero: nothing was written there, or zeros were";
+    return {whole};
+  }
+  return {};
+}
+
+Faults find_misplaced(const ProductNumbers& x, const Region& area) {
+  const Rectangle exact = around(x, area, 1);
+  const bool is_solid =
+      exact.rows == std::ssize(area.rows) && exact.columns == std::ssize(area.columns);
+  if (!is_solid) return {};
+  const Expected asked = x.asked();
+  ProductNumbers y = x;
+  y.c = y.bias = {};
+  const Expected product = y.with_factors(x.alpha, 0);
+  for (const std::int64_t cell : {1, 8, 16, 32, 64}) {
+    const Rectangle r = around(x, area, cell);
+    if (r.rows == x.m() && r.columns == x.n()) break;
+    if (Faults faults = another_tile(x, asked, product, r); !faults.empty()) return faults;
+  }
+  return {};
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,48 @@
+#pragma once
+
+// Whether a product is right, and if not, what the kernel did wrong. Input: operands and a recorded
+// D; no plan. Output: a verdict that holds for every order of sums, and faults with which D agrees
+// with the operands up to rounding.
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "emulator/faults/fault.hpp"
+#include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/faults/product_numbers.hpp"
+
+namespace guardbit::emulator {
+
+enum class Verdict : std::uint8_t {
+  /// a plan gives every bit; only a search can say so
+  exact_plan,
+  /// every element is the exact result rounded once
+  rounded_once,
+  /// no element is further from the exact result than sums in the accumulators of a GPU, or the
+  /// conversions that are named, take it
+  valid_rounding,
+  /// some are
+  wrong,
+};
+std::string_view name_of(Verdict verdict);
+std::string_view meaning_of(Verdict verdict);
+
+struct Judgement {
+  Verdict verdict = Verdict::wrong;
+  /// of a wrong product, and of a valid one with narrower arithmetic than its formats ask for
+  std::vector<Fault> faults = {};
+  /// outputs that no honest rounding explains
+  std::int64_t wrong = 0, outputs = 0;
+  /// largest distance from the exact result, as a part of the sum of the terms' magnitudes
+  double largest_error = 0;
+};
+
+/// `whole` reads the product of which `x` may be some rows and columns. `interrupted` is asked
+/// between hypotheses; when it says true, what was found so far is returned.
+Judgement judge(const ProductNumbers& x, const WholeProduct& whole,
+                const std::function<bool()>& interrupted = {});
+/// Where x is the whole product.
+Judgement judge(const ProductNumbers& x, const std::function<bool()>& interrupted = {});
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,276 @@
+#include "emulator/faults/judge_capture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "emulator/faults/code_numbers.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Work that one look at a product may take, in multiply-adds.
+constexpr double most_work = 4e7;
+
+std::vector<std::int64_t> all(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return numbers;
+}
+
+/// Sums of the rows or columns of D with random signs, next to what A and B give: how far each line
+/// is off, in units of what honest rounding would do. It costs M K + K N + M N instead of M N K.
+class SignedSums {
+ public:
+  SignedSums(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g)
+      : capture_(capture), problem_(problem), g_(g) {}
+
+  /// [line]: how far each row (or column) of D is off.
+  std::vector<double> lines_off(bool rows) const;
+
+ private:
+  /// Deterministic, so that the same capture gets the same words.
+  static double sign(std::int64_t i) {
+    auto x = static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15U;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9U;
+    return ((x >> 40) & 1) != 0 ? 1 : -1;
+  }
+
+  const GemmCapture& capture_;
+  const GemmProblem& problem_;
+  std::int64_t g_;
+};
+
+std::vector<double> SignedSums::lines_off(bool rows) const {
+  const GemmProblem& p = problem_;
+  const CodeNumbers a(rows ? p.a : p.b.transposed(), g_), b(rows ? p.b : p.a.transposed(), g_),
+      c(rows || p.c.empty() ? p.c : p.c.transposed(), g_),
+      d(rows ? capture_.d : capture_.d.transposed(), g_);
+  const std::int64_t m = d.rows(), n = d.columns(), k = p.k();
+  // B times the signs, and |B| times ones.
+  std::vector<double> signed_b(static_cast<std::size_t>(k)), size_b(signed_b);
+  std::vector<double> line(static_cast<std::size_t>(std::max({m, n, k})));
+  for (std::int64_t l = 0; l < k; ++l) {
+    b.read_row(l, line);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double value = line[static_cast<std::size_t>(j)];
+      signed_b[static_cast<std::size_t>(l)] += sign(j) * value;
+      size_b[static_cast<std::size_t>(l)] += value * value;
+    }
+  }
+  double signed_bias = 0;
+  const CodeNumbers bias(p.bias, g_);
+  if (!bias.empty() && rows) {
+    bias.read_row(0, line);
+    for (std::int64_t j = 0; j < n; ++j) signed_bias += sign(j) * line[static_cast<std::size_t>(j)];
+  }
+  double all_signs = 0;
+  for (std::int64_t j = 0; j < n; ++j) all_signs += sign(j);
+  std::vector<double> off;
+  const double spacing = std::ldexp(1.0, -capture_.d.format.fraction_bits);
+  const double beta = p.c.empty() ? 0 : capture_.beta;
+  for (std::int64_t i = 0; i < m; ++i) {
+    double wanted = 0, variance = 0;
+    a.read_row(i, line);
+    for (std::int64_t l = 0; l < k; ++l) {
+      const double value = line[static_cast<std::size_t>(l)];
+      wanted += value * signed_b[static_cast<std::size_t>(l)];
+      variance += value * value * size_b[static_cast<std::size_t>(l)];
+    }
+    wanted *= capture_.alpha;
+    if (!bias.empty()) wanted += rows ? signed_bias : all_signs * bias(0, i);
+    double noise = capture_.alpha * capture_.alpha * variance * 0x1p-40, seen = 0;
+    d.read_row(i, line);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double value = line[static_cast<std::size_t>(j)];
+      seen += sign(j) * value;
+      noise += value * value * spacing * spacing;
+    }
+    if (!c.empty() && beta != 0) {
+      c.read_row(i, line);
+      for (std::int64_t j = 0; j < n; ++j)
+        wanted += beta * sign(j) * line[static_cast<std::size_t>(j)];
+    }
+    const double difference = std::abs(seen - wanted) / std::sqrt(noise + 1e-300);
+    off.push_back(std::isfinite(wanted) ? (std::isfinite(seen) ? difference : 1e300) : 0);
+  }
+  return off;
+}
+
+/// Lines of D to look at.
+struct Chosen {
+  std::vector<std::int64_t> lines;
+  /// lines that are off where most are not
+  std::vector<std::int64_t> off;
+};
+
+/// At most `count` lines: some that are far off with their neighbours, then the first ones and
+/// others spread over all.
+Chosen choose(const std::vector<double>& off, std::int64_t count) {
+  Chosen result;
+  const auto n = std::ssize(off);
+  std::vector<double> sorted = off;
+  std::nth_element(sorted.begin(), sorted.begin() + n / 2, sorted.end());
+  const double limit = 16 * std::max(sorted[static_cast<std::size_t>(n / 2)], 1.0);
+  for (std::int64_t i = 0; i < n; ++i)
+    if (off[static_cast<std::size_t>(i)] > limit) result.off.push_back(i);
+  std::set<std::int64_t> lines;
+  const auto take = [&](std::int64_t begin, std::int64_t end, std::int64_t most) {
+    for (std::int64_t i = std::max<std::int64_t>(0, begin);
+         i < std::min(n, end) && std::ssize(lines) < most; ++i)
+      lines.insert(i);
+  };
+  for (const std::int64_t i : spread(n, count / 4)) lines.insert(i);
+  if (!result.off.empty()) {
+    // What is wrong lies in one place, or in places of one pattern: the first, whole.
+    const std::int64_t first = result.off.front() / 16 * 16;
+    take(first, first + count / 2, 3 * count / 4);
+    for (const std::int64_t o : spread(std::ssize(result.off), count / 8))
+      lines.insert(result.off[static_cast<std::size_t>(o)]);
+  }
+  take(0, n, count);
+  result.lines.assign(lines.begin(), lines.end());
+  return result;
+}
+
+/// Lines whose operands hold only numbers.
+void drop_infinite(const CodeNumbers& operand, std::vector<std::int64_t>& lines) {
+  std::vector<double> line(static_cast<std::size_t>(operand.columns()));
+  std::erase_if(lines, [&](std::int64_t i) {
+    operand.read_row(i, line);
+    return !std::all_of(line.begin(), line.end(), [](double x) { return std::isfinite(x); });
+  });
+}
+
+WholeProduct whole_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g) {
+  const auto reader = [g](const CodeMatrix& matrix) -> WholeProduct::Matrix {
+    if (matrix.empty()) return {};
+    return [numbers = CodeNumbers(matrix, g)](std::int64_t i, std::int64_t j) {
+      return numbers(i, j);
+    };
+  };
+  WholeProduct x;
+  x.m = problem.m(), x.n = problem.n(), x.k = problem.k();
+  x.a = reader(problem.a), x.b = reader(problem.b), x.c = reader(problem.c);
+  x.bias = reader(problem.bias), x.d = reader(capture.d);
+  x.alpha = capture.alpha, x.beta = capture.beta;
+  x.input = capture.tf32 ? formats::tf32 : problem.a.format;
+  x.output = capture.d.format;
+  return x;
+}
+
+/// One batch entry.
+Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                      double work, bool& looked_at_all, const std::function<bool()>& interrupted) {
+  const std::int64_t m = problem.m(), n = problem.n(), k = std::max<std::int64_t>(problem.k(), 1);
+  Chosen rows{all(m), {}}, columns{all(n), {}};
+  const bool is_scaled = !problem.scale_a.empty() || !problem.scale_b.empty();
+  looked_at_all = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) <= work;
+  if (!looked_at_all) {
+    // A square, or all of the shorter side.
+    const double outputs = std::max(work / static_cast<double>(k), 64.0);
+    const auto side = static_cast<std::int64_t>(std::sqrt(outputs));
+    const std::int64_t of_rows =
+        n < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(n, 1) : side;
+    const std::int64_t of_columns =
+        m < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(m, 1) : side;
+    const SignedSums sums(capture, problem, g);
+    const auto lines_off = [&](bool of_rows_) {
+      return is_scaled ? std::vector<double>(static_cast<std::size_t>(of_rows_ ? m : n))
+                       : sums.lines_off(of_rows_);
+    };
+    rows = choose(lines_off(true), std::min(m, of_rows));
+    columns = choose(lines_off(false), std::min(n, of_columns));
+  }
+  drop_infinite(CodeNumbers(problem.a, g), rows.lines);
+  drop_infinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
+  if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
+  ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
+  x.rows.wrong = rows.off;
+  x.columns.wrong = columns.off;
+  WholeProduct whole = whole_of(capture, problem, g);
+  // Where operands have scales, their codes alone are no numbers.
+  if (is_scaled) whole.m = 0;
+  return judge(x, whole, interrupted);
+}
+
+/// The entry of which entry g of D is the product, if that is another one.
+std::optional<std::int64_t> entry_held(const GemmCapture& capture, const GemmProblem& problem,
+                                       std::int64_t g) {
+  constexpr std::int64_t side = 6;
+  const std::vector<std::int64_t> rows = spread(problem.m(), side),
+                                  columns = spread(problem.n(), side);
+  const ProductNumbers here = numbers_of(capture, problem, g, rows, columns);
+  for (std::int64_t other = 0; other < capture.d.batch; ++other) {
+    if (other == g) continue;
+    ProductNumbers x = numbers_of(capture, problem, other, rows, columns);
+    x.d = here.d;
+    if (std::ssize(x.d.values) >= 8 && agrees(x, x.asked())) return other;
+  }
+  return {};
+}
+
+bool same_faults(const Judgement& x, const Judgement& y) {
+  return std::equal(x.faults.begin(), x.faults.end(), y.faults.begin(), y.faults.end(),
+                    [](const Fault& p, const Fault& q) { return p.text == q.text; });
+}
+
+}  // namespace
+
+CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& interrupted) {
+  constexpr std::int64_t most_entries = 64;
+  const GemmProblem problem = capture.lowered({});
+  CaptureJudgement result;
+  result.outputs = capture.d.size();
+  const std::vector<std::int64_t> entries = spread(capture.d.batch, most_entries);
+  const double work = std::max(most_work / static_cast<double>(entries.size()), 2e6);
+  std::int64_t looked_at = 0;
+  bool everything = std::ssize(entries) == capture.d.batch;
+  std::vector<std::pair<std::int64_t, Judgement>> judged;
+  for (const std::int64_t g : entries) {
+    if (interrupted && interrupted()) break;
+    bool looked_at_all = true;
+    judged.emplace_back(g, judge_entry(capture, problem, g, work, looked_at_all, interrupted));
+    everything = everything && looked_at_all;
+    looked_at += judged.back().second.outputs;
+  }
+  if (judged.empty()) return result;
+  // The worst verdict holds for all; faults that all entries have are said once.
+  const bool all_alike = std::all_of(judged.begin(), judged.end(), [&](const auto& x) {
+    return same_faults(x.second, judged.front().second);
+  });
+  Judgement& total = result.judgement = judged.front().second;
+  if (!all_alike) total.faults.clear();
+  total.wrong = 0;
+  total.outputs = looked_at;
+  constexpr std::size_t most_faults = 12;
+  for (auto& [g, x] : judged) {
+    total.verdict = std::max(total.verdict, x.verdict);
+    total.largest_error = std::max(total.largest_error, x.largest_error);
+    total.wrong += x.wrong;
+    if (all_alike || x.faults.empty() || total.faults.size() >= most_faults) continue;
+    if (x.verdict == Verdict::wrong && capture.d.batch > 1)
+      if (const auto other = entry_held(capture, problem, g))
+        x.faults = {{.kind = FaultKind::moved_tile,
+                     .operand = "d",
+                     .text = "D holds the product of entry " + std::to_string(*other)}};
+    for (Fault& fault : x.faults) {
+      fault.text = "batch entry " + std::to_string(g) + ": " + fault.text;
+      total.faults.push_back(fault);
+    }
+  }
+  if (!everything)
+    result.limits.push_back(std::to_string(looked_at) + " of " + std::to_string(result.outputs) +
+                            " outputs were looked at one by one" +
+                            (problem.scale_a.empty() && problem.scale_b.empty()
+                                 ? "; the sums of all rows and columns with random signs chose them"
+                                 : ""));
+  return result;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,235 @@
+#include "emulator/faults/product_numbers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "emulator/faults/code_numbers.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "formats/format_catalogue.hpp"
+
+namespace guardbit::emulator {
+
+namespace {
+
+std::vector<std::int64_t> all(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = i;
+  return numbers;
+}
+
+RealMatrix real(const CodeMatrix& x, std::int64_t g, const std::vector<std::int64_t>& rows,
+                const std::vector<std::int64_t>& columns) {
+  if (x.empty()) return {};
+  const CodeNumbers numbers(x, g);
+  RealMatrix result(std::ssize(rows), std::ssize(columns));
+  double* to = result.values.data();
+  for (const std::int64_t i : rows)
+    for (const std::int64_t j : columns) *to++ = numbers(i, j);
+  return result;
+}
+
+RealMatrix magnitudes(const RealMatrix& x) {
+  return mapped(x, [](double value) { return std::abs(value); });
+}
+
+/// Adds factor * addend to the result and its size to the magnitude; one row or one column serves
+/// all.
+void add(Expected& x, const RealMatrix& addend, double factor) {
+  if (addend.empty()) return;
+  for (std::int64_t i = 0; i < x.result.rows; ++i) {
+    for (std::int64_t j = 0; j < x.result.columns; ++j) {
+      const double term = factor * addend(addend.rows == 1 ? 0 : i, addend.columns == 1 ? 0 : j);
+      x.result(i, j) += term;
+      x.magnitude(i, j) += std::abs(term);
+    }
+  }
+}
+
+}  // namespace
+
+ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                          const std::vector<std::int64_t>& rows,
+                          const std::vector<std::int64_t>& columns) {
+  ProductNumbers x;
+  const std::vector<std::int64_t> k = all(problem.k());
+  x.a = real(problem.a, g, rows, k);
+  x.b = real(problem.b, g, k, columns);
+  x.rows.numbers = rows;
+  x.columns.numbers = columns;
+  if (!problem.scale_a.empty())
+    for (std::int64_t i = 0; i < x.a.rows; ++i)
+      for (std::int64_t l = 0; l < x.a.columns; ++l)
+        x.a(i, l) *= scale_at(problem.scale_a, g, rows[static_cast<std::size_t>(i)], l, problem.m(),
+                              problem.k(), problem.scale_k);
+  if (!problem.scale_b.empty())
+    for (std::int64_t l = 0; l < x.b.rows; ++l)
+      for (std::int64_t j = 0; j < x.b.columns; ++j)
+        x.b(l, j) *= scale_at(problem.scale_b, g, l, columns[static_cast<std::size_t>(j)],
+                              problem.k(), problem.n(), problem.scale_k);
+  x.c = real(problem.c, g, rows, columns);
+  x.bias = real(problem.bias, g, {0}, columns);
+  x.d = real(capture.d, g, rows, columns);
+  x.alpha = capture.alpha;
+  x.beta = x.c.empty() ? 0 : capture.beta;
+  x.input = capture.tf32 ? formats::tf32 : problem.a.format;
+  x.output = capture.d.format;
+  x.multiply_operands();
+  return x;
+}
+
+std::vector<Places> LineNumbers::places(const std::vector<std::int64_t>& lines) const {
+  std::vector<std::int64_t> result, both;
+  for (const std::int64_t line : lines) result.push_back((*this)(line));
+  std::set_intersection(wrong.begin(), wrong.end(), numbers.begin(), numbers.end(),
+                        std::back_inserter(both));
+  return places_of(!both.empty() && both == result ? wrong : result);
+}
+
+LineNumbers LineNumbers::selected(const std::vector<std::int64_t>& lines) const {
+  LineNumbers result{{}, wrong};
+  for (const std::int64_t line : lines) result.numbers.push_back((*this)(line));
+  return result;
+}
+
+void ProductNumbers::multiply_operands() {
+  product = multiply(a, b);
+  product_magnitude = multiply(magnitudes(a), magnitudes(b));
+}
+
+Expected ProductNumbers::with_factors(double product_factor, double c_factor) const {
+  Expected x{
+      mapped(product, [&](double value) { return product_factor * value; }),
+      mapped(product_magnitude, [&](double value) { return std::abs(product_factor) * value; })};
+  add(x, c, c_factor);
+  add(x, bias, 1);
+  return x;
+}
+
+Expected ProductNumbers::asked() const { return with_factors(alpha, beta); }
+
+ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows_taken,
+                                        const std::vector<std::int64_t>& columns_taken) const {
+  ProductNumbers x = *this;
+  x.rows = rows.selected(rows_taken);
+  x.columns = columns.selected(columns_taken);
+  const std::vector<std::int64_t> elements = all(k());
+  x.a = emulator::selected(a, rows_taken, elements);
+  x.b = emulator::selected(b, elements, columns_taken);
+  for (RealMatrix* matrix : {&x.c, &x.d, &x.product, &x.product_magnitude})
+    if (!matrix->empty()) *matrix = emulator::selected(*matrix, rows_taken, columns_taken);
+  if (!bias.empty())
+    x.bias = emulator::selected(bias, bias.rows == 1 ? std::vector<std::int64_t>{0} : rows_taken,
+                                bias.columns == 1 ? std::vector<std::int64_t>{0} : columns_taken);
+  return x;
+}
+
+ProductNumbers ProductNumbers::turned() const {
+  ProductNumbers x = *this;
+  std::swap(x.rows, x.columns);
+  x.a = transposed(b);
+  x.b = transposed(a);
+  for (RealMatrix* matrix : {&x.c, &x.bias, &x.d, &x.product, &x.product_magnitude})
+    if (!matrix->empty()) *matrix = transposed(*matrix);
+  return x;
+}
+
+double ProductNumbers::rounding_of_d(double wanted) const {
+  return 2.0002 * spacings * half_spacing(output, wanted);
+}
+
+double ProductNumbers::rounding_unit() const {
+  if (formats::is_integer(input)) return 0;
+  const auto length = static_cast<double>(std::max<std::int64_t>(k(), 8));
+  if (input.fraction_bits > 24) return length * 0x1p-52;
+  // Hopper keeps 13 fraction bits of FP8 products and of the sum so far, and truncates after each
+  // 32 products.
+  if (formats::bits(input) <= 8) return 0x1p-12 * std::max(2.0, length / 64);
+  // Errors of a chain grow with its length where signs do not cancel, of a random walk with the
+  // square root.
+  return std::pow(length, 0.75) * (input.fraction_bits > 10 ? 0x1p-23 : 0x1p-22);
+}
+
+double half_spacing(const formats::Format& format, double x) {
+  if (formats::is_integer(format)) return 0.5;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int lowest = 1 - format.bias;
+  return std::ldexp(0.5, (x == 0 ? lowest : std::max(exponent - 1, lowest)) - format.fraction_bits);
+}
+
+namespace {
+
+/// What D's format makes of a number that is too large for it, or NaN of one.
+bool is_overflow(const ProductNumbers& x, double seen, double wanted, double largest) {
+  return std::abs(wanted) >= largest * 0.999 &&
+         (!std::isfinite(seen) || std::abs(seen) >= largest * 0.99 ||
+          formats::is_integer(x.output));
+}
+
+/// Compares output by output until `differs` says to stop.
+template <class Differs>
+void compare(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra,
+             const Differs& differs) {
+  const double unit = x.rounding_unit();
+  const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double wanted = expected.result.values[i], seen = x.d.values[i];
+    if (!std::isfinite(wanted)) continue;
+    const double error = std::abs(seen - wanted);
+    const double allowed =
+        unit * expected.magnitude.values[i] + (extra == nullptr ? 0 : extra->values[i]);
+    if (error <= allowed || error <= allowed + x.rounding_of_d(wanted)) continue;
+    if (!is_overflow(x, seen, wanted, largest) && !differs(i)) return;
+  }
+}
+
+}  // namespace
+
+Disagreement disagreement(const ProductNumbers& x, const Expected& expected,
+                          const RealMatrix* extra) {
+  Disagreement result;
+  result.at.resize(x.d.values.size());
+  compare(x, expected, extra, [&](std::size_t i) {
+    result.at[i] = true;
+    ++result.count;
+    return true;
+  });
+  return result;
+}
+
+bool agrees(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra) {
+  bool all_agree = true;
+  compare(x, expected, extra, [&](std::size_t) { return all_agree = false; });
+  return all_agree && (std::isinf(x.most_error) || error_of(x, expected) <= x.most_error);
+}
+
+double error_of(const ProductNumbers& x, const Expected& expected) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double error = x.d.values[i] - expected.result.values[i];
+    if (!std::isfinite(error) || !(expected.magnitude.values[i] > 0)) continue;
+    const double share = error / expected.magnitude.values[i];
+    sum += share * share;
+    ++count;
+  }
+  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+}
+
+bool is_rounded_once(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  // A double's own rounding error is below this part of the magnitude.
+  const double blur = static_cast<double>(x.k() + 4) * 0x1p-53;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double wanted = asked.result.values[i];
+    if (!std::isfinite(wanted)) continue;
+    if (!(std::abs(x.d.values[i] - wanted) <=
+          half_spacing(x.output, wanted) + blur * asked.magnitude.values[i]))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,103 @@
+#pragma once
+
+// One product as numbers: what was asked, what was computed, and how far honest rounding may take
+// the one from the other.
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "emulator/capture/product_capture.hpp"
+#include "emulator/faults/fault.hpp"
+#include "emulator/faults/real_matrix.hpp"
+#include "formats/format.hpp"
+
+namespace guardbit::emulator {
+
+/// Nearly exact results and, for each, the sum of the magnitudes of its terms.
+struct Expected {
+  RealMatrix result, magnitude;
+};
+
+/// Which rows or columns of D are looked at.
+struct LineNumbers {
+  /// of D; empty: all, in their order
+  std::vector<std::int64_t> numbers = {};
+  /// all lines of D that are known to be wrong, whether they are looked at or not
+  std::vector<std::int64_t> wrong = {};
+
+  std::int64_t operator()(std::int64_t line) const {
+    return numbers.empty() ? line : numbers[static_cast<std::size_t>(line)];
+  }
+  /// Lines that are looked at, in the numbers of D. If they are those of the wrong ones that are
+  /// looked at, all wrong ones are meant.
+  std::vector<Places> places(const std::vector<std::int64_t>& lines) const;
+  LineNumbers selected(const std::vector<std::int64_t>& lines) const;
+};
+
+/// D = alpha * A * B + beta * C + bias of one batch entry. FP64 numbers: products of FP32 operands
+/// are exact, sums are off by less than K * 2^-53 of their magnitude.
+struct ProductNumbers {
+  RealMatrix a, b, c, bias, d;
+  double alpha = 1, beta = 0;
+  formats::Format input, output;
+  /// A * B, and |A| * |B|
+  RealMatrix product, product_magnitude;
+  LineNumbers rows = {}, columns = {};
+  /// of D's format, by which the last rounding may miss: half of one to nearest, one truncated
+  double spacings = 0.5;
+  /// An agreeing result has at most this root mean square error, in units of the magnitudes. It is
+  /// set where all outputs stay below the bound of honest rounding, but a hypothesis may explain
+  /// them far better.
+  double most_error = std::numeric_limits<double>::infinity();
+
+  std::int64_t m() const { return a.rows; }
+  std::int64_t n() const { return b.columns; }
+  std::int64_t k() const { return a.columns; }
+
+  /// What was asked.
+  Expected asked() const;
+  /// The same with other factors.
+  Expected with_factors(double product_factor, double c_factor) const;
+  /// These rows and columns of D.
+  ProductNumbers selected(const std::vector<std::int64_t>& rows_taken,
+                          const std::vector<std::int64_t>& columns_taken) const;
+  /// The transposed product.
+  ProductNumbers turned() const;
+  /// Sets the product and its magnitude from A and B.
+  void multiply_operands();
+
+  /// How far the last rounding may take an output from `wanted`.
+  double rounding_of_d(double wanted) const;
+
+  /// Of the sum of magnitudes: the error that any order of sums in the accumulators of a GPU stays
+  /// below.
+  double rounding_unit() const;
+};
+
+/// These rows and columns of batch entry g, with scales applied to A and B.
+ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                          const std::vector<std::int64_t>& rows,
+                          const std::vector<std::int64_t>& columns);
+
+/// Half the distance of neighbours of the format at x.
+double half_spacing(const formats::Format& format, double x);
+
+/// Outputs that differ from what is expected by more than rounding, and how many there are. `extra`
+/// is allowed besides.
+struct Disagreement {
+  std::int64_t count = 0;
+  std::vector<bool> at;
+};
+Disagreement disagreement(const ProductNumbers& x, const Expected& expected,
+                          const RealMatrix* extra = nullptr);
+bool agrees(const ProductNumbers& x, const Expected& expected, const RealMatrix* extra = nullptr);
+
+/// The root mean square of what D differs from what is expected, each over its magnitude.
+double error_of(const ProductNumbers& x, const Expected& expected);
+
+/// Every output lies within half a spacing of D's format of the exact result, as far as FP64
+/// numbers tell.
+bool is_rounded_once(const ProductNumbers& x);
+
+}  // namespace guardbit::emulator

@@ -1,0 +1,120 @@
+#include "emulator/faults/real_matrix.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace guardbit::emulator {
+
+namespace {
+
+/// Adds factors[r] * lines[r] to `sum` for the four r. One pass over `sum` serves four lines.
+void add_four(std::span<double> sum, const double* const lines[4], const double factors[4]) {
+  const double f0 = factors[0], f1 = factors[1], f2 = factors[2], f3 = factors[3];
+  const double *x0 = lines[0], *x1 = lines[1], *x2 = lines[2], *x3 = lines[3];
+  double* const to = sum.data();
+  for (std::size_t j = 0; j < sum.size(); ++j)
+    to[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]);
+}
+
+}  // namespace
+
+RealMatrix part(const RealMatrix& x, std::int64_t i, std::int64_t rows, std::int64_t j,
+                std::int64_t columns) {
+  RealMatrix result(rows, columns);
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(x.row(i + r) + j, columns, result.row(r));
+  return result;
+}
+
+RealMatrix selected(const RealMatrix& x, const std::vector<std::int64_t>& rows,
+                    const std::vector<std::int64_t>& columns) {
+  RealMatrix result(std::ssize(rows), std::ssize(columns));
+  double* to = result.values.data();
+  for (const std::int64_t i : rows)
+    for (const std::int64_t j : columns) *to++ = x(i, j);
+  return result;
+}
+
+RealMatrix transposed(const RealMatrix& x) {
+  RealMatrix result(x.columns, x.rows);
+  for (std::int64_t i = 0; i < x.rows; ++i)
+    for (std::int64_t j = 0; j < x.columns; ++j) result(j, i) = x(i, j);
+  return result;
+}
+
+RealMatrix multiply(const RealMatrix& x, const RealMatrix& y) {
+  RealMatrix result(x.rows, y.columns);
+  // Lines of y stay in a cache while all rows of x use them.
+  constexpr std::int64_t strip = 64;
+  const std::vector<double> zeros(static_cast<std::size_t>(y.columns));
+  for (std::int64_t begin = 0; begin < y.rows; begin += strip) {
+    const std::int64_t end = std::min(y.rows, begin + strip);
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      const std::span<double> sum(result.row(i), zeros.size());
+      for (std::int64_t k = begin; k < end; k += 4) {
+        const double* lines[4];
+        double factors[4];
+        for (std::int64_t r = 0; r < 4; ++r) {
+          lines[r] = k + r < end ? y.row(k + r) : zeros.data();
+          factors[r] = k + r < end ? x(i, k + r) : 0;
+        }
+        add_four(sum, lines, factors);
+      }
+    }
+  }
+  return result;
+}
+
+RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y) {
+  return multiply(transposed(x), y);
+}
+
+RealMatrix multiply_by_transposed(const RealMatrix& x, const RealMatrix& y) {
+  return multiply(x, transposed(y));
+}
+
+double dot(const std::vector<double>& x, const std::vector<double>& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+std::vector<double> solve_symmetric(
+    const std::function<std::vector<double>(const std::vector<double>&)>& times,
+    const std::vector<double>& diagonal, const std::vector<double>& right, int steps) {
+  // Conjugate gradients, preconditioned by the diagonal.
+  const auto scaled = [&](std::vector<double> r) {
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = diagonal[i] > 0 ? r[i] / diagonal[i] : 0;
+    return r;
+  };
+  std::vector<double> x(right.size()), r = right, z = scaled(r), p = z;
+  double rz = dot(r, z);
+  const double enough = 1e-20 * rz;
+  for (int step = 0; step < steps && rz > enough; ++step) {
+    const std::vector<double> q = times(p);
+    const double curvature = dot(p, q);
+    if (!(curvature > 0)) break;
+    const double length = rz / curvature;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] += length * p[i], r[i] -= length * q[i];
+    z = scaled(r);
+    const double next = dot(r, z);
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] = z[i] + next / rz * p[i];
+    rz = next;
+  }
+  return x;
+}
+
+std::vector<double> solve_symmetric(const RealMatrix& x, const std::vector<double>& right) {
+  std::vector<double> diagonal;
+  for (std::int64_t i = 0; i < x.rows; ++i) diagonal.push_back(x(i, i));
+  const auto times = [&](const std::vector<double>& p) {
+    std::vector<double> q(p.size());
+    for (std::int64_t i = 0; i < x.rows; ++i)
+      for (std::int64_t j = 0; j < x.columns; ++j)
+        q[static_cast<std::size_t>(i)] += x(i, j) * p[static_cast<std::size_t>(j)];
+    return q;
+  };
+  return solve_symmetric(times, diagonal, right, static_cast<int>(4 * x.rows));
+}
+
+}  // namespace guardbit::emulator

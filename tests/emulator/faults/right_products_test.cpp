@@ -1,0 +1,171 @@
+// Products that are right, whatever order and precision their sums have: none is called wrong.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "emulator/faults/judge_capture.hpp"
+#include "formats/files/array_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulator/faults/wrong_products.hpp"
+#include "tests/formats/files/scratch.hpp"
+#include "tests/places.hpp"
+
+namespace guardbit::emulator {
+namespace {
+
+using Sum = float (*)(const std::vector<float>& products);
+
+float kahan(const std::vector<float>& products) {
+  float sum = 0, lost = 0;
+  for (const float x : products) {
+    const float y = x - lost, t = sum + y;
+    lost = (t - sum) - y;
+    sum = t;
+  }
+  return sum;
+}
+
+float pairwise(const std::vector<float>& products) {
+  std::vector<float> sums = products;
+  while (sums.size() > 1) {
+    for (std::size_t i = 0; i + 1 < sums.size(); i += 2) sums[i / 2] = sums[i] + sums[i + 1];
+    if (sums.size() % 2 == 1) sums[sums.size() / 2] = sums.back();
+    sums.resize((sums.size() + 1) / 2);
+  }
+  return sums.front();
+}
+
+float descending(const std::vector<float>& products) {
+  return std::accumulate(products.rbegin(), products.rend(), 0.0F);
+}
+
+float random_order(const std::vector<float>& products) {
+  std::vector<float> shuffled = products;
+  std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(7));
+  return std::accumulate(shuffled.begin(), shuffled.end(), 0.0F);
+}
+
+/// Lanes of a vector, added at the end.
+float sixteen_lanes(const std::vector<float>& products) {
+  std::vector<float> lanes(16);
+  for (std::size_t i = 0; i < products.size(); ++i) lanes[i % 16] += products[i];
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0F);
+}
+
+RealMatrix summed(const Subject& x, Sum sum) {
+  RealMatrix d(x.a.rows, x.b.columns);
+  std::vector<float> products(static_cast<std::size_t>(x.k()));
+  for (std::int64_t i = 0; i < d.rows; ++i) {
+    for (std::int64_t j = 0; j < d.columns; ++j) {
+      for (std::int64_t k = 0; k < x.k(); ++k)
+        products[static_cast<std::size_t>(k)] =
+            static_cast<float>(x.a(i, k)) * static_cast<float>(x.b(k, j));
+      d(i, j) = sum(products);
+    }
+  }
+  return d;
+}
+
+bool is_wrong(const ProductNumbers& x) {
+  const Judgement judgement = judge(x);
+  for (const Fault& fault : judgement.faults) UNSCOPED_INFO(fault.text);
+  return judgement.verdict == Verdict::wrong;
+}
+
+TEST_CASE("right products of any order are not accused") {
+  for (const Size& size : tested_sizes) {
+    for (const Types& type : tested_types) {
+      for (const bool positive : {false, true}) {
+        const Subject x = subject_of(size, type, 2, positive);
+        CAPTURE(size.m, size.k, positive);
+        CHECK(judge(numbers(x, plus(multiply(x.a, x.b), x.c))).verdict == Verdict::rounded_once);
+        for (const std::int64_t step : {1, 4, 8, 32})
+          CHECK(judge(numbers(x, plus(chained(x.a, x.b, step), x.c))).faults.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of products in FP32 are right, however they are added") {
+  const Types type{formats::fp32, formats::fp32};
+  for (const Size& size : {Size{24, 24, 64}, Size{12, 20, 4096}}) {
+    for (const bool positive : {false, true}) {
+      Subject x = subject_of(size, type, 3, positive);
+      x.c = RealMatrix(size.m, size.n);
+      for (const Sum sum : {kahan, pairwise, descending, random_order, sixteen_lanes}) {
+        CAPTURE(size.k, positive);
+        const RealMatrix d = summed(x, sum);
+        CHECK(judge(numbers(x, d)).faults.empty());
+        CHECK(!is_wrong(numbers(x, d)));
+      }
+    }
+  }
+}
+
+TEST_CASE("results that went through a narrower format are right, and the format is named") {
+  const Types type{formats::fp32, formats::fp32};
+  for (const std::int64_t k : {64, 1024}) {
+    const Subject x = subject_of({32, 48, k}, type, 4);
+    const RealMatrix d = plus(chained(x.a, x.b), x.c);
+    const auto truncated = [](double value) {
+      const double spacing = 2 * half_spacing(formats::bf16, value);
+      return std::trunc(value / spacing) * spacing;
+    };
+    const auto check = [&](const RealMatrix& seen, const std::string& text) {
+      const Judgement judgement = judge(numbers(x, seen));
+      CHECK(judgement.verdict == Verdict::valid_rounding);
+      REQUIRE(judgement.faults.size() == 1);
+      CHECK(judgement.faults[0].kind == FaultKind::converted_output);
+      CHECK(judgement.faults[0].text == text);
+    };
+    const auto through = [](const formats::Format& format) {
+      return [=](double value) { return scalar::rounded(format, value); };
+    };
+    check(mapped(d, through(formats::fp16)), "D was rounded to fp16 and back");
+    check(mapped(d, through(formats::bf16)), "D was rounded to bf16 and back");
+    check(mapped(d, truncated), "D was truncated to bf16 and back");
+  }
+}
+
+TEST_CASE("what NumPy's library multiplies is right", "[tool]") {
+  const std::string interpreter = tests::python_with_numpy();
+  if (interpreter.empty()) {
+    WARN("SKIPPED: python3 with numpy is not here");
+    return;
+  }
+  const formats::Scratch scratch;
+  formats::write_text(scratch / "products.py", R"(
+import numpy, sys
+folder = sys.argv[1]
+random = numpy.random.default_rng(3)
+for name, m, n, k, draw in [('plain', 40, 56, 300, random.standard_normal), ('long', 24, 24, 4096, random.standard_normal),
+                            ('positive', 40, 40, 1000, random.random)]:
+    a, b = draw((m, k)).astype('f4'), draw((k, n)).astype('f4')
+    numpy.save(folder + '/' + name + '_a.npy', a)
+    numpy.save(folder + '/' + name + '_b.npy', b)
+    numpy.save(folder + '/' + name + '_d.npy', a @ b)
+)");
+  REQUIRE(
+      std::system((interpreter + " '" + (scratch / "products.py") + "' '" + (scratch / "") + "'")
+                      .c_str()) == 0);
+  for (const std::string name : {"plain", "long", "positive"}) {
+    const auto matrix = [&](const char* which) {
+      return matrix_of(formats::read_tensors(scratch / (name + "_" + which + ".npy")).tensors[0]);
+    };
+    GemmCapture capture;
+    capture.kind = "gemm";
+    capture.problem.a = matrix("a"), capture.problem.b = matrix("b"), capture.d = matrix("d");
+    CAPTURE(name);
+    const CaptureJudgement judged = judge(capture);
+    CHECK(judged.judgement.verdict != Verdict::wrong);
+    CHECK(judged.judgement.faults.empty());
+  }
+}
+
+}  // namespace
+}  // namespace guardbit::emulator
