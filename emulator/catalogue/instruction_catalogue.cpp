@@ -193,9 +193,9 @@ MatrixInstruction require_instruction(std::string_view arch, std::string_view na
   const std::string key = parse_name(name).key;
   std::string message;
   if (index().count({page, key}) != 0) {
-    message = "'" + formats::printable(name) + "' is a row of " + formats::printable(arch) +
-              ", but not with this geometry, layout or toolkit " + std::to_string(toolkit / 100) +
-              "." + std::to_string(toolkit % 100);
+    message = "'" + formats::printable(name) + "' is an instruction of " +
+              formats::printable(arch) + ", but not with this geometry, layout or toolkit " +
+              std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100);
   } else if (const std::string owners = owners_of(key, page); !owners.empty()) {
     message = "instruction '" + formats::printable(name) + "' is not in the catalogue of " +
               formats::printable(arch) + " (it is in that of " + owners + ")";

@@ -28,7 +28,7 @@ constexpr std::array all_engines = {
            Avx2::multiply},
     Engine{"portable", "decodes operands once per execution; plain C++ for any CPU",
            portable::accepts, portable::run},
-    Engine{"cpu", "this CPU's own matrix units, for the rows of x86 that it has",
+    Engine{"cpu", "this CPU's own matrix units, for the instructions of x86 that it has",
            x86_units::accepts, x86_units::run, nullptr, cpu::description},
     Engine{"reference", "the model itself, one output at a time",
            [](const MatrixInstruction&) { return true; }, execute},

@@ -316,12 +316,13 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
   }
   GemmOperands x;
   if (plan.unit.arch == "simt" && plan.input.has_integer_slices())
-    throw Error(std::string(where), "slices are products of a row of the catalogue, not of simt/" +
-                                        plan.unit.instruction);
+    throw Error(std::string(where),
+                "slices are products of an instruction of the catalogue, not of simt/" +
+                    plan.unit.instruction);
   if (plan.unit.arch == "simt") {
     if (plan.epilogue.addition == Epilogue::Addition::initial)
       throw Error(std::string(where),
-                  "add=initial is of rows of the catalogue: the chain of simt/" +
+                  "add=initial is of instructions of the catalogue: the chain of simt/" +
                       plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
     x.rounds_products = plan.unit.instruction == "mul_add.fp32";

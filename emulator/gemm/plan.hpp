@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,6 +75,9 @@ enum class Division : std::uint8_t {
   /// tile t goes to accumulator t % parts
   round_robin,
 };
+constexpr auto words(Division) {
+  return std::array{"ceil", "balanced", "balanced_last", "round_robin"};
+}
 
 /// In which order partial sums are added.
 enum class SumOrder : std::uint8_t {
@@ -97,6 +101,10 @@ enum class SumOrder : std::uint8_t {
   /// the others with what the one before left in D, rounded to D's format
   in_place,
 };
+constexpr auto words(SumOrder) {
+  return std::array{"ascending", "descending", "adjacent", "adjacent_last",
+                    "halves",    "by_four",    "buffers",  "in_place"};
+}
 
 /// K partitioned over `parts` accumulators, whose sums are added afterwards. `tile` neighbours in K
 /// always go to the same accumulator.
@@ -124,6 +132,7 @@ struct StreamK {
     /// the first blocks + tiles % blocks, where blocks do not divide the tiles
     two_tile,
   };
+  friend constexpr auto words(Tiles) { return std::array{"all", "one_tile", "two_tile"}; }
   int blocks = 0;
   std::int64_t tile_m = 1, tile_n = 1, tile_k = 1;
   Tiles tiles = Tiles::all;
@@ -159,6 +168,9 @@ struct Promotion {
     /// sum + partial * (scale_a * scale_b)
     scaled_add,
   };
+  friend constexpr auto words(Adder) {
+    return std::array{"add", "scaled_fma", "scale_a_fma", "scale_b_fma", "scaled_add"};
+  }
   std::int64_t interval = 0;
   Adder adder = Adder::add;
   friend bool operator==(const Promotion&, const Promotion&) = default;
@@ -174,6 +186,7 @@ struct ConvolutionOrder {
     /// filter columns outermost
     src,
   };
+  friend constexpr auto words(Walk) { return std::array{"rsc", "crs", "src"}; }
   Walk walk = Walk::rsc;
   /// the walk is made for each block of that many channels in turn; 0: all
   int channel_block = 0;
@@ -197,6 +210,9 @@ struct Epilogue {
     /// the first chain begins with c instead of zero; alpha and beta are not used
     initial,
   };
+  friend constexpr auto words(Addition) {
+    return std::array{"fma_product", "fma_addend", "separate", "rounded", "initial"};
+  }
   enum class Scales : std::uint8_t {
     /// alpha * (scale_a * scale_b), once
     joint,
@@ -205,10 +221,12 @@ struct Epilogue {
     /// accumulator * scale_b * scale_a
     b_then_a,
   };
+  friend constexpr auto words(Scales) { return std::array{"joint", "a_then_b", "b_then_a"}; }
   Addition addition = Addition::fma_product;
   Scales scales = Scales::joint;
   /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so.
   enum class AlphaOn : std::uint8_t { sum, a, b };
+  friend constexpr auto words(AlphaOn) { return std::array{"sum", "a", "b"}; }
   AlphaOn alpha_on = AlphaOn::sum;
   /// of every operation here
   Format compute = formats::fp32;

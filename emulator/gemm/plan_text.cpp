@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "emulator/gemm/plan.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -13,72 +15,42 @@ namespace {
 
 using formats::Error;
 
-/// Enumerators and their words in a plan.
-template <class Enum, std::size_t count>
-using Words = std::array<std::pair<Enum, std::string_view>, count>;
+using Addition = Epilogue::Addition;
+using Adder = Promotion::Adder;
+using AlphaOn = Epilogue::AlphaOn;
+using Tiles = StreamK::Tiles;
 
+/// Values of other types than a plan's own and their words in it.
+template <class Value, std::size_t count>
+using Words = std::array<std::pair<Value, std::string_view>, count>;
 constexpr Words<Rounding, 3> roundings = {{{Rounding::nearest_even, "rne"},
                                            {Rounding::nearest_away, "rna"},
                                            {Rounding::toward_zero, "rz"}}};
-constexpr Words<Division, 4> divisions = {{{Division::ceil, "ceil"},
-                                           {Division::balanced, "balanced"},
-                                           {Division::balanced_last, "balanced_last"},
-                                           {Division::round_robin, "round_robin"}}};
-constexpr Words<SumOrder, 8> orders = {{{SumOrder::ascending, "ascending"},
-                                        {SumOrder::descending, "descending"},
-                                        {SumOrder::adjacent, "adjacent"},
-                                        {SumOrder::adjacent_last, "adjacent_last"},
-                                        {SumOrder::halves, "halves"},
-                                        {SumOrder::by_four, "by_four"},
-                                        {SumOrder::buffers, "buffers"},
-                                        {SumOrder::in_place, "in_place"}}};
-using Tiles = StreamK::Tiles;
-constexpr Words<Tiles, 3> tile_choices = {
-    {{Tiles::all, "all"}, {Tiles::one_tile, "one_tile"}, {Tiles::two_tile, "two_tile"}}};
 constexpr Words<bool, 2> tile_orders = {{{false, "along_n"}, {true, "along_m"}}};
-using Adder = Promotion::Adder;
-constexpr Words<Adder, 5> adders = {{{Adder::add, "add"},
-                                     {Adder::scaled_fma, "scaled_fma"},
-                                     {Adder::scale_a_fma, "scale_a_fma"},
-                                     {Adder::scale_b_fma, "scale_b_fma"},
-                                     {Adder::scaled_add, "scaled_add"}}};
-using Walk = ConvolutionOrder::Walk;
-constexpr Words<Walk, 3> walks = {{{Walk::rsc, "rsc"}, {Walk::crs, "crs"}, {Walk::src, "src"}}};
-using Addition = Epilogue::Addition;
-constexpr Words<Addition, 5> additions = {{{Addition::fma_product, "fma_product"},
-                                           {Addition::fma_addend, "fma_addend"},
-                                           {Addition::separate, "separate"},
-                                           {Addition::rounded, "rounded"},
-                                           {Addition::initial, "initial"}}};
-using AlphaOn = Epilogue::AlphaOn;
-constexpr Words<AlphaOn, 3> alpha_places = {
-    {{AlphaOn::sum, "sum"}, {AlphaOn::a, "a"}, {AlphaOn::b, "b"}}};
-using Scales = Epilogue::Scales;
-constexpr Words<Scales, 3> scale_orders = {
-    {{Scales::joint, "joint"}, {Scales::a_then_b, "a_then_b"}, {Scales::b_then_a, "b_then_a"}}};
 
-template <class Enum, std::size_t count>
-std::string word_of(const Words<Enum, count>& words, Enum value) {
+template <class Value, std::size_t count>
+std::string word_of(const Words<Value, count>& words, Value value) {
   return std::string(std::find_if(words.begin(), words.end(), [&](const auto& w) {
                        return w.first == value;
                      })->second);
 }
-
-template <class Enum, std::size_t count>
-bool read_word(const Words<Enum, count>& words, std::string_view word, Enum& value) {
-  for (const auto& [enumerator, text] : words) {
-    if (text != word) continue;
-    value = enumerator;
-    return true;
-  }
-  return false;
+template <class Enum>
+std::string word_of(Enum value) {
+  return std::string(formats::word_of(value));
 }
 
-template <class Enum, std::size_t count>
-std::string choices(const Words<Enum, count>& words) {
-  std::string list;
-  for (const auto& w : words) list += (list.empty() ? "" : ", ") + std::string(w.second);
-  return list;
+template <class Value, std::size_t count>
+bool read_word(const Words<Value, count>& words, std::string_view word, Value& value) {
+  const auto found =
+      std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.second == word; });
+  if (found != words.end()) value = found->first;
+  return found != words.end();
+}
+template <class Enum>
+bool read_word(std::string_view word, Enum& value) {
+  const std::optional<Enum> found = formats::find_word<Enum>(word);
+  value = found.value_or(value);
+  return found.has_value();
 }
 
 std::string number_text(double x) {
@@ -89,8 +61,8 @@ std::string number_text(double x) {
 
 std::string partition_text(const Partition& p) {
   std::string text =
-      std::to_string(p.parts) + "x" + std::to_string(p.tile) + ":" + word_of(divisions, p.division);
-  if (p.order != SumOrder::ascending) text += ":" + word_of(orders, p.order);
+      std::to_string(p.parts) + "x" + std::to_string(p.tile) + ":" + word_of(p.division);
+  if (p.order != SumOrder::ascending) text += ":" + word_of(p.order);
   if (p.sums != formats::fp32) text += ":" + formats::name_of(p.sums);
   return text;
 }
@@ -98,10 +70,10 @@ std::string partition_text(const Partition& p) {
 std::string stream_k_text(const StreamK& x) {
   std::string text = std::to_string(x.blocks) + "x" + std::to_string(x.tile_m) + "x" +
                      std::to_string(x.tile_n) + "x" + std::to_string(x.tile_k);
-  if (x.tiles != Tiles::all) text += ":" + word_of(tile_choices, x.tiles);
+  if (x.tiles != Tiles::all) text += ":" + word_of(x.tiles);
   if (x.along_m) text += ":" + word_of(tile_orders, x.along_m);
-  if (x.division != Division::ceil) text += ":" + word_of(divisions, x.division);
-  if (x.order != SumOrder::ascending) text += ":" + word_of(orders, x.order);
+  if (x.division != Division::ceil) text += ":" + word_of(x.division);
+  if (x.order != SumOrder::ascending) text += ":" + word_of(x.order);
   if (x.sums != formats::fp32) text += ":" + formats::name_of(x.sums);
   return text;
 }
@@ -123,7 +95,7 @@ std::string input_text(const InputConversion& x) {
 }
 
 std::string convolution_text(const ConvolutionOrder& order) {
-  std::string text = word_of(walks, order.walk);
+  std::string text = word_of(order.walk);
   if (order.channel_block != 0) text += ":block" + std::to_string(order.channel_block);
   if (order.channel_multiple != 1) text += ":fill" + std::to_string(order.channel_multiple);
   return text;
@@ -159,8 +131,8 @@ class PlanReader {
     }
     if (key == "split") return read_partition(plan_.split);
     if (key == "stream_k") return read_stream_k();
-    if (key == "add") return word(additions, value, plan_.epilogue.addition);
-    if (key == "scales") return word(scale_orders, value, plan_.epilogue.scales);
+    if (key == "add") return word(value, plan_.epilogue.addition);
+    if (key == "scales") return word(value, plan_.epilogue.scales);
     if (key == "compute") return format(value, plan_.epilogue.compute);
     if (key == "d") return format(value, plan_.epilogue.output);
     if (key == "alpha") return read_alpha();
@@ -191,9 +163,12 @@ class PlanReader {
   void format(std::string_view text, Format& x) const {
     x = formats::require_format(text, std::string(where_) + ": " + std::string(key_));
   }
-  template <class Enum, std::size_t count>
-  void word(const Words<Enum, count>& words, std::string_view text, Enum& x) const {
-    if (!read_word(words, text, x)) refuse(choices(words));
+  template <class Enum>
+  void word(std::string_view text, Enum& x) const {
+    if (!read_word(text, x)) refuse(formats::list_of_words<Enum>());
+  }
+  void rounding(std::string_view text, Rounding& x) const {
+    if (!read_word(roundings, text, x)) refuse("rne, rna, rz");
   }
 
   /// "AxB" as two whole numbers.
@@ -210,9 +185,8 @@ class PlanReader {
     const auto parts = split_at(value_, ':');
     InputConversion& x = plan_.input;
     const std::size_t slash = parts[0].find('/');
-    word(roundings, parts[0].substr(0, slash), x.rounding);
-    if (slash != std::string_view::npos)
-      word(roundings, parts[0].substr(slash + 1), x.last.emplace());
+    rounding(parts[0].substr(0, slash), x.rounding);
+    if (slash != std::string_view::npos) rounding(parts[0].substr(slash + 1), x.last.emplace());
     if (x.last && parts.size() == 1) refuse("two roundings of pieces alone, as rna/rz:2x2");
     if (parts.size() > 3) refuse("ROUNDING or ROUNDING:PIECESxRANKS[:CUT]");
     if (parts.size() == 1) return;
@@ -246,14 +220,14 @@ class PlanReader {
 
   void read_convolution() {
     const auto parts = split_at(value_, ':');
-    word(walks, parts[0], plan_.convolution.walk);
+    word(parts[0], plan_.convolution.walk);
     for (std::size_t i = 1; i < parts.size(); ++i) {
       if (parts[i].starts_with("block")) {
         whole(parts[i].substr(5), plan_.convolution.channel_block);
       } else if (parts[i].starts_with("fill")) {
         whole(parts[i].substr(4), plan_.convolution.channel_multiple);
       } else {
-        refuse(choices(walks) + ", then :blockN and :fillN");
+        refuse(formats::list_of_words<ConvolutionOrder::Walk>() + ", then :blockN and :fillN");
       }
     }
     if (plan_.convolution.channel_multiple < 1) refuse("fill of at least 1");
@@ -263,7 +237,7 @@ class PlanReader {
     const auto parts = split_at(value_, ':');
     real(parts[0], plan_.epilogue.alpha);
     if (parts.size() > 2) refuse("ALPHA or ALPHA:OPERAND");
-    if (parts.size() == 2) word(alpha_places, parts[1], plan_.epilogue.alpha_on);
+    if (parts.size() == 2) word(parts[1], plan_.epilogue.alpha_on);
   }
 
   void read_loads() {
@@ -279,18 +253,18 @@ class PlanReader {
     const auto parts = split_at(value_, ':');
     whole(parts[0], plan_.promotion.interval);
     if (parts.size() > 2) refuse("INTERVAL or INTERVAL:ADDER");
-    if (parts.size() == 2) word(adders, parts[1], plan_.promotion.adder);
+    if (parts.size() == 2) word(parts[1], plan_.promotion.adder);
   }
 
   void read_partition(Partition& p) {
     const auto parts = split_at(value_, ':');
     product(parts[0], p.parts, p.tile);
     for (std::size_t i = 1; i < parts.size(); ++i) {
-      if (read_word(divisions, parts[i], p.division) || read_word(orders, parts[i], p.order))
-        continue;
+      if (read_word(parts[i], p.division) || read_word(parts[i], p.order)) continue;
       const auto sums = formats::find_format(parts[i]);
       if (!sums)
-        refuse("PARTSxTILE, then " + choices(divisions) + ", " + choices(orders) + " or a format");
+        refuse("PARTSxTILE, then " + formats::list_of_words<Division>() + ", " +
+               formats::list_of_words<SumOrder>() + " or a format");
       p.sums = *sums;
     }
   }
@@ -307,14 +281,14 @@ class PlanReader {
     if (x.blocks < 1 || x.tile_m < 1 || x.tile_n < 1 || x.tile_k < 1)
       refuse("numbers of at least 1");
     for (std::size_t i = 1; i < parts.size(); ++i) {
-      if (read_word(tile_choices, parts[i], x.tiles) ||
-          read_word(tile_orders, parts[i], x.along_m) ||
-          read_word(divisions, parts[i], x.division) || read_word(orders, parts[i], x.order))
+      if (read_word(parts[i], x.tiles) || read_word(tile_orders, parts[i], x.along_m) ||
+          read_word(parts[i], x.division) || read_word(parts[i], x.order))
         continue;
       const auto sums = formats::find_format(parts[i]);
       if (!sums)
-        refuse("BLOCKSxTILE_MxTILE_NxTILE_K, then " + choices(tile_choices) + ", " +
-               choices(tile_orders) + ", ceil, balanced, " + choices(orders) + " or a format");
+        refuse("BLOCKSxTILE_MxTILE_NxTILE_K, then " + formats::list_of_words<Tiles>() + ", " +
+               "along_n, along_m" + ", ceil, balanced, " + formats::list_of_words<SumOrder>() +
+               " or a format");
       x.sums = *sums;
     }
     if (x.order == SumOrder::in_place) refuse("in_place is an order of split alone");
@@ -342,17 +316,16 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   add(plan.residue_first == 0, "residue_first", std::to_string(plan.residue_first));
   const Promotion& p = plan.promotion;
   add(p == standard.promotion, "promote",
-      std::to_string(p.interval) + (p.adder == Adder::add ? "" : ":" + word_of(adders, p.adder)));
+      std::to_string(p.interval) + (p.adder == Adder::add ? "" : ":" + word_of(p.adder)));
   add(plan.slices == standard.slices, "lanes", partition_text(plan.slices));
   add(plan.split == standard.split, "split", partition_text(plan.split));
   add(plan.stream_k.none(), "stream_k", stream_k_text(plan.stream_k));
   const Epilogue& e = plan.epilogue;
-  add(e.addition == standard.epilogue.addition, "add", word_of(additions, e.addition));
-  add(e.scales == standard.epilogue.scales, "scales", word_of(scale_orders, e.scales));
+  add(e.addition == standard.epilogue.addition, "add", word_of(e.addition));
+  add(e.scales == standard.epilogue.scales, "scales", word_of(e.scales));
   add(e.compute == formats::fp32, "compute", formats::name_of(e.compute));
   add(e.alpha == 1, "alpha",
-      number_text(e.alpha) +
-          (e.alpha_on == AlphaOn::sum ? "" : ":" + word_of(alpha_places, e.alpha_on)));
+      number_text(e.alpha) + (e.alpha_on == AlphaOn::sum ? "" : ":" + word_of(e.alpha_on)));
   add(e.beta == 0, "beta", number_text(e.beta));
   add(false, "d", formats::name_of(e.output));
   return fields;

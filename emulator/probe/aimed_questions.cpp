@@ -86,7 +86,7 @@ class Aimer {
   }
 
   /// A term; the first of a slot sets its scales so that it is reached.
-  void term(int exponent, bool negative, bool exact) {
+  void term(DrawnTerm x) {
     std::size_t at = draw_.place();
     if (block_) at = std::min(at % *block_ + first_, static_cast<std::size_t>(box_.k) - 1);
     if (!scaled_.empty() && last_ && draw_.coin()) {  // among those that share a scale
@@ -94,8 +94,9 @@ class Aimer {
       at = *last_ / each * each + draw_.below(each);
     }
     last_ = at;
-    if (!scaled_.empty()) exponent -= scale_exponent(at, exponent);
-    draw_.set_product(q_, at, exponent, negative, exact);
+    if (!scaled_.empty()) x.exponent -= scale_exponent(at, x.exponent);
+    x.at = at;
+    draw_.set_product(q_, x);
   }
 
   int scale_exponent(std::size_t at, int exponent) {
@@ -117,34 +118,40 @@ class Aimer {
   }
 
   /// The addend where it holds the exponent and is free, or a product.
-  void either(int exponent, bool negative, bool exact) {
-    const bool holds = box_.has_addend && q_.c == 0 && exponent <= greatest_power(box_.c) &&
-                       exponent >= least_power(box_.c);
-    if (holds && (exponent > greatest_ || draw_.coin()))
-      draw_.set_addend(q_, exponent, negative, exact);
+  void either(const DrawnTerm& x) {
+    const bool holds = box_.has_addend && q_.c == 0 && x.exponent <= greatest_power(box_.c) &&
+                       x.exponent >= least_power(box_.c);
+    if (holds && (x.exponent > greatest_ || draw_.coin()))
+      draw_.set_addend(q_, x);
     else
-      term(exponent, negative, exact);
+      term(x);
   }
 
   /// One large term, perhaps its negative, and small ones at the last bits kept below it.
   void below_large() {
     const int large = large_exponent();
     const bool negative = draw_.coin(), exact = draw_.coin();
-    either(large, negative, exact);
-    if (draw_.coin()) term(large, !negative, exact);
+    either({.exact = exact, .negative = negative, .exponent = large});
+    if (draw_.coin()) term({.exact = exact, .negative = !negative, .exponent = large});
     const int distance = draw_.coin() ? tail() : draw_.between(1, kept_);
     for (std::uint64_t count = 1 + draw_.below(4); count > 0; --count)
-      either(large - distance + draw_.between(-3, 3), draw_.coin(), draw_.coin());
+      either({.exact = draw_.coin(),
+              .negative = draw_.coin(),
+              .exponent = large - distance + draw_.between(-3, 3)});
   }
 
   /// Half an ulp of a result beside a large term, and terms at the last kept bits.
   void tie(int large) {
-    either(large, draw_.coin(), draw_.coin());
+    either({.exact = draw_.coin(), .negative = draw_.coin(), .exponent = large});
     const int bits = result_bits_[draw_.below(2)];
     for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
-      either(large - bits - draw_.between(0, 2), draw_.coin(), true);
+      either({.exact = true,
+              .negative = draw_.coin(),
+              .exponent = large - bits - draw_.between(0, 2)});
     for (std::uint64_t count = draw_.below(4); count > 0; --count)
-      either(large - tail() - draw_.between(-2, 3), draw_.coin(), draw_.coin());
+      either({.exact = draw_.coin(),
+              .negative = draw_.coin(),
+              .exponent = large - tail() - draw_.between(-2, 3)});
   }
 
   /// An addend that is a power of two, plus or minus half an ulp of the binade above or below, and
@@ -152,12 +159,16 @@ class Aimer {
   void beside_power() {
     const int large = std::min(large_exponent(), greatest_power(box_.c));
     const bool negative = draw_.coin();
-    draw_.set_addend(q_, large, negative, true);
-    if (draw_.below(4) == 0) term(large - draw_.between(1, 10), draw_.coin(), true);
-    term(large - result_bits_[draw_.below(2)] - draw_.between(0, 2),
-         draw_.below(4) != 0 ? !negative : negative, true);
+    draw_.set_addend(q_, {.exact = true, .negative = negative, .exponent = large});
+    if (draw_.below(4) == 0)
+      term({.exact = true, .negative = draw_.coin(), .exponent = large - draw_.between(1, 10)});
+    term({.exact = true,
+          .negative = draw_.below(4) != 0 ? !negative : negative,
+          .exponent = large - result_bits_[draw_.below(2)] - draw_.between(0, 2)});
     for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
-      term(large - tail() - draw_.between(-2, 2), draw_.coin(), true);
+      term({.exact = true,
+            .negative = draw_.coin(),
+            .exponent = large - tail() - draw_.between(-2, 2)});
   }
 
   /// Terms of one sign that carry, and small ones.
@@ -165,9 +176,12 @@ class Aimer {
     const int large = large_exponent();
     const bool negative = draw_.coin();
     for (std::uint64_t count = 2 + draw_.below(5); count > 0; --count)
-      either(large - draw_.between(0, 1), negative, draw_.coin());
+      either(
+          {.exact = draw_.coin(), .negative = negative, .exponent = large - draw_.between(0, 1)});
     for (std::uint64_t count = draw_.below(4); count > 0; --count)
-      term(large - tail() + draw_.between(-1, 2), draw_.coin(), draw_.coin());
+      term({.exact = draw_.coin(),
+            .negative = draw_.coin(),
+            .exponent = large - tail() + draw_.between(-1, 2)});
   }
 
   /// The least result or half of it, as one term or as the sum of several, and terms at the last
@@ -175,12 +189,17 @@ class Aimer {
   void smallest_tie() {
     const int zero = draw_.coin() ? zero_ : formats::min_exponent(box_.d) - draw_.between(0, 24);
     const bool negative = draw_.coin();
-    if (draw_.coin()) term(zero - tail() + draw_.between(-2, 1), !negative, true);
+    if (draw_.coin())
+      term(
+          {.exact = true, .negative = !negative, .exponent = zero - tail() + draw_.between(-2, 1)});
     const auto doublings = static_cast<int>(draw_.below(5));
     const int each = least_result() - draw_.between(0, 1) - doublings;
-    for (int count = 1 << doublings; count > 0; --count) term(each, negative, true);
+    for (int count = 1 << doublings; count > 0; --count)
+      term({.exact = true, .negative = negative, .exponent = each});
     for (std::uint64_t count = draw_.below(3); count > 0; --count)
-      term(zero - tail() + draw_.between(-2, 2), draw_.coin(), draw_.coin());
+      term({.exact = draw_.coin(),
+            .negative = draw_.coin(),
+            .exponent = zero - tail() + draw_.between(-2, 2)});
     if (draw_.below(4) == 0) q_.c = formats::sign_mask(box_.c);
   }
 
@@ -193,13 +212,20 @@ class Aimer {
     const bool negative = draw_.coin();
     const bool carries = !box_.has_addend || draw_.coin();
     for (std::uint64_t count = 1 + draw_.below(3); count > 0; --count)
-      draw_.set_product(q_, draw_.below(length_), large - tail() + draw_.between(-3, 2),
-                        draw_.coin(), draw_.coin());
-    if (carries) draw_.set_product(q_, draw_.below(length_), large, negative, true);
-    if (box_.has_addend) draw_.set_addend(q_, large, negative, true);
+      draw_.set_product(q_, {.exact = draw_.coin(),
+                             .negative = draw_.coin(),
+                             .exponent = large - tail() + draw_.between(-3, 2),
+                             .at = draw_.below(length_)});
+    if (carries)
+      draw_.set_product(
+          q_, {.exact = true, .negative = negative, .exponent = large, .at = draw_.below(length_)});
+    if (box_.has_addend)
+      draw_.set_addend(q_, {.exact = true, .negative = negative, .exponent = large});
     const bool both = carries && box_.has_addend;
-    draw_.set_product(q_, length_ + draw_.below(k - length_), large + (both ? 1 : 0), !negative,
-                      true);
+    draw_.set_product(q_, {.exact = true,
+                           .negative = !negative,
+                           .exponent = large + (both ? 1 : 0),
+                           .at = length_ + draw_.below(k - length_)});
   }
 
   /// Sums just below the least normal result, which may round up to it: flushing before and after
@@ -207,9 +233,11 @@ class Aimer {
   void below_normal() {
     const int normal = formats::min_exponent(box_.d);
     const bool negative = draw_.coin();
-    either(normal, negative, true);
+    either({.exact = true, .negative = negative, .exponent = normal});
     for (std::uint64_t count = 1 + draw_.below(2); count > 0; --count)
-      either(normal - box_.d.fraction_bits - draw_.between(0, 3), !negative, draw_.coin());
+      either({.exact = draw_.coin(),
+              .negative = !negative,
+              .exponent = normal - box_.d.fraction_bits - draw_.between(0, 3)});
   }
 
   /// Zeros of either sign, often all negative: the sign of the result shows with which zero a sum
@@ -228,14 +256,21 @@ class Aimer {
     const int grid = draw_.coin() ? zero_ : least_result();
     const int depth = draw_.coin() ? 6 : 30;
     for (std::uint64_t count = 1 + draw_.below(6); count > 0; --count)
-      term(draw_.between(grid - depth, grid + 3), draw_.coin(), draw_.coin());
+      term({.exact = draw_.coin(),
+            .negative = draw_.coin(),
+            .exponent = draw_.between(grid - depth, grid + 3)});
   }
 
   void few_terms() {
     const int high = large_exponent();
     for (std::uint64_t count = 1 + draw_.below(5); count > 0; --count)
-      term(draw_.between(high - 40, high), draw_.coin(), draw_.coin());
-    if (draw_.coin()) draw_.set_addend(q_, draw_.between(high - 40, high), draw_.coin(), true);
+      term({.exact = draw_.coin(),
+            .negative = draw_.coin(),
+            .exponent = draw_.between(high - 40, high)});
+    if (draw_.coin())
+      draw_.set_addend(
+          q_,
+          {.exact = true, .negative = draw_.coin(), .exponent = draw_.between(high - 40, high)});
   }
 
   /// Zeros of either sign wherever no term stands.

@@ -17,25 +17,24 @@ std::uint64_t OperandDraw::number(const Format& f, int exponent, bool negative) 
   return number_code(f, negative && f.has_sign, exponent - width, significand);
 }
 
-void OperandDraw::set_product(Question& q, std::size_t at, int exponent, bool negative,
-                              bool exact) {
-  const int low = std::max(least_power(box_.a), exponent - greatest_power(box_.b));
-  const int high = std::min(greatest_power(box_.a), exponent - least_power(box_.b));
+void OperandDraw::set_product(Question& q, const DrawnTerm& x) {
+  const int low = std::max(least_power(box_.a), x.exponent - greatest_power(box_.b));
+  const int high = std::min(greatest_power(box_.a), x.exponent - least_power(box_.b));
   if (low > high) return;
   const int normal_low = std::max(formats::min_exponent(box_.a), low);
-  const int normal_high = std::min(high, exponent - formats::min_exponent(box_.b));
-  const int x = normal_low <= normal_high && below(4) != 0 ? between(normal_low, normal_high)
+  const int normal_high = std::min(high, x.exponent - formats::min_exponent(box_.b));
+  const int a = normal_low <= normal_high && below(4) != 0 ? between(normal_low, normal_high)
                                                            : between(low, high);
-  const bool a_negative = coin();
-  q.a[at] = exact ? number_code(box_.a, a_negative, x) : number(box_.a, x, a_negative);
-  const bool b_negative = a_negative != negative;
-  q.b[at] = exact ? number_code(box_.b, b_negative, exponent - x)
-                  : number(box_.b, exponent - x, b_negative);
+  const int b = x.exponent - a;
+  const bool a_negative = coin(), b_negative = a_negative != x.negative;
+  q.a[x.at] = x.exact ? number_code(box_.a, a_negative, a) : number(box_.a, a, a_negative);
+  q.b[x.at] = x.exact ? number_code(box_.b, b_negative, b) : number(box_.b, b, b_negative);
 }
 
-void OperandDraw::set_addend(Question& q, int exponent, bool negative, bool exact) {
-  if (!box_.has_addend || exponent > greatest_power(box_.c)) return;
-  q.c = exact ? number_code(box_.c, negative, exponent) : number(box_.c, exponent, negative);
+void OperandDraw::set_addend(Question& q, const DrawnTerm& x) {
+  if (!box_.has_addend || x.exponent > greatest_power(box_.c)) return;
+  q.c = x.exact ? number_code(box_.c, x.negative, x.exponent)
+                : number(box_.c, x.exponent, x.negative);
 }
 
 }  // namespace guardbit::emulator

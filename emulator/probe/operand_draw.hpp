@@ -11,6 +11,17 @@
 
 namespace guardbit::emulator {
 
+/// A term of a question: a product between 2^exponent and 2^(exponent + 2), or an addend of that
+/// exponent; a power of two if `exact`, else of random significands. Braces evaluate in the order
+/// of the members, as a call's arguments do not: so a seed draws the same questions by every
+/// compiler.
+struct DrawnTerm {
+  bool exact = false, negative = false;
+  int exponent = 0;
+  /// which product; an addend has none
+  std::size_t at = 0;
+};
+
 /// Draws operands for questions to `box`. Keeps references to both arguments.
 class OperandDraw {
  public:
@@ -27,10 +38,9 @@ class OperandDraw {
   /// A random number of the given leading exponent.
   std::uint64_t number(const Format& f, int exponent, bool negative);
 
-  /// Sets a product between 2^exponent and 2^(exponent + 2): a power of two if `exact`, else of
-  /// random significands. Does nothing if the formats do not reach the exponent.
-  void set_product(Question& q, std::size_t at, int exponent, bool negative, bool exact);
-  void set_addend(Question& q, int exponent, bool negative, bool exact);
+  /// Does nothing if the formats do not reach the exponent.
+  void set_product(Question& q, const DrawnTerm& x);
+  void set_addend(Question& q, const DrawnTerm& x);
 
  private:
   const BlackBox& box_;

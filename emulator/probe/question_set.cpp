@@ -69,21 +69,25 @@ class Drawer {
     const int distance = draw_.between(3, 2 + formats::precision(box_.d) + 14);
     const auto small = 1 + draw_.below(6);
     for (std::uint64_t i = 0; i < small; ++i) {
-      draw_.set_product(q, draw_.place(), top - distance + draw_.between(-3, 3), draw_.coin(),
-                        draw_.coin());
+      draw_.set_product(q, {.exact = draw_.coin(),
+                            .negative = draw_.coin(),
+                            .exponent = top - distance + draw_.between(-3, 3),
+                            .at = draw_.place()});
     }
     if (box_.has_addend && !by_addend && draw_.coin())
-      draw_.set_addend(q, top - distance + draw_.between(-3, 3), draw_.coin(), draw_.coin());
+      draw_.set_addend(q, {.exact = draw_.coin(),
+                           .negative = draw_.coin(),
+                           .exponent = top - distance + draw_.between(-3, 3)});
     const std::size_t first = draw_.place();
     const bool exact = draw_.below(4) != 0;
     if (by_addend) {
-      draw_.set_addend(q, top, negative, exact);
+      draw_.set_addend(q, {.exact = exact, .negative = negative, .exponent = top});
     } else {
-      draw_.set_product(q, first, top, negative, exact);
+      draw_.set_product(q, {.exact = exact, .negative = negative, .exponent = top, .at = first});
     }
     const std::size_t second = draw_.place();
     if (draw_.below(3) != 0 && (by_addend || second != first)) {
-      draw_.set_product(q, second, top, !negative, exact);
+      draw_.set_product(q, {.exact = exact, .negative = !negative, .exponent = top, .at = second});
     }
     scales(q, scale_spread());
     return q;
@@ -95,15 +99,18 @@ class Drawer {
     const int top = ordinary_exponent();
     const bool negative = draw_.coin();
     if (box_.has_addend && draw_.coin()) {
-      draw_.set_addend(q, top, negative, draw_.coin());
+      draw_.set_addend(q, {.exact = draw_.coin(), .negative = negative, .exponent = top});
     } else {
-      draw_.set_product(q, draw_.place(), top, negative, draw_.coin());
+      draw_.set_product(
+          q, {.exact = draw_.coin(), .negative = negative, .exponent = top, .at = draw_.place()});
     }
     const int bits = draw_.coin() ? box_.d.fraction_bits : std::min(box_.d.fraction_bits, 13);
     const auto small = 1 + draw_.below(3);
     for (std::uint64_t i = 0; i < small; ++i) {
-      draw_.set_product(q, draw_.place(), top - bits - draw_.between(-1, 4), draw_.coin(),
-                        draw_.below(3) != 0);
+      draw_.set_product(q, {.exact = draw_.below(3) != 0,
+                            .negative = draw_.coin(),
+                            .exponent = top - bits - draw_.between(-1, 4),
+                            .at = draw_.place()});
     }
     scales(q, scale_spread());
     return q;
@@ -115,10 +122,14 @@ class Drawer {
     const int span = std::array{1, 4, 8, 14}[draw_.below(4)];
     const int top = ordinary_exponent();
     for (std::size_t i = 0; i < q.a.size(); ++i) {
-      draw_.set_product(q, i, top - draw_.between(0, span), draw_.coin(), false);
+      draw_.set_product(q, {.exact = false,
+                            .negative = draw_.coin(),
+                            .exponent = top - draw_.between(0, span),
+                            .at = i});
     }
     if (draw_.below(3) != 0)
-      draw_.set_addend(q, top + draw_.between(-span, 3), draw_.coin(), false);
+      draw_.set_addend(
+          q, {.exact = false, .negative = draw_.coin(), .exponent = top + draw_.between(-span, 3)});
     scales(q, scale_spread());
     return q;
   }
@@ -129,10 +140,18 @@ class Drawer {
     const int top = ordinary_exponent();
     const bool negative = draw_.coin();
     for (std::size_t i = 0; i < q.a.size(); ++i) {
-      if (draw_.below(3) != 0) draw_.set_product(q, i, top - draw_.between(0, 1), negative, false);
+      if (draw_.below(3) != 0)
+        draw_.set_product(
+            q,
+            {.exact = false, .negative = negative, .exponent = top - draw_.between(0, 1), .at = i});
     }
-    draw_.set_product(q, draw_.place(), top - draw_.between(8, 30), draw_.coin(), false);
-    if (draw_.coin()) draw_.set_addend(q, top + draw_.between(-2, 4), negative, false);
+    draw_.set_product(q, {.exact = false,
+                          .negative = draw_.coin(),
+                          .exponent = top - draw_.between(8, 30),
+                          .at = draw_.place()});
+    if (draw_.coin())
+      draw_.set_addend(
+          q, {.exact = false, .negative = negative, .exponent = top + draw_.between(-2, 4)});
     return q;
   }
 
@@ -149,14 +168,18 @@ class Drawer {
     for (std::uint64_t i = 0; i < count; ++i) {
       const int e =
           draw_.coin() ? around + draw_.between(-2, 2) : draw_.between(base, std::max(base, reach));
-      draw_.set_product(q, draw_.place(), e, draw_.below(3) == 0 ? !negative : negative,
-                        draw_.coin());
+      draw_.set_product(q, {.exact = draw_.coin(),
+                            .negative = draw_.below(3) == 0 ? !negative : negative,
+                            .exponent = e,
+                            .at = draw_.place()});
     }
     if (box_.has_addend) {
       switch (draw_.below(5)) {
         case 0:
-          draw_.set_addend(q, draw_.between(least_power(box_.c), formats::min_exponent(box_.c) + 2),
-                           draw_.coin(), draw_.coin());
+          draw_.set_addend(q, {.exact = draw_.coin(),
+                               .negative = draw_.coin(),
+                               .exponent = draw_.between(least_power(box_.c),
+                                                         formats::min_exponent(box_.c) + 2)});
           break;
         case 1: q.c = formats::sign_mask(box_.c); break;
         default: break;
@@ -170,9 +193,9 @@ class Drawer {
     if (draw_.below(4) == 0) {  // one subnormal factor
       const std::size_t at = draw_.place();
       q.a[at] = random_() & formats::fraction_mask(box_.a);
-      q.b[at] =
-          draw_.number(box_.b, draw_.between(formats::min_exponent(box_.b), greatest_power(box_.b)),
-                       draw_.coin());
+      const bool negative_b = draw_.coin();
+      const int exponent_b = draw_.between(formats::min_exponent(box_.b), greatest_power(box_.b));
+      q.b[at] = draw_.number(box_.b, exponent_b, negative_b);
       if (draw_.coin() && box_.a == box_.b) std::swap(q.a[at], q.b[at]);
     }
     if (box_.scale.count != 0) {
@@ -191,10 +214,15 @@ class Drawer {
     const int base = std::max(least_product(), smallest_result() - 14);
     const int top = std::min(greatest_product(), base + draw_.between(4, 30));
     for (std::size_t i = 0; i < q.a.size(); ++i)
-      draw_.set_product(q, i, draw_.between(base, std::max(base, top)), draw_.coin(), draw_.coin());
+      draw_.set_product(q, {.exact = draw_.coin(),
+                            .negative = draw_.coin(),
+                            .exponent = draw_.between(base, std::max(base, top)),
+                            .at = i});
     if (draw_.below(3) == 0)
-      draw_.set_addend(q, draw_.between(least_power(box_.c), formats::min_exponent(box_.c) + 4),
-                       draw_.coin(), draw_.coin());
+      draw_.set_addend(
+          q, {.exact = draw_.coin(),
+              .negative = draw_.coin(),
+              .exponent = draw_.between(least_power(box_.c), formats::min_exponent(box_.c) + 4)});
     return q;
   }
 
@@ -236,10 +264,15 @@ class Drawer {
     const int top = std::min(greatest_product(), greatest_power(box_.d) + 3);
     const auto count = 1 + draw_.below(5);
     for (std::uint64_t i = 0; i < count; ++i)
-      draw_.set_product(q, draw_.place(), top - draw_.between(0, 5), draw_.coin(), draw_.coin());
+      draw_.set_product(q, {.exact = draw_.coin(),
+                            .negative = draw_.coin(),
+                            .exponent = top - draw_.between(0, 5),
+                            .at = draw_.place()});
     if (draw_.below(3) != 0)
-      draw_.set_addend(q, std::min(greatest_power(box_.c), top - draw_.between(0, 3)), draw_.coin(),
-                       draw_.coin());
+      draw_.set_addend(q,
+                       {.exact = draw_.coin(),
+                        .negative = draw_.coin(),
+                        .exponent = std::min(greatest_power(box_.c), top - draw_.between(0, 3))});
     return q;
   }
   Question raw() {

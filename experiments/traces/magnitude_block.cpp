@@ -126,14 +126,19 @@ BlockFunctions portable(std::index_sequence<used...>) {
   return {"portable", {fill_portable<used>...}, count_portable};
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__)
+#if defined(__clang__)
+#define GUARDBIT_AVX512 target("avx512f,avx512bw,avx512dq,avx512vl"), min_vector_width(512)
+#else
+#define GUARDBIT_AVX512 target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#endif
+
 template <std::size_t used>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))) void
-fill_avx512(MagnitudeBlock& block, const std::byte* words, const FractionCuts& cuts) {
+__attribute__((GUARDBIT_AVX512)) void fill_avx512(MagnitudeBlock& block, const std::byte* words,
+                                                  const FractionCuts& cuts) {
   fill<used>(block, words, cuts);
 }
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))) bool
-count_avx512(ExponentCounts& counts, const std::byte* words) {
+__attribute__((GUARDBIT_AVX512)) bool count_avx512(ExponentCounts& counts, const std::byte* words) {
   return count<Vector64>(counts, words);
 }
 template <std::size_t used>
@@ -154,6 +159,7 @@ std::vector<BlockFunctions> available(std::index_sequence<used...> all) {
   found.push_back(portable(all));
   return found;
 }
+#undef GUARDBIT_AVX512
 #else
 template <std::size_t... used>
 std::vector<BlockFunctions> available(std::index_sequence<used...> all) {

@@ -48,7 +48,8 @@ class Execution {
   std::uint64_t value(const Format& type, int low, int high, int kept = 64) {
     std::uint64_t fraction = random.bits();
     if (kept < type.fraction_bits) fraction &= ~formats::low_bits(word_fraction_bits(type) - kept);
-    return compose(type, random.chance(50), random.between(low, high), fraction);
+    const int exponent = random.between(low, high);
+    return compose(type, random.chance(50), exponent, fraction);
   }
   std::uint64_t raw(const Format& type) { return random.bits() & word_mask(type); }
   std::uint64_t finite(const Format& type) {

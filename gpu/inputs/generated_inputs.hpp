@@ -151,7 +151,8 @@ constexpr std::uint64_t planned_c(const InputShape& x, InputFamily family, std::
   const auto form = static_cast<int>(draw.take(3));
   if (family == InputFamily::tiny_terms) {
     if (form != 0) return signed_zero(x.c, draw);
-    return word_with_exponent(x.c, draw.coin(), x.c.lowest + draw.between(0, 2), 0);
+    const int exponent = x.c.lowest + draw.between(0, 2);
+    return word_with_exponent(x.c, draw.coin(), exponent, 0);
   }
   if (form < 2) return signed_zero(x.c, draw);
   if (form < 4 && family != InputFamily::carries && plan.large_place() < x.stored_k) {

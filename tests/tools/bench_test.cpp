@@ -63,6 +63,9 @@ TEST_CASE("bench refuses what it cannot use in one line") {
         {"bench", "--compare", good},
         {"bench", "--kind", "conversions"},
         {"bench", "--size", "0"},
+        {"bench", "--size", "16x16"},
+        {"bench", "--size", "16x16x"},
+        {"bench", "--size", "16x16x65537"},
         {"bench", "--instruction", "wgmma"},
         {"bench", "--engine", "abacus"},
         {"bench", "--instruction", "abacus", "--arch", "sm_90", "--list"},
@@ -83,6 +86,8 @@ TEST_CASE("bench measures what its filters leave, beside the yardsticks", "[tool
   CHECK(!holds(list, "hopper_f16"));
   CHECK(holds(run_command({"bench", "--list", "--curves", "--only", "curve/mxfp4/scales"}).out,
               "curve/mxfp4/scales/128\n"));
+  CHECK(holds(run_command({"bench", "--list", "--only", "int8/", "--size", "8x16x32"}).out,
+              "gemm/int8/8x16x32/normal/reference/1\n"));
   const CommandResult result =
       run_command({"bench", "--only", "int8/16/normal/reference", "--size", "16", "--time", "0.001",
                    "--repetitions", "2", "--json"});

@@ -1,8 +1,22 @@
 #include "tools/benchmarks/bench_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 namespace guardbit::tools {
+
+std::optional<std::array<int, 3>> product_size(const std::string& word) {
+  std::vector<std::string> numbers = CLI::detail::split(word, 'x');
+  if (numbers.size() == 1) numbers.resize(3, word);
+  if (numbers.size() != 3) return {};
+  std::array<int, 3> size{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const char* const end = numbers[i].data() + numbers[i].size();
+    const auto [stop, error] = std::from_chars(numbers[i].data(), end, size[i]);
+    if (error != std::errc{} || stop != end || size[i] < 1 || size[i] > 65536) return {};
+  }
+  return size;
+}
 
 void add_bench_options(CLI::App& command, BenchOptions& options) {
   const auto list = [&](const std::string& name, auto& values, const std::string& help) {
@@ -13,9 +27,13 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   list("--kind", options.kinds, "Only these kinds of benchmarks")
       ->type_name("KIND,...")
       ->check(CLI::IsMember({"gemm", "convert", "replay", "memory", "trace"}));
-  list("--size", options.sizes, "M = N = K of the matrix products")
-      ->type_name("N,...")
-      ->check(CLI::Range(1, 65536));
+  list("--size", options.sizes, "M = N = K of the matrix products, or each of them")
+      ->type_name("N|MxNxK,...")
+      ->check(CLI::Validator(
+          [](const std::string& word) {
+            return product_size(word) ? "" : "'" + word + "' is not N or MxNxK, of 1 to 65536 each";
+          },
+          ""));
   list("--engine", options.engines, "Only these engines")->type_name("NAME,...");
   std::vector<std::string> families(data_words.begin(), data_words.end());
   std::string family_list;
@@ -27,8 +45,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   list("--threads", options.threads, "Threads of the emulated products; Eigen has one")
       ->type_name("N,...")
       ->check(CLI::Range(1, 1024));
-  CLI::Option* const instruction = command.add_option("--instruction", options.instruction,
-                                                      "Products by this row of the catalogue");
+  CLI::Option* const instruction = command.add_option(
+      "--instruction", options.instruction, "Products by this instruction of the catalogue");
   CLI::Option* const arch =
       command.add_option("--arch", options.arch, "The machine of --instruction");
   instruction->needs(arch);

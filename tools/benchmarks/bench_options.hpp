@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,8 @@ struct BenchOptions {
   std::vector<std::string> engines;
   /// families of operands
   std::vector<std::string> data;
-  /// M = N = K of products
-  std::vector<int> sizes;
+  /// of products: product_size() reads each
+  std::vector<std::string> sizes;
   std::vector<int> threads;
   /// one that is none of the cases
   std::string arch, instruction;
@@ -37,6 +38,9 @@ struct BenchOptions {
   /// two files
   std::vector<std::string> compare;
 };
+
+/// M, N and K of "512", which is all three, or of "8192x8192x4096"; nothing for other words.
+std::optional<std::array<int, 3>> product_size(const std::string& word);
 
 /// Adds the options to a command, which `guardbit` and the program that measures both read.
 void add_bench_options(CLI::App& command, BenchOptions& options);

@@ -220,8 +220,9 @@ void judge(Planned& planned, const Case& of, const MatrixInstruction& instructio
 }
 
 /// Every engine, family of data and number of threads for one instruction and size, with Eigen.
-Group product_group(const BenchOptions& options, const MeasuredInstruction& of, const Size& size) {
-  const std::string name = "gemm/" + std::string(of.of.name) + "/" + std::to_string(size.k);
+Group product_group(const BenchOptions& options, const MeasuredInstruction& of,
+                    const std::string& size_word, const Size& size) {
+  const std::string name = "gemm/" + std::string(of.of.name) + "/" + size_word;
   Group group;
   std::vector<const ProductYardstick*> yardsticks;
   for (const MatrixFamily& data : families(options, size)) {
@@ -332,12 +333,14 @@ bool has_axis(const MatrixInstruction& instruction, const std::string& axis) {
 }  // namespace
 
 void plan_products(const BenchOptions& options, std::vector<Group>& groups) {
-  std::vector<int> sizes = options.sizes;
-  if (sizes.empty()) sizes = options.full ? std::vector{512, 1024, 2048} : std::vector{512};
+  std::vector<std::string> sizes = options.sizes;
+  if (sizes.empty()) sizes = {"512"};
+  if (options.sizes.empty() && options.full) sizes = {"512", "1024", "2048"};
   for (const MeasuredInstruction& of : chosen_instructions(options)) {
-    for (const int size : sizes) {
-      emulator::require_product(of.instruction, size, "--size");
-      groups.push_back(product_group(options, of, {size, size, size}));
+    for (const std::string& size : sizes) {
+      const auto [m, n, k] = product_size(size).value();
+      emulator::require_product(of.instruction, k, "--size");
+      groups.push_back(product_group(options, of, size, {m, n, k}));
     }
   }
 }

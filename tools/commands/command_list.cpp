@@ -250,7 +250,7 @@ void add_list(CLI::App& app, int&) {
                       "Only instructions with an operand or result of this format");
   command->add_option("--family", options->family,
                       "Only this family: mma.sync, mma.sp, wmma, wgmma, tcgen05, ...");
-  command->add_option("--basis", options->basis, "Only rows of this evidence")
+  command->add_option("--basis", options->basis, "Only instructions of this evidence")
       ->check(CLI::IsMember(std::vector<std::string>(formats::words_of<emulator::Basis>.begin(),
                                                      formats::words_of<emulator::Basis>.end())));
   command->add_flag("--names", options->names, "Print names only, one per line");

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -166,6 +167,8 @@ int run(std::vector<std::string> words) {
 
 int main(int count, char** words) {
   hold_standard_streams();
+  // A limit on the size of files then fails a write as a full disk does.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::ios::sync_with_stdio(false);
   try {
     return run({words + std::min(1, count), words + count});

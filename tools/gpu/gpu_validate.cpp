@@ -238,7 +238,7 @@ class Campaign {
     const auto rate = [&](double seconds) {
       return seconds > 0 ? static_cast<double>(outputs_) / seconds * 1e-9 : 0;
     };
-    std::cout << reports_.size() << " of " << instructions_.size() << " rows, "
+    std::cout << reports_.size() << " of " << instructions_.size() << " instructions, "
               << static_cast<double>(outputs_) << " outputs, " << mismatches_ << " mismatches, "
               << seconds_ << " s on " << device_.name << "\ngigaoutputs per second: generation "
               << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
@@ -246,9 +246,9 @@ class Campaign {
     if (!skipped_.empty())
       std::cout
           << skipped_.size()
-          << " rows were skipped: their operands cannot be packed on the device yet; 'guardbit gpu record' takes them\n";
+          << " instructions were skipped: their operands cannot be packed on the device yet; 'guardbit gpu record' takes them\n";
     if (interrupted_)
-      std::cout << "interrupted: the last row is incomplete, the rest was skipped\n";
+      std::cout << "interrupted: the last instruction is incomplete, the rest was skipped\n";
   }
 
   const Options& options_;

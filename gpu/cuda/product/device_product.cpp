@@ -90,7 +90,7 @@ TunedKernel tuned_kernel(const TunedInstruction& instruction) {
       case Accumulated::fp16: kernel = fp16_kernel(instruction); break;
     }
   }
-  if (!kernel) throw formats::Error(where, "the tuned kernel has no instance for this row");
+  if (!kernel) throw formats::Error(where, "the tuned kernel has no instance for this instruction");
   return *kernel;
 }
 

@@ -49,16 +49,20 @@ class Underflow {
   std::uint64_t a() { return code(instruction_.a, a_); }
   std::uint64_t b() { return code(instruction_.b, b_); }
   std::uint64_t c() {
-    return random_.one_in(4) ? zero_code(instruction_.c, random_.one_in(2))
-                             : code_with_exponent(instruction_.c, random_.one_in(2),
-                                                  normal_ + random_.between(-1, 2), fraction());
+    if (random_.one_in(4)) return zero_code(instruction_.c, random_.one_in(2));
+    return near(instruction_.c, normal_, -1, 2);
   }
 
  private:
   std::uint64_t fraction() { return random_.one_in(2) ? 0 : random_.bits(); }
   std::uint64_t code(const Format& f, int exponent) {
     if (random_.one_in(8)) return zero_code(f, random_.one_in(2));
-    return code_with_exponent(f, random_.one_in(2), exponent + random_.between(-1, 1), fraction());
+    return near(f, exponent, -1, 1);
+  }
+  std::uint64_t near(const Format& f, int exponent, int low, int high) {
+    const std::uint64_t bits = fraction();
+    exponent += random_.between(low, high);
+    return code_with_exponent(f, random_.one_in(2), exponent, bits);
   }
 
   const MatrixInstruction& instruction_;
