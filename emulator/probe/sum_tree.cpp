@@ -278,41 +278,6 @@ int dot_node(const SumTree& tree, int k, int& next, std::ostream& out) {
   return id;
 }
 
-struct Placed {
-  double x = 0;
-  int depth = 0;
-};
-
-int depth_of(const SumTree& tree) {
-  int depth = 0;
-  for (const SumTree& child : tree.children) depth = std::max(depth, 1 + depth_of(child));
-  return depth;
-}
-
-constexpr int column = 26, line = 34, margin = 20;
-
-Placed svg_node(const SumTree& tree, int k, int depth, int& leaf, std::ostream& out) {
-  Placed here{0, depth};
-  if (tree.is_leaf()) {
-    here.x = margin + column * leaf++;
-  } else {
-    std::vector<Placed> children;
-    for (const SumTree& child : tree.children)
-      children.push_back(svg_node(child, k, depth + 1, leaf, out));
-    here.x = (children.front().x + children.back().x) / 2;
-    for (const Placed& child : children) {
-      out << "<line x1=\"" << here.x << "\" y1=\"" << margin + line * depth << "\" x2=\"" << child.x
-          << "\" y2=\"" << margin + line * child.depth << "\" stroke=\"#888\"/>\n";
-    }
-  }
-  const int y = margin + line * depth;
-  out << "<circle cx=\"" << here.x << "\" cy=\"" << y << "\" r=\"10\" fill=\""
-      << (tree.is_leaf() ? "#eef" : "#fe9") << "\" stroke=\"#444\"/>\n<text x=\"" << here.x
-      << "\" y=\"" << y + 4 << "\" font-size=\"10\" text-anchor=\"middle\">"
-      << (tree.is_leaf() ? leaf_name(tree.leaf, k) : "+") << "</text>\n";
-  return here;
-}
-
 void collect(const SumTree& tree, std::vector<int>& list) {
   if (tree.is_leaf() && tree.leaf >= 0) list.push_back(tree.leaf);
   for (const SumTree& child : tree.children) collect(child, list);
@@ -362,18 +327,6 @@ std::string tree_dot(const SumTree& tree, int k) {
   int next = 0;
   if (!leaves(tree).empty()) dot_node(tree, k, next, out);
   out << "}\n";
-  return out.str();
-}
-
-std::string tree_svg(const SumTree& tree, int k) {
-  std::ostringstream out;
-  const auto count = static_cast<int>(leaves(tree).size());
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""
-      << 2 * margin + column * std::max(0, count - 1) << "\" height=\""
-      << 2 * margin + line * depth_of(tree) << "\" font-family=\"sans-serif\">\n";
-  int leaf = 0;
-  if (count != 0) svg_node(tree, k, 0, leaf, out);
-  out << "</svg>\n";
   return out.str();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The order in which a unit adds its products, found by questions alone, and its drawing as text,
-// DOT and SVG.
+// The order in which a unit adds its products, found by questions alone, and its drawing as text
+// and DOT.
 
 #include <string>
 #include <vector>
@@ -40,8 +40,7 @@ TreeAnswer reveal_tree(const BlackBox& box);
 std::string tree_text(const SumTree& tree, int k);
 /// The tree with one node per line and children indented.
 std::string tree_drawing(const SumTree& tree, int k);
-/// The tree as a Graphviz graph, and as an SVG image.
+/// The tree as a Graphviz graph.
 std::string tree_dot(const SumTree& tree, int k);
-std::string tree_svg(const SumTree& tree, int k);
 
 }  // namespace guardbit::emulator

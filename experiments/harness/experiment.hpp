@@ -57,12 +57,18 @@ struct Finding {
   Verdict verdict() const;
 };
 
-/// One line, or a set of points, of a plot.
+/// How the points of a curve are drawn. Steps and bars last from their x to that of the next point.
+enum class Look : std::uint8_t { line, points, steps, bars };
+constexpr auto words(Look) { return std::array{"line", "points", "steps", "bars"}; }
+
+/// One series of a plot.
 struct Curve {
+  /// "what, which": parts that other curves have too look alike, in all plots
   std::string name;
   std::vector<double> x = {}, y = {};
-  /// not joined by lines
-  bool points = false;
+  Look look = Look::line;
+  /// Not computed here: published or recorded numbers, bounds. Drawn open or dashed.
+  bool is_reference = false;
 
   void add(double at, double value) {
     x.push_back(at);
@@ -75,6 +81,8 @@ struct Figure {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
   std::vector<Curve> curves = {};
+  /// Where there are any, x is an index of them, and each is a row of dots: for few numbers.
+  std::vector<std::string> categories = {};
 };
 
 /// What came out of a run.

@@ -51,7 +51,7 @@ Outcome run(Run& run) {
       }
       return percents;
     });
-    Curve curve{key}, known{key + ", recorded", {}, {}, true};
+    Curve curve{key}, known{key + ", recorded", {}, {}, Look::points, true};
     for (std::size_t i = 0; i < scales.size(); ++i) {
       curve.add(static_cast<double>(scales[i]), lost[i]);
       Finding finding{key + ", S=2^" + std::to_string(scales[i]) + ": stored as zero", "%",

@@ -52,7 +52,7 @@ Outcome run(Run& run) {
   outcome.figure = {"E08: E4M3 products accumulated by a Hopper tensor core",
                     "K (products in each sum)", "largest error (%)", true, true};
   for (const std::string& distribution : distributions) {
-    Curve curve{distribution}, known{distribution + ", H200", {}, {}, true};
+    Curve curve{distribution}, known{distribution + ", H200", {}, {}, Look::points, true};
     for (const std::int64_t k : lengths) {
       const RecordedFp8* const r = recorded_of(distribution, k);
       const auto findings =

@@ -37,7 +37,7 @@ Outcome run(Run& run) {
       "E09: E4M3 products, Hopper sums added to FP32 every N_C elements, K = " + std::to_string(k),
       "N_C (elements of K)", "largest error (%)", true, true};
   for (const std::string& distribution : distributions) {
-    Curve curve{distribution}, known{distribution + ", H200", {}, {}, true};
+    Curve curve{distribution}, known{distribution + ", H200", {}, {}, Look::points, true};
     for (const std::int64_t interval : intervals) {
       const RecordedFp8* found = nullptr;
       for (const RecordedFp8& r : recorded)

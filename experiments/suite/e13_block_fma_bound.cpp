@@ -100,7 +100,7 @@ Outcome run(Run& run) {
          Reference{.value = 0.85,
                    .source = "every addition, or input, loses just below half a unit",
                    .relation = Reference::Relation::at_least}});
-    Curve bound{std::string(method.name) + ", bound"};
+    Curve bound{std::string(method.name) + ", bound", {}, {}, Look::line, true};
     for (const std::int64_t n : lengths)
       bound.add(static_cast<double>(n), method.bound(static_cast<double>(n)));
     for (const std::string& distribution : distributions) {

@@ -65,7 +65,8 @@ Outcome run(Run& run) {
       outcome.figure.curves.push_back(curve);
     }
   }
-  Curve worst{"bound n u"}, probable{"bound lambda sqrt(n) u"};
+  Curve worst{"bound n u", {}, {}, Look::line, true},
+      probable{"bound lambda sqrt(n) u", {}, {}, Look::line, true};
   for (const std::int64_t length : lengths) {
     const auto n = static_cast<double>(length);
     worst.add(n, n * u32);

@@ -77,17 +77,15 @@ Outcome run(Run& run) {
     for (std::size_t i = 0; i < errors.size(); ++i) errors[i].values.push_back(values[i]);
   }
   Outcome outcome;
-  outcome.figure = {"E15: errors of matrix products, and those of an H200", "repeat",
+  outcome.figure = {"E15: errors of matrix products, and those of an H200", "method",
                     "largest error / mean |exact|", false, true};
+  Curve drawn{"emulated", {}, {}, Look::points}, known{"H200", {}, {}, Look::points, true};
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     const Recorded& r = recorded[i];
-    Curve curve{std::string(r.method), {}, {}, true}, known{std::string(r.method) + ", H200"};
-    for (std::size_t n = 0; n < errors[i].values.size(); ++n) {
-      curve.add(static_cast<double>(n), errors[i].values[n]);
-      known.add(static_cast<double>(n), number_of(r.printed));
-    }
-    outcome.figure.curves.push_back(curve);
-    if (k == recorded_size && size == recorded_size) outcome.figure.curves.push_back(known);
+    const auto row = static_cast<double>(outcome.figure.categories.size());
+    outcome.figure.categories.emplace_back(r.method);
+    for (const double error : errors[i].values) drawn.add(row, error);
+    if (k == recorded_size && size == recorded_size) known.add(row, number_of(r.printed));
     Finding finding{std::string(r.method) + ": largest error / mean |exact|", "",
                     errors[i].median()};
     if (k == recorded_size && size == recorded_size) {
@@ -98,6 +96,7 @@ Outcome run(Run& run) {
     }
     outcome.findings.push_back(finding);
   }
+  outcome.figure.curves = {drawn, known};
   add_recorded_products(run, products, outcome);
   if (size != recorded_size || k != recorded_size)
     outcome.notes.emplace_back(

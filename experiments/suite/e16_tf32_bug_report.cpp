@@ -65,18 +65,17 @@ Outcome run(Run& run) {
                "the order in which NumPy's BLAS added is not known; here it is one chain over K"}},
       {"TF32 against FP32", "", found[2].median(),
        reference("2.9477e-4", found[2], "tensorflow issue 127346, GPU against CPU")}};
-  outcome.figure = {"E16: differences of one layer, and what was reported", "repeat",
+  outcome.figure = {"E16: differences of one layer, and what was reported", "pair",
                     "largest difference / largest output", false, true};
+  Curve drawn{"emulated", {}, {}, Look::points}, known{"reported", {}, {}, Look::points, true};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Finding& finding = outcome.findings[i];
-    Curve curve{finding.key, {}, {}, true}, known{finding.key + ", reported"};
-    for (std::size_t n = 0; n < found[i].values.size(); ++n) {
-      curve.add(static_cast<double>(n), found[i].values[n]);
-      known.add(static_cast<double>(n), finding.reference->value);
-    }
-    outcome.figure.curves.push_back(curve);
-    outcome.figure.curves.push_back(known);
+    const auto row = static_cast<double>(i);
+    outcome.figure.categories.push_back(finding.key);
+    for (const double difference : found[i].values) drawn.add(row, difference);
+    known.add(row, finding.reference->value);
   }
+  outcome.figure.curves = {drawn, known};
   outcome.notes.emplace_back("The reported difference is what TF32 does to these shapes: no bug.");
   return outcome;
 }

@@ -82,7 +82,8 @@ Outcome run(Run& run) {
                  .relation = Reference::Relation::at_least}});
   for (const bool promoted : {false, true})
     for (const Method& m : methods)
-      outcome.figure.curves.push_back({std::string(m.name) + (promoted ? ", promoted" : "")});
+      outcome.figure.curves.push_back(
+          {std::string(m.name) + (promoted ? ", promoted" : ", not promoted")});
   for (const std::int64_t k : lengths) {
     const std::string key = "K=" + std::to_string(k);
     const auto& errors = run.point(key, [&] { return accuracies(run, s.integer("MN"), k); });

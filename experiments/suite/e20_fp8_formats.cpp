@@ -59,8 +59,9 @@ Outcome run(Run& run) {
         outcome.findings[outcome.findings.size() - expected.size() + i].reference =
             Reference{.value = expected[i], .source = source, .certainty = Certainty::read};
     }
-    Curve curve{name};
+    Curve curve{name, {}, {}, Look::steps};
     for (const auto& [binade, codes] : binades) curve.add(binade, codes);
+    curve.add(curve.x.back() + 1, curve.y.back());
     outcome.figure.curves.push_back(curve);
   }
   return outcome;

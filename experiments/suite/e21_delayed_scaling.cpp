@@ -161,7 +161,7 @@ Outcome run(Run& run) {
       outcome.findings.push_back(worst);
       outcome.findings.push_back({key + ": saturated over all steps", "%", point[1]});
       if (story.name != "spike") continue;
-      Curve curve{std::string(way.name)};
+      Curve curve{std::string(way.name), {}, {}, Look::steps};
       for (std::size_t i = 2; i < point.size(); ++i)
         curve.add(static_cast<double>(i - 2), point[i]);
       outcome.figure.curves.push_back(curve);

@@ -8,8 +8,8 @@ namespace {
 
 Outcome run(Run& run) {
   Outcome outcome;
-  outcome.figure = {"E23: scales of E4M3 blocks", "amax", "E8M0 code (exponent + 127)", true};
-  Curve rceil{"rceil"}, ceil{"ceil"};
+  outcome.figure = {"E23: scales of E4M3 blocks", "amax", "E8M0 code (exponent + 127)"};
+  Curve rceil{"rceil", {}, {}, Look::points}, ceil{"ceil", {}, {}, Look::points};
   const auto magnitudes = run.settings().numbers("amax");
   run.announce(magnitudes.size());
   for (std::size_t i = 0; i < magnitudes.size(); ++i) {
@@ -21,8 +21,9 @@ Outcome run(Run& run) {
       };
       return std::vector<double>{code("rceil"), code("ceil")};
     });
-    rceil.add(amax, codes[0]);
-    ceil.add(amax, codes[1]);
+    outcome.figure.categories.push_back(key);
+    rceil.add(static_cast<double>(i), codes[0]);
+    ceil.add(static_cast<double>(i), codes[1]);
     Finding of_rceil{key + ": rceil", "", codes[0]}, of_ceil{key + ": ceil", "", codes[1]};
     if (amax == 150) {
       const std::string source = "pytorch/ao issue 2035";

@@ -199,7 +199,7 @@ Outcome run(Run& run) {
       const auto& x = run.point(
           key, [&] { return quality(run, methods[i], s.integer("blocks"), distribution); });
       decibels[i] = x[0];
-      Curve point{key, {}, {}, true};
+      Curve point{key, {}, {}, Look::points};
       point.add(x[1], x[0]);
       outcome.figure.curves.push_back(point);
       outcome.findings.insert(outcome.findings.end(), {{key + ": signal over error", "dB", x[0]},

@@ -159,7 +159,7 @@ Outcome run(Run& run) {
       options.bits = static_cast<int>(bit);
       std::string where = distribution;
       where += ", " + std::to_string(bit) + " bits";
-      Curve curve{where, {}, {}, true};
+      Curve curve{where, {}, {}, Look::points};
       for (const Calibrator calibrator : all_calibrators) {
         std::string key = where;
         key += ", ";

@@ -23,7 +23,7 @@ Figure figure_of(const IntegerGrid& grid, float amax) {
                 .y_label = "gradient by x (1: it passes)"};
   for (const auto& [name, variant] : {std::pair{"PyTorch", StraightThrough::pytorch},
                                       std::pair{"ModelOpt", StraightThrough::modelopt}}) {
-    Curve curve{name};
+    Curve curve{name, {}, {}, Look::steps};
     for (int i = -20; i <= 20; ++i) {
       const float x = amax + static_cast<float>(i) / 10 * amax / static_cast<float>(grid.high);
       curve.add(static_cast<double>(x), static_cast<double>(gradient_of(variant, grid, x, amax).x));

@@ -68,8 +68,8 @@ Outcome run(Run& run) {
   const auto& distributions = s.words("distribution");
   run.announce(names.size() * distributions.size());
   Outcome outcome;
-  outcome.figure = {"E28: what 2:4 pruning by magnitude keeps", "sum of |w| kept (%)",
-                    "sum of w^2 kept (%)"};
+  outcome.figure = {"E28: what 2:4 pruning by magnitude keeps", "numbers", "kept (%)"};
+  Curve masses{"sum of |w|", {}, {}, Look::points}, energies{"sum of w^2", {}, {}, Look::points};
   for (const std::string& distribution : distributions) {
     for (const std::string& name : names) {
       const formats::Format format = formats::require_format(name, "format");
@@ -82,9 +82,10 @@ Outcome run(Run& run) {
       const Share mass = share_of(sums, 0, 2), energy = share_of(sums, 1, 3);
       double ties = 0;
       for (std::size_t b = 0; b < sums.size() / 5; ++b) ties += sums[5 * b + 4];
-      Curve point{key, {}, {}, true};
-      point.add(mass.percent, energy.percent);
-      outcome.figure.curves.push_back(point);
+      const auto row = static_cast<double>(outcome.figure.categories.size());
+      outcome.figure.categories.push_back(key);
+      masses.add(row, mass.percent);
+      energies.add(row, energy.percent);
       Finding of_mass{key + ": sum of |w| kept", "%", mass.percent};
       Finding of_energy{key + ": sum of w^2 kept", "%", energy.percent};
       if (distribution == "normal" && name == "fp32") {
@@ -109,6 +110,7 @@ Outcome run(Run& run) {
   outcome.notes.emplace_back(
       "Where magnitudes are equal, libraries choose differently (ModelOpt by the iteration order of a Python set): "
       "masks that differ in such groups are no error.");
+  outcome.figure.curves = {masses, energies};
   return outcome;
 }
 

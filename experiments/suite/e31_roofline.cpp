@@ -89,7 +89,7 @@ void add_device(Run& run, Outcome& outcome, const Device& device, const std::str
                                   .certainty = device.certainty};
   }
   outcome.findings.push_back(finding);
-  Curve roof{name}, points{name + ", operations", {}, {}, true};
+  Curve roof{name}, points{name + ", operations", {}, {}, Look::points};
   for (double x = 0.0625; x <= 65536; x *= 2) roof.add(x, std::min(peak, x * device.terabytes));
   for (const Operation& op : operations) {
     const double intensity = op.flops / (op.elements * bytes_of(format));

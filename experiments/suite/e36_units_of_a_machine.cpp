@@ -84,7 +84,7 @@ Outcome run(Run& run) {
         }
         return values;
       });
-      Curve curve{where, {}, {}, true};
+      Curve curve{where, {}, {}, Look::points};
       for (std::size_t i = 0; i < instructions.size(); ++i) {
         curve.add(instructions[i].shape.k, found[2 * i + 1]);
         const std::string key = where + ", " + short_name(instructions[i]);

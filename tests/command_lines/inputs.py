@@ -332,9 +332,6 @@ def write_programs(folder: Path) -> None:
     write_text(folder / "integers.toml", INTEGER_TRAINING)
     write_text(folder / "wrong.toml", WRONG_TRAINING)
     write_text(folder / "unit.py", UNIT)
-    # In place of gnuplot, whose drawings depend on its version: prints the script that it is given.
-    (folder / "fake").mkdir()
-    write_text(folder / "fake/gnuplot", "#!/bin/sh\nexec cat\n", executable=True)
     write_text(folder / "unit.sh", '#!/bin/sh\nexec "$PYTHON" in/unit.py "$@"\n', executable=True)
 
 

@@ -18,8 +18,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 from lines import Line
 from masks import masked
 
-# Programs that command lines may use beside guardbit. gnuplot is none of them: what it draws
-# depends on its version. A line that plots puts in/fake on its path, see lines.txt.
+# Programs that command lines may use beside guardbit. rsvg-convert is none of them: what it makes of
+# a picture depends on its version.
 PROGRAMS = ("cat", "cp", "cut", "grep", "head", "ls", "mkdir", "sed", "sh", "tail", "tr", "wc")
 
 # Sanitizers and coverage are told by their own variables.
@@ -207,7 +207,7 @@ def record(line: Line, work: Workplace, whole: bool = False) -> str:
         data = path.read_bytes()
         content = _as_text(data)
         if content is not None:
-            if path.suffix == ".html":
+            if path.suffix in (".html", ".svg"):
                 content = content.replace("><", ">⏎\n<")  # its lines are too long to compare
             text += _block(title, mask(content), whole)
         else:

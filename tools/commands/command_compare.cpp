@@ -18,6 +18,8 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/plot/picture_file.hpp"
+#include "tools/products/error_picture.hpp"
 #include "tools/products/error_report.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/product_files.hpp"
@@ -38,6 +40,7 @@ struct CompareOptions {
   GemmPlaces places;
   std::vector<std::string> specs;
   std::optional<double> alpha, beta, most_ulps;
+  PlotOptions plot;
   int threads = 0;
   bool exact = false, json = false, no_map = false;
 };
@@ -169,6 +172,7 @@ ErrorReport report_of(const CompareOptions& options, const Case& x,
 int compare(const CompareOptions& options) {
   if (options.exact == !options.reference.empty())
     throw Error("compare", "needs REF or --exact, one of them");
+  options.plot.require_valid();
   const auto start = std::chrono::steady_clock::now();
   const Interruption interruption;
   load_specs(options.specs);
@@ -178,6 +182,8 @@ int compare(const CompareOptions& options) {
   interruption.check();
   ErrorReport report = report_of(options, x, std::move(deviations));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options.plot.asked())
+    write_picture(options.plot.path, error_picture(report, options.plot.chart()));
   if (options.json) {
     print_json(to_json(report));
   } else {
@@ -213,6 +219,9 @@ void add_compare(CLI::App& app, int& status) {
   add_spec_option(*command, options->specs);
   command->add_option("--max-ulp", options->most_ulps,
                       "Exit with 1 when an error is larger, or an infinity or NaN is wrong");
+  add_plot_options(
+      *command, options->plot,
+      "Draw a map of the errors, and how often each distance occurs (axes and range are of these), into this file");
   add_threads_option(*command, options->threads);
   command->add_flag("--no-map", options->no_map, "Do not print the map of errors");
   command->add_flag("--json", options->json, "Print JSON");
@@ -220,6 +229,7 @@ void add_compare(CLI::App& app, int& status) {
       "An ulp is a unit in the last place of the reference in D's format.\n"
       "Exit status: 0; 1 where the plan's deterministic bound does not hold, or see --max-ulp; 2 bad input; 130 interrupted.\n"
       "Example: guardbit compare d.npy d_fp64.npy\n"
+      "Example: guardbit compare d.npy --a a.npy --b b.npy --exact --plot errors.pdf --y log\n"
       "Example: guardbit compare tests/golden/gemm/mm_tf32_72x88x520.safetensors --exact --plan 'sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil d=fp32'");
   command->callback([options, &status] { status = compare(*options); });
 }

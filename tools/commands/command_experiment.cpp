@@ -25,7 +25,7 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
-#include "tools/page/plot.hpp"
+#include "tools/plot/picture_file.hpp"
 #include "tools/report/experiment_record.hpp"
 #include "tools/report/experiment_text.hpp"
 
@@ -42,7 +42,8 @@ using Clock = std::chrono::steady_clock;
 
 struct ExperimentOptions {
   std::vector<std::string> names, set;
-  std::string record, plot, folder, results;
+  std::string record, folder, results;
+  PlotOptions plot;
   std::uint64_t seed = 1;
   int threads = 0;
   bool all = false, quick = false, fresh = false, json = false, markdown = false;
@@ -320,12 +321,14 @@ class Session {
 
   void plot(const Experiment& x, const experiments::Outcome& outcome) const {
     if (outcome.figure.curves.empty()) {
-      if (!options_.plot.empty()) throw Error("--plot", std::string(x.name) + " has no figure");
+      if (options_.plot.asked()) throw Error("--plot", std::string(x.name) + " has no figure");
       return;
     }
-    if (!options_.plot.empty()) write_svg(options_.plot, outcome.figure);
+    if (options_.plot.asked())
+      write_picture(options_.plot.path, chart(outcome.figure, options_.plot.chart()));
     const std::string path = file_of(x, ".svg");
-    if (!path.empty() && has_gnuplot()) write_svg(path, outcome.figure);
+    if (!path.empty() && !drawn_part(outcome.figure).curves.empty())
+      write_picture(path, chart(outcome.figure));
   }
 
   const ExperimentOptions& options_;
@@ -339,16 +342,13 @@ int run(const ExperimentOptions& options) {
   if (!options.record.empty()) record = read_record(options.record);
   const std::vector<Planned> runs =
       planned_runs(options, options.record.empty() ? nullptr : &record);
-  if (!options.plot.empty()) {
-    if (runs.size() != 1) throw Error("--plot", "needs one experiment; -o takes any number");
-    require_gnuplot("--plot");
-  }
+  options.plot.require_valid();
+  if (options.plot.asked() && runs.size() != 1)
+    throw Error("--plot", "needs one experiment; -o takes any number");
   if (!options.folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
     if (error) throw Error(formats::printable(options.folder), "cannot make this folder");
-    if (!has_gnuplot())
-      std::cerr << "guardbit: no plots: gnuplot is not installed (Debian, Ubuntu: gnuplot-nox)\n";
   }
   return Session(options).run(runs);
 }
@@ -433,8 +433,7 @@ void add_experiment_run(CLI::App& experiment, int& status) {
       ->add_option("--record", options->record,
                    "Run again what this record says, and say whether every point is the same")
       ->type_name("FILE");
-  command->add_option("--plot", options->plot, "Write the plot as SVG (needs gnuplot)")
-      ->type_name("FILE");
+  add_plot_options(*command, options->plot, "Draw the figure into this file");
   command
       ->add_option(
           "-o,--output", options->folder,
@@ -449,7 +448,7 @@ void add_experiment_run(CLI::App& experiment, int& status) {
       "point differs from that of --record.\n"
       "Recordings that experiments ask are looked for in $GUARDBIT_DATA, in tests/golden, and in\n"
       "share/guardbit/golden beside the program or of its installation.\n"
-      "Example: guardbit experiment run E08 --set K=512:16384:x2 --plot e08.svg\n"
+      "Example: guardbit experiment run E08 --set K=512:16384:x2 --plot e08.pdf --width 336 --range 0.1:20\n"
       "Example: guardbit experiment run --all --quick -o results");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -27,6 +27,8 @@
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/plot/picture_file.hpp"
+#include "tools/plot/sum_tree_picture.hpp"
 #include "tools/products/spec_file.hpp"
 #include "tools/products/user_kernel.hpp"
 
@@ -48,7 +50,8 @@ struct ProbeOptions {
   std::string a, b, c, d;
   int k = 16;
   std::uint64_t seed = 1;
-  std::string svg, dot, output;
+  std::string dot, output;
+  PlotOptions plot;
   std::vector<std::string> specs;
   bool json = false;
 };
@@ -234,6 +237,7 @@ std::string spec_of(const ProbeReport& report) {
 }
 
 void run(ProbeOptions options) {
+  options.plot.require_valid();
   load_specs(options.specs, options.arch, options.instruction);
   const bool by_name = !options.instruction.empty();
   if (by_name == !options.kernel.command.empty()) {
@@ -266,13 +270,17 @@ void run(ProbeOptions options) {
   const ProbeReport report = emulator::probe(box, options.seed);
   interruption.check();
   if (report.explained) write_text(options.output, spec_of(report));
-  write_text(options.svg, emulator::tree_svg(report.tree, box.k));
+  const bool has_tree = !emulator::leaves(report.tree).empty();
+  if (options.plot.asked() && has_tree)
+    write_picture(options.plot.path, sum_tree_picture(report.tree, box.k));
   write_text(options.dot, emulator::tree_dot(report.tree, box.k));
   if (options.json) {
     print_json(report_json(unit, box, report));
   } else {
     print(unit, box, report);
   }
+  if (options.plot.asked() && !has_tree)
+    throw Error("--plot", "there is no tree to draw: " + report.tree_note);
   if (!options.output.empty() && !report.explained)
     throw Error(formats::printable(options.output),
                 "not written: no arithmetic of the model gives every answer");
@@ -324,14 +332,18 @@ void add_probe(CLI::App& app, int&) {
   command->add_option(
       "-o,--output", options->output,
       "Write the instruction that was found: text for --spec of this command, run, gemm, verify, explain and compare");
-  command->add_option("--svg", options->svg, "Draw the tree of additions into this file");
+  command
+      ->add_option(
+          "--plot,--svg", options->plot.path,
+          "Draw the tree of additions into this file: .svg, .pdf or .png by its name (.pdf and .png need rsvg-convert)")
+      ->type_name("FILE");
   command->add_option("--dot", options->dot, "The same in Graphviz's language");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "The probe knows only the unit's answers; it compares with the catalogue at the end.\n"
       "Example: guardbit probe --engine reference --arch sm_90 --instruction mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
-      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --svg tree.svg");
+      "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --plot tree.pdf");
   command->callback([options] { run(*options); });
 }
 

@@ -13,10 +13,12 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/console/words_option.hpp"
+#include "tools/plot/picture_file.hpp"
 #include "tools/trace/recipe_choice.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
 #include "tools/trace/trace_options.hpp"
+#include "tools/trace/trace_plots.hpp"
 
 namespace guardbit::tools {
 
@@ -34,10 +36,12 @@ struct CompareOptions {
   std::vector<std::size_t> histories = {1024};
   float margin = 0;
   int threads = 0;
+  PlotOptions plot;
   bool json = false;
 };
 
 int run_compare(const CompareOptions& options) {
+  options.plot.require_valid();
   std::vector<std::string> words = options.words;
   words.insert(words.end(), options.trace.begin(), options.trace.end());
   if (words.empty()) throw formats::Error("recipe compare", "no trace");
@@ -64,6 +68,8 @@ int run_compare(const CompareOptions& options) {
   if (results.tensors.empty())
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
+  if (options.plot.asked())
+    write_picture(options.plot.path, chart(sqnr_figure(results), options.plot.chart()));
   if (options.json) {
     print_json(to_json(results));
   } else {
@@ -117,9 +123,13 @@ void add_recipe(CLI::App& app, int& status) {
   compare->add_option("--role", options->role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
   add_threads_option(*compare, options->threads);
+  add_plot_options(
+      *compare, options->plot,
+      "Draw the signal to noise ratio of each tensor and recipe into this file (across it is what --y and --range say)");
   compare->add_flag("--json", options->json, "Print every tensor and recipe as JSON");
   compare->footer(
-      "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes 'fp16*,e4m3_1x128*,mxfp8_e4m3_*'");
+      "Example: guardbit recipe compare --trace gradients.npz --role grad_out --recipes 'fp16*,e4m3_1x128*,mxfp8_e4m3_*'\n"
+      "Example: guardbit recipe compare gradients.npz --recipes 'e4m3*' --plot recipes.pdf");
   compare->callback([options, &status] { status = run_compare(*options); });
   add_recipe_identify(*recipe);
 }

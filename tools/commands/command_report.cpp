@@ -10,7 +10,7 @@
 #include "tools/console/columns.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
-#include "tools/page/plot.hpp"
+#include "tools/plot/text_plot.hpp"
 #include "tools/report/experiment_text.hpp"
 #include "tools/report/report_page.hpp"
 #include "tools/train/train_report.hpp"
@@ -89,9 +89,6 @@ void report(const ReportOptions& options) {
   for (const auto& [file, why] : folder.left_out)
     std::cerr << "guardbit: left out: " << why << '\n';
   if (!options.page.empty()) {
-    if (!has_gnuplot())
-      std::cerr
-          << "guardbit: plots in characters: gnuplot is not installed (Debian, Ubuntu: gnuplot-nox)\n";
     // Drawn before the file is begun, so that an interrupt leaves nothing.
     constexpr std::size_t steps = 100;
     ProgressLine line("drawing", steps);

@@ -25,7 +25,9 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/words_option.hpp"
+#include "tools/plot/picture_file.hpp"
 #include "tools/scaler/scaler_log.hpp"
+#include "tools/scaler/scaler_picture.hpp"
 #include "tools/scaler/scaler_replay.hpp"
 
 namespace guardbit::tools {
@@ -52,6 +54,7 @@ struct ScalerOptions {
   int alarm_skips = 4;
   bool consecutive_hysteresis = false;
   bool compare = false;
+  PlotOptions plot;
   bool json = false;
 };
 
@@ -202,9 +205,15 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
   return std::nullopt;
 }
 
+void draw(const ScalerOptions& options, const std::vector<Replay>& replays) {
+  if (options.plot.asked())
+    write_picture(options.plot.path, chart(scale_figure(replays), options.plot.chart()));
+}
+
 /// Returns the exit status.
 int print(const ScalerOptions& options, const Replay& replay) {
   constexpr int status_differs = 1;
+  draw(options, {replay});
   if (options.json) {
     print_json(to_json(replay));
   } else {
@@ -231,6 +240,7 @@ int compare(const ScalerOptions& options, ReplayWith replay_with) {
     if (preset.divides) own.backoff_factor.reset();
     replays.push_back(replay_with(scaler_of(rules_of(std::string(preset.name), own), own)));
   }
+  draw(options, replays);
   if (options.json) {
     ordered_json document = {{"scalers", ordered_json::array()}};
     for (const Replay& replay : replays) document["scalers"].push_back(to_json(replay));
@@ -286,6 +296,7 @@ int run_log(ScalerOptions options) {
 }
 
 int run_replay(const ScalerOptions& options) {
+  options.plot.require_valid();
   if (is_log(options.words.front())) {
     if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
     return run_log(options);
@@ -306,6 +317,7 @@ int run_replay(const ScalerOptions& options) {
 }
 
 void run_schedule(const ScalerOptions& options) {
+  options.plot.require_valid();
   const std::vector<bool> overflows = parse_pattern(options.pattern);
   const auto replay_with = [&](const LossScaler& scaler) {
     return replay_pattern(scaler, overflows, options.alarm_skips);
@@ -366,6 +378,7 @@ void add_scaler_options(CLI::App& command, ScalerOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   command.add_flag("--compare", options.compare, "All presets side by side");
+  add_plot_options(command, options.plot, "Draw the scale by step into this file");
   command.add_flag("--json", options.json, "Print JSON");
 }
 
@@ -406,6 +419,7 @@ void add_scaler(CLI::App& app, int& status) {
       "Example: guardbit scaler replay --preset pytorch --growth-interval 25 log.json --mode amp\n"
       "         guardbit scaler replay wandb.csv --column 'scale=run 7 - train/scaler'\n"
       "         guardbit scaler replay --compare --init-scale 2^24 gradients.npz\n"
+      "         guardbit scaler replay log.json --mode amp --plot scale.pdf --range 256:131072\n"
       "The exit status is 1 where a scale of the log is not reproduced.\n"
       "Of a log the first scale is the log's own unless --init-scale says another.");
   replay->callback([options, &status] { status = run_replay(*options); });
@@ -417,7 +431,9 @@ void add_scaler(CLI::App& app, int& status) {
       ->type_name("PATTERN")
       ->required();
   add_scaler_options(*schedule, *options);
-  schedule->footer("Example: guardbit scaler schedule --preset apex 'clean*2000,overflow*3'");
+  schedule->footer(
+      "Example: guardbit scaler schedule --preset apex 'clean*2000,overflow*3'\n"
+      "Example: guardbit scaler schedule --compare 'overflow*30' --plot scales.svg");
   schedule->callback([options] { run_schedule(*options); });
 
   CLI::App* presets = scaler->add_subcommand("presets", "The scalers that are known");

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,9 @@
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/console/words_option.hpp"
+#include "tools/plot/picture_file.hpp"
+#include "tools/products/verify_report.hpp"
+#include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -38,6 +42,7 @@ struct TraceOptions {
   std::string layout = "flat";
   std::string from;
   std::string report;
+  PlotOptions plot;
   double tolerance = 1e-3;
   int threads = 0;
   bool exact_product = false;
@@ -216,12 +221,22 @@ class Pass {
   CellsByFormat cells_;
 };
 
+/// As a shell takes it.
+std::string this_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string command = "guardbit", word;
+  std::getline(file, word, '\0');
+  while (std::getline(file, word, '\0')) command += ' ' + shell_word(word);
+  return command;
+}
+
 int run(const TraceOptions& options) {
   if (options.json && options.csv) throw formats::Error("--csv", "not together with --json");
   if (!(options.tolerance >= 0 && options.tolerance <= 1))
     throw formats::Error("--tolerance", "not a share", "0 to 1");
   if (options.histogram && (options.csv || !options.report.empty()))
     throw formats::Error("--histogram", "not together with --csv or --report");
+  options.plot.require_valid();
   TraceResults results;
   if (!options.histogram) {
     results.questions =
@@ -252,8 +267,10 @@ int run(const TraceOptions& options) {
                          why + ", and there is no other tensor (--from says what codes are)");
   }
   if (!options.report.empty()) {
-    formats::write_file(options.report, trace_report(results));
+    formats::write_file(options.report, trace_report(results, this_command()));
   }
+  if (options.plot.asked())
+    write_picture(options.plot.path, trace_picture(results, options.plot.chart()));
   if (options.json) {
     print_json(to_json(results));
   } else if (options.csv) {
@@ -315,10 +332,14 @@ void add_trace(CLI::App& app, int& status) {
       ->add_option("--report", options->report,
                    "Write a page with plots and all numbers, which needs no network")
       ->type_name("FILE");
+  add_plot_options(
+      *command, options->plot,
+      "Draw numbers by binade, and below what is lost at each scale (axes and range are of these), into this file");
   command->add_flag("--json", options->json, "Print all statistics as JSON");
   command->add_flag("--csv", options->csv, "Print a row per tensor, format and scale");
   command->footer(
       "Example: guardbit trace gradients.npz --formats fp16,e4m3 --scales 0:24:8\n"
+      "         guardbit trace gradients.npz --formats fp16,bf16 --plot gradients.pdf --width 336\n"
       "         guardbit trace merge rank0.json rank1.json --report trace.html\n"
       "Underflow: numbers other than zero that are stored as zero. Overflow: finite numbers that\n"
       "are stored as infinity or NaN, or clamped under a policy that clamps.");

@@ -10,7 +10,7 @@
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
-#include "tools/page/plot.hpp"
+#include "tools/plot/picture_file.hpp"
 #include "tools/train/train_quantise.hpp"
 #include "tools/train/train_report.hpp"
 #include "tools/train/train_run.hpp"
@@ -50,7 +50,9 @@ int train(const TrainOptions& options) {
   if (!options.folder.empty()) {
     formats::write_file(options.folder + "/results.json", json.dump(2) + "\n");
     const experiments::Figure figure = loss_curves(results);
-    if (has_gnuplot()) write_svg(options.folder + "/loss.svg", figure);
+    // A few steps have no mean yet.
+    if (!drawn_part(figure).curves.empty())
+      write_picture(options.folder + "/loss.svg", chart(figure));
   }
   if (options.json) {
     print_json(json);

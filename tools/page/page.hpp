@@ -3,10 +3,9 @@
 #include <string>
 #include <string_view>
 
-namespace guardbit::tools {
+#include "tools/console/markup.hpp"
 
-/// Text for HTML.
-std::string escaped(std::string_view text);
+namespace guardbit::tools {
 
 /// The beginning of a page that stands by itself, for the screen (light and dark) and for paper, up
 /// to its body. `style`: rules of this page alone.

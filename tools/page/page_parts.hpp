@@ -6,6 +6,7 @@
 
 #include "experiments/harness/experiment.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/plot/chart.hpp"
 
 namespace guardbit::tools {
 
@@ -28,9 +29,13 @@ class HtmlTable {
 /// The table, which has a head, as HTML.
 std::string html_table(const std::string& caption, const Table& table);
 
-/// The figure as two drawings, for wide and narrow screens, with its words for who sees none and
-/// its numbers; in characters where gnuplot is not installed.
-std::string drawing_of(const experiments::Figure& figure);
+constexpr double wide_picture = 760, narrow_picture = 400;
+
+/// Two drawings of the same, for wide and for narrow screens.
+std::string drawing_of(const Drawing& wide, const Drawing& narrow);
+std::string drawing_of(const experiments::Figure& figure, const std::vector<Strip>& strips = {});
+/// With its words for who sees none, and its numbers; empty where there is nothing to draw.
+std::string drawing_with_numbers(const experiments::Figure& figure);
 
 /// A verdict or "complete" or "incomplete", with a sign, so that colour is not all that tells them
 /// apart.

@@ -65,12 +65,26 @@ experiments::Figure figure_of(const ordered_json& j) {
                              j.at("log_y").get<bool>()};
   for (const ordered_json& c : j.at("curves")) {
     experiments::Curve curve{
-        c.at("name").get<std::string>(), {}, {}, c.at("points_only").get<bool>()};
+        c.at("name").get<std::string>(),
+        {},
+        {},
+        c.at("points_only").get<bool>() ? experiments::Look::points : experiments::Look::line};
+    // Records of older versions have no more.
+    if (c.contains("look"))
+      curve.look =
+          formats::require_word<experiments::Look>("look", c["look"].get<std::string>(), "result");
+    curve.is_reference = c.value("reference", false);
     const ordered_json &x = c.at("x"), &y = c.at("y");
     if (x.size() != y.size()) throw formats::Error("result", "a curve's x and y differ in number");
     for (std::size_t i = 0; i < x.size(); ++i) curve.add(value_of(x[i]), value_of(y[i]));
     figure.curves.push_back(std::move(curve));
   }
+  figure.categories = j.value("categories", std::vector<std::string>());
+  for (const experiments::Curve& c : figure.curves)
+    for (const double x : c.x)
+      if (!figure.categories.empty() &&
+          !(x >= 0 && x < static_cast<double>(figure.categories.size()) && x == std::rint(x)))
+        throw formats::Error("result", "a curve's x is no row of its figure");
   return figure;
 }
 
@@ -183,9 +197,15 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
   if (figure.curves.empty()) return j;
   ordered_json curves = ordered_json::array();
   for (const experiments::Curve& c : figure.curves)
-    curves.push_back({{"name", c.name}, {"points_only", c.points}, {"x", c.x}, {"y", c.y}});
+    curves.push_back({{"name", c.name},
+                      {"points_only", c.look == experiments::Look::points},
+                      {"look", formats::word_of(c.look)},
+                      {"reference", c.is_reference},
+                      {"x", c.x},
+                      {"y", c.y}});
   j["figure"] = {{"title", figure.title}, {"x_label", figure.x_label}, {"y_label", figure.y_label},
                  {"log_x", figure.log_x}, {"log_y", figure.log_y},     {"curves", curves}};
+  if (!figure.categories.empty()) j["figure"]["categories"] = figure.categories;
   return j;
 }
 

@@ -9,7 +9,7 @@
 #include "experiments/suite/suite.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
-#include "tools/page/plot.hpp"
+#include "tools/plot/text_plot.hpp"
 #include "tools/report/experiment_record.hpp"
 
 namespace guardbit::tools {

@@ -12,7 +12,6 @@
 #include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/page_parts.hpp"
-#include "tools/page/plot.hpp"
 #include "tools/report/experiment_text.hpp"
 
 namespace guardbit::tools {
@@ -87,7 +86,7 @@ std::string section_of(const ReportedRun& run, const std::string& anchor) {
                      escaped(x.question) + "</strong></p><p>" + escaped(x.method) +
                      "</p><p>Expected: " + escaped(x.expected) + "</p>";
   if (run.outcome) {
-    html += drawing_of(run.outcome->figure) + findings_of(*run.outcome);
+    html += drawing_with_numbers(run.outcome->figure) + findings_of(*run.outcome);
   } else {
     html +=
         "<p>This run was interrupted; its record keeps " +

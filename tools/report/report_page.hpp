@@ -41,9 +41,8 @@ std::string command_of(const ReportedRun& run);
 /// "reproduced", "differs", "undecidable", or "incomplete".
 std::string verdict_of(const ReportedRun& run);
 
-/// A page that stands by itself: verdicts and training runs first, then each of them. Plots are
-/// drawn by gnuplot, in characters where it is not installed. `progress` is told the share that is
-/// done.
+/// A page that stands by itself: verdicts and training runs first, then each of them. `progress` is
+/// told the share that is done.
 std::string report_page(const ReportedFolder& folder,
                         const std::function<void(double)>& progress = {});
 

@@ -38,7 +38,8 @@ std::string section_of(const ReportedTraining& training, const std::string& anch
       "Memory: weights, gradients, the optimizer&#8217;s state and the operands of a step, in their formats.</p>" +
       html_table("Numerics", number_table(training.results)) +
       "<p class=\"quiet\">Loss: mean of the last steps. Underflow: gradients stored as zero that are none. From FP32: |w - w32| / |w32| over all weights.</p>";
-  for (const experiments::Figure& figure : figures_of(training)) html += drawing_of(figure);
+  for (const experiments::Figure& figure : figures_of(training))
+    html += drawing_with_numbers(figure);
   html += integers_of(training.integers);
   return html + "<details><summary>Configuration</summary><pre><code>" + escaped(training.config) +
          "</code></pre></details><h3>To run it again</h3><pre class=\"wraps\"><code>" +

@@ -49,8 +49,8 @@ trap 'rm -rf "$scratch"' EXIT
   printf '*undecidable* (nothing here can decide; relations that theory demands hold). How we know a reference: *measured* (on\n'
   printf 'hardware, by this project), *read* (in the source named), *recalled* (from it, not read again), *derived* (from the\n'
   printf 'definitions). `guardbit experiment run NAME --set KEY=VALUES` repeats any of them with other parameters; with\n'
-  printf '`-o DIR` it keeps a record that `--record FILE` runs again, and a plot. Recordings are looked for in `$GUARDBIT_DATA`, in\n'
-  printf '`tests/golden`, and in `share/guardbit/golden` beside the program or of its installation.\n\n'
+  printf '`-o DIR` it keeps a record that `--record FILE` runs again, and a plot ([PLOTS.md](PLOTS.md)).\n'
+  printf 'Recordings are looked for in `$GUARDBIT_DATA`, in `tests/golden`, and in `share/guardbit/golden` beside the program or of its installation.\n\n'
   "$guardbit" experiment list --markdown --results docs/experiments/results.json
 } >"$scratch/EXPERIMENTS.md"
 

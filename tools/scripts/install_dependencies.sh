@@ -30,7 +30,7 @@ install_packages() {
 
 install_dependencies() {
   install_packages g++ cmake ninja-build python3 python3-numpy catch2 libboost-dev libcli11-dev nlohmann-json3-dev libzip-dev \
-    zlib1g-dev libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev gnuplot-nox
+    zlib1g-dev libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev librsvg2-bin
 }
 
 # configure_release [OPTION...]: configures build/release; a new folder for Ninja, one that is there for what it is for.

@@ -135,8 +135,8 @@ Columns<TracedUpdate> update_columns(const TraceResults& results);
 /// Reads what to_json() printed of parts of a trace, and adds up tensors of the same name and
 /// step. All parts must ask the same questions. Throws Error.
 TraceResults merged_results(const std::vector<std::string>& files);
-/// A page that stands by itself: plots, and a table of every number.
-std::string trace_report(const TraceResults& results);
+/// A page that stands by itself: plots, and a table of every number. `command` made it.
+std::string trace_report(const TraceResults& results, const std::string& command);
 /// A row per tensor, format and scale.
 void print_csv(std::ostream& out, const TraceResults& results);
 /// What a person reads at a glance.

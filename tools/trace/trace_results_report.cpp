@@ -26,8 +26,10 @@ std::string or_dash(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "–";
 }
 
-/// A cell with a share in percent, redder the more it is.
-std::string shaded(double percent) {
+/// A cell with a share in percent, redder the more it is; without a whole there is no share.
+std::string shaded(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "<td>–</td>";
+  const double percent = percent_of(part, whole);
   return "<td style=\"background:rgba(var(--hot)," + number(percent / 125, "%.2f") + ")\">" +
          number(percent, "%.2f") + "%</td>";
 }
@@ -35,13 +37,13 @@ std::string shaded(double percent) {
 /// Gradients by steps, coloured by the underflow of the first format at the first scale.
 std::string heat_map(const TraceResults& results) {
   std::set<std::uint64_t> steps;
-  std::map<std::string, std::map<std::uint64_t, double>> rows;
+  std::map<std::string, std::map<std::uint64_t, const TraceStatistics*>> rows;
   for (const TracedTensor& tensor : results.tensors) {
     const std::string& role = tensor.meaning.role;
     if (!tensor.meaning.step || !(role.empty() || is_gradient(role))) continue;
     steps.insert(*tensor.meaning.step);
     rows[tensor.meaning.tensor + (role.empty() ? "" : " (" + role + ")")][*tensor.meaning.step] =
-        percent_of(tensor.statistics.outcomes[0].underflow, tensor.statistics.nonzero());
+        &tensor.statistics;
   }
   if (steps.size() < 2) return {};
   std::string html = "<h2>Underflow by tensor and step, " + escaped(results.questions.formats[0]) +
@@ -53,7 +55,8 @@ std::string heat_map(const TraceResults& results) {
     html += "<tr><td>" + escaped(name) + "</td>";
     for (const std::uint64_t step : steps) {
       const auto at = values.find(step);
-      html += at == values.end() ? "<td></td>" : shaded(at->second);
+      html += at == values.end() ? "<td></td>"
+                                 : shaded(at->second->outcomes[0].underflow, at->second->nonzero());
     }
     html += "</tr>";
   }
@@ -68,8 +71,8 @@ std::string decibels(const std::optional<double>& sqnr) {
 std::string recipe_cells(const experiments::RecipeStatistics& s, std::size_t recipe) {
   const auto& outcome = s.outcomes[recipe];
   if (!outcome) return "<td>–</td><td>–</td><td>–</td><td>–</td>";
-  return shaded(percent_of(outcome->underflow, s.signal.nonzero)) +
-         shaded(percent_of(outcome->saturated, s.signal.finite)) + "<td>" +
+  return shaded(outcome->underflow, s.signal.nonzero) +
+         shaded(outcome->saturated, s.signal.finite) + "<td>" +
          decibels(experiments::sqnr_db(s.signal, *outcome)) + "</td><td>" +
          (s.signal.elements == 0 ? "–" : number(bits_per_element(s.signal, *outcome), "%.2f")) +
          "</td>";
@@ -164,6 +167,7 @@ std::string windows(const TraceResults& results,
 
 /// Underflow at the first scale, and at the recommended one where that is another.
 std::string loss_text(const TraceResults& results, std::size_t format, const TraceStatistics& s) {
+  if (s.nonzero() == 0) return "–";
   const std::vector<int>& scales = results.questions.scales;
   const auto at = [&](std::size_t k) {
     const StoringOutcome& outcome = s.outcomes[results.questions.storing(format, k)];
@@ -187,10 +191,36 @@ std::string updates(const TraceResults& results) {
     html += "<tr><td>" + escaped(update.tensor) + "</td><td>" + or_dash(update.step) + "</td><td>" +
             or_dash(update.ratio()) + "</td>";
     for (const std::uint64_t stale : update.effect.stale)
-      html += shaded(percent_of(stale, update.effect.changes));
+      html += shaded(stale, update.effect.changes);
     html += "</tr>";
   }
   return html + "</table></div>";
+}
+
+/// Which files, how they were read, and the loss scales that were recorded with them.
+std::string sources(const TraceResults& results, const std::string& command) {
+  std::set<std::string> files;
+  std::set<double> scales;
+  for (const TracedTensor& tensor : results.tensors) {
+    files.insert(tensor.file);
+    if (tensor.loss_scale) scales.insert(*tensor.loss_scale);
+  }
+  std::string html = "<p>";
+  constexpr std::size_t most_files = 8;
+  std::size_t count = 0;
+  for (const std::string& file : files) {
+    if (++count > most_files) break;
+    html += (count == 1 ? "<code>" : ", <code>") + escaped(file) + "</code>";
+  }
+  if (files.size() > most_files)
+    html += " and " + std::to_string(files.size() - most_files) + " more files";
+  html += ".";
+  if (!scales.empty()) {
+    html += " Recorded loss scale: " + number(*scales.begin(), "%.9g") +
+            (scales.size() == 1 ? "" : " to " + number(*scales.rbegin(), "%.9g")) +
+            "; the numbers are as they were recorded.";
+  }
+  return html + "</p><pre class=\"wraps\"><code>" + escaped(command) + "</code></pre>";
 }
 
 /// A row per tensor, those first that lose most in the first format at the first scale.
@@ -219,7 +249,7 @@ std::string worst_first(const TraceResults& results,
 
 }  // namespace
 
-std::string trace_report(const TraceResults& results) {
+std::string trace_report(const TraceResults& results, const std::string& command) {
   const TraceStatistics total = total_of(results);
   std::vector<std::pair<std::string, TraceStatistics>> groups;
   for (const auto& [role, statistics] : by_role(results)) groups.emplace_back(role, statistics);
@@ -238,7 +268,7 @@ std::string trace_report(const TraceResults& results) {
       " elements, " + number(percent_of(total.zeros, total.elements)) + "% zeros, " +
       std::to_string(total.infinities) + " infinities, " + std::to_string(total.nans) +
       " NaNs. Policy " + escaped(results.policy) + ", product with the scale " +
-      (results.exact_product ? "exact" : "rounded to FP32") + ".</p>";
+      (results.exact_product ? "exact" : "rounded to FP32") + ".</p>" + sources(results, command);
   if (const TracedTensor* first = first_nonfinite(results)) {
     html += "<p><strong>First " + std::string(first->first_is_nan ? "NaN" : "infinity") +
             "</strong>: " + escaped(place_text(*first)) + ", index " +

@@ -11,7 +11,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/console/json_depth.hpp"
-#include "tools/page/plot.hpp"
+#include "tools/plot/chart.hpp"
 #include "tools/products/verify_report.hpp"
 #include "tools/train/train_log.hpp"
 #include "tools/train/train_report.hpp"
@@ -23,6 +23,7 @@ namespace {
 namespace files = std::filesystem;
 using experiments::Curve;
 using experiments::Figure;
+using experiments::Look;
 using experiments::training::Role;
 using experiments::training::StepRecord;
 using nlohmann::json;
@@ -109,7 +110,8 @@ Figure scale_figure(const ReportedTraining& training) {
     // Every recipe has its curve, and so its colour, in all of the plots.
     figure.curves.push_back({r.recipe});
     if (!has_scale(r)) continue;
-    Curve &scale = figure.curves.back(), skip{r.recipe + ": skipped", {}, {}, true};
+    Curve &scale = figure.curves.back(), skip{r.recipe + ", skipped", {}, {}, Look::points};
+    scale.look = Look::steps;
     for (std::size_t i = 0; i < r.log.size(); ++i) {
       const StepRecord& s = r.log[i];
       const bool changes = i == 0 || i + 1 == r.log.size() || s.scale != r.log[i - 1].scale ||
@@ -206,7 +208,7 @@ std::string command_of(const ReportedTraining& training) {
 std::vector<Figure> figures_of(const ReportedTraining& training) {
   std::vector<Figure> all = {loss_curves(training.results), scale_figure(training),
                              underflow_figure(training), distance_figure(training)};
-  std::erase_if(all, [](const Figure& f) { return text_plot(f).empty(); });
+  std::erase_if(all, [](const Figure& f) { return drawn_part(f).curves.empty(); });
   return all;
 }
 

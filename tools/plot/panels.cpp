@@ -1,0 +1,122 @@
+#include "tools/plot/panels.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace guardbit::tools {
+
+namespace {
+
+using experiments::Curve;
+using experiments::Figure;
+
+/// A panel's title and the name that a curve has in it.
+using Division = std::pair<std::string, std::string>;
+using Divide = std::function<Division(const std::string& name)>;
+
+Division divided_at(const std::string& name, std::size_t at, std::size_t length) {
+  if (at == std::string::npos) return {"", name};
+  return {name.substr(0, at), name.substr(at + length)};
+}
+
+Division by_first_part(const std::string& name) { return divided_at(name, name.find(", "), 2); }
+Division by_last_part(const std::string& name) {
+  const Division parts = divided_at(name, name.rfind(", "), 2);
+  return parts.first.empty() ? parts : Division{parts.second, parts.first};
+}
+Division by_first_word(const std::string& name) { return divided_at(name, name.find(' '), 1); }
+Division by_letters(const std::string& name) {
+  const auto* const end = std::find_if_not(name.data(), name.data() + name.size(),
+                                           [](unsigned char c) { return std::isalpha(c) != 0; });
+  return {std::string(name.data(), end), name};
+}
+
+constexpr std::size_t most_panels = 9;
+
+/// Nothing where that leaves too many panels, or (some, with `loners`) curves that have nothing to
+/// be compared with.
+std::optional<std::vector<Panel>> divided(const Figure& figure, const Divide& divide, bool loners) {
+  std::vector<Panel> panels;
+  for (const Curve& c : figure.curves) {
+    const auto [title, name] = divide(c.name);
+    auto at = std::ranges::find(panels, title, &Panel::title);
+    if (at == panels.end()) at = panels.insert(panels.end(), {title, {}});
+    at->series.push_back({&c, name, {}});
+  }
+  const auto alone = static_cast<std::size_t>(
+      std::ranges::count_if(panels, [](const Panel& p) { return p.series.size() < 2; }));
+  const bool fits =
+      std::ranges::all_of(panels, [](const Panel& p) { return p.series.size() <= most_series; });
+  if (panels.size() < 2 || panels.size() > most_panels || !fits ||
+      alone > (loners ? panels.size() / 2 : 0))
+    return std::nullopt;
+  // Where series keep their names, the first and the last of them say most.
+  for (Panel& p : panels) {
+    if (p.series.front().name != p.series.front().curve->name) continue;
+    p.title = p.series.front().name;
+    if (p.series.size() > 1) p.title += " … " + p.series.back().name;
+  }
+  return panels;
+}
+
+std::vector<Panel> divided(const Figure& figure) {
+  Panel all;
+  for (const Curve& c : figure.curves) all.series.push_back({&c, c.name, {}});
+  if (all.series.size() <= most_series || !figure.categories.empty()) return {all};
+  for (const bool loners : {false, true})
+    for (const auto& divide : {by_first_part, by_last_part, by_first_word, by_letters})
+      if (auto panels = divided(figure, divide, loners)) return std::move(*panels);
+  std::vector<Panel> panels;
+  for (std::size_t i = 0; i < all.series.size(); ++i) {
+    if (i % most_series == 0) panels.emplace_back();
+    panels.back().series.push_back(all.series[i]);
+  }
+  return panels;
+}
+
+void set_styles(std::vector<Series*> series) {
+  std::vector<Curve> named;
+  for (const Series* s : series) {
+    Curve curve;
+    curve.name = s->name;
+    curve.is_reference = s->curve->is_reference;
+    named.push_back(std::move(curve));
+  }
+  const std::vector<SeriesStyle> styles = styles_of(named);
+  for (std::size_t i = 0; i < series.size(); ++i) series[i]->style = styles[i];
+}
+
+}  // namespace
+
+std::vector<Series> legend_of(const std::vector<Panel>& panels) {
+  std::vector<Series> all;
+  for (const Panel& panel : panels) {
+    for (const Series& s : panel.series)
+      if (std::ranges::find(all, s.name, &Series::name) == all.end()) all.push_back(s);
+  }
+  return all;
+}
+
+std::vector<Panel> panels_of(const Figure& figure) {
+  std::vector<Panel> panels = divided(figure);
+  std::vector<Series> all = legend_of(panels);
+  std::vector<Series*> pointers;
+  if (all.size() > most_series) {
+    for (Panel& panel : panels) {
+      pointers.clear();
+      for (Series& s : panel.series) pointers.push_back(&s);
+      set_styles(pointers);
+    }
+    return panels;
+  }
+  for (Series& s : all) pointers.push_back(&s);
+  set_styles(pointers);
+  for (Panel& panel : panels)
+    for (Series& s : panel.series) s.style = std::ranges::find(all, s.name, &Series::name)->style;
+  return panels;
+}
+
+}  // namespace guardbit::tools
