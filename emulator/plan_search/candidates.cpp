@@ -1,9 +1,11 @@
 #include "emulator/plan_search/candidates.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
@@ -56,7 +58,8 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     if (x.a.format == formats::fp32)
       add_instructions(formats::tf32, formats::tf32, Rounding::toward_zero);
   }
-  result.stages.emplace_back([stage = std::move(stage)] { return stage; });
+  result.stages.push_back(
+      {"every instruction of these formats", [stage = std::move(stage)] { return stage; }});
   result.walks = {{}};
   result.orders = {SumOrder::ascending};
   result.workspaces = {formats::fp32};
@@ -123,6 +126,54 @@ bool says(const GemmCapture& capture, const std::string& key, std::string_view p
   return found != capture.metadata.end() && found->second.find(part) != std::string::npos;
 }
 
+/// Units that stages share.
+struct Units {
+  /// after a cut's name: "by units that do not fit"
+  std::string_view name;
+  std::shared_ptr<const std::vector<UnitChoice>> list;
+};
+
+/// A list of partitions of K.
+struct Cut {
+  std::string_view name;
+  std::vector<GemmPlan> (*plans)(const PartitionedPlans&);
+};
+using P = PartitionedPlans;
+constexpr Cut whole = {"one chain over K", [](const P& /*plans*/) { return P::whole(); }};
+constexpr Cut loads = {"one chain, K permuted by wide loads",
+                       [](const P& /*plans*/) { return P::loads(); }};
+constexpr Cut promoted = {"one chain, promoted at intervals",
+                          [](const P& x) { return x.promoted(); }};
+constexpr Cut residue = {"one chain, the incomplete tile of K first",
+                         [](const P& x) { return x.residue(); }};
+constexpr Cut scaled_blocks = {"one chain for each block of scales",
+                               [](const P& x) { return x.scaled_blocks(); }};
+constexpr Cut split = {"K split over thread blocks", [](const P& x) { return x.split(); }};
+constexpr Cut split_as_deep = {"K split as the recorded grid is deep",
+                               [](const P& x) { return x.split_as_deep(); }};
+constexpr Cut split_as_high = {"K split as the recorded grid is high",
+                               [](const P& x) { return x.split_as_high(); }};
+constexpr Cut split_promoted = {"K split over thread blocks, promoted at intervals",
+                                [](const P& x) { return x.split_promoted(); }};
+constexpr Cut split_residue = {"K split over thread blocks, the incomplete tile first",
+                               [](const P& x) { return x.split_residue(); }};
+constexpr Cut sliced = {"K sliced over the warps or threads of a block",
+                        [](const P& x) { return x.sliced(); }};
+constexpr Cut promoted_slices = {"slices that are promoted at intervals",
+                                 [](const P& x) { return x.promoted_slices(); }};
+constexpr Cut blocks_of_threads = {"blocks that take pieces of K in turn, sliced over threads",
+                                   [](const P& x) { return x.blocks_of_threads(); }};
+constexpr Cut warps_of_threads = {"K split over warps, sliced over their threads",
+                                  [](const P& x) { return x.warps_of_threads(); }};
+constexpr Cut split_in_few_slices = {"up to 4 parts of up to 4 slices",
+                                     [](const P& x) { return x.split_in_few_slices(); }};
+constexpr Cut split_in_many_slices = {"up to 16 parts of up to 32 slices",
+                                      [](const P& x) { return x.split_in_many_slices(); }};
+constexpr Cut stream_k_as_recorded = {"stream-K on the recorded number of blocks",
+                                      [](const P& x) { return x.stream_k_as_recorded(); }};
+constexpr Cut stream_k = {"stream-K on as many blocks as machines have multiprocessors",
+                          [](const P& x) { return x.stream_k(); }};
+
 /// Fills the stages of a search. Of the units, the first `supported` fit the result
 /// (plan_evidence.hpp). The likeliest of these meets every partition of K; the others, most; units
 /// that do not fit, few.
@@ -132,11 +183,12 @@ class Stages {
          std::int64_t k, Candidates& result)
       : capture_(capture),
         partitioned_(std::make_shared<const PartitionedPlans>(capture, k)),
-        all_(copy(units, 0, units.size())),
-        likely_(copy(units, 0, 1)),
-        others_(copy(units, std::min<std::size_t>(1, supported), supported)),
-        good_(copy(units, 0, supported)),
-        unlikely_(copy(units, supported, units.size())),
+        all_(copy("by every unit", units, 0, units.size())),
+        likely_(copy("by the likeliest unit", units, 0, 1)),
+        others_(copy("by the other units that fit", units, std::min<std::size_t>(1, supported),
+                     supported)),
+        good_(copy("by every unit that fits", units, 0, supported)),
+        unlikely_(copy("by units that do not fit", units, supported, units.size())),
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
@@ -148,85 +200,84 @@ class Stages {
 
   void add_all() {
     const GemmProblem& problem = capture_.problem;
-    if (all_->size() == 1 && formats::is_integer(problem.a.format)) return add(all_, known_, whole);
-    if (problem.scale_k != 0) return add(all_, known_, &PartitionedPlans::scaled_blocks);
+    if (all_.list->size() == 1 && formats::is_integer(problem.a.format))
+      return add(all_, known_, whole);
+    if (problem.scale_k != 0) return add(all_, known_, scaled_blocks);
     add_simple();
     result_.simple_stages = result_.stages.size() - 1;
     add_partitions();
   }
 
  private:
-  using Units = std::shared_ptr<const std::vector<UnitChoice>>;
   using Known = std::shared_ptr<KnownPartitions>;
 
-  static Units copy(const std::vector<UnitChoice>& units, std::size_t begin, std::size_t end) {
+  static Units named(std::string_view name, std::vector<UnitChoice> units) {
+    return {name, std::make_shared<const std::vector<UnitChoice>>(std::move(units))};
+  }
+  static Units copy(std::string_view name, const std::vector<UnitChoice>& units, std::size_t begin,
+                    std::size_t end) {
     const auto at = [&](std::size_t i) { return units.begin() + static_cast<std::ptrdiff_t>(i); };
-    return std::make_shared<const std::vector<UnitChoice>>(at(begin), at(end));
-  }
-  static std::vector<GemmPlan> whole(const PartitionedPlans& /*plans*/) {
-    return PartitionedPlans::whole();
-  }
-  static std::vector<GemmPlan> loads(const PartitionedPlans& /*plans*/) {
-    return PartitionedPlans::loads();
+    return named(name, {at(begin), at(end)});
   }
 
   /// Appends the stage of these units and of the plans that are not in `known` then.
-  void add(const Units& units, const Known& known, auto plans) {
-    if (units->empty()) return;
-    result_.stages.emplace_back([units, known, plans, partitioned = partitioned_] {
-      return stage_of(*units, *known, std::invoke(plans, *partitioned));
-    });
+  void add(const Units& units, const Known& known, const Cut& cut) {
+    if (units.list->empty()) return;
+    result_.stages.push_back({std::string(cut.name) + " " + std::string(units.name),
+                              [units = units.list, known, cut, partitioned = partitioned_] {
+                                return stage_of(*units, *known, cut.plans(*partitioned));
+                              }});
   }
 
   /// One chain over K, and the splits that the recording itself suggests.
   void add_simple() {
     if (partitioned_->has_8_bit_operands() && says(capture_, "fast_accumulation", "false"))
-      add(good_, known_, &PartitionedPlans::promoted);
+      add(good_, known_, promoted);
     if (says(capture_, "kernels", "split")) {
-      add(likely_, known_, &PartitionedPlans::split);
-      add(likely_, known_, &PartitionedPlans::split_promoted);
+      add(likely_, known_, split);
+      add(likely_, known_, split_promoted);
     }
-    add(likely_, known_, &PartitionedPlans::split_as_deep);
+    add(likely_, known_, split_as_deep);
     add(all_, known_, whole);
     add(plain_units(), of_plain_, whole);
-    add(good_, known_, &PartitionedPlans::promoted);
-    add(good_, known_, &PartitionedPlans::residue);
+    add(good_, known_, promoted);
+    add(good_, known_, residue);
     add(matrix_units(), known_, loads);
   }
 
   /// All other partitions of K.
   void add_partitions() {
-    add(likely_, known_, &PartitionedPlans::split_as_high);
-    add(likely_, known_, &PartitionedPlans::stream_k_as_recorded);
-    add(likely_, known_, &PartitionedPlans::split);
-    add(likely_, known_, &PartitionedPlans::split_residue);
-    add(likely_, known_, &PartitionedPlans::split_promoted);
-    add(likely_, known_, &PartitionedPlans::sliced);
+    add(likely_, known_, split_as_high);
+    add(likely_, known_, stream_k_as_recorded);
+    add(likely_, known_, split);
+    add(likely_, known_, split_residue);
+    add(likely_, known_, split_promoted);
+    add(likely_, known_, sliced);
     const Units scalar = scalar_units();
-    add(scalar, known_, &PartitionedPlans::promoted_slices);
-    add(scalar, known_, &PartitionedPlans::blocks_of_threads);
-    add(others_, of_others_, &PartitionedPlans::split_as_deep);
-    add(others_, of_others_, &PartitionedPlans::split_as_high);
-    add(others_, of_others_, &PartitionedPlans::stream_k_as_recorded);
-    add(good_, of_warps_, &PartitionedPlans::warps_of_threads);
-    add(others_, of_others_, &PartitionedPlans::split);
-    add(others_, of_others_, &PartitionedPlans::sliced);
-    add(likely_, known_, &PartitionedPlans::stream_k);
-    add(likely_, known_, &PartitionedPlans::split_in_few_slices);
-    add(likely_, known_, &PartitionedPlans::split_in_many_slices);
-    add(others_, of_others_, &PartitionedPlans::split_residue);
+    add(scalar, known_, promoted_slices);
+    add(scalar, known_, blocks_of_threads);
+    add(others_, of_others_, split_as_deep);
+    add(others_, of_others_, split_as_high);
+    add(others_, of_others_, stream_k_as_recorded);
+    add(good_, of_warps_, warps_of_threads);
+    add(others_, of_others_, split);
+    add(others_, of_others_, sliced);
+    add(likely_, known_, stream_k);
+    add(likely_, known_, split_in_few_slices);
+    add(likely_, known_, split_in_many_slices);
+    add(others_, of_others_, split_residue);
     if (capture_.problem.a.format == formats::fp64) return;
-    add(unlikely_, of_unlikely_, &PartitionedPlans::split);
-    add(unlikely_, of_unlikely_, &PartitionedPlans::sliced);
+    add(unlikely_, of_unlikely_, split);
+    add(unlikely_, of_unlikely_, sliced);
   }
 
   /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
   /// instruction. A multiply-add of one thread has no lanes.
   Units matrix_units() const {
-    std::vector<UnitChoice> units = *good_;
+    std::vector<UnitChoice> units = *good_.list;
     std::erase_if(units,
                   [](const UnitChoice& x) { return x.unit.arch == "simt" || x.loads.lanes != 0; });
-    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+    return named("by matrix units", std::move(units));
   }
 
   /// What programs without a matrix unit do: round each product before they add it, or sum in FP64.
@@ -236,17 +287,17 @@ class Stages {
     const Format& a = capture_.problem.a.format;
     if (a == formats::fp32) units.push_back({{"simt", "mul_add.fp32"}, {}});
     if (a != formats::fp64 && !formats::is_integer(a)) units.push_back({{"simt", "fma.fp64"}, {}});
-    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+    return named("by rounded products or in FP64", std::move(units));
   }
 
   /// Good units of CUDA cores. Kernels of dot products may round the products; those of matrix
   /// products do not.
   Units scalar_units() const {
-    std::vector<UnitChoice> units = *good_;
+    std::vector<UnitChoice> units = *good_.list;
     std::erase_if(units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
     if (!units.empty() && units[0].unit.instruction == "fma.fp32")
       units.push_back({{"simt", "mul_add.fp32"}, {}});
-    return std::make_shared<const std::vector<UnitChoice>>(std::move(units));
+    return named("by multiply-adds", std::move(units));
   }
 
   const GemmCapture& capture_;

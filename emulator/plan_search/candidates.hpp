@@ -5,6 +5,7 @@
 // (partitions.hpp); and the orders of sums and epilogues that complete each plan.
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
@@ -12,10 +13,16 @@
 
 namespace guardbit::emulator {
 
+/// Plans that are tried together: without an order of partial sums and without an epilogue.
+struct CandidateStage {
+  /// "K split over thread blocks, by other units"
+  std::string name;
+  std::function<std::vector<GemmPlan>()> plans;
+};
+
 struct Candidates {
-  /// Each function makes one stage: plans without an order of partial sums and without an epilogue.
-  /// Call each once and in order: it leaves out what an earlier stage gave.
-  std::vector<std::function<std::vector<GemmPlan>()>> stages;
+  /// Call `plans` of each once and in order: it leaves out what an earlier stage gave.
+  std::vector<CandidateStage> stages;
   /// index of the last stage that does not partition K
   std::size_t simple_stages = 0;
   /// False if the result lies further from the exact product than rounding can take it.

@@ -4,6 +4,8 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "emulator/gemm/chain.hpp"
@@ -54,6 +56,12 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
   }
 }
 
+/// The plans of a stage, made once for all walks through K.
+struct MadeStage {
+  std::string_view name;
+  std::vector<GemmPlan> plans;
+};
+
 /// One search. A stage's plans are tried on the first two samples; those that pass both, on all
 /// outputs. Plans that nearly pass are near misses. Once a near miss looks like the plan of a
 /// damaged result, later plans are tried on the outputs that it gets wrong.
@@ -67,7 +75,7 @@ class Search {
  private:
   void run_stages(std::deque<Lowered>& lowered);
   void run_other_units(std::deque<Lowered>& lowered);
-  bool run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered);
+  bool run_stage(const MadeStage& stage, Lowered& lowered);
   void report_nearest(const std::deque<Lowered>& lowered);
   bool is_nearly_explained() const {
     return !near_misses_.empty() && nearly_explains(near_misses_.front(), capture_);
@@ -78,6 +86,8 @@ class Search {
   void try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& lowered);
   void try_plan(const GemmPlan& plan, const Sample& sample, const GemmOperands& operands,
                 int threads, std::vector<PlanResult>& results) const;
+
+  bool is_stopped() const { return options_.interrupted && options_.interrupted(); }
 
   const GemmCapture& capture_;
   const SearchOptions& options_;
@@ -130,18 +140,19 @@ void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOper
 }
 
 /// Tries one stage; true if the search can stop.
-bool Search::run_stage(const std::vector<GemmPlan>& stage, Lowered& lowered) {
+bool Search::run_stage(const MadeStage& stage, Lowered& lowered) {
   constexpr std::size_t plans_at_once = 256;
-  for (std::size_t begin = 0; begin < stage.size(); begin += plans_at_once) {
-    const std::size_t end = std::min(stage.size(), begin + plans_at_once);
-    std::vector<GemmPlan> plans(stage.begin() + static_cast<std::ptrdiff_t>(begin),
-                                stage.begin() + static_cast<std::ptrdiff_t>(end));
+  for (std::size_t begin = 0; begin < stage.plans.size(); begin += plans_at_once) {
+    const std::size_t end = std::min(stage.plans.size(), begin + plans_at_once);
+    std::vector<GemmPlan> plans(stage.plans.begin() + static_cast<std::ptrdiff_t>(begin),
+                                stage.plans.begin() + static_cast<std::ptrdiff_t>(end));
     for (GemmPlan& plan : plans) plan.convolution = lowered.walk;
+    if (options_.progress) options_.progress(stage.name, result_.tried);
     if (is_nearly_explained())
       try_on_failed_outputs(plans, lowered);
     else
       run_plans(plans, lowered.samples);
-    if (result_.explained()) return true;
+    if (result_.explained() || is_stopped()) return true;
   }
   return false;
 }
@@ -166,7 +177,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
   std::vector<TriedPlan> all_tried(stage.size());
   formats::parallel_for(stage.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (options_.interrupted && options_.interrupted()) return;
+      if (is_stopped()) return;
       const auto operands = first.prepared->get(stage[i]);
       if (!operands || !chains_fit(stage[i], *operands)) continue;
       std::vector<PlanResult> results;
@@ -193,7 +204,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
     if (list->size() > 8) list->resize(8);
   }
   for (const PlanResult& candidate : passed) {
-    if (options_.interrupted && options_.interrupted()) return;
+    if (is_stopped()) return;
     if (result_.plans.size() >= options_.most_plans) return;
     const auto judged = judge(samples, candidate.plan, 0, samples.size());
     const std::int64_t mismatches = judged ? judged->result.mismatches : 1;
@@ -206,7 +217,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
   // than the near misses so far.
   std::optional<NearMiss> best;
   for (const PlanResult& x : nearly) {
-    if (options_.interrupted && options_.interrupted()) return;
+    if (is_stopped()) return;
     std::optional<NearMiss> judged = judge(samples, x.plan, 0.25, samples.size() - 1);
     if (judged && (!best || judged->on_sample < best->on_sample)) best = std::move(judged);
   }
@@ -230,7 +241,7 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   std::vector<std::vector<PlanResult>> tried(plans.size());
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (options_.interrupted && options_.interrupted()) return;
+      if (is_stopped()) return;
       const bool same_unit = plans[i].unit == known.unit && plans[i].input == known.input;
       if (!same_unit && !any_unit) continue;
       if (known.slices.whole() && !plans[i].slices.whole()) continue;
@@ -250,7 +261,7 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
     result_.tried += std::ssize(results);
     for (const PlanResult& x : results) {
       if (x.mismatches * 2 > failed.d.size() || x.plan == known) continue;
-      if (options_.interrupted && options_.interrupted()) return;
+      if (is_stopped()) return;
       if (result_.plans.size() >= options_.most_plans) return;
       auto other = judge(lowered.samples, x.plan, 0.25, lowered.samples.size() - 1);
       if (!other || other->on_sample > near_misses_.front().on_sample) continue;
@@ -289,7 +300,8 @@ std::optional<NearMiss> Search::judge(std::deque<Sample>& samples, const GemmPla
 SearchResult Search::run() {
   std::deque<Lowered> lowered = lowered_samples(capture_, candidates_, options_.threads);
   run_stages(lowered);
-  if (!result_.explained() && is_nearly_explained()) run_other_units(lowered);
+  result_.stopped = !result_.explained() && is_stopped();
+  if (!result_.explained() && !result_.stopped && is_nearly_explained()) run_other_units(lowered);
   if (result_.plans.empty())
     for (const NearMiss& x : near_misses_) result_.plans.push_back(x.result);
   if (result_.plans.empty()) report_nearest(lowered);
@@ -299,17 +311,20 @@ SearchResult Search::run() {
 /// The four likely walks through K take every stage; the others, only those of one chain over K.
 void Search::run_stages(std::deque<Lowered>& lowered) {
   const auto likely = std::min<std::size_t>(lowered.size(), 4);
-  std::vector<std::vector<GemmPlan>> simple;
+  std::vector<MadeStage> simple;
   for (std::size_t number = 0; number < candidates_.stages.size(); ++number) {
     const bool only_simple = options_.simple || !candidates_.plausible;
     if (only_simple && number > candidates_.simple_stages) return;
-    const std::vector<GemmPlan> stage = candidates_.stages[number]();
+    const CandidateStage& candidates = candidates_.stages[number];
+    MadeStage stage = {candidates.name, candidates.plans()};
     for (std::size_t w = 0; w < likely; ++w)
       if (run_stage(stage, lowered[w])) return;
-    if (number <= candidates_.simple_stages && lowered.size() > likely) simple.push_back(stage);
+    if (!stage.plans.empty()) result_.ruled_out.push_back(candidates.name);
+    if (number <= candidates_.simple_stages && lowered.size() > likely)
+      simple.push_back(std::move(stage));
     if (number != candidates_.simple_stages) continue;
     for (std::size_t w = likely; w < lowered.size(); ++w)
-      for (const std::vector<GemmPlan>& plans : simple)
+      for (const MadeStage& plans : simple)
         if (run_stage(plans, lowered[w])) return;
   }
 }
@@ -338,6 +353,7 @@ void Search::report_nearest(const std::deque<Lowered>& lowered) {
   for (const PlanResult& near : nearest_.empty() ? far_ : nearest_) {
     for (const Lowered& x : lowered) {
       if (x.walk != near.plan.convolution) continue;
+      if (is_stopped() && !result_.plans.empty()) break;
       const Sample& all = x.samples.back();
       const CodeMatrix d = execute(near.plan, all.problem, options_.threads);
       result_.plans.push_back({near.plan, count_mismatches(all.d, d)});

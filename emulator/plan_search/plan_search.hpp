@@ -5,8 +5,10 @@
 // that fail in few places. Input: a capture with its operands and its D. Output: plans, likely ones
 // first. diagnosis.hpp takes over where no plan gives all of D.
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
@@ -23,6 +25,8 @@ struct SearchOptions {
   bool simple = false;
   /// asked now and then; the search ends when it says true
   std::function<bool()> interrupted;
+  /// told now and then of the stage that is tried and of SearchResult::tried
+  std::function<void(std::string_view stage, std::int64_t tried)> progress;
 };
 
 struct SearchResult {
@@ -30,6 +34,10 @@ struct SearchResult {
   std::vector<PlanResult> plans;
   /// number of plans that were executed on a sample
   std::int64_t tried = 0;
+  /// stages of which every plan was tried, and none gives D: "one chain over K by every unit"
+  std::vector<std::string> ruled_out;
+  /// `interrupted` ended the search
+  bool stopped = false;
   bool explained() const { return !plans.empty() && plans.front().mismatches == 0; }
 };
 

@@ -64,6 +64,29 @@ std::vector<std::int64_t> critical_outputs(const GemmProblem& problem, const Epi
   return outputs;
 }
 
+/// The same, among all outputs of a capture; among some thousands where the exact values of all
+/// would take seconds.
+std::vector<Output> critical_of(const CodeMatrix& d, const GemmProblem& problem,
+                                const Epilogue& epilogue, std::size_t count, int threads) {
+  constexpr std::int64_t most_products = std::int64_t{1} << 28,
+                         products_of_some = std::int64_t{1} << 25;
+  std::vector<Output> some;
+  if (d.size() > most_products / problem.k())
+    some = scattered_outputs(d, std::max<std::int64_t>(1024, products_of_some / problem.k()));
+  const std::vector<std::int64_t> places =
+      some.empty() ? critical_outputs(problem, epilogue, count, threads)
+                   : critical_outputs(select(problem, std::span<const Output>(some)), epilogue,
+                                      count, threads);
+  std::vector<Output> outputs;
+  for (const std::int64_t at : places) {
+    if (outputs.size() == count) break;
+    outputs.push_back(
+        some.empty() ? Output{at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns}
+                     : some[static_cast<std::size_t>(at)]);
+  }
+  return outputs;
+}
+
 bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_integer(d); }
 
 /// Adds the samples that come before all outputs: critical ones if D is narrow, then a grid of rows
@@ -132,10 +155,8 @@ std::deque<Lowered> lowered_samples(const GemmCapture& capture, const Candidates
     GemmProblem all = capture.lowered(walk);
     if (is_narrow(d.format) && critical.empty()) {
       const GemmPlan unit = candidates.units.empty() ? GemmPlan{} : candidates.units.front();
-      for (const std::int64_t at : critical_outputs(
-               as_multiplied(all, unit), candidates.epilogues.front(), most_critical, threads))
-        if (critical.size() < most_critical)
-          critical.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+      critical = critical_of(d, as_multiplied(all, unit), candidates.epilogues.front(),
+                             most_critical, threads);
     }
     add_samples(capture, all, critical, x.samples);
     x.samples.emplace_back(std::move(all), d);

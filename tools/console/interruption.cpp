@@ -1,7 +1,10 @@
 #include "tools/console/interruption.hpp"
 
+#include <unistd.h>
+
 #include <ctime>
 #include <iostream>
+#include <string_view>
 
 namespace guardbit::tools {
 
@@ -30,17 +33,36 @@ void receive(int signal) {
   raise(signal);
 }
 
+void end(int signal) {
+  // What a progress line left is removed first.
+  constexpr std::string_view line = "\r\033[Kguardbit: interrupted\n";
+  const std::string_view shown = line.substr(isatty(STDERR_FILENO) != 0 ? 0 : line.find('g'));
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, shown.data(), shown.size());
+  _exit(128 + signal);
+}
+
+void handle_by(void (*handler)(int), struct sigaction& interrupt, struct sigaction& terminate) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigaction(SIGINT, &action, &interrupt);
+  sigaction(SIGTERM, &action, &terminate);
+}
+
 }  // namespace
 
 Interruption::Interruption() {
   received = 0;
-  struct sigaction action = {};
-  action.sa_handler = receive;
-  sigaction(SIGINT, &action, &previous_interrupt_);
-  sigaction(SIGTERM, &action, &previous_terminate_);
+  handle_by(receive, previous_interrupt_, previous_terminate_);
 }
 
 Interruption::~Interruption() {
+  sigaction(SIGINT, &previous_interrupt_, nullptr);
+  sigaction(SIGTERM, &previous_terminate_, nullptr);
+}
+
+EndAtOnce::EndAtOnce() { handle_by(end, previous_interrupt_, previous_terminate_); }
+
+EndAtOnce::~EndAtOnce() {
   sigaction(SIGINT, &previous_interrupt_, nullptr);
   sigaction(SIGTERM, &previous_terminate_, nullptr);
 }

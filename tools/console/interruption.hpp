@@ -35,4 +35,18 @@ class Interruption {
   struct sigaction previous_terminate_ = {};
 };
 
+/// While it lives, Ctrl-C or SIGTERM ends the program at once, with the usual line and status: for
+/// commands that write no files. One at a time, and none beside an Interruption.
+class EndAtOnce {
+ public:
+  EndAtOnce();
+  EndAtOnce(const EndAtOnce&) = delete;
+  EndAtOnce& operator=(const EndAtOnce&) = delete;
+  ~EndAtOnce();
+
+ private:
+  struct sigaction previous_interrupt_ = {};
+  struct sigaction previous_terminate_ = {};
+};
+
 }  // namespace guardbit::tools

@@ -154,6 +154,21 @@ void Table::print_markdown(std::ostream& out) const {
   }
 }
 
+StatusLine::StatusLine() : visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
+
+StatusLine::~StatusLine() {
+  if (shown_) std::cerr << "\r\033[K" << std::flush;
+}
+
+void StatusLine::show(const std::string& text) {
+  constexpr std::chrono::milliseconds interval(100);
+  const auto now = std::chrono::steady_clock::now();
+  if (!visible_ || now < next_) return;
+  next_ = now + interval;
+  shown_ = true;
+  std::cerr << '\r' << text << "\033[K" << std::flush;
+}
+
 ProgressLine::ProgressLine(std::string label, std::size_t total)
     : label_(std::move(label)),
       total_(total),

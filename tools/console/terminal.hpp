@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -54,6 +55,22 @@ class Table {
   std::string alignment_;
   bool has_head_;
   std::vector<std::vector<std::string>> rows_;
+};
+
+/// One line of text on standard error, rewritten in place a few times a second and removed in the
+/// end; nothing where that is no terminal.
+class StatusLine {
+ public:
+  StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  ~StatusLine();
+
+  void show(const std::string& text);
+
+ private:
+  bool visible_, shown_ = false;
+  std::chrono::steady_clock::time_point next_;
 };
 
 /// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is
