@@ -16,6 +16,7 @@
 #include "emulator/faults/mended.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
+#include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -42,6 +43,8 @@ struct ExplainOptions {
   double alpha = 1, beta = 0;
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
+  /// seconds; 0: none
+  double time_limit = 60;
   int threads = 0;
 };
 
@@ -57,11 +60,17 @@ struct Account {
   /// what was not looked at
   std::vector<std::string> limits;
   emulator::SearchResult search;
+  /// of the first plan, where it is exact
+  std::optional<emulator::OrderControl> control;
   /// The plans give a mended problem, or a part of this one.
   std::string mended_plan;
   emulator::Diagnosis diagnosis;
   double seconds = 0;
 };
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place) {
   GemmInput input = read_gemm_operands(options.places);
@@ -114,8 +123,8 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
   constexpr std::chrono::seconds longest(5);
   const auto end = std::chrono::steady_clock::now() + longest;
   options.most_plans = 1;
-  options.interrupted = [end, asked = options.interrupted] {
-    return asked() || std::chrono::steady_clock::now() > end;
+  options.interrupted = [end, is_late = options.interrupted] {
+    return is_late() || std::chrono::steady_clock::now() > end;
   };
   const emulator::SearchResult result = emulator::search_plans(mended.capture, options);
   account.search.tried += result.tried;
@@ -161,17 +170,31 @@ void add_diagnosis(const GemmCapture& capture, const emulator::SearchOptions& op
   }
 }
 
-Account explain(const ExplainOptions& options, const GemmCapture& capture,
-                const Interruption& interruption) {
+/// "d.npy: right up to rounding; K split over thread blocks by every unit, 12345 plans"
+std::string status_text(const Account& account, std::string_view stage, std::int64_t tried) {
+  const std::string verdict =
+      account.verdict == emulator::Verdict::wrong ? "wrong" : "right up to rounding";
+  return formats::printable(account.file) + ": " + verdict + "; " + std::string(stage) + ", " +
+         std::to_string(tried) + " plans";
+}
+
+Account explain(const ExplainOptions& options, const GemmCapture& capture) {
   using emulator::Verdict;
   Account account;
   account.file = capture.path;
   account.outputs = capture.outputs();
   const auto start = std::chrono::steady_clock::now();
+  StatusLine status;
+  status.show(formats::printable(account.file) + ": is the product right?");
   emulator::SearchOptions search;
   search.threads = options.threads;
   search.most_plans = options.most_plans;
-  search.interrupted = [&] { return interruption.asked_for(); };
+  search.interrupted = [&] {
+    return options.time_limit != 0 && seconds_since(start) > options.time_limit;
+  };
+  search.progress = [&](std::string_view stage, std::int64_t tried) {
+    status.show(status_text(account, stage, tried));
+  };
   // Operands and result alone say whether the product is right: a wrong one needs no search.
   emulator::CaptureJudgement judged = emulator::judge(capture, search.interrupted);
   account.verdict = judged.judgement.verdict;
@@ -190,11 +213,13 @@ Account explain(const ExplainOptions& options, const GemmCapture& capture,
     if (account.search.explained()) {
       account.verdict = Verdict::exact_plan;
       account.findings.clear();
-    } else if (!interruption.asked_for() && !account.search.plans.empty()) {
+      account.control =
+          emulator::order_control(capture, account.search.plans.front().plan, options.threads);
+    } else if (!account.search.plans.empty()) {
       add_diagnosis(capture, search, account);
     }
   }
-  account.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  account.seconds = seconds_since(start);
   return account;
 }
 
@@ -245,7 +270,32 @@ nlohmann::ordered_json to_json(const Account& account) {
                           {"summary", summary_of(account, i)}});
     if (!account.mended_plan.empty()) j["plans"].back()["mended"] = account.mended_plan;
   }
+  if (account.control)
+    j["order_control"] = {{"outputs", account.control->outputs},
+                          {"refuting", account.control->refuting}};
+  j["stopped"] = account.search.stopped;
+  j["ruled_out"] = account.search.ruled_out;
   return j;
+}
+
+/// How much the result says of the order of its sums.
+void print_control(const emulator::OrderControl& control) {
+  std::cout << "\nWith K in a random order, ";
+  if (control.refuting == 0)
+    std::cout << "all " << control.outputs
+              << " outputs that were tried stay as they are: any order of the sums fits.\n";
+  else
+    std::cout << control.refuting << " of " << control.outputs
+              << " outputs come out otherwise: they tell the order of the sums.\n";
+}
+
+/// What the time allowed to be ruled out.
+void print_stop(const Account& account, double time_limit) {
+  std::cout << "The search stopped after " << time_limit
+            << " s (--time-limit); a plan that was not tried may give the result.";
+  if (!account.search.ruled_out.empty()) std::cout << " Ruled out:";
+  std::cout << '\n';
+  for (const std::string& stage : account.search.ruled_out) std::cout << "  " << stage << '\n';
 }
 
 void print_exact(const Account& account) {
@@ -254,6 +304,7 @@ void print_exact(const Account& account) {
             << " outputs, 0 mismatches\n\n  "
             << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
             << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0]) << '\n';
+  if (account.control) print_control(*account.control);
   if (plans.size() == 1) return;
   std::cout << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
@@ -328,7 +379,7 @@ void print_unexplained(const Account& account) {
   print_differences(account.diagnosis);
 }
 
-void print(const Account& account) {
+void print(const Account& account, double time_limit) {
   std::cout << formats::printable(account.file) << "  ";
   if (account.search.explained()) {
     print_exact(account);
@@ -336,6 +387,7 @@ void print(const Account& account) {
     print_unexplained(account);
   }
   for (const std::string& limit : account.limits) std::cout << limit << '\n';
+  if (account.search.stopped) print_stop(account, time_limit);
   std::cout << std::fixed << std::setprecision(2) << account.search.tried << " plans tried, "
             << account.seconds << " s\n";
 }
@@ -373,7 +425,7 @@ void print_changes(const Account& first, const Account& second) {
 
 int explain_command(const ExplainOptions& options) {
   load_specs(options.specs);
-  const Interruption interruption;
+  const EndAtOnce at_once;
   std::vector<GemmCapture> captures;
   if (!options.capture.empty()) {
     captures.push_back(emulator::read_gemm_capture(options.capture));
@@ -387,16 +439,14 @@ int explain_command(const ExplainOptions& options) {
     for (const std::string& result : results) captures.push_back(capture_of(options, result));
   }
   std::vector<Account> accounts;
-  for (const GemmCapture& capture : captures) {
-    accounts.push_back(explain(options, capture, interruption));
-    interruption.check();
-  }
+  accounts.reserve(captures.size());
+  for (const GemmCapture& capture : captures) accounts.push_back(explain(options, capture));
   if (options.json) {
     nlohmann::ordered_json j = to_json(accounts.front());
     if (accounts.size() > 1) j = {j, to_json(accounts[1])};
     print_json(j);
   } else {
-    for (const Account& account : accounts) print(account);
+    for (const Account& account : accounts) print(account, options.time_limit);
     if (accounts.size() > 1) print_changes(accounts[0], accounts[1]);
   }
   const bool all = std::all_of(accounts.begin(), accounts.end(),
@@ -424,6 +474,11 @@ void add_explain(CLI::App& app, int& status) {
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");
   command->add_option("--max-plans", options->most_plans, "Exact plans to look for (default 8)")
       ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--time-limit", options->time_limit,
+                   "Seconds after which the search for plans stops (default 60; 0: never)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9));
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
