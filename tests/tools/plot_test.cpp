@@ -162,6 +162,7 @@ TEST_CASE("an axis is labelled as people write it") {
         Labels{"2^-20", "2^-15", "2^-10", "2^-5", "2^0"});
   CHECK(labels_of(Axis({0.66, 0.95}, true)) ==
         Labels{"0.70", "0.75", "0.80", "0.85", "0.90", "0.95"});
+  CHECK(labels_of(Axis({0.15, 1.05}, true), 110) == Labels{"0.2", "0.5", "1"});
   CHECK(labels_of(Axis({1e-7, 0.3}, true)).front() == "10^-7");
   CHECK(labels_of(Axis({0.01, 70}, true), 200) == Labels{"0.01", "0.1", "1", "10", "100"});
   CHECK(labels_of(Axis({0, 100}, false)).back() == "100");

@@ -183,8 +183,12 @@ std::vector<Tick> Axis::ticks(double length, bool is_across, double size) const 
       }
     }
   }
+  std::vector<Tick> powers;
+  if (is_logarithmic_) powers = power_ticks(1, true);
+  if (has_powers_of_two_ || !stand_apart(powers)) powers.clear();
   for (int most = most_ticks; most > 1; --most)
-    if (std::vector<Tick> ticks = linear_ticks(most); stand_apart(ticks)) return ticks;
+    if (std::vector<Tick> ticks = linear_ticks(most); stand_apart(ticks))
+      return ticks.size() >= powers.size() ? ticks : powers;
   return linear_ticks(1);
 }
 

@@ -270,11 +270,11 @@ struct Grid {
     if (has_own_legends) {
       for (const Panel& p : panels)
         own_legend = std::max(own_legend, Legend(p.series, cell).height());
-    } else if (n > 1 || entries.size() > 1) {
+    } else {
       legend.emplace(entries, width - 2 * margin);
     }
     below = line_height * static_cast<double>(x_lines.size()) +
-            (legend ? legend->height() + 4 : 0) + margin;
+            (legend && legend->height() > 0 ? legend->height() + 4 : 0) + margin;
     strips_height = strips == 0 ? 0 : strip_height * static_cast<double>(strips) + 4;
     // Each row of panels but for the plots themselves.
     per_row = tick_room + strips_height + own_legend + (n > 1 ? line_height + 2 : 6);
@@ -471,7 +471,7 @@ void draw_rows(Drawing& drawing, const Box& area, const Figure& figure,
                  {label_size, Anchor::middle});
     y += line_height;
   }
-  if (series.size() > 1) rows.legend.draw(drawing, (area.left + area.right) / 2, y - 8);
+  rows.legend.draw(drawing, (area.left + area.right) / 2, y - 8);
 }
 
 }  // namespace
