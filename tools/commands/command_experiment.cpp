@@ -241,8 +241,8 @@ class Session {
   int run(const std::vector<Planned>& runs) {
     ordered_json all = ordered_json::array();
     const bool alone = runs.size() == 1;
-    Table summary("lllrl");
-    summary.add({"name", "question", "verdict", "seconds", "why"});
+    Table summary("llllr");
+    summary.add({"name", "question", "verdict", "why", "seconds"});
     std::size_t begun = 0;
     bool same_as_record = true;
     for (const Planned& planned : runs) {
@@ -267,7 +267,7 @@ class Session {
       } else {
         summary.add({std::string(x.name), std::string(x.question),
                      std::string(formats::word_of(outcome.verdict(x.relations_only))),
-                     number(seconds_since(start), "%.2f"), outcome.why(x.relations_only)});
+                     outcome.why(x.relations_only), number(seconds_since(start), "%.2f")});
       }
     }
     if (options_.json) {

@@ -25,12 +25,16 @@ std::pair<std::string, std::string> split_place(const std::string& place) {
 formats::TensorFile read_file(const std::string& path, const formats::Format& format,
                               const std::string& from) {
   if (!from.empty()) {
-    formats::TensorFile plain = formats::read_tensors(path);
-    const bool says_formats = std::ranges::all_of(plain.tensors, [](const formats::Tensor& t) {
-      return t.format.encoding == formats::Encoding::floating;
-    });
-    if (says_formats) return plain;
-    return formats::read_tensors(path, {require_element_format(from, "--from"), {}});
+    const formats::Format codes = require_element_format(from, "--from");
+    try {
+      formats::TensorFile plain = formats::read_tensors(path);
+      if (std::ranges::all_of(plain.tensors, [](const formats::Tensor& t) {
+            return t.format.encoding == formats::Encoding::floating;
+          }))
+        return plain;
+    } catch (const formats::Error&) {  // it has no format of its own
+    }
+    return formats::read_tensors(path, {codes, {}});
   }
   try {
     return formats::read_tensors(path);

@@ -187,12 +187,12 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
                     {"slug", experiment.slug},
                     {"question", experiment.question},
                     {"verdict", formats::word_of(outcome.verdict(experiment.relations_only))},
-                    {"why", outcome.why(experiment.relations_only)},
                     {"measured", measured},
                     {"reference", reference},
                     {"tolerance", tolerance},
                     {"findings", findings},
                     {"notes", outcome.notes}};
+  if (const std::string why = outcome.why(experiment.relations_only); !why.empty()) j["why"] = why;
   const experiments::Figure& figure = outcome.figure;
   if (figure.curves.empty()) return j;
   ordered_json curves = ordered_json::array();
