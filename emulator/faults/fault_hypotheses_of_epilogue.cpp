@@ -87,13 +87,18 @@ constexpr Activation activations[] = {
 /// The function of every result; the magnitude grows as the function's slope does.
 Expected through(const Activation& activation, const Expected& x) {
   Expected y = x;
+  double mean = 0;
+  for (const double value : x.result.values)
+    mean += std::abs(value) / static_cast<double>(x.result.values.size());
+  const double least = 1e-2 * std::min(mean, 1.0);
   for (std::size_t i = 0; i < x.result.values.size(); ++i) {
-    const double at = x.result.values[i], step = 1e-6 * (1 + std::abs(at));
+    const double at = x.result.values[i], step = 1e-6 * (std::min(mean, 1.0) + std::abs(at));
     const double slope =
         std::abs(activation.function(at + step) - activation.function(at - step)) / (2 * step);
     y.result.values[i] = activation.function(at);
     // Approximate functions are right to some units of FP32 in their argument and result.
-    y.magnitude.values[i] = slope * x.magnitude.values[i] + 8 * std::abs(y.result.values[i]) + 1e-2;
+    y.magnitude.values[i] =
+        slope * x.magnitude.values[i] + 8 * std::abs(y.result.values[i]) + least;
   }
   return y;
 }

@@ -209,6 +209,19 @@ Fault unknown(const ProductNumbers& x, const Expected& asked, const Disagreement
                   " (correlation " + text_of(likeness, 3) + ")"};
 }
 
+std::vector<std::pair<std::int64_t, std::int64_t>> examples_of(const ProductNumbers& x,
+                                                               const Disagreement& wrong) {
+  constexpr std::int64_t most = 32;
+  std::vector<std::pair<std::int64_t, std::int64_t>> all, some;
+  for (std::size_t at = 0; at < wrong.at.size(); ++at)
+    if (wrong.at[at])
+      all.emplace_back(x.rows(static_cast<std::int64_t>(at) / x.n()),
+                       x.columns(static_cast<std::int64_t>(at) % x.n()));
+  for (const std::int64_t i : spread(std::ssize(all), most))
+    some.push_back(all[static_cast<std::size_t>(i)]);
+  return some;
+}
+
 double largest_error(const ProductNumbers& x, const Expected& asked) {
   double largest = 0;
   for (std::size_t i = 0; i < x.d.values.size(); ++i) {
@@ -281,6 +294,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   }
   const Disagreement wrong = disagreement(x, asked);
   result.wrong = wrong.count;
+  result.examples = examples_of(x, wrong);
   Faults faults;
   if (wrong.count == 0) {
     faults = hidden_faults(x, asked, interrupted);

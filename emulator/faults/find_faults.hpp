@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulator/faults/fault.hpp"
@@ -34,6 +35,8 @@ struct Judgement {
   std::vector<Fault> faults = {};
   /// outputs that no honest rounding explains
   std::int64_t wrong = 0, outputs = 0;
+  /// some of the wrong ones, as rows and columns of D
+  std::vector<std::pair<std::int64_t, std::int64_t>> examples = {};
   /// largest distance from the exact result, as a part of the sum of the terms' magnitudes
   double largest_error = 0;
 };

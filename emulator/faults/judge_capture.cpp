@@ -253,6 +253,9 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
     total.verdict = std::max(total.verdict, x.verdict);
     total.largest_error = std::max(total.largest_error, x.largest_error);
     total.wrong += x.wrong;
+    constexpr std::size_t most_examples = 64;
+    for (const auto& [row, column] : x.examples)
+      if (result.examples.size() < most_examples) result.examples.push_back({g, row, column});
     if (all_alike || x.faults.empty() || total.faults.size() >= most_faults) continue;
     if (x.verdict == Verdict::wrong && capture.d.batch > 1)
       if (const auto other = entry_held(capture, problem, g))

@@ -18,6 +18,8 @@ struct CaptureJudgement {
   Judgement judgement;
   /// of D, of all its batch entries
   std::int64_t outputs = 0;
+  /// some of the outputs that are wrong
+  std::vector<Output> examples = {};
   /// plain sentences about what was not looked at; empty if everything was
   std::vector<std::string> limits = {};
 };
