@@ -1,4 +1,7 @@
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -6,6 +9,8 @@
 #include "formats/tensors/storage.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
 
 namespace guardbit::tests {
 namespace {
@@ -15,13 +20,6 @@ using nlohmann::json;
 const std::string golden = "tests/golden/gemm/";
 const std::string sliced = golden + "mm_fp32_33x17x100.safetensors";
 const std::string with_c = golden + "addmm_f16_64x64x256_1_1.safetensors";
-
-bool holds(const std::string& text, const std::string& part) {
-  INFO(text);
-  const bool found = text.find(part) != std::string::npos;
-  CHECK(found);
-  return found;
-}
 
 /// The tensor `name` of a file, its bytes.
 std::vector<std::byte> bytes_of(const std::string& path, const std::string& name) {
@@ -38,7 +36,10 @@ TEST_CASE("explain names a plan that gemm executes to the same bits") {
   const json j = json::parse(found.out);
   std::vector<std::string> keys;
   for (const auto& item : j.items()) keys.push_back(item.key());
-  CHECK(keys == std::vector<std::string>{"explained", "file", "outputs", "plans"});
+  CHECK(keys == std::vector<std::string>{"explained", "file", "findings", "order_control", "outputs",
+                                         "plans", "ruled_out", "stopped", "verdict"});
+  CHECK(j["verdict"] == "exact_plan");
+  CHECK(j["stopped"] == false);
   CHECK(j["explained"] == true);
   CHECK(j["file"] == with_c);
   CHECK(j["outputs"] == 4096);
@@ -102,6 +103,85 @@ TEST_CASE("explain exits with 1 for a result that no plan gives, and says where 
   CHECK(j["explained"] == false);
   CHECK(j["plans"][0]["mismatches"] == 1);
   holds(j["plans"][0]["summary"], "row 5, column 3");
+}
+
+/// A, B and the FP32 product of them with the elements of K in reverse within each 7: a right
+/// result that no plan gives.
+void write_odd_product(const std::string& path) {
+  constexpr std::int64_t m = 24, n = 24, k = 700;
+  std::mt19937_64 random(3);
+  const auto draw = [&](std::int64_t count) {
+    std::vector<float> x(static_cast<std::size_t>(count));
+    for (float& value : x)
+      value = std::ldexp(static_cast<float>(random() >> 40), -23) - 1;
+    return x;
+  };
+  const std::vector<float> a = draw(m * k), b = draw(k * n);
+  std::vector<float> d;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const std::int64_t at = l / 7 * 7 + 6 - l % 7;
+        sum = std::fma(a[static_cast<std::size_t>(i * k + at)],
+                       b[static_cast<std::size_t>(at * n + j)], sum);
+      }
+      d.push_back(sum);
+    }
+  formats::write_safetensors(
+      path, {}, {tensor_of("a", {m, k}, a), tensor_of("b", {k, n}, b), tensor_of("d", {m, n}, d)});
+}
+
+TEST_CASE("explain stops after its time limit, and says what it ruled out") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("x.safetensors");
+  write_odd_product(file);
+  const std::vector<std::string> words = {"explain", "--a", file + ":a", "--b",          file + ":b",
+                                          "--d",     file + ":d",        "--time-limit", "0.5"};
+  const CommandResult text = run_command(words);
+  CHECK(text.status == 1);
+  holds(text.out, "right");
+  holds(text.out, "stopped after 0.5 s (--time-limit)");
+  holds(text.out, "  one chain over K by every unit\n");
+  std::vector<std::string> in_json = words;
+  in_json.emplace_back("--json");
+  const json j = json::parse(run_command(in_json).out);
+  CHECK(j["stopped"] == true);
+  CHECK(j["verdict"] == "valid_rounding");
+  CHECK(j["findings"].empty());
+  CHECK(!j.contains("order_control"));
+}
+
+TEST_CASE("explain ends at once by Ctrl-C") {
+  const TemporaryFolder folder;
+  write_odd_product(folder.path("x.safetensors"));
+  const CommandResult result = run_shell(folder, R"(
+    cd "$folder"
+    set -m  # or background jobs would ignore Ctrl-C
+    "$command" explain --a x.safetensors:a --b x.safetensors:b --d x.safetensors:d --time-limit 0 &
+    sleep 0.7
+    start=${EPOCHREALTIME/./}
+    kill -INT $!
+    wait $!
+    echo "status $?"
+    (( ${EPOCHREALTIME/./} - start < 1000000 )) && echo prompt)");
+  CHECK(result.out == "status 130\nprompt\n");
+  CHECK(holds(result.error, "guardbit: interrupted\n"));
+}
+
+TEST_CASE("explain says whether the result tells the order of its sums") {
+  const TemporaryFolder folder;
+  const CommandResult telling = run_command({"explain", sliced});
+  holds(telling.out, " outputs come out otherwise: they tell the order of the sums.");
+  const std::string ones = folder.path("ones.safetensors");
+  formats::write_safetensors(ones, {},
+                             {tensor_of("a", {8, 64}, std::vector<float>(512, 1.0F)),
+                              tensor_of("b", {64, 8}, std::vector<float>(512, 0.5F)),
+                              tensor_of("d", {8, 8}, std::vector<float>(64, 32.0F))});
+  const CommandResult silent = run_command(
+      {"explain", "--a", ones + ":a", "--b", ones + ":b", "--d", ones + ":d", "--json"});
+  CHECK(silent.status == 0);
+  CHECK(json::parse(silent.out)["order_control"] == json{{"outputs", 64}, {"refuting", 0}});
 }
 
 TEST_CASE("explain searches the recordings of an instruction") {
