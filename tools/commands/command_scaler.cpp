@@ -219,7 +219,7 @@ int print(const ScalerOptions& options, const Replay& replay) {
   } else {
     print_replay(std::cout, replay);
   }
-  return replay.has_log && replay.first_difference() ? status_differs : 0;
+  return replay.differs() ? status_differs : 0;
 }
 
 /// A column's title as one word.

@@ -108,6 +108,7 @@ Replay replay_log(const LossScaler& scaler, const ScalerLog& log, int skips_to_w
   if (log.overflow_inferred)
     replay.remarks.emplace_back(
         "the log does not say which steps overflowed: those after which the scale is lower");
+  replay.is_assumed = log.has_gaps;
   if (log.has_gaps)
     replay.remarks.emplace_back(
         "rows are several steps apart, and the log does not say which of these overflowed: they are taken to be the last before the row");
@@ -255,7 +256,8 @@ ordered_json to_json(const Replay& replay) {
                                   {"text", text_of(event)}});
   if (replay.has_log) {
     const auto first = replay.first_difference();
-    document["reproduced"] = !first.has_value();
+    document["reproduced"] =
+        first && replay.is_assumed ? ordered_json(nullptr) : ordered_json(!first.has_value());
     document["first_difference"] = nullptr;
     if (first) document["first_difference"] = document["steps"][*first];
   }
@@ -346,8 +348,9 @@ void print_replay(std::ostream& out, const Replay& replay) {
     return;
   }
   const ReplayedStep& step = replay.steps[*first];
-  out << paint("not reproduced", Colour::red) << ": first at step " << step.step
-      << ", where the log"
+  out << (replay.is_assumed ? paint("not decided", Colour::yellow)
+                            : paint("not reproduced", Colour::red))
+      << ": first at step " << step.step << ", where the log"
       << " has " << scale_text(step.logged->scale);
   if (step.logged->scale_after) out << " → " << scale_text(*step.logged->scale_after);
   out << " and the scaler " << scale_text(step.update.before) << " → "

@@ -55,7 +55,11 @@ struct Replay {
   bool has_log = false;
   std::vector<std::string> remarks;
 
+  /// Where the log does not say which steps overflowed, a difference decides nothing.
+  bool is_assumed = false;
+
   std::optional<std::size_t> first_difference() const;
+  bool differs() const { return has_log && first_difference() && !is_assumed; }
 };
 
 /// What the scaler would have done of the overflows of a log; scales are compared with the log's,
