@@ -102,10 +102,10 @@ class Tree:
 
 def entry(folder, file):
     """The entry of the folder that the file lies in, or None."""
-    if folder not in file.parents:
+    depth, parts = len(folder.parts), file.parts
+    if parts[:depth] != folder.parts or len(parts) == depth:
         return None
-    inside = file.relative_to(folder)
-    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+    return parts[depth] if len(parts) > depth + 1 else file.stem
 
 
 def graph_of(tree, folder):

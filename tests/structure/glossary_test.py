@@ -60,21 +60,21 @@ def retired_words(root, glossary):
     for cells in rows(glossary, lambda heading: heading == "Retired words"):
         exceptions = re.findall(r"`([^`]+)`", cells[2])
         for word in cells[0].split(","):
-            pattern = re.compile(rf"(?<![a-z]){re.escape(words(word.strip()))}(?![a-z])")
-            retired.append((word.strip(), pattern, exceptions, cells[1]))
+            said = words(word.strip())
+            pattern = re.compile(rf"(?<![a-z]){re.escape(said)}(?![a-z])")
+            retired.append((word.strip(), said, pattern, exceptions, cells[1]))
     for path in files(root, TEXTS):
         name = path.relative_to(root).as_posix()
         if name == GLOSSARY.as_posix():
             continue
         text = path.read_text(errors="replace")
-        for word, pattern, exceptions, instead in retired:
-            if any(exception in name for exception in exceptions):
-                continue
+        as_words = words(text)
+        for word, said, pattern, exceptions, instead in retired:
             # Most files hold no retired word at all.
-            if word.split()[0].split(".")[-1].lower() not in text.lower():
+            if said not in as_words or any(exception in name for exception in exceptions):
                 continue
-            for number, line in enumerate(text.splitlines(), 1):
-                if pattern.search(words(line)) and not any(exception in line for exception in exceptions):
+            for number, (line, line_as_words) in enumerate(zip(text.split("\n"), as_words.split("\n")), 1):
+                if pattern.search(line_as_words) and not any(exception in line for exception in exceptions):
                     yield f"{name}:{number}: '{word}' is retired; say {instead}"
 
 

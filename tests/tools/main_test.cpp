@@ -36,7 +36,7 @@ TEST_CASE("every command explains itself with an example") {
   CHECK(version.out.starts_with("guardbit "));
 }
 
-TEST_CASE("- is standard input and standard output") {
+TEST_CASE("A dash is standard input and standard output") {
   const TemporaryFolder folder;
   const CommandResult made = run_shell(
       folder,

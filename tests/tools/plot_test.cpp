@@ -185,7 +185,7 @@ TEST_CASE("at most eight series share a pair of axes, and every curve is drawn")
   }
 }
 
-TEST_CASE("the same thing looks the same in all pictures; references are open") {
+TEST_CASE("the same thing looks the same in all pictures, and references are open") {
   const auto look = [](const std::vector<Curve>& curves, std::size_t i) {
     return tools::styles_of(curves)[i];
   };

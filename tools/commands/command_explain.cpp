@@ -312,12 +312,14 @@ nlohmann::ordered_json to_json(const Account& account) {
 /// How much the result says of the order of its sums.
 void print_control(const emulator::OrderControl& control) {
   std::cout << "\nWith K in a random order, ";
+  const std::string outputs = std::to_string(control.outputs) + " outputs that were tried ";
+  const std::string some = std::to_string(control.refuting) + " of " + outputs;
   if (control.refuting == 0)
-    std::cout << "all " << control.outputs
-              << " outputs that were tried stay as they are: any order of the sums fits.\n";
+    std::cout << "all " << outputs << "stay as they are: any order of the sums fits.\n";
+  else if (control.refuting * 20 < control.outputs)
+    std::cout << "only " << some << "change: the order of the sums hardly shows.\n";
   else
-    std::cout << control.refuting << " of " << control.outputs
-              << " outputs come out otherwise: they tell the order of the sums.\n";
+    std::cout << some << "change: they tell the order of the sums.\n";
 }
 
 /// What the time allowed to be ruled out.

@@ -83,12 +83,12 @@ TEMPLATE_TEST_CASE("trace: blocks are filled and counted alike by every instruct
       ExponentCounts counts;
       const bool counted = functions.count(counts, bytes);
       CHECK(counted == (largest < 0x7F800000U && least >= 0x800000U));
-      std::vector<std::uint64_t> expected(256), found(256);
+      std::vector<std::uint64_t> expected(256), counted_words(256);
       for (const std::uint32_t word : words) expected[word >> 23U & 0xFFU] += counted ? 1 : 0;
       for (const auto& lane : counts.lanes) {
-        for (std::size_t e = 0; e < 256; ++e) found[e] += lane[e];
+        for (std::size_t e = 0; e < 256; ++e) counted_words[e] += lane[e];
       }
-      CHECK(found == expected);
+      CHECK(counted_words == expected);
       CHECK(counts.largest == (counted ? largest : 0));
       CHECK(counts.least_less_one == (counted ? block.least_less_one : ~std::uint32_t{0}));
     }
