@@ -1,0 +1,224 @@
+#include "tools/products/explanation.hpp"
+
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/gemm/plan_engine.hpp"
+#include "formats/support/printable.hpp"
+#include "tools/console/terminal.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+std::string summary_of(const Explanation& explanation, std::size_t number) {
+  const emulator::PlanResult& x = explanation.search.plans[number];
+  std::string text = emulator::describe(x.plan);
+  if (number == 0)
+    for (const emulator::Fault& finding : explanation.findings) text += "; " + finding.text;
+  return text;
+}
+
+std::string_view engine_of(const emulator::PlanResult& x) {
+  return emulator::plan_engine("auto", x.plan).name;
+}
+
+/// [[begin, end], ...]: ranges of numbers, the end not included.
+nlohmann::ordered_json to_json(const std::vector<emulator::Places>& places) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::array();
+  for (const emulator::Places& x : places) j.push_back({x.begin, x.end});
+  return j;
+}
+
+nlohmann::ordered_json to_json(const emulator::Fault& fault) {
+  nlohmann::ordered_json j = {{"kind", emulator::name_of(fault.kind)}};
+  if (!fault.k.empty()) j["k"] = to_json(fault.k);
+  if (!fault.rows.empty()) j["rows"] = to_json(fault.rows);
+  if (!fault.columns.empty()) j["columns"] = to_json(fault.columns);
+  if (fault.value) j["value"] = *fault.value;
+  if (!fault.operand.empty()) j["operand"] = fault.operand;
+  if (!fault.name.empty()) j["name"] = fault.name;
+  j["text"] = fault.text;
+  return j;
+}
+
+/// How much the result says of the order of its sums.
+void print_control(const emulator::OrderControl& control) {
+  std::cout << "\nWith K in a random order, ";
+  const std::string outputs = std::to_string(control.outputs) + " outputs that were tried ";
+  const std::string some = std::to_string(control.refuting) + " of " + outputs;
+  if (control.refuting == 0)
+    std::cout << "all " << outputs << "stay as they are: any order of the sums fits.\n";
+  else if (control.refuting * 20 < control.outputs)
+    std::cout << "only " << some << "change: the order of the sums hardly shows.\n";
+  else
+    std::cout << some << "change: they tell the order of the sums.\n";
+}
+
+/// What the time allowed to be ruled out.
+void print_stop(const Explanation& explanation) {
+  std::cout << "The search stopped after " << explanation.time_limit
+            << " s (--time-limit); a plan that was not tried may give the result.";
+  if (!explanation.search.ruled_out.empty()) std::cout << " Ruled out:";
+  std::cout << '\n';
+  for (const std::string& stage : explanation.search.ruled_out) std::cout << "  " << stage << '\n';
+}
+
+void print_exact(const Explanation& explanation) {
+  const auto& plans = explanation.search.plans;
+  std::cout << paint("explained", Colour::green) << ": " << explanation.outputs
+            << " outputs, 0 mismatches\n\n  "
+            << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
+            << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0]) << '\n';
+  if (explanation.control) print_control(*explanation.control);
+  if (plans.size() == 1) return;
+  std::cout << "\nThese operands cannot tell it from:\n";
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    std::cout << "  " << emulator::to_text(plans[i].plan) << '\n';
+  std::cout << emulator::distinguishing_operands(plans) << '\n';
+}
+
+/// The verdict in a word, and what it means.
+void print_verdict(const Explanation& explanation) {
+  using emulator::Verdict;
+  if (explanation.verdict != Verdict::wrong)
+    std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
+  else if (explanation.wrong == 0)
+    std::cout << paint("wrong", Colour::red)
+              << ": rounding might take every element there, but this explains them far better";
+  else
+    std::cout << paint("wrong", Colour::red) << ": " << explanation.wrong << " of "
+              << explanation.looked_at
+              << " elements are further from the exact result than rounding takes them";
+  std::cout << '\n';
+  if (explanation.findings.empty()) return;
+  std::cout << '\n'
+            << (explanation.verdict == Verdict::wrong ? paint("This looks like a bug:", Colour::red)
+                : explanation.diagnosis.looks_like_bug
+                    ? paint("Up to rounding it is right, but this looks like a bug:", Colour::red)
+                    : "What it points to:")
+            << '\n';
+  for (const emulator::Fault& finding : explanation.findings)
+    std::cout << "  " << finding.text << '\n';
+}
+
+void print_plan(const emulator::PlanResult& x, const std::string& text) {
+  std::cout << "\n  " << paint(text, Colour::bold) << "\n  " << emulator::describe(x.plan)
+            << "\n  engine " << engine_of(x) << '\n';
+}
+
+/// Where the result differs from the nearest plan.
+void print_differences(const emulator::Diagnosis& d) {
+  std::cout << "\n  in " << d.rows << " rows and " << d.columns << " columns, " << d.area_count
+            << (d.area_count == 1 ? " area" : " areas") << "; median distance " << d.median_distance
+            << " ulp, largest " << d.largest_distance << " ulp";
+  if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
+  std::cout << '\n';
+  for (const emulator::FailedArea& area : d.areas) {
+    std::cout << "    " << area.mismatches << " mismatches in rows " << area.row << ".."
+              << area.row + area.rows - 1 << ", columns " << area.column << ".."
+              << area.column + area.columns - 1;
+    if (area.batch != 0) std::cout << " of batch entry " << area.batch;
+    std::cout << '\n';
+  }
+  if (d.looks_like_bug) return;
+  for (const std::string& finding : d.findings) std::cout << "  " << finding << '\n';
+}
+
+/// A result that no plan gives as it was asked for.
+void print_unexplained(const Explanation& explanation) {
+  print_verdict(explanation);
+  const auto& plans = explanation.search.plans;
+  if (plans.empty()) {
+    if (explanation.verdict != emulator::Verdict::wrong)
+      std::cout << "not explained: no unit of the catalogue takes these operands\n";
+    return;
+  }
+  if (!explanation.mended_plan.empty()) {
+    std::cout << "\nApart from that it is:\n";
+    print_plan(plans.front(), explanation.mended_plan);
+    return;
+  }
+  std::cout << '\n'
+            << paint("not explained", Colour::red) << " by " << explanation.search.tried
+            << " plans; the nearest leaves " << explanation.diagnosis.mismatches << " of "
+            << explanation.diagnosis.outputs << " outputs:\n";
+  print_plan(plans.front(), emulator::to_text(plans.front().plan));
+  print_differences(explanation.diagnosis);
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Explanation& explanation) {
+  nlohmann::ordered_json j = {{"file", explanation.file},
+                              {"outputs", explanation.outputs},
+                              {"explained", explanation.search.explained()},
+                              {"verdict", emulator::name_of(explanation.verdict)},
+                              {"findings", nlohmann::ordered_json::array()},
+                              {"plans", nlohmann::ordered_json::array()}};
+  for (const emulator::Fault& finding : explanation.findings)
+    j["findings"].push_back(to_json(finding));
+  for (std::size_t i = 0; i < explanation.search.plans.size(); ++i) {
+    const emulator::PlanResult& x = explanation.search.plans[i];
+    j["plans"].push_back({{"mismatches", x.mismatches},
+                          {"plan", emulator::to_text(x.plan)},
+                          {"engine", engine_of(x)},
+                          {"summary", summary_of(explanation, i)}});
+    if (!explanation.mended_plan.empty()) j["plans"].back()["mended"] = explanation.mended_plan;
+  }
+  if (explanation.control)
+    j["order_control"] = {{"outputs", explanation.control->outputs},
+                          {"refuting", explanation.control->refuting}};
+  j["stopped"] = explanation.search.stopped;
+  j["ruled_out"] = explanation.search.ruled_out;
+  return j;
+}
+
+void print(const Explanation& explanation) {
+  std::cout << formats::printable(explanation.file) << "  ";
+  if (explanation.search.explained()) {
+    print_exact(explanation);
+  } else {
+    print_unexplained(explanation);
+  }
+  for (const std::string& limit : explanation.limits) std::cout << limit << '\n';
+  if (explanation.search.stopped) print_stop(explanation);
+  std::cout << std::fixed << std::setprecision(2) << explanation.search.tried << " plans tried, "
+            << explanation.seconds << " s\n";
+}
+
+void print_changes(const Explanation& first, const Explanation& second) {
+  if (!first.search.explained() || !second.search.explained()) {
+    std::cout << "\nWithout an exact plan for both, what changed cannot be said.\n";
+    return;
+  }
+  for (const auto& x : first.search.plans) {
+    for (const auto& y : second.search.plans) {
+      if (x.plan == y.plan) {
+        std::cout << "\nOne plan explains both: " << emulator::to_text(x.plan) << '\n';
+        return;
+      }
+    }
+  }
+  const auto p = emulator::fields_of(first.search.plans[0].plan);
+  const auto q = emulator::fields_of(second.search.plans[0].plan);
+  const auto value = [](const std::vector<emulator::PlanField>& fields, const std::string& key) {
+    for (const auto& field : fields)
+      if (field.key == key) return field.value;
+    return std::string("(none)");
+  };
+  std::cout << "\nWhat changed:\n";
+  for (const auto& field : p)
+    if (value(q, field.key) != field.value)
+      std::cout << "  " << field.key << ": " << field.value << " -> " << value(q, field.key)
+                << '\n';
+  for (const auto& field : q)
+    if (value(p, field.key) == "(none)")
+      std::cout << "  " << field.key << ": (none) -> " << field.value << '\n';
+}
+
+}  // namespace guardbit::tools
