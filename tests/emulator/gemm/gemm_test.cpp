@@ -373,8 +373,8 @@ TEST_CASE("what has no room for C or for scales in its chain is refused") {
   x.c = random_matrix(fp32, 1, 2, 3, random);
   for (const std::string unit : {"fma.fp32", "mul_add.fp32", "fma.fp64"})
     CHECK_THROWS_WITH(execute(emulator::parse_plan("simt/" + unit + " add=initial", "test"), x),
-                      "plan: add=initial is of instructions of the catalogue: the chain of simt/" + unit +
-                          " begins with zero");
+                      "plan: add=initial is of instructions of the catalogue: the chain of simt/" +
+                          unit + " begins with zero");
   const std::string scaled =
       "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),
