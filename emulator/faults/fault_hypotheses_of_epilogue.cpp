@@ -200,7 +200,8 @@ Faults find_activation(const ProductNumbers& x) {
   // A range.
   const auto [low, high] = std::minmax_element(x.d.values.begin(), x.d.values.end());
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const auto& [least, most] : {std::pair{*low, *high}, {*low, infinite}, {-infinite, *high}}) {
+  for (const auto& range : {std::pair{*low, *high}, {*low, infinite}, {-infinite, *high}}) {
+    const double least = range.first, most = range.second;
     const auto at_ends = std::count_if(x.d.values.begin(), x.d.values.end(), [&](double value) {
       return value == least || value == most;
     });
