@@ -206,10 +206,9 @@ Faults find_activation(const ProductNumbers& x) {
       return value == least || value == most;
     });
     if (at_ends < 4) continue;
-    const double least_ = least, most_ = most;
-    if (agrees(x, {mapped(asked.result,
-                          [=](double value) { return std::clamp(value, least_, most_); }),
-                   asked.magnitude}))
+    if (agrees(x,
+               {mapped(asked.result, [=](double value) { return std::clamp(value, least, most); }),
+                asked.magnitude}))
       return {{.kind = FaultKind::clamped,
                .value = std::isfinite(most) ? most : least,
                .text = "D is limited to [" + text_of(least) + ", " + text_of(most) + "]"}};
