@@ -137,11 +137,13 @@ Faults find_input_conversion(const ProductNumbers& x) {
       {formats::e5m2},       {formats::e5m2, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
-  for (const auto& [format, truncates, in_two_pieces] : conversions) {
+  for (const Conversion& conversion : conversions) {
+    const Format& format = conversion.format;
+    const bool truncates = conversion.truncates, in_two_pieces = conversion.in_two_pieces;
     if (format.fraction_bits >= x.input.fraction_bits) continue;
-    const auto convert = [&, &f = format, is_cut = truncates, two = in_two_pieces](double value) {
-      const double first = is_cut ? truncated(f, value) : scalar::rounded(f, value);
-      return two ? first + scalar::rounded(f, value - first) : first;
+    const auto convert = [&](double value) {
+      const double first = truncates ? truncated(format, value) : scalar::rounded(format, value);
+      return in_two_pieces ? first + scalar::rounded(format, value - first) : first;
     };
     const auto fits = [&](bool of_a, bool of_b) {
       for (const ProductNumbers* y : {&few, &x}) {
