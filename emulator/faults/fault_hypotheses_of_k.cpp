@@ -197,6 +197,30 @@ void choose_sources(const ProductNumbers& x, bool of_b, Sources& source) {
   }
 }
 
+/// The fault of an operand whose element k is that of source[k].
+Faults moved_k(const ProductNumbers& x, const Sources& source, bool of_b) {
+  std::vector<std::int64_t> moved;
+  for (std::int64_t l = 0; l < x.k(); ++l)
+    if (source[static_cast<std::size_t>(l)] != l) moved.push_back(l);
+  const std::vector<Places> places = places_of(moved);
+  const std::set<std::int64_t> used(source.begin(), source.end());
+  const std::string operand = of_b ? "b" : "a", name = of_b ? "B" : "A";
+  const std::string first = std::to_string(moved.front()) + " meets " +
+                            std::to_string(source[static_cast<std::size_t>(moved.front())]) +
+                            " of " + name;
+  if (static_cast<std::int64_t>(used.size()) == x.k())
+    return {{.kind = FaultKind::permuted_k,
+             .k = places,
+             .operand = operand,
+             .text = "k = " + k_text(places, x.k()) + " are in another order in " + name +
+                     " than in the other operand: " + first}};
+  return {{.kind = FaultKind::stale_k,
+           .k = places,
+           .operand = operand,
+           .text = "in the places of k = " + k_text(places, x.k()) + " " + name +
+                   " holds other elements: " + first}};
+}
+
 }  // namespace
 
 Faults find_k_weights(const ProductNumbers& x) {
@@ -287,26 +311,7 @@ Faults find_k_sources(const ProductNumbers& x) {
       if (source == before) break;
     }
     if (!found) continue;
-    std::vector<std::int64_t> moved;
-    for (std::int64_t l = 0; l < x.k(); ++l)
-      if (source[static_cast<std::size_t>(l)] != l) moved.push_back(l);
-    const std::vector<Places> places = places_of(moved);
-    const std::set<std::int64_t> used(source.begin(), source.end());
-    const std::string operand = of_b ? "b" : "a", name = of_b ? "B" : "A";
-    const std::string first = std::to_string(moved.front()) + " meets " +
-                              std::to_string(source[static_cast<std::size_t>(moved.front())]) +
-                              " of " + name;
-    if (static_cast<std::int64_t>(used.size()) == x.k())
-      return {{.kind = FaultKind::permuted_k,
-               .k = places,
-               .operand = operand,
-               .text = "k = " + k_text(places, x.k()) + " are in another order in " + name +
-                       " than in the other operand: " + first}};
-    return {{.kind = FaultKind::stale_k,
-             .k = places,
-             .operand = operand,
-             .text = "in the places of k = " + k_text(places, x.k()) + " " + name +
-                     " holds other elements: " + first}};
+    return moved_k(x, source, of_b);
   }
   return {};
 }

@@ -177,6 +177,19 @@ LineFit fit_rows(const RealMatrix& d, const RealMatrix& base, bool with_factor,
   return fit;
 }
 
+/// "each column of D has a factor of its own: 1.5, 2, 0.25, ..."
+std::string factor_text(const std::string& which, const std::string& what,
+                        const std::vector<double>& factors,
+                        const std::vector<std::int64_t>& changed) {
+  constexpr std::size_t most_shown = 3;
+  std::string text = which + " of " + what + " has a factor of its own";
+  const std::size_t shown = std::min(most_shown, changed.size());
+  for (std::size_t i = 0; i < shown; ++i)
+    text.append(i == 0 ? ": " : ", ")
+        .append(text_of(factors[static_cast<std::size_t>(changed[i])], 4));
+  return changed.size() > shown ? text + ", ..." : text;
+}
+
 /// Rows of D are rows of `base`, each with a factor and a constant of its own, and `fixed`.
 Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected& fixed,
                    bool are_columns, const char* what) {
@@ -223,14 +236,7 @@ Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected
     const std::string which = places.empty()
                                   ? "each " + line
                                   : line + (changed.size() == 1 ? " " : "s ") + text_of(places);
-    if (with_factor) {
-      std::string values;
-      for (std::size_t i = 0; i < std::min<std::size_t>(3, changed.size()); ++i)
-        values +=
-            (i == 0 ? "" : ", ") + text_of(fit.factor[static_cast<std::size_t>(changed[i])], 4);
-      add(FaultKind::line_factor, which + " of " + what + " has a factor of its own: " + values +
-                                      (changed.size() > 3 ? ", ..." : ""));
-    }
+    if (with_factor) add(FaultKind::line_factor, factor_text(which, what, fit.factor, changed));
     if (with_constant)
       add(FaultKind::bias, "a number for each " + line + " is added" +
                                (places.empty() ? "" : ", in " + line + "s " + text_of(places)));

@@ -121,6 +121,14 @@ Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
   return agrees(x, expected, &blur) ? faults : Faults{};
 }
 
+std::string conversion_text(const std::string& which, const std::string& format, bool truncates,
+                            bool in_two_pieces) {
+  const std::string how = truncates       ? " truncated to "
+                          : in_two_pieces ? " taken as sums of two numbers in "
+                                          : " rounded to ";
+  return which + how + format + " before they were multiplied";
+}
+
 }  // namespace
 
 Faults find_input_conversion(const ProductNumbers& x) {
@@ -163,11 +171,7 @@ Faults find_input_conversion(const ProductNumbers& x) {
       return Faults{{.kind = FaultKind::converted_input,
                      .operand = operand,
                      .name = name,
-                     .text = which +
-                             (truncates       ? " truncated to "
-                              : in_two_pieces ? " taken as sums of two numbers in "
-                                              : " rounded to ") +
-                             name + " before they were multiplied"}};
+                     .text = conversion_text(which, name, truncates, in_two_pieces)}};
     };
     if (fits(true, true)) return fault("both", "A and B were");
     if (fits(true, false)) return fault("a", "elements of A were");

@@ -85,6 +85,7 @@ std::vector<Region> areas_of(const Disagreement& wrong, std::int64_t m, std::int
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& x, const auto& y) { return x.count > y.count; });
   std::vector<Region> regions;
+  regions.reserve(parts.size());
   for (const Disagreement& part : parts) regions.push_back(extent_of(part, n));
   return regions;
 }

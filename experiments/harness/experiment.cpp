@@ -43,7 +43,7 @@ std::string Outcome::why(bool relations_only) const {
   bool decided = false;
   for (const Finding& f : findings) {
     decided = decided || f.verdict() != Verdict::undecidable;
-    if (f.reference && f.reference->undecidable.size() > 0) add(f.reference->undecidable);
+    if (f.reference && !f.reference->undecidable.empty()) add(f.reference->undecidable);
   }
   if (relations_only && decided) add("it checks what theory demands, which holds, and no figure");
   if (reasons.empty()) add("no reference has these settings");

@@ -20,6 +20,7 @@
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/json_depth.hpp"
 #include "tools/console/print_json.hpp"
@@ -48,10 +49,6 @@ struct ExperimentOptions {
   int threads = 0;
   bool all = false, quick = false, fresh = false, json = false, markdown = false;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// One KEY=VALUES, or NAME.KEY=VALUES for one experiment only.
 struct Assignment {

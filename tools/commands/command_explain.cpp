@@ -19,6 +19,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -46,10 +47,6 @@ struct ExplainOptions {
   double time_limit = 60;
   int threads = 0;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place) {
   GemmInput input = read_gemm_operands(options.places);

@@ -15,7 +15,7 @@ using experiments::Curve;
 using experiments::Figure;
 using experiments::Look;
 
-MapOfTiles map_of(const ErrorReport& report) {
+MapOfTiles tiles_of(const ErrorReport& report) {
   constexpr std::int64_t most_tiles = 128;
   const std::int64_t batch =
       report.analysis.worst ? *report.analysis.worst / (report.d.rows * report.d.columns) : 0;
@@ -108,7 +108,7 @@ Drawing error_picture(const ErrorReport& report, const ChartOptions& options) {
                                             : map_height + under;
   Drawing drawing(options.width, height, "errors of " + report.file + " from " + report.reference);
   const double border = is_wide ? height : height * map_height / (map_height + under);
-  draw_map(drawing, {0, 0, map_width, border}, map_of(report));
+  draw_map(drawing, {0, 0, map_width, border}, tiles_of(report));
   if (has_histogram)
     draw_chart(
         drawing,
