@@ -137,7 +137,7 @@ void write_odd_product(const std::string& path) {
       std::vector{tensor_of("a", {m, k}, a), tensor_of("b", {k, n}, b), tensor_of("d", {m, n}, d)});
 }
 
-TEST_CASE("explain stops after its time limit, and says what it ruled out") {
+TEST_CASE("explain stops after its time limit, and says so") {
   const TemporaryFolder folder;
   const std::string file = folder.path("x.safetensors");
   write_odd_product(file);
@@ -147,7 +147,6 @@ TEST_CASE("explain stops after its time limit, and says what it ruled out") {
   CHECK(text.status == 1);
   check_holds(text.out, "right");
   check_holds(text.out, "stopped after 0.5 s (--time-limit)");
-  check_holds(text.out, "  one chain over K by every unit\n");
   std::vector<std::string> in_json = words;
   in_json.emplace_back("--json");
   const json j = json::parse(run_command(in_json).out);
