@@ -1,16 +1,19 @@
 #include "emulator/plan_search/plan_search.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_library.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
+#include "emulator/plan_search/order_control.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
 
@@ -87,6 +90,46 @@ TEST_CASE("a recorded kernel of known plan is what its plan gives, and is found"
   const SearchResult result = search_plans(capture, options);
   REQUIRE(result.explained());
   CHECK(result.plans.front().plan == plan);
+}
+
+TEST_CASE("a search that is stopped says which stages it ruled out") {
+  GemmCapture capture =
+      emulator::read_gemm_capture("tests/golden/gemm/mm_fp32_33x17x100.safetensors");
+  for (std::int64_t i = 0; i < capture.d.size(); i += 2) capture.d.set(i, capture.d[i] ^ 1U);
+  capture.metadata.clear();  // which names a kernel that splits K
+  std::set<std::string> heard;
+  int asked = 0;
+  emulator::SearchOptions options;
+  options.threads = 1;
+  options.progress = [&](std::string_view stage, std::int64_t) { heard.emplace(stage); };
+  options.interrupted = [&] { return ++asked > 1000; };
+  const SearchResult result = search_plans(capture, options);
+  CHECK(result.stopped);
+  CHECK(!result.explained());
+  REQUIRE(!result.ruled_out.empty());
+  CHECK(result.ruled_out.front() == "one chain over K by every unit");
+  CHECK(heard.size() == result.ruled_out.size() + 1);
+  for (const std::string& stage : result.ruled_out) CHECK(heard.contains(stage));
+}
+
+TEST_CASE("K in a random order shows how much a result says of its order") {
+  GemmCapture capture =
+      emulator::read_gemm_capture("tests/golden/gemm/mm_fp32_33x17x100.safetensors");
+  const GemmPlan plan = search(capture).plans.front().plan;
+  const auto told = order_control(capture, plan, 1);
+  REQUIRE(told);
+  CHECK(told->outputs == 561);
+  CHECK(told->refuting > 300);
+  // Powers of two add without an error, in any order.
+  for (emulator::CodeMatrix* x : {&capture.problem.a, &capture.problem.b})
+    for (std::int64_t i = 0; i < x->size(); ++i) x->set(i, 0x3F800000);
+  capture.d = execute(plan, capture.problem);
+  const auto silent = order_control(capture, plan, 1);
+  REQUIRE(silent);
+  CHECK(silent->refuting == 0);
+  const GemmCapture integers =
+      emulator::read_gemm_capture("tests/golden/gemm/int8_17x8x8_n.safetensors");
+  CHECK(!order_control(integers, search(integers).plans.front().plan, 1));
 }
 
 TEST_CASE("every fifth recorded library result is explained as the table says") {
