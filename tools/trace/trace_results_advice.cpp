@@ -125,7 +125,7 @@ void add_recipes(const TraceResults& results, TraceAdvice& advice) {
 
 void add_bad_tensors(const TraceResults& results, TraceAdvice& advice) {
   std::size_t count = 0;
-  for (const TracedTensor& t : results.tensors) count += t.first_nonfinite ? 1 : 0;
+  for (const TracedTensor& t : results.tensors) count += t.first_nonfinite ? 1U : 0U;
   if (count == 0) return;
   const TracedTensor& first = *first_nonfinite(results);
   advice.sentences.push_back(

@@ -264,7 +264,7 @@ void print_trace(std::ostream& out, const TraceResults& results) {
     return cells;
   };
   const std::string of_cells = "rrrrrl" + std::string(questions.formats.size(), 'l');
-  Table table("l" + std::string((has_steps ? 1 : 0) + (has_ranks ? 1 : 0), 'r') + of_cells);
+  Table table("l" + std::string((has_steps ? 1U : 0U) + (has_ranks ? 1U : 0U), 'r') + of_cells);
   table.add(head);
   const auto add = [&](const std::string& name, const TraceStatistics& s,
                        const TraceName& meaning) {
