@@ -3,55 +3,49 @@
 #include <array>
 #include <cstdio>
 
+#include "formats/support/words.hpp"
+
 namespace guardbit::emulator {
 
 namespace {
 
-struct KindWords {
-  std::string_view name, meaning;
-};
-
 /// In the order of FaultKind.
-constexpr std::array kinds = {
-    KindWords{"missing_k", "the products of these k are not in the sum"},
-    KindWords{"repeated_k", "the products of these k are in the sum twice"},
-    KindWords{"negated_k", "the products of these k are subtracted"},
-    KindWords{"weighted_k", "the products of this k have another factor"},
-    KindWords{"stale_k", "for these k an operand holds what belongs to other k"},
-    KindWords{"permuted_k", "one operand's k are in another order than the other's"},
-    KindWords{"permuted_rows", "rows of D hold what belongs to other rows"},
-    KindWords{"permuted_columns", "columns of D hold what belongs to other columns"},
-    KindWords{"transposed", "an operand, C, D or a tile of D is transposed"},
-    KindWords{"moved_tile", "a tile of D holds what belongs to another place"},
-    KindWords{"stale_accumulator", "a tile of D holds another tile's sum besides its own"},
-    KindWords{"wrong_stride",
-              "a matrix was read or written with another leading dimension or start"},
-    KindWords{"misplaced_c", "C or the bias was read from other rows or columns"},
-    KindWords{"not_written", "elements of D are zero that should not be"},
-    KindWords{"not_a_number", "elements of D are NaN or infinite where the operands give numbers"},
-    KindWords{"wrong_element", "one element of A, B or D has another value"},
-    KindWords{"alpha", "the product has another factor"},
-    KindWords{"beta", "C has another factor"},
-    KindWords{"missing_c", "C is not added"},
-    KindWords{"constant", "a constant is added to every element"},
-    KindWords{"bias", "a number for each row or for each column is added"},
-    KindWords{"line_factor", "rows or columns of D have factors of their own"},
-    KindWords{"activation", "D went through a function"},
-    KindWords{"clamped", "D is limited to a range"},
-    KindWords{"wrapped", "integers are right only modulo a power of two"},
-    KindWords{"converted_input", "operands were converted to a narrower format"},
-    KindWords{"converted_output", "D went through a narrower format"},
-    KindWords{"narrow_accumulator", "sums were kept in a narrower format"},
-    KindWords{"unknown", "D is wrong in a way that has no name here"},
+constexpr std::array meanings = {
+    std::string_view("the products of these k are not in the sum"),
+    std::string_view("the products of these k are in the sum twice"),
+    std::string_view("the products of these k are subtracted"),
+    std::string_view("the products of this k have another factor"),
+    std::string_view("for these k an operand holds what belongs to other k"),
+    std::string_view("one operand's k are in another order than the other's"),
+    std::string_view("rows of D hold what belongs to other rows"),
+    std::string_view("columns of D hold what belongs to other columns"),
+    std::string_view("an operand, C, D or a tile of D is transposed"),
+    std::string_view("a tile of D holds what belongs to another place"),
+    std::string_view("a tile of D holds another tile's sum besides its own"),
+    std::string_view("a matrix was read or written with another leading dimension or start"),
+    std::string_view("C or the bias was read from other rows or columns"),
+    std::string_view("elements of D are zero that should not be"),
+    std::string_view("elements of D are NaN or infinite where the operands give numbers"),
+    std::string_view("one element of A, B or D has another value"),
+    std::string_view("the product has another factor"),
+    std::string_view("C has another factor"),
+    std::string_view("C is not added"),
+    std::string_view("a constant is added to every element"),
+    std::string_view("a number for each row or for each column is added"),
+    std::string_view("rows or columns of D have factors of their own"),
+    std::string_view("D went through a function"),
+    std::string_view("D is limited to a range"),
+    std::string_view("integers are right only modulo a power of two"),
+    std::string_view("operands were converted to a narrower format"),
+    std::string_view("D went through a narrower format"),
+    std::string_view("sums were kept in a narrower format"),
+    std::string_view("D is wrong in a way that has no name here"),
 };
-static_assert(kinds.size() == fault_kind_count);
+static_assert(meanings.size() == formats::words_of<FaultKind>.size());
 
 }  // namespace
 
-std::string_view name_of(FaultKind kind) { return kinds[static_cast<std::size_t>(kind)].name; }
-std::string_view meaning_of(FaultKind kind) {
-  return kinds[static_cast<std::size_t>(kind)].meaning;
-}
+std::string_view meaning_of(FaultKind kind) { return meanings[static_cast<std::size_t>(kind)]; }
 
 bool is_conversion(FaultKind kind) {
   return kind == FaultKind::converted_input || kind == FaultKind::converted_output ||

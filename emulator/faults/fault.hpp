@@ -1,7 +1,7 @@
 #pragma once
 
-// What a wrong kernel did, in words that can be counted on: the closed list of kinds stands in
-// fault.cpp and docs/GEMM.md.
+// What a wrong kernel did, in words that can be counted on: the closed list of kinds, which
+// docs/GEMM.md explains.
 
 #include <array>
 #include <cstdint>
@@ -43,6 +43,37 @@ enum class FaultKind : std::uint8_t {
   narrow_accumulator,
   unknown,
 };
+constexpr auto words(FaultKind) {
+  return std::array{"missing_k",
+                    "repeated_k",
+                    "negated_k",
+                    "weighted_k",
+                    "stale_k",
+                    "permuted_k",
+                    "permuted_rows",
+                    "permuted_columns",
+                    "transposed",
+                    "moved_tile",
+                    "stale_accumulator",
+                    "wrong_stride",
+                    "misplaced_c",
+                    "not_written",
+                    "not_a_number",
+                    "wrong_element",
+                    "alpha",
+                    "beta",
+                    "missing_c",
+                    "constant",
+                    "bias",
+                    "line_factor",
+                    "activation",
+                    "clamped",
+                    "wrapped",
+                    "converted_input",
+                    "converted_output",
+                    "narrow_accumulator",
+                    "unknown"};
+}
 
 /// Numbers [begin, end) of rows, columns or elements of K.
 struct Places {
@@ -74,11 +105,8 @@ struct Fault {
   std::string text = {};
 };
 
-/// missing_k, repeated_k, ...
-std::string_view name_of(FaultKind kind);
 /// What the kind says, for the documents.
 std::string_view meaning_of(FaultKind kind);
-inline constexpr std::size_t fault_kind_count = static_cast<std::size_t>(FaultKind::unknown) + 1;
 /// True of conversions: the arithmetic is narrower than the formats ask for, and otherwise right.
 bool is_conversion(FaultKind kind);
 

@@ -76,7 +76,5 @@ Fault held_fault(const formats::Format& format, bool is_truncated);
 /// The number of at most six bits near x, if there is one; else x.
 double simple_near(double x);
 Fault alpha_fault(const ProductNumbers& x, double factor);
-/// `count` of the numbers below `all`, evenly spread; all if there are no more.
-std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count);
 
 }  // namespace guardbit::emulator

@@ -142,12 +142,8 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
   }
   if (x.bias) wanted += x.bias(0, q), magnitude += std::abs(x.bias(0, q));
   if (!is_inside || !std::isfinite(wanted)) return {};
-  ProductNumbers rounding;
-  rounding.input = x.input, rounding.output = x.output, rounding.spacings = x.spacings;
-  rounding.a = RealMatrix(1, 0);
-  rounding.a.columns = x.k;
-  const double allowed = rounding.rounding_unit() * magnitude + rounding.rounding_of_d(wanted) +
-                         std::abs(x.alpha) * unknown;
+  const double allowed = rounding_unit(x.input, x.k) * magnitude +
+                         rounding_of(x.output, x.spacings, wanted) + std::abs(x.alpha) * unknown;
   return {false, wanted, allowed};
 }
 
@@ -156,31 +152,31 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
 Faults find_misread_matrix(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 64, fewest = 24;
   if (x.m * x.n < fewest || x.k < 1) return {};
-  std::vector<Place> places;
-  for (std::int64_t o = 0; o < std::min(looked_at, x.m * x.n); ++o) {
-    const double part = std::fmod(0.6180339887498949 * static_cast<double>(o + 1), 1.0);
-    const auto index = static_cast<std::int64_t>(part * static_cast<double>(x.m * x.n));
-    places.emplace_back(index / x.n, index % x.n);
-  }
   const Misreading none = {Operand::d, FaultKind::unknown, "",
                            [](auto i, auto j) { return Place(i, j); }};
+  /// An output that is looked at, and what it is where nothing is misread.
+  struct Seen {
+    std::int64_t i, j;
+    double right;
+  };
+  std::vector<Seen> places;
   double largest_a = 0, largest_b = 0;
-  for (const auto& [i, j] : places) {
-    largest_a = std::max(largest_a, std::abs(x.a(i, (i + j) % x.k)));
-    largest_b = std::max(largest_b, std::abs(x.b((i + j) % x.k, j)));
+  for (const Output& o : scattered_outputs(1, x.m, x.n, looked_at)) {
+    places.push_back({o.row, o.column, ask(x, none, 0, o.row, o.column).wanted});
+    largest_a = std::max(largest_a, std::abs(x.a(o.row, (o.row + o.column) % x.k)));
+    largest_b = std::max(largest_b, std::abs(x.b((o.row + o.column) % x.k, o.column)));
   }
   for (const Misreading& misreading : misreadings(x)) {
     const double largest = misreading.operand == Operand::a ? largest_a : largest_b;
     std::int64_t agreed = 0, told_apart = 0;
     bool fits = true;
-    for (const auto& [i, j] : places) {
+    for (const auto& [i, j, right] : places) {
       const Answer answer = ask(x, misreading, largest, i, j);
       if (answer.is_outside) continue;
       fits = std::abs(x.d(i, j) - answer.wanted) <= answer.allowed;
       if (!fits) break;
       ++agreed;
-      const Answer right = ask(x, none, 0, i, j);
-      told_apart += std::abs(x.d(i, j) - right.wanted) > 4 * answer.allowed ? 1 : 0;
+      told_apart += std::abs(x.d(i, j) - right) > 4 * answer.allowed ? 1 : 0;
     }
     const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
     if (!fits || agreed < needed || told_apart * 2 < agreed) continue;

@@ -36,15 +36,25 @@ Expected with_weights(const ProductNumbers& x, const std::vector<double>& weight
   return y.asked();
 }
 
-/// D less what was asked, in units of alpha; zero where D is no number.
-RealMatrix errors(const ProductNumbers& x) {
-  const Expected asked = x.asked();
+/// D less what is expected, in units of alpha; zero where D is no number.
+RealMatrix errors(const ProductNumbers& x, const Expected& expected) {
   RealMatrix e = x.d;
   for (std::size_t i = 0; i < e.values.size(); ++i) {
-    e.values[i] = (e.values[i] - asked.result.values[i]) / x.alpha;
+    e.values[i] = (e.values[i] - expected.result.values[i]) / x.alpha;
     if (!std::isfinite(e.values[i])) e.values[i] = 0;
   }
   return e;
+}
+
+/// [k]: the sum of the squares of a[i, k] over all i, and of b[k, j] over all j.
+std::pair<std::vector<double>, std::vector<double>> squares_of_k(const ProductNumbers& x) {
+  std::vector<double> of_a(static_cast<std::size_t>(x.k())), of_b(of_a);
+  for (std::int64_t k = 0; k < x.k(); ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    for (std::int64_t i = 0; i < x.m(); ++i) of_a[at] += x.a(i, k) * x.a(i, k);
+    for (std::int64_t j = 0; j < x.n(); ++j) of_b[at] += x.b(k, j) * x.b(k, j);
+  }
+  return {of_a, of_b};
 }
 
 /// For each k the factor d of a[i, k] * b[k, j] with which their sum is nearest to the error.
@@ -66,14 +76,9 @@ std::vector<double> fitted_weights(const ProductNumbers& x) {
       for (std::int64_t j = 0; j < x.n(); ++j) weighted(k, j) *= w[static_cast<std::size_t>(k)];
     return seen(multiply(x.a, weighted));
   };
-  std::vector<double> diagonal;
-  for (std::int64_t k = 0; k < x.k(); ++k) {
-    double size_a = 0, size_b = 0;
-    for (std::int64_t i = 0; i < x.m(); ++i) size_a += a(k, i) * a(k, i);
-    for (std::int64_t j = 0; j < x.n(); ++j) size_b += x.b(k, j) * x.b(k, j);
-    diagonal.push_back(size_a * size_b);
-  }
-  return solve_symmetric(times, diagonal, seen(errors(x)), steps);
+  auto [diagonal, size_b] = squares_of_k(x);
+  for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] *= size_b[k];
+  return solve_symmetric(times, diagonal, seen(errors(x, x.asked())), steps);
 }
 
 std::vector<std::int64_t> at_value(const std::vector<double>& list, double value) {
@@ -156,25 +161,13 @@ Expected with_sources(const ProductNumbers& x, const Sources& source, bool of_b)
 }
 
 /// The source of each l whose product with element l of the other operand is seen most in what D
-/// has and `known` has not.
-void choose_sources(const ProductNumbers& x, bool of_b, Sources& source) {
-  ProductNumbers y = x;
-  y.product = with_sources(x, source, of_b).result;
-  // What is left of D with the sources so far, in units of alpha.
-  RealMatrix left = x.d;
-  for (std::size_t i = 0; i < left.values.size(); ++i) {
-    left.values[i] = (left.values[i] - y.product.values[i]) / x.alpha;
-    if (!std::isfinite(left.values[i])) left.values[i] = 0;
-  }
+/// has and `known`, the product with the sources so far, has not.
+void choose_sources(const ProductNumbers& x, bool of_b, const Expected& known, Sources& source) {
+  const RealMatrix left = errors(x, known);
   // seen(k, l): how much of a[:, k] b[l, :] is in it.
   const RealMatrix seen = multiply_by_transposed(multiply_transposed(x.a, left), x.b);
-  std::vector<double> size_a(static_cast<std::size_t>(x.k())), size_b(size_a);
-  for (std::int64_t k = 0; k < x.k(); ++k) {
-    for (std::int64_t i = 0; i < x.m(); ++i)
-      size_a[static_cast<std::size_t>(k)] += x.a(i, k) * x.a(i, k);
-    for (std::int64_t j = 0; j < x.n(); ++j)
-      size_b[static_cast<std::size_t>(k)] += x.b(k, j) * x.b(k, j);
-  }
+  const auto sizes = squares_of_k(x);
+  const std::vector<double>&size_a = sizes.first, &size_b = sizes.second;
   for (std::int64_t l = 0; l < x.k(); ++l) {
     const std::int64_t now = source[static_cast<std::size_t>(l)];
     std::int64_t best = now;
@@ -257,7 +250,7 @@ Faults find_k_range(const ProductNumbers& x) {
   if (outputs < fewest_outputs || k < 2) return {};
   // prefix[o][l]: what the first l elements of K give of output o, in units of alpha.
   const std::int64_t step = std::max<std::int64_t>(1, outputs / most_outputs);
-  const RealMatrix error = errors(x);
+  const RealMatrix error = errors(x, x.asked());
   std::vector<std::vector<double>> prefix;
   std::vector<double> wrong;
   double all = 0;
@@ -301,17 +294,15 @@ Faults find_k_sources(const ProductNumbers& x) {
   constexpr std::int64_t longest = 2048;
   if (x.k() > longest) return {};
   for (const bool of_b : {false, true}) {
-    Sources source(static_cast<std::size_t>(x.k()));
-    for (std::int64_t l = 0; l < x.k(); ++l) source[static_cast<std::size_t>(l)] = l;
-    bool found = false;
-    for (int round = 0; round < 12 && !found; ++round) {
+    Sources source = all_numbers(x.k());
+    Expected expected = x.asked();
+    for (int round = 0; round < 12; ++round) {
       const Sources before = source;
-      choose_sources(x, of_b, source);
-      found = agrees(x, with_sources(x, source, of_b));
+      choose_sources(x, of_b, expected, source);
       if (source == before) break;
+      expected = with_sources(x, source, of_b);
+      if (agrees(x, expected)) return moved_k(x, source, of_b);
     }
-    if (!found) continue;
-    return moved_k(x, source, of_b);
   }
   return {};
 }

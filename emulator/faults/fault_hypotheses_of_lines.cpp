@@ -116,16 +116,7 @@ Faults moved_rows(const ProductNumbers& x, bool are_columns) {
     return name(s, "d", " of D hold what belongs to others", kind);
   if (x.c.empty() && x.bias.empty()) return {};
   // The product alone moved, or C alone.
-  const Expected product = [&] {
-    ProductNumbers y = x;
-    y.c = y.bias = {};
-    return y.with_factors(x.alpha, 0);
-  }();
-  Expected addend = all;
-  for (std::size_t i = 0; i < addend.result.values.size(); ++i) {
-    addend.result.values[i] -= product.result.values[i];
-    addend.magnitude.values[i] -= product.magnitude.values[i];
-  }
+  const Expected product = x.product_alone(), addend = all - product;
   if (const auto s = row_sources(x, product, addend))
     return name(s, are_columns ? "b" : "a", " of the product are those of others, C is right",
                 kind);
@@ -252,14 +243,7 @@ Faults changed_rows(const ProductNumbers& x, bool are_columns) {
   if (Faults faults = fitted_rows(x, x.asked(), nothing, are_columns, "D"); !faults.empty())
     return faults;
   if (x.c.empty() && x.bias.empty()) return {};
-  ProductNumbers y = x;
-  y.c = y.bias = {};
-  const Expected product = y.with_factors(x.alpha, 0);
-  Expected addend = x.asked();
-  for (std::size_t i = 0; i < addend.result.values.size(); ++i) {
-    addend.result.values[i] -= product.result.values[i];
-    addend.magnitude.values[i] -= product.magnitude.values[i];
-  }
+  const Expected product = x.product_alone(), addend = x.asked() - product;
   return fitted_rows(x, product, addend, are_columns, "the product");
 }
 

@@ -158,10 +158,7 @@ Faults find_misplaced(const ProductNumbers& x, const Region& area) {
   const bool is_solid =
       exact.rows == std::ssize(area.rows) && exact.columns == std::ssize(area.columns);
   if (!is_solid) return {};
-  const Expected asked = x.asked();
-  ProductNumbers y = x;
-  y.c = y.bias = {};
-  const Expected product = y.with_factors(x.alpha, 0);
+  const Expected asked = x.asked(), product = x.product_alone();
   for (const std::int64_t cell : {1, 8, 16, 32, 64}) {
     const Rectangle r = around(x, area, cell);
     if (r.rows == x.m() && r.columns == x.n()) break;

@@ -246,25 +246,12 @@ Faults hidden_faults(const ProductNumbers& x, const Expected& asked,
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
-  constexpr std::array<std::string_view, 4> names = {"exact_plan", "rounded_once", "valid_rounding",
-                                                     "wrong"};
-  return names[static_cast<std::size_t>(verdict)];
-}
-
 std::string_view meaning_of(Verdict verdict) {
   constexpr std::array<std::string_view, 4> meanings = {
       "a plan gives every bit of it", "every element is the exact result rounded once",
       "no element is further from the exact result than rounding takes it",
       "some elements are further from the exact result than rounding takes them"};
   return meanings[static_cast<std::size_t>(verdict)];
-}
-
-std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
-  std::vector<std::int64_t> result;
-  for (std::int64_t i = 0; i < std::min(all, count); ++i)
-    result.push_back(all <= count ? i : i * (all - 1) / std::max<std::int64_t>(1, count - 1));
-  return result;
 }
 
 Judgement judge(const ProductNumbers& product, const WholeProduct& whole,

@@ -4,6 +4,7 @@
 // D; no plan. Output: a verdict that holds for every order of sums, and faults with which D agrees
 // with the operands up to rounding.
 
+#include <array>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,9 @@ enum class Verdict : std::uint8_t {
   /// some are
   wrong,
 };
-std::string_view name_of(Verdict verdict);
+constexpr auto words(Verdict) {
+  return std::array{"exact_plan", "rounded_once", "valid_rounding", "wrong"};
+}
 std::string_view meaning_of(Verdict verdict);
 
 struct Judgement {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,12 +14,6 @@ namespace {
 
 /// Work that one look at a product may take, in multiply-adds.
 constexpr double most_work = 4e7;
-
-std::vector<std::int64_t> all(std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-  return numbers;
-}
 
 /// Sums of the rows or columns of D with random signs, next to what A and B give: how far each line
 /// is off, in units of what honest rounding would do. It costs M K + K N + M N instead of M N K.
@@ -164,14 +157,22 @@ WholeProduct whole_of(const GemmCapture& capture, const GemmProblem& problem, st
   return x;
 }
 
+/// What was left out of the look at a batch entry.
+struct LeftOut {
+  /// outputs, as they are many
+  bool some = false;
+  /// rows of A or columns of B that hold infinities or NaNs
+  bool infinite = false;
+};
+
 /// One batch entry.
 Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
-                      double work, bool& looked_at_all, const std::function<bool()>& interrupted) {
+                      double work, LeftOut& left_out, const std::function<bool()>& interrupted) {
   const std::int64_t m = problem.m(), n = problem.n(), k = std::max<std::int64_t>(problem.k(), 1);
-  Chosen rows{all(m), {}}, columns{all(n), {}};
+  Chosen rows{all_numbers(m), {}}, columns{all_numbers(n), {}};
   const bool is_scaled = !problem.scale_a.empty() || !problem.scale_b.empty();
-  looked_at_all = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) <= work;
-  if (!looked_at_all) {
+  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > work) {
+    left_out.some = true;
     // A square, or all of the shorter side.
     const double outputs = std::max(work / static_cast<double>(k), 64.0);
     const auto side = static_cast<std::int64_t>(std::sqrt(outputs));
@@ -187,8 +188,10 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
     rows = choose(lines_off(true), std::min(m, of_rows));
     columns = choose(lines_off(false), std::min(n, of_columns));
   }
+  const std::size_t lines = rows.lines.size() + columns.lines.size();
   drop_infinite(CodeNumbers(problem.a, g), rows.lines);
   drop_infinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
+  left_out.infinite = left_out.infinite || rows.lines.size() + columns.lines.size() != lines;
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
   ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
   x.rows.wrong = rows.off;
@@ -230,16 +233,17 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
   const std::vector<std::int64_t> entries = spread(capture.d.batch, most_entries);
   const double work = std::max(most_work / static_cast<double>(entries.size()), 2e6);
   std::int64_t looked_at = 0;
-  bool everything = std::ssize(entries) == capture.d.batch;
+  LeftOut left_out = {std::ssize(entries) != capture.d.batch};
   std::vector<std::pair<std::int64_t, Judgement>> judged;
   for (const std::int64_t g : entries) {
-    if (interrupted && interrupted()) break;
-    bool looked_at_all = true;
-    judged.emplace_back(g, judge_entry(capture, problem, g, work, looked_at_all, interrupted));
-    everything = everything && looked_at_all;
+    if (!judged.empty() && interrupted && interrupted()) break;
+    judged.emplace_back(g, judge_entry(capture, problem, g, work, left_out, interrupted));
     looked_at += judged.back().second.outputs;
   }
-  if (judged.empty()) return result;
+  if (judged.empty()) {
+    result.judgement.verdict = Verdict::valid_rounding;
+    return result;
+  }
   // The worst verdict holds for all; faults that all entries have are said once.
   const bool all_alike = std::all_of(judged.begin(), judged.end(), [&](const auto& x) {
     return same_faults(x.second, judged.front().second);
@@ -267,7 +271,10 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
       total.faults.push_back(fault);
     }
   }
-  if (!everything)
+  if (left_out.infinite)
+    result.limits.emplace_back(
+        "rows of A and columns of B that hold infinities or NaNs were not looked at");
+  if (left_out.some)
     result.limits.push_back(std::to_string(looked_at) + " of " + std::to_string(result.outputs) +
                             " outputs were looked at one by one" +
                             (problem.scale_a.empty() && problem.scale_b.empty()

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "emulator/faults/fault_hypotheses.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 
@@ -122,9 +121,9 @@ std::optional<Mended> without_wrong_lines(const GemmCapture& capture, const Judg
   const bool by_rows =
       std::ssize(right.rows) * capture.d.columns >= std::ssize(right.columns) * capture.d.rows;
   if (by_rows)
-    right.columns = others(capture.d.columns, {});
+    right.columns = all_numbers(capture.d.columns);
   else
-    right.rows = others(capture.d.rows, {});
+    right.rows = all_numbers(capture.d.rows);
   Mended result{capture, true};
   result.capture.problem = select(capture.problem, right);
   result.capture.d = select(capture.d, right);

@@ -13,12 +13,6 @@ namespace guardbit::emulator {
 
 namespace {
 
-std::vector<std::int64_t> all(std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = i;
-  return numbers;
-}
-
 RealMatrix real(const CodeMatrix& x, std::int64_t g, const std::vector<std::int64_t>& rows,
                 const std::vector<std::int64_t>& columns) {
   if (x.empty()) return {};
@@ -32,6 +26,11 @@ RealMatrix real(const CodeMatrix& x, std::int64_t g, const std::vector<std::int6
 
 RealMatrix magnitudes(const RealMatrix& x) {
   return mapped(x, [](double value) { return std::abs(value); });
+}
+
+Expected scaled(const ProductNumbers& x, double factor) {
+  return {mapped(x.product, [&](double value) { return factor * value; }),
+          mapped(x.product_magnitude, [&](double value) { return std::abs(factor) * value; })};
 }
 
 /// Adds factor * addend to the result and its size to the magnitude; one row or one column serves
@@ -53,7 +52,7 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
                           const std::vector<std::int64_t>& rows,
                           const std::vector<std::int64_t>& columns) {
   ProductNumbers x;
-  const std::vector<std::int64_t> k = all(problem.k());
+  const std::vector<std::int64_t> k = all_numbers(problem.k());
   x.a = real(problem.a, g, rows, k);
   x.b = real(problem.b, g, k, columns);
   x.rows.numbers = rows;
@@ -98,14 +97,22 @@ void ProductNumbers::multiply_operands() {
   product_magnitude = multiply(magnitudes(a), magnitudes(b));
 }
 
+Expected operator-(Expected x, const Expected& y) {
+  for (std::size_t i = 0; i < x.result.values.size(); ++i) {
+    x.result.values[i] -= y.result.values[i];
+    x.magnitude.values[i] -= y.magnitude.values[i];
+  }
+  return x;
+}
+
 Expected ProductNumbers::with_factors(double product_factor, double c_factor) const {
-  Expected x{
-      mapped(product, [&](double value) { return product_factor * value; }),
-      mapped(product_magnitude, [&](double value) { return std::abs(product_factor) * value; })};
+  Expected x = scaled(*this, product_factor);
   add(x, c, c_factor);
   add(x, bias, 1);
   return x;
 }
+
+Expected ProductNumbers::product_alone() const { return scaled(*this, alpha); }
 
 Expected ProductNumbers::asked() const { return with_factors(alpha, beta); }
 
@@ -114,7 +121,7 @@ ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows_ta
   ProductNumbers x = *this;
   x.rows = rows.selected(rows_taken);
   x.columns = columns.selected(columns_taken);
-  const std::vector<std::int64_t> elements = all(k());
+  const std::vector<std::int64_t> elements = all_numbers(k());
   x.a = emulator::selected(a, rows_taken, elements);
   x.b = emulator::selected(b, elements, columns_taken);
   for (RealMatrix* matrix : {&x.c, &x.d, &x.product, &x.product_magnitude})
@@ -136,12 +143,18 @@ ProductNumbers ProductNumbers::turned() const {
 }
 
 double ProductNumbers::rounding_of_d(double wanted) const {
+  return rounding_of(output, spacings, wanted);
+}
+
+double ProductNumbers::rounding_unit() const { return emulator::rounding_unit(input, k()); }
+
+double rounding_of(const formats::Format& output, double spacings, double wanted) {
   return 2.0002 * spacings * half_spacing(output, wanted);
 }
 
-double ProductNumbers::rounding_unit() const {
+double rounding_unit(const formats::Format& input, std::int64_t k) {
   if (formats::is_integer(input)) return 0;
-  const auto length = static_cast<double>(std::max<std::int64_t>(k(), 8));
+  const auto length = static_cast<double>(std::max<std::int64_t>(k, 8));
   if (input.fraction_bits > 24) return length * 0x1p-52;
   // Hopper keeps 13 fraction bits of FP8 products and of the sum so far, and truncates after each
   // 32 products.

@@ -18,6 +18,8 @@ namespace guardbit::emulator {
 struct Expected {
   RealMatrix result, magnitude;
 };
+/// What is left of x without y, which is a part of its terms.
+Expected operator-(Expected x, const Expected& y);
 
 /// Which rows or columns of D are looked at.
 struct LineNumbers {
@@ -59,6 +61,8 @@ struct ProductNumbers {
   Expected asked() const;
   /// The same with other factors.
   Expected with_factors(double product_factor, double c_factor) const;
+  /// alpha * A * B, without C and the bias.
+  Expected product_alone() const;
   /// These rows and columns of D.
   ProductNumbers selected(const std::vector<std::int64_t>& rows_taken,
                           const std::vector<std::int64_t>& columns_taken) const;
@@ -67,13 +71,15 @@ struct ProductNumbers {
   /// Sets the product and its magnitude from A and B.
   void multiply_operands();
 
-  /// How far the last rounding may take an output from `wanted`.
   double rounding_of_d(double wanted) const;
-
-  /// Of the sum of magnitudes: the error that any order of sums in the accumulators of a GPU stays
-  /// below.
   double rounding_unit() const;
 };
+
+/// How far the last rounding may take an output from `wanted`.
+double rounding_of(const formats::Format& output, double spacings, double wanted);
+/// Of the sum of the magnitudes of K products of this format: the error that any order of sums in
+/// the accumulators of a GPU stays below.
+double rounding_unit(const formats::Format& input, std::int64_t k);
 
 /// These rows and columns of batch entry g, with scales applied to A and B.
 ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,

@@ -53,6 +53,13 @@ bool read_word(std::string_view word, Enum& value) {
   return found.has_value();
 }
 
+template <class Value, std::size_t count>
+std::string choices(const Words<Value, count>& words) {
+  std::string list;
+  for (const auto& w : words) list.append(list.empty() ? "" : ", ").append(w.second);
+  return list;
+}
+
 std::string number_text(double x) {
   std::array<char, 40> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr;
@@ -168,7 +175,7 @@ class PlanReader {
     if (!read_word(text, x)) refuse(formats::list_of_words<Enum>());
   }
   void rounding(std::string_view text, Rounding& x) const {
-    if (!read_word(roundings, text, x)) refuse("rne, rna, rz");
+    if (!read_word(roundings, text, x)) refuse(choices(roundings));
   }
 
   /// "AxB" as two whole numbers.
@@ -287,7 +294,7 @@ class PlanReader {
       const auto sums = formats::find_format(parts[i]);
       if (!sums)
         refuse("BLOCKSxTILE_MxTILE_NxTILE_K, then " + formats::list_of_words<Tiles>() + ", " +
-               "along_n, along_m" + ", ceil, balanced, " + formats::list_of_words<SumOrder>() +
+               choices(tile_orders) + ", ceil, balanced, " + formats::list_of_words<SumOrder>() +
                " or a format");
       x.sums = *sums;
     }

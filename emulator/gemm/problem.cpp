@@ -1,5 +1,7 @@
 #include "emulator/gemm/problem.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -8,12 +10,6 @@
 namespace guardbit::emulator {
 
 namespace {
-
-std::vector<std::int64_t> all_of(std::int64_t count) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
-  std::iota(indices.begin(), indices.end(), 0);
-  return indices;
-}
 
 CodeMatrix gather(const CodeMatrix& from, const std::vector<std::int64_t>& rows,
                   const std::vector<std::int64_t>& columns) {
@@ -76,6 +72,33 @@ std::vector<Tap> taps(const Convolution& x, const ConvolutionOrder& order) {
 
 }  // namespace
 
+std::vector<std::int64_t> all_numbers(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 0; i < std::min(all, count); ++i)
+    result.push_back(all <= count ? i : i * (all - 1) / std::max<std::int64_t>(1, count - 1));
+  return result;
+}
+
+std::vector<Output> scattered_outputs(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t count) {
+  const std::int64_t size = batch * rows * columns;
+  std::vector<Output> outputs;
+  count = std::min(count, size);
+  outputs.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double part = std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1.0);
+    const auto at = count == size ? i : static_cast<std::int64_t>(part * static_cast<double>(size));
+    outputs.push_back({at / (rows * columns), at / columns % rows, at % columns});
+  }
+  return outputs;
+}
+
 double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
                 std::int64_t rows, std::int64_t columns, std::int64_t block) {
   if (scales.empty()) return 1;
@@ -109,8 +132,8 @@ GemmProblem part(const GemmProblem& problem, const OutputBlock& block) {
     std::vector<std::int64_t> wanted(static_cast<std::size_t>(count));
     std::iota(wanted.begin(), wanted.end(), first);
     wanted = shared(wanted, there, lines, problem.scale_k);
-    return by_rows ? gather(entries(from), wanted, all_of(from.columns))
-                   : gather(entries(from), all_of(from.rows), wanted);
+    return by_rows ? gather(entries(from), wanted, all_numbers(from.columns))
+                   : gather(entries(from), all_numbers(from.rows), wanted);
   };
   GemmProblem x;
   x.a = entries(problem.a).part(block.i, block.rows, 0, problem.k());
@@ -126,14 +149,14 @@ GemmProblem part(const GemmProblem& problem, const OutputBlock& block) {
 
 GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   const std::vector<std::int64_t> rows =
-      selection.rows.empty() ? all_of(problem.m()) : selection.rows;
+      selection.rows.empty() ? all_numbers(problem.m()) : selection.rows;
   const std::vector<std::int64_t> columns =
-      selection.columns.empty() ? all_of(problem.n()) : selection.columns;
+      selection.columns.empty() ? all_numbers(problem.n()) : selection.columns;
   const auto part = [](const CodeMatrix& from, const std::vector<std::int64_t>& i,
                        const std::vector<std::int64_t>& j) {
     return from.empty() ? CodeMatrix{} : gather(from, i, j);
   };
-  const std::vector<std::int64_t> ks = all_of(problem.k());
+  const std::vector<std::int64_t> ks = all_numbers(problem.k());
   GemmProblem x;
   x.a = selection.rows.empty() ? problem.a : gather(problem.a, rows, ks);
   x.b = selection.columns.empty() ? problem.b : gather(problem.b, ks, columns);
@@ -151,16 +174,16 @@ GemmProblem select(const GemmProblem& problem, const Selection2d& selection) {
   if (!problem.scale_a.empty())
     x.scale_a =
         gather(problem.scale_a, shared(rows, problem.scale_a.rows, problem.m(), problem.scale_k),
-               all_of(problem.scale_a.columns));
+               all_numbers(problem.scale_a.columns));
   if (!problem.scale_b.empty())
-    x.scale_b = gather(problem.scale_b, all_of(problem.scale_b.rows),
+    x.scale_b = gather(problem.scale_b, all_numbers(problem.scale_b.rows),
                        shared(columns, problem.scale_b.columns, problem.n(), problem.scale_k));
   return x;
 }
 
 CodeMatrix select(const CodeMatrix& d, const Selection2d& selection) {
-  return gather(d, selection.rows.empty() ? all_of(d.rows) : selection.rows,
-                selection.columns.empty() ? all_of(d.columns) : selection.columns);
+  return gather(d, selection.rows.empty() ? all_numbers(d.rows) : selection.rows,
+                selection.columns.empty() ? all_numbers(d.columns) : selection.columns);
 }
 
 CodeMatrix select(const CodeMatrix& d, std::span<const Output> outputs) {
@@ -214,7 +237,7 @@ GemmProblem lower(const Convolution& x, const CodeMatrix& a, const CodeMatrix& b
                   const ConvolutionOrder& order, std::span<const std::int64_t> rows) {
   const std::vector<Tap> walk = taps(x, order);
   std::vector<std::int64_t> positions(rows.begin(), rows.end());
-  if (positions.empty()) positions = all_of(x.n * x.p * x.q);
+  if (positions.empty()) positions = all_numbers(x.n * x.p * x.q);
   const std::int64_t channels = x.c / x.groups, outputs = x.o / x.groups;
   GemmProblem problem;
   problem.a = make_matrix(a.format, x.groups, std::ssize(positions), std::ssize(walk));

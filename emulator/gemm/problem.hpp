@@ -61,6 +61,16 @@ struct Convolution {
 double scale_at(const CodeMatrix& scales, std::int64_t g, std::int64_t i, std::int64_t j,
                 std::int64_t rows, std::int64_t columns, std::int64_t block = 0);
 
+/// 0, 1, ..., count - 1.
+std::vector<std::int64_t> all_numbers(std::int64_t count);
+/// `count` of the numbers below `all`, evenly spread, the first and the last among them; all if
+/// there are no more.
+std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count);
+/// Up to `count` outputs of `batch` matrices in different rows and columns, spread by the golden
+/// section so that they follow no pattern of tiles.
+std::vector<Output> scattered_outputs(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t count);
+
 /// The outputs that are looked at: all batch entries, these rows, these columns. Empty: all.
 struct Selection2d {
   std::vector<std::int64_t> rows, columns;

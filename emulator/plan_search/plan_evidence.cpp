@@ -126,19 +126,6 @@ bool keeps_fp32(const UnitChoice& unit) {
 
 }  // namespace
 
-std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count) {
-  std::vector<Output> outputs;
-  count = std::min(count, d.size());
-  outputs.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double part = std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1.0);
-    const auto at =
-        count == d.size() ? i : static_cast<std::int64_t>(part * static_cast<double>(d.size()));
-    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
-  }
-  return outputs;
-}
-
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
   GemmProblem x = problem;
   if (problem.sparse_a || plan.unit.arch == "simt" || plan.input.pieces != 1 ||
@@ -173,7 +160,8 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
       capture.problem.scale_k != 0 || capture.d.size() == 0)
     return {units.size(), true};
-  const std::vector<Output> outputs = scattered_outputs(capture.d, 24);
+  const std::vector<Output> outputs =
+      scattered_outputs(capture.d.batch, capture.d.rows, capture.d.columns, 24);
   const GemmProblem sample = select(capture.lowered({}), std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   Epilogue epilogue;

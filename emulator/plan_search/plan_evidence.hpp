@@ -14,10 +14,6 @@
 
 namespace guardbit::emulator {
 
-/// Up to `count` outputs in different rows and columns, spread by the golden section so that they
-/// follow no pattern of tiles.
-std::vector<Output> scattered_outputs(const CodeMatrix& d, std::int64_t count);
-
 /// The problem with A and B as the plan's unit takes them; unchanged if the unit takes the operands
 /// as they are or in several pieces.
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan);

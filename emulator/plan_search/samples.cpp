@@ -14,17 +14,6 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Up to `count` of `all` indices, evenly spread, the first and the last among them.
-std::vector<std::int64_t> spread(std::int64_t all, std::int64_t count) {
-  std::vector<std::int64_t> result;
-  if (all <= count) {
-    for (std::int64_t i = 0; i < all; ++i) result.push_back(i);
-    return result;
-  }
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(i * (all - 1) / (count - 1));
-  return result;
-}
-
 /// Indices of at most `count` finite values, those nearest to a tie of the format's rounding first.
 std::vector<std::int64_t> near_ties(const CodeMatrix& values, const Format& f, std::size_t count) {
   std::vector<std::pair<double, std::int64_t>> distances;
@@ -72,7 +61,8 @@ std::vector<Output> critical_of(const CodeMatrix& d, const GemmProblem& problem,
                          products_of_some = std::int64_t{1} << 25;
   std::vector<Output> some;
   if (d.size() > most_products / problem.k())
-    some = scattered_outputs(d, std::max<std::int64_t>(1024, products_of_some / problem.k()));
+    some = scattered_outputs(d.batch, d.rows, d.columns,
+                             std::max<std::int64_t>(1024, products_of_some / problem.k()));
   const std::vector<std::int64_t> places =
       some.empty() ? critical_outputs(problem, epilogue, count, threads)
                    : critical_outputs(select(problem, std::span<const Output>(some)), epilogue,
@@ -95,7 +85,8 @@ bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_
 void add_samples(const GemmCapture& capture, const GemmProblem& all,
                  const std::vector<Output>& critical, std::deque<Sample>& samples) {
   const std::vector<Output> first =
-      critical.empty() ? scattered_outputs(capture.d, 4) : std::vector<Output>{};
+      critical.empty() ? scattered_outputs(capture.d.batch, capture.d.rows, capture.d.columns, 4)
+                       : std::vector<Output>{};
   if (!first.empty()) samples.emplace_back(select(all, first), select(capture.d, first));
   for (const std::size_t count : {std::size_t{4}, std::size_t{12}, critical.size()}) {
     const std::span<const Output> few(critical.data(), std::min(count, critical.size()));

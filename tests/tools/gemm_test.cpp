@@ -156,6 +156,35 @@ TEST_CASE("explain stops after its time limit, and says so") {
   CHECK(!j.contains("order_control"));
 }
 
+TEST_CASE("explain says what it could not look at") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("x.safetensors");
+  write_odd_product(file);
+  const std::vector<std::string> odd = {"explain", "--a",       file + ":a",    "--b", file + ":b",
+                                        "--d",     file + ":d", "--time-limit", "1e-9"};
+  check_holds(run_command(odd).out, "not explained: there was no time to try a plan\n");
+  const std::string infinite = folder.path("y.safetensors");
+  formats::write_safetensors(
+      infinite, {},
+      std::vector{tensor_of("a", {8, 16}, std::vector<float>(128, HUGE_VALF)),
+                  tensor_of("b", {16, 8}, std::vector<float>(128, 1.0F)),
+                  tensor_of("d", {8, 8}, std::vector<float>(64, 0.0F))});
+  const std::vector<std::string> words = {"explain",       "--a", infinite + ":a", "--b",
+                                          infinite + ":b", "--d", infinite + ":d"};
+  const CommandResult result = run_command(words);
+  CHECK(result.status == 1);
+  check_holds(result.out, "  not judged: no output could be looked at\n");
+  check_holds(result.out, "rows of A and columns of B that hold infinities or NaNs were not");
+  CHECK(!holds(result.out, "right"));
+  for (const std::string factor : {"nan", "inf"}) {
+    std::vector<std::string> with_factor = words;
+    with_factor.insert(with_factor.end(), {"--alpha", factor});
+    const CommandResult refused = run_command(with_factor);
+    CHECK(refused.status == 2);
+    check_holds(refused.error, "guardbit: --alpha: is no finite number\n");
+  }
+}
+
 TEST_CASE("explain ends at once by Ctrl-C") {
   const TemporaryFolder folder;
   write_odd_product(folder.path("x.safetensors"));

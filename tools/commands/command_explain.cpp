@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -63,6 +64,9 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   const emulator::GemmProblem& x = capture.problem;
   if (capture.d.rows != x.m() || capture.d.columns != x.n() || capture.d.batch != x.a.batch)
     throw Error("--d " + formats::printable(d_place), "is not of the shape of A * B");
+  for (const auto& [option, factor] :
+       {std::pair{"--alpha", options.alpha}, {"--beta", options.beta}})
+    if (!std::isfinite(factor)) throw Error(option, "is no finite number");
   capture.alpha = options.alpha;
   capture.beta = options.beta == 0 && !x.c.empty() ? 1 : options.beta;
   capture.tf32 = options.tf32;
@@ -189,20 +193,20 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   };
   // Operands and result alone say whether the product is right: a wrong one needs no search.
   emulator::CaptureJudgement judged = emulator::judge(capture, search.interrupted);
-  explanation.verdict = judged.judgement.verdict;
-  explanation.wrong = judged.judgement.wrong;
-  explanation.looked_at = judged.judgement.outputs;
-  explanation.findings = std::move(judged.judgement.faults);
+  emulator::Judgement& judgement = judged.judgement;
+  explanation.verdict = judgement.verdict;
+  explanation.wrong = judgement.wrong;
+  explanation.looked_at = judgement.outputs;
   explanation.limits = std::move(judged.limits);
   // Recordings of single instructions hold operands that are chosen to be difficult.
   const bool is_instruction = capture.kind == "instruction";
   if (is_instruction || (explanation.verdict == Verdict::wrong &&
                          is_done_by_a_unit(capture, judged.examples, search))) {
     explanation.verdict = Verdict::valid_rounding;
-    explanation.findings.clear();
+    judgement.faults.clear();
   }
-  judged.judgement.faults = explanation.findings;
-  const auto mended = emulator::mended(capture, judged.judgement);
+  explanation.findings = judgement.faults;
+  const auto mended = emulator::mended(capture, judgement);
   if (mended) search_mended(capture, *mended, search, explanation);
   if (explanation.verdict != Verdict::wrong && explanation.verdict != Verdict::exact_plan &&
       explanation.mended_plan.empty()) {
@@ -220,7 +224,7 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   }
   // No unit does so, after all.
   if (explanation.verdict == Verdict::valid_rounding && !explanation.search.stopped)
-    explanation.verdict = judged.judgement.verdict;
+    explanation.verdict = judgement.verdict;
   if (explanation.verdict == Verdict::wrong && explanation.findings.empty())
     explanation.findings = {
         {.kind = emulator::FaultKind::unknown,

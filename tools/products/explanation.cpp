@@ -9,6 +9,7 @@
 
 #include "emulator/gemm/plan_engine.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -35,7 +36,7 @@ nlohmann::ordered_json to_json(const std::vector<emulator::Places>& places) {
 }
 
 nlohmann::ordered_json to_json(const emulator::Fault& fault) {
-  nlohmann::ordered_json j = {{"kind", emulator::name_of(fault.kind)}};
+  nlohmann::ordered_json j = {{"kind", formats::word_of(fault.kind)}};
   if (!fault.k.empty()) j["k"] = to_json(fault.k);
   if (!fault.rows.empty()) j["rows"] = to_json(fault.rows);
   if (!fault.columns.empty()) j["columns"] = to_json(fault.columns);
@@ -85,7 +86,9 @@ void print_exact(const Explanation& explanation) {
 /// The verdict in a word, and what it means.
 void print_verdict(const Explanation& explanation) {
   using emulator::Verdict;
-  if (explanation.verdict != Verdict::wrong)
+  if (explanation.looked_at == 0)
+    std::cout << paint("not judged", Colour::yellow) << ": no output could be looked at";
+  else if (explanation.verdict != Verdict::wrong)
     std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
     std::cout << paint("wrong", Colour::red)
@@ -134,7 +137,9 @@ void print_unexplained(const Explanation& explanation) {
   print_verdict(explanation);
   const auto& plans = explanation.search.plans;
   if (plans.empty()) {
-    if (explanation.verdict != emulator::Verdict::wrong)
+    if (explanation.search.stopped)
+      std::cout << "not explained: there was no time to try a plan\n";
+    else if (explanation.verdict != emulator::Verdict::wrong)
       std::cout << "not explained: no unit of the catalogue takes these operands\n";
     return;
   }
@@ -157,7 +162,7 @@ nlohmann::ordered_json to_json(const Explanation& explanation) {
   nlohmann::ordered_json j = {{"file", explanation.file},
                               {"outputs", explanation.outputs},
                               {"explained", explanation.search.explained()},
-                              {"verdict", emulator::name_of(explanation.verdict)},
+                              {"verdict", formats::word_of(explanation.verdict)},
                               {"findings", nlohmann::ordered_json::array()},
                               {"plans", nlohmann::ordered_json::array()}};
   for (const emulator::Fault& finding : explanation.findings)

@@ -246,10 +246,10 @@ TEST_CASE("planted faults are named at all sizes", "[sweep]") {
 
 TEST_CASE("the documents list every kind of fault with its meaning") {
   const std::string page = formats::read_text(tests::in_source("docs/GEMM.md"));
-  for (std::size_t i = 0; i < fault_kind_count; ++i) {
+  for (std::size_t i = 0; i < formats::words_of<FaultKind>.size(); ++i) {
     const auto kind = static_cast<FaultKind>(i);
-    const std::string row =
-        "| `" + std::string(name_of(kind)) + "` | " + std::string(meaning_of(kind)) + " | ";
+    const std::string row = "| `" + std::string(formats::word_of(kind)) + "` | " +
+                            std::string(meaning_of(kind)) + " | ";
     CAPTURE(row);
     CHECK(page.find(row) != std::string::npos);
   }

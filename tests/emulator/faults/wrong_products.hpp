@@ -12,6 +12,7 @@
 #include "emulator/faults/find_faults.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 #include "formats/text.hpp"
 
 namespace guardbit::emulator {
@@ -159,7 +160,7 @@ struct Tally {
       misnamed += other ? 1 : 0;
       missed += plant.name + ", " + std::to_string(size.m) + " x " + std::to_string(size.n) +
                 " x " + std::to_string(size.k) + ", " + formats::name_of(type.input) + ": " +
-                std::string(name_of(judgement.verdict));
+                std::string(formats::word_of(judgement.verdict));
       for (const Fault& fault : judgement.faults) missed += "; " + fault.text;
       missed += '\n';
     }
