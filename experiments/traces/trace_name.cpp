@@ -5,6 +5,8 @@
 #include <charconv>
 #include <span>
 
+#include "formats/support/printable.hpp"
+
 namespace guardbit::experiments {
 
 namespace {
@@ -59,6 +61,13 @@ std::optional<std::string_view> role_of(std::string_view word) {
   const auto found = std::ranges::find(role_words, word, &RoleWord::word);
   if (found == role_words.end()) return std::nullopt;
   return found->role;
+}
+
+std::string TraceName::place_text(const std::string& name) const {
+  std::string text;
+  if (step) text += "step " + std::to_string(*step) + ", ";
+  if (rank) text += "rank " + std::to_string(*rank) + ", ";
+  return text + formats::printable(name);
 }
 
 TraceName parse_trace_name(std::string_view name) {

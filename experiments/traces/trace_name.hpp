@@ -15,6 +15,13 @@ struct TraceName {
   /// wgrad, grad_out, grad_in, act, weight or update; empty: not known
   std::string role;
 
+  bool is_gradient() const { return role == "wgrad" || role == "grad_out" || role == "grad_in"; }
+  /// "fc1 (wgrad)"
+  std::string tensor_and_role() const { return role.empty() ? tensor : tensor + " (" + role + ")"; }
+
+  /// "step 3, rank 0, " as far as they are known, and the whole name
+  std::string place_text(const std::string& name) const;
+
   friend bool operator==(const TraceName&, const TraceName&) = default;
 };
 

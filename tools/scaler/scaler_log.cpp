@@ -9,7 +9,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
-#include "tools/console/json_depth.hpp"
+#include "tools/console/read_json.hpp"
 #include "tools/scaler/scaler_log_text.hpp"
 
 namespace guardbit::tools {

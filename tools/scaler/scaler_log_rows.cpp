@@ -171,7 +171,8 @@ class Search {
 
   Places named_places(const std::vector<std::string>& names) {
     for (const std::string& name : names)
-      if (std::find(seen.begin(), seen.end(), name) == seen.end()) seen.push_back(trimmed(name));
+      if (std::find(seen.begin(), seen.end(), trimmed(name)) == seen.end())
+        seen.push_back(trimmed(name));
     return places_by_name(names, named_);
   }
 

@@ -202,13 +202,6 @@ ordered_json to_json(const RecipeResults& results) {
 
 namespace {
 
-std::string place_text(const ComparedTensor& tensor) {
-  std::string text;
-  if (tensor.meaning.step) text += "step " + std::to_string(*tensor.meaning.step) + ", ";
-  if (tensor.meaning.rank) text += "rank " + std::to_string(*tensor.meaning.rank) + ", ";
-  return text + formats::printable(tensor.name);
-}
-
 /// A row per tensor: what this recipe makes of it, and which recipe has the highest SQNR; those
 /// that it serves worst first.
 void print_tensors(std::ostream& out, const RecipeResults& results, std::size_t recipe) {
@@ -332,7 +325,7 @@ void print_recipes(std::ostream& out, const RecipeResults& results) {
   out << results.tensors.size() - left_out.size() << " tensors, " << total.signal.elements
       << " elements, " << total.signal.nonzero << " of them not zero; underflow is of these\n";
   for (const ComparedTensor* const bad : left_out)
-    out << "left out: " << place_text(*bad) << ", of which "
+    out << "left out: " << bad->meaning.place_text(bad->name) << ", of which "
         << bad->compared.signal.elements - bad->compared.signal.finite << " of "
         << bad->compared.signal.elements << " elements are not finite\n";
   for (const std::string& remark : results.remarks) out << "remark: " << remark << '\n';

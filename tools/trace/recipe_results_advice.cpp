@@ -6,6 +6,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/trace/recipe_results.hpp"
+#include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
 
 namespace guardbit::tools {
@@ -20,10 +21,6 @@ namespace {
 constexpr double tolerated_underflow = 0.1, tolerated_saturation = 0.1;
 // A tensor is an exception where its SQNR is lower than that of all by so many decibels.
 constexpr double exceptional_decibels = 6;
-
-double percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
-}
 
 /// What a recipe did to numbers, as one compares it.
 struct Merit {
@@ -49,7 +46,7 @@ std::vector<Merit> merits_of(const StoredTensor& stored) {
     const auto sqnr = experiments::sqnr_db(s, o);
     if (!sqnr) continue;
     merits.push_back({r, *sqnr, 8 * static_cast<double>(o.bytes) / static_cast<double>(s.elements),
-                      percent(o.underflow, s.nonzero), percent(o.saturated, s.finite)});
+                      percent_of(o.underflow, s.nonzero), percent_of(o.saturated, s.finite)});
   }
   return merits;
 }

@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include "formats/format_catalogue.hpp"
-#include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/trace/recipe_results.hpp"
@@ -257,13 +256,6 @@ FiniteRecipes finite_recipes(const TraceResults& results) {
     }
   }
   return finite;
-}
-
-std::string place_text(const TracedTensor& tensor) {
-  std::string text;
-  if (tensor.meaning.step) text += "step " + std::to_string(*tensor.meaning.step) + ", ";
-  if (tensor.meaning.rank) text += "rank " + std::to_string(*tensor.meaning.rank) + ", ";
-  return text + formats::printable(tensor.name);
 }
 
 double bits_per_element(const experiments::Signal& signal,

@@ -67,9 +67,6 @@ experiments::ScaleWindow window_of(const TraceResults& results, std::size_t form
 std::optional<std::size_t> recommended_format(const TraceResults& results,
                                               const experiments::TraceStatistics& statistics);
 
-/// The tensor's name, step and rank as far as they are known.
-std::string place_text(const TracedTensor& tensor);
-
 /// Statistics of all tensors, and of those of each role.
 experiments::TraceStatistics total_of(const TraceResults& results);
 std::map<std::string, experiments::TraceStatistics> by_role(const TraceResults& results);

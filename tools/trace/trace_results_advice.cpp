@@ -8,6 +8,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
 
 namespace guardbit::tools {
@@ -17,13 +18,18 @@ using experiments::TraceStatistics;
 
 namespace {
 
-bool is_gradient(const std::string& role) {
-  return role == "wgrad" || role == "grad_out" || role == "grad_in";
-}
-
 bool any_gradient(const TraceResults& results) {
   return std::ranges::any_of(results.tensors,
-                             [](const TracedTensor& t) { return is_gradient(t.meaning.role); });
+                             [](const TracedTensor& t) { return t.meaning.is_gradient(); });
+}
+
+/// The gradients, or where no name says what is one, everything.
+std::vector<const TracedTensor*> asked_tensors(const TraceResults& results) {
+  const bool any = any_gradient(results);
+  std::vector<const TracedTensor*> asked;
+  for (const TracedTensor& t : results.tensors)
+    if (!any || t.meaning.is_gradient()) asked.push_back(&t);
+  return asked;
 }
 
 std::string power_text(int exponent) { return "2^" + std::to_string(exponent); }
@@ -39,9 +45,7 @@ double underflow_percent(const TraceResults& results, const TraceStatistics& s, 
   const auto& scales = results.questions.scales;
   const auto at = static_cast<std::size_t>(std::ranges::find(scales, scale) - scales.begin());
   const auto& outcome = s.outcomes[results.questions.storing(format, at)];
-  return s.nonzero() == 0
-             ? 0
-             : 100 * static_cast<double>(outcome.underflow) / static_cast<double>(s.nonzero());
+  return percent_of(outcome.underflow, s.nonzero());
 }
 
 std::string percent_text(double percent) { return number(percent, "%.3g") + " %"; }
@@ -78,11 +82,8 @@ void add_exceptions(const TraceResults& results, TraceAdvice& advice) {
   constexpr std::size_t most = 5;
   const std::size_t format = *advice.format;
   std::map<std::string, TraceStatistics> tensors;
-  const bool any = any_gradient(results);
-  for (const TracedTensor& t : results.tensors)
-    if (!any || is_gradient(t.meaning.role))
-      tensors[t.meaning.tensor + (t.meaning.role.empty() ? "" : " (" + t.meaning.role + ")")].add(
-          t.statistics);
+  for (const TracedTensor* const t : asked_tensors(results))
+    tensors[t->meaning.tensor_and_role()].add(t->statistics);
   if (tensors.size() < 2) return;
   std::vector<std::pair<double, std::string>> found;
   for (const auto& [name, s] : tensors) {
@@ -169,11 +170,9 @@ std::vector<TraceGroups> groups_of(const TraceResults& results) {
 }
 
 TraceStatistics gradients_of(const TraceResults& results) {
-  const bool any = any_gradient(results);
   TraceStatistics gradients;
   gradients.outcomes.resize(results.questions.storings.size());
-  for (const TracedTensor& t : results.tensors)
-    if (!any || is_gradient(t.meaning.role)) gradients.add(t.statistics);
+  for (const TracedTensor* const t : asked_tensors(results)) gradients.add(t->statistics);
   return gradients;
 }
 

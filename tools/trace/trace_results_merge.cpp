@@ -5,7 +5,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "tools/console/json_depth.hpp"
+#include "tools/console/read_json.hpp"
 #include "tools/trace/trace_results.hpp"
 
 namespace guardbit::tools {

@@ -15,10 +15,6 @@ namespace {
 
 std::string power(int exponent) { return "2<sup>" + std::to_string(exponent) + "</sup>"; }
 
-bool is_gradient(const std::string& role) {
-  return role == "wgrad" || role == "grad_out" || role == "grad_in";
-}
-
 std::string or_dash(const std::optional<double>& value) {
   return value ? number(*value, "%.6g") : "–";
 }
@@ -39,11 +35,10 @@ std::string heat_map(const TraceResults& results) {
   std::set<std::uint64_t> steps;
   std::map<std::string, std::map<std::uint64_t, const TraceStatistics*>> rows;
   for (const TracedTensor& tensor : results.tensors) {
-    const std::string& role = tensor.meaning.role;
-    if (!tensor.meaning.step || !(role.empty() || is_gradient(role))) continue;
+    if (!tensor.meaning.step || !(tensor.meaning.role.empty() || tensor.meaning.is_gradient()))
+      continue;
     steps.insert(*tensor.meaning.step);
-    rows[tensor.meaning.tensor + (role.empty() ? "" : " (" + role + ")")][*tensor.meaning.step] =
-        &tensor.statistics;
+    rows[tensor.meaning.tensor_and_role()][*tensor.meaning.step] = &tensor.statistics;
   }
   if (steps.size() < 2) return {};
   std::string html = "<h2>Underflow by tensor and step, " + escaped(results.questions.formats[0]) +
@@ -96,14 +91,15 @@ std::string recipes(const TraceResults& results) {
       "<th>lowest SQNR</th></tr>";
   for (std::size_t r = 0; r < all.size(); ++r) {
     const auto worst = lowest_sqnr(results, r);
-    html +=
-        "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total, r) + "<td>" +
-        (worst ? number(worst->second, "%.2f") + ", " + escaped(place_text(*worst->first)) : "–") +
-        "</td></tr>";
+    html += "<tr><td>" + escaped(all[r].name) + "</td>" + recipe_cells(total, r) + "<td>" +
+            (worst ? number(worst->second, "%.2f") + ", " +
+                         escaped(worst->first->meaning.place_text(worst->first->name))
+                   : "–") +
+            "</td></tr>";
   }
   html += "</table></div>";
   for (const TracedTensor* const bad : finite.left_out)
-    html += "<p class=\"quiet\">Left out of these: " + escaped(place_text(*bad)) +
+    html += "<p class=\"quiet\">Left out of these: " + escaped(bad->meaning.place_text(bad->name)) +
             ", which is not finite.</p>";
   return html;
 }
@@ -271,7 +267,7 @@ std::string trace_report(const TraceResults& results, const std::string& command
       (results.exact_product ? "exact" : "rounded to FP32") + ".</p>" + sources(results, command);
   if (const TracedTensor* first = first_nonfinite(results)) {
     html += "<p><strong>First " + std::string(first->first_is_nan ? "NaN" : "infinity") +
-            "</strong>: " + escaped(place_text(*first)) + ", index " +
+            "</strong>: " + escaped(first->meaning.place_text(first->name)) + ", index " +
             std::to_string(*first->first_nonfinite) + ".</p>";
   }
   const TraceAdvice advice = advice_of(results);
@@ -306,7 +302,7 @@ std::string trace_report(const TraceResults& results, const std::string& command
       worst_first(results, order) + "<h2>Every number</h2>";
   for (const auto& [name, statistics] : groups) html += details(results, name, statistics);
   for (const TracedTensor* tensor : order)
-    html += details(results, place_text(*tensor), tensor->statistics);
+    html += details(results, tensor->meaning.place_text(tensor->name), tensor->statistics);
   for (const auto& [what, why] : results.skipped)
     html += "<p>Skipped " + escaped(what) + ": " + escaped(why) + "</p>";
   return html + std::string(page_end);

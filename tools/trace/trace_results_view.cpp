@@ -185,11 +185,13 @@ void print_recipes(std::ostream& out, const TraceResults& results) {
     table.add({paint(recipes[r].name, Colour::bold), percent(outcome->underflow, signal.nonzero),
                percent(outcome->saturated, signal.finite), sqnr ? number(*sqnr, "%.2f") : "-",
                signal.elements == 0 ? "-" : number(bits_per_element(signal, *outcome), "%.2f"),
-               worst ? number(worst->second, "%.2f  ") + place_text(*worst->first) : "-"});
+               worst ? number(worst->second, "%.2f  ") +
+                           worst->first->meaning.place_text(worst->first->name)
+                     : "-"});
   }
   table.print(out);
   for (const TracedTensor* const bad : finite.left_out)
-    out << "left out of these: " << place_text(*bad) << ", which holds "
+    out << "left out of these: " << bad->meaning.place_text(bad->name) << ", which holds "
         << (bad->first_is_nan ? "NaNs" : "infinities") << '\n';
 }
 
@@ -312,7 +314,8 @@ void print_trace(std::ostream& out, const TraceResults& results) {
   if (const TracedTensor* first = first_nonfinite(results)) {
     out << '\n'
         << paint(std::string("first ") + (first->first_is_nan ? "NaN" : "infinity"), Colour::red)
-        << ": " << place_text(*first) << ", index " << *first->first_nonfinite << '\n';
+        << ": " << first->meaning.place_text(first->name) << ", index " << *first->first_nonfinite
+        << '\n';
   }
   for (const auto& [what, why] : results.skipped)
     out << paint("skipped", Colour::yellow) << ' ' << formats::printable(what) << ": " << why

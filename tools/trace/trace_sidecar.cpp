@@ -6,7 +6,7 @@
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "tools/console/json_depth.hpp"
+#include "tools/console/read_json.hpp"
 
 namespace guardbit::tools {
 

@@ -10,7 +10,7 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "tools/console/json_depth.hpp"
+#include "tools/console/read_json.hpp"
 #include "tools/plot/chart.hpp"
 #include "tools/products/verify_report.hpp"
 #include "tools/train/train_log.hpp"

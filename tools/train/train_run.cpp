@@ -18,6 +18,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/train/train_log.hpp"
 
@@ -151,7 +152,7 @@ class Progress {
       rows += log[i].rows;
       skips += log[i].skipped ? 1 : 0;
     }
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double seconds = seconds_since(start_);
     std::fprintf(stderr, "%s  epoch %lld/%lld  loss %.4f  training accuracy %.2f%%",
                  recipe_.c_str(), static_cast<long long>(log.size() / steps),
                  static_cast<long long>((total_ + static_cast<std::int64_t>(steps) - 1) /
@@ -267,7 +268,7 @@ TrainResult train_with(const TrainConfig& config, const training::Dataset& data,
       progress.end_epoch(result.log, static_cast<std::size_t>(trainer.steps_per_epoch()));
     if (trainer.steps() % config.checkpoint_every == 0) files.keep(trainer, result.log);
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.seconds = seconds_since(start);
   if (trainer.steps() != first) files.keep(trainer, result.log);
   result.ended = trainer.has_ended();
   result.complete = trainer.steps() >= total || result.ended;
