@@ -15,8 +15,8 @@
 #include "formats/support/printable.hpp"
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/commands/commands.hpp"
-#include "tools/console/json_depth.hpp"
 #include "tools/console/print_json.hpp"
+#include "tools/console/read_json.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {

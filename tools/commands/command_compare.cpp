@@ -14,6 +14,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -181,7 +182,7 @@ int compare(const CompareOptions& options) {
   std::vector<Deviation> deviations = deviations_of(options, x, interruption);
   interruption.check();
   ErrorReport report = report_of(options, x, std::move(deviations));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = seconds_since(start);
   if (options.plot.asked())
     write_picture(options.plot.path, error_picture(report, options.plot.chart()));
   if (options.json) {

@@ -18,6 +18,7 @@
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -155,8 +156,7 @@ int gemm(const GemmOptions& options) {
         0, formats::with_packing(emulator::tensor_of(d, "d", {d.size()}), writer.packing).bytes);
   }
   output.commit();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   print(options, choice, input.problem, engine, seconds);
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/operand_file.hpp"
@@ -184,8 +185,7 @@ void run(RunOptions options) {
 
   const auto start = std::chrono::steady_clock::now();
   if (bound.outputs() != 0) emulator::run_batch(engine, instruction, bound.batch, options.threads);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
 
   std::vector<Tensor> tensors = bound.tensors;
   tensors.push_back(formats::owning_tensor("d", instruction.d, formats::Packing::container, d.shape,

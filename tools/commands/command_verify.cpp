@@ -18,6 +18,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -234,7 +235,7 @@ int verify(const VerifyOptions& options) {
   } else {
     verify_all(options, interruption, report);
   }
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = seconds_since(start);
   if (options.json) {
     print_json(to_json(report));
   } else {

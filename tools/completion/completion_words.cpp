@@ -122,6 +122,16 @@ void for_each_command(const CLI::App& app, const std::function<void(const CLI::A
   for (const CLI::App* command : commands_below(app)) for_each_command(*command, each);
 }
 
+std::string path_list(const CLI::App& app) {
+  std::string paths = "|";
+  for_each_command(app, [&](const CLI::App& command) {
+    if (command.get_parent() != nullptr) paths += path_of(command) + "|";
+  });
+  return paths;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 std::string with_replaced(std::string_view text, char character, std::string_view by) {
   std::string result;
   for (const char c : text) {

@@ -34,7 +34,11 @@ std::vector<CLI::App*> commands_below(const CLI::App& app);
 std::string path_of(const CLI::App& command);
 /// Every command at every level, the program itself first.
 void for_each_command(const CLI::App& app, const std::function<void(const CLI::App&)>& each);
+/// The paths of all commands below the program between bars: "|gpu|gpu list|".
+std::string path_list(const CLI::App& app);
 
+/// The text up to its first line's end.
+std::string first_line(const std::string& text);
 /// The text with every such character replaced.
 std::string with_replaced(std::string_view text, char character, std::string_view by);
 

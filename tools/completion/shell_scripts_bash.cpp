@@ -80,15 +80,12 @@ complete -F _guardbit guardbit
 }  // namespace
 
 std::string bash_script(const CLI::App& app) {
-  std::string paths = "|", cases;
-  for_each_command(app, [&](const CLI::App& command) {
-    if (command.get_parent() != nullptr) paths += path_of(command) + "|";
-    cases += case_of(command);
-  });
+  std::string cases;
+  for_each_command(app, [&](const CLI::App& command) { cases += case_of(command); });
   return "# bash completion of guardbit; load it with: source <(guardbit completion bash)\n"
          "_guardbit_instructions='" +
-         instruction_words() + "'\n_guardbit_paths='" + paths + "'\n" + std::string(script_head) +
-         cases + std::string(script_tail);
+         instruction_words() + "'\n_guardbit_paths='" + path_list(app) + "'\n" +
+         std::string(script_head) + cases + std::string(script_tail);
 }
 
 }  // namespace guardbit::tools

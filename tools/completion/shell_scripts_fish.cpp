@@ -26,9 +26,8 @@ std::string lines_of(const CLI::App& command) {
       "complete -c guardbit -n " + quoted("_guardbit_at " + quoted(path_of(command)));
   std::string lines;
   for (const CLI::App* below : commands_below(command)) {
-    const std::string what = below->get_description();
     lines += begin + " -f -a " + quoted(below->get_name()) + " -d " +
-             quoted(what.substr(0, what.find('\n'))) + "\n";
+             quoted(first_line(below->get_description())) + "\n";
   }
   for (const CLI::Option* option : command.get_options()) {
     const std::string words = value_words(command, *option);
@@ -40,8 +39,7 @@ std::string lines_of(const CLI::App& command) {
     for (const std::string& name : option->get_lnames()) line += " -l " + name;
     for (const std::string& name : option->get_snames()) line += " -s " + name;
     line += takes_value(*option) ? " -r" + offered(words) : " -f";
-    const std::string what = option->get_description();
-    lines += line + " -d " + quoted(what.substr(0, what.find('\n'))) + "\n";
+    lines += line + " -d " + quoted(first_line(option->get_description())) + "\n";
   }
   return lines;
 }

@@ -10,9 +10,8 @@ namespace {
 
 /// 'NAME:WHAT IT IS' as _describe takes it.
 std::string described(const std::string& name, const std::string& what) {
-  const std::string first_line = what.substr(0, what.find('\n'));
   return "'" + with_replaced(with_replaced(name, ':', "\\:"), '\'', "'\\''") + ":" +
-         with_replaced(first_line, '\'', "'\\''") + "'";
+         with_replaced(first_line(what), '\'', "'\\''") + "'";
 }
 
 std::string adding(const std::string& words) {
@@ -72,15 +71,12 @@ compdef _guardbit guardbit
 }  // namespace
 
 std::string zsh_script(const CLI::App& app) {
-  std::string paths = "|", cases;
-  for_each_command(app, [&](const CLI::App& command) {
-    if (command.get_parent() != nullptr) paths += path_of(command) + "|";
-    cases += case_of(command);
-  });
+  std::string cases;
+  for_each_command(app, [&](const CLI::App& command) { cases += case_of(command); });
   return "#compdef guardbit\n"
          "# zsh completion of guardbit; load it with: source <(guardbit completion zsh)\n"
          "typeset -g _guardbit_instructions='" +
-         instruction_words() + "'\ntypeset -g _guardbit_paths='" + paths + "'\n" +
+         instruction_words() + "'\ntypeset -g _guardbit_paths='" + path_list(app) + "'\n" +
          std::string(script_head) + cases + std::string(script_tail);
 }
 

@@ -41,31 +41,29 @@ void end(int signal) {
   _exit(128 + signal);
 }
 
-void handle_by(void (*handler)(int), struct sigaction& interrupt, struct sigaction& terminate) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  sigaction(SIGINT, &action, &interrupt);
-  sigaction(SIGTERM, &action, &terminate);
+/// A new interruption knows nothing of an earlier one's signal.
+void (*fresh_receiver())(int) {
+  received = 0;
+  return receive;
 }
 
 }  // namespace
 
-Interruption::Interruption() {
-  received = 0;
-  handle_by(receive, previous_interrupt_, previous_terminate_);
+SignalHandler::SignalHandler(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigaction(SIGINT, &action, &previous_interrupt_);
+  sigaction(SIGTERM, &action, &previous_terminate_);
 }
 
-Interruption::~Interruption() {
+SignalHandler::~SignalHandler() {
   sigaction(SIGINT, &previous_interrupt_, nullptr);
   sigaction(SIGTERM, &previous_terminate_, nullptr);
 }
 
-EndAtOnce::EndAtOnce() { handle_by(end, previous_interrupt_, previous_terminate_); }
+Interruption::Interruption() : handler_(fresh_receiver()) {}
 
-EndAtOnce::~EndAtOnce() {
-  sigaction(SIGINT, &previous_interrupt_, nullptr);
-  sigaction(SIGTERM, &previous_terminate_, nullptr);
-}
+EndAtOnce::EndAtOnce() : handler_(end) {}
 
 bool Interruption::asked_for() const { return received != 0; }
 

@@ -17,36 +17,41 @@ struct Interrupted {
 /// Says on standard error that the command was interrupted; the status to exit with.
 int report(const Interrupted& interrupted);
 
-/// While it lives, the first Ctrl-C or SIGTERM asks for a clean end; another one ends the program
-/// at once. One at a time.
-class Interruption {
+/// While it lives, a function handles Ctrl-C and SIGTERM. One at a time.
+class SignalHandler {
  public:
-  Interruption();
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
-  ~Interruption();
-
-  bool asked_for() const;
-  /// Throws Interrupted where an end is asked for.
-  void check(const std::string& remark = {}) const;
+  explicit SignalHandler(void (*handler)(int));
+  SignalHandler(const SignalHandler&) = delete;
+  SignalHandler& operator=(const SignalHandler&) = delete;
+  ~SignalHandler();
 
  private:
   struct sigaction previous_interrupt_ = {};
   struct sigaction previous_terminate_ = {};
 };
 
+/// While it lives, the first Ctrl-C or SIGTERM asks for a clean end; another one ends the program
+/// at once. One at a time.
+class Interruption {
+ public:
+  Interruption();
+
+  bool asked_for() const;
+  /// Throws Interrupted where an end is asked for.
+  void check(const std::string& remark = {}) const;
+
+ private:
+  SignalHandler handler_;
+};
+
 /// While it lives, Ctrl-C or SIGTERM ends the program at once, with the usual line and status: for
-/// commands that write no files. One at a time, and none beside an Interruption.
+/// commands that write no files.
 class EndAtOnce {
  public:
   EndAtOnce();
-  EndAtOnce(const EndAtOnce&) = delete;
-  EndAtOnce& operator=(const EndAtOnce&) = delete;
-  ~EndAtOnce();
 
  private:
-  struct sigaction previous_interrupt_ = {};
-  struct sigaction previous_terminate_ = {};
+  SignalHandler handler_;
 };
 
 }  // namespace guardbit::tools

@@ -154,37 +154,32 @@ void Table::print_markdown(std::ostream& out) const {
   }
 }
 
-StatusLine::StatusLine() : visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
+StatusLine::StatusLine(std::chrono::milliseconds interval)
+    : interval_(interval), visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
 
 StatusLine::~StatusLine() {
   if (shown_) std::cerr << "\r\033[K" << std::flush;
 }
 
 void StatusLine::show(const std::string& text) {
-  constexpr std::chrono::milliseconds interval(100);
+  if (!visible_) return;
   const auto now = std::chrono::steady_clock::now();
-  if (!visible_ || now < next_) return;
-  next_ = now + interval;
+  if (now < next_) return;
+  next_ = now + interval_;
   shown_ = true;
   std::cerr << '\r' << text << "\033[K" << std::flush;
 }
 
 ProgressLine::ProgressLine(std::string label, std::size_t total)
-    : label_(std::move(label)),
-      total_(total),
-      visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
-
-ProgressLine::~ProgressLine() {
-  if (visible_ && shown_percent_ <= 100) std::cerr << "\r\033[K" << std::flush;
-}
+    : line_(std::chrono::milliseconds(0)), label_(std::move(label)), total_(total) {}
 
 void ProgressLine::update(std::size_t done) {
-  if (!visible_ || total_ == 0) return;
+  if (total_ == 0) return;
   const std::size_t percent =
       std::min<std::size_t>(100, done / std::max<std::size_t>(1, total_ / 100));
   if (percent == shown_percent_) return;
   shown_percent_ = percent;
-  std::cerr << '\r' << label_ << "  " << percent << "%\033[K" << std::flush;
+  line_.show(label_ + "  " + std::to_string(percent) + "%");
 }
 
 }  // namespace guardbit::tools

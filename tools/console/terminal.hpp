@@ -57,11 +57,12 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// One line of text on standard error, rewritten in place a few times a second and removed in the
-/// end; nothing where that is no terminal.
+/// One line of text on standard error, rewritten in place and removed in the end; nothing where
+/// that is no terminal.
 class StatusLine {
  public:
-  StatusLine();
+  /// A text that comes sooner than that after the last one is not shown.
+  explicit StatusLine(std::chrono::milliseconds interval = std::chrono::milliseconds(100));
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine();
@@ -69,26 +70,23 @@ class StatusLine {
   void show(const std::string& text);
 
  private:
+  std::chrono::milliseconds interval_;
   bool visible_, shown_ = false;
   std::chrono::steady_clock::time_point next_;
 };
 
-/// "LABEL  42%" on standard error, rewritten in place and removed in the end; nothing where that is
-/// no terminal.
+/// "LABEL  42%" as a status line.
 class ProgressLine {
  public:
   ProgressLine(std::string label, std::size_t total);
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine();
 
   void update(std::size_t done);
 
  private:
+  StatusLine line_;
   std::string label_;
   std::size_t total_;
   std::size_t shown_percent_ = 101;
-  bool visible_;
 };
 
 }  // namespace guardbit::tools

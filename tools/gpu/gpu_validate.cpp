@@ -18,6 +18,7 @@
 #include "gpu/cuda/validation/instruction_validation.hpp"
 #include "gpu/operands/sass_table.hpp"
 #include "gpu/validation/device_capture.hpp"
+#include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
@@ -152,7 +153,7 @@ class Campaign {
         validate(*instructions_[i], interruption);
       }
     }
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds_ = seconds_since(start);
     if (status_ == 0 && mismatches_ != 0) status_ = exit_mismatch;
     if (file) {
       file->write(summary().dump(1) + "\n");

@@ -17,16 +17,13 @@ using experiments::Look;
 
 MapOfTiles tiles_of(const ErrorReport& report) {
   constexpr std::int64_t most_tiles = 128;
-  const std::int64_t batch =
-      report.analysis.worst ? *report.analysis.worst / (report.d.rows * report.d.columns) : 0;
-  const experiments::HeatMap tiles = experiments::heat_map(report.deviations, report.d, report.sums,
-                                                           batch, most_tiles, most_tiles);
+  const experiments::HeatMap tiles = error_map(report, most_tiles, most_tiles);
   MapOfTiles map;
   map.title = "largest error";
   if (tiles.tile_rows > 1 || tiles.tile_columns > 1)
     map.title += " of each " + std::to_string(tiles.tile_rows) + " x " +
                  std::to_string(tiles.tile_columns) + " tile";
-  if (report.d.batch > 1) map.title += ", batch entry " + std::to_string(batch);
+  if (report.d.batch > 1) map.title += ", batch entry " + std::to_string(mapped_batch(report));
   map.x_label = "column";
   map.y_label = "row";
   map.unit = report.sums.empty() ? "ulp" : "of |A||B|";

@@ -33,16 +33,6 @@ Place place_of(const emulator::CodeMatrix& d, std::int64_t at) {
   return {at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns};
 }
 
-/// The batch entry whose map is drawn: the worst element's.
-std::int64_t mapped_batch(const ErrorReport& report) {
-  return report.analysis.worst ? place_of(report.d, *report.analysis.worst).batch : 0;
-}
-
-HeatMap map_of(const ErrorReport& report) {
-  return experiments::heat_map(report.deviations, report.d, report.sums, mapped_batch(report),
-                               map_rows, map_columns);
-}
-
 /// Each character stands for twice the error of the one before it.
 constexpr std::string_view shades = " .:-=+*#%@";
 
@@ -57,7 +47,7 @@ char shade_of(double error, double largest) {
 
 void print_map(std::ostream& out, const ErrorReport& report) {
   if (report.analysis.largest_ulps == 0 && report.analysis.specials.disagreements() == 0) return;
-  const HeatMap map = map_of(report);
+  const HeatMap map = error_map(report, map_rows, map_columns);
   double largest = 0;
   for (const double x : map.largest)
     if (std::isfinite(x)) largest = std::max(largest, x);
@@ -114,6 +104,15 @@ void print_bounds(std::ostream& out, const ErrorReport& report) {
 }
 
 }  // namespace
+
+std::int64_t mapped_batch(const ErrorReport& report) {
+  return report.analysis.worst ? place_of(report.d, *report.analysis.worst).batch : 0;
+}
+
+HeatMap error_map(const ErrorReport& report, std::int64_t most_rows, std::int64_t most_columns) {
+  return experiments::heat_map(report.deviations, report.d, report.sums, mapped_batch(report),
+                               most_rows, most_columns);
+}
 
 void print(std::ostream& out, const ErrorReport& report, bool with_map) {
   const ErrorAnalysis& x = report.analysis;
@@ -213,7 +212,7 @@ ordered_json to_json(const ErrorReport& report) {
         {"result", worst.result}, {"reference", worst.reference},
         {"error", worst.error},   {"ulp", worst.ulps}};
   }
-  const HeatMap map = map_of(report);
+  const HeatMap map = error_map(report, map_rows, map_columns);
   ordered_json tiles = ordered_json::array();
   for (std::int64_t i = 0; i < map.rows; ++i) {
     const auto row = map.largest.begin() + i * map.columns;

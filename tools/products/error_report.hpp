@@ -28,6 +28,12 @@ struct ErrorReport {
   double seconds = 0;
 };
 
+/// The batch entry whose map is drawn: the worst element's.
+std::int64_t mapped_batch(const ErrorReport& report);
+/// The map of that entry in at most so many tiles.
+experiments::HeatMap error_map(const ErrorReport& report, std::int64_t most_rows,
+                               std::int64_t most_columns);
+
 void print(std::ostream& out, const ErrorReport& report, bool with_map = true);
 nlohmann::ordered_json to_json(const ErrorReport& report);
 
