@@ -51,9 +51,10 @@ class Expected {
 
  private:
   Word code(std::uint32_t i) const {
-    Word word = 0;
-    store_code(std::as_writable_bytes(std::span(&word, 1)), to_, Packing::container, 0,
-               convert_code(fp32, first_ + i, to_, options_));
+    std::array<std::byte, 8> bytes{};
+    store_code(bytes, to_, Packing::container, 0, convert_code(fp32, first_ + i, to_, options_));
+    Word word;
+    std::memcpy(&word, bytes.data(), sizeof(Word));
     return word;
   }
 
