@@ -353,13 +353,22 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
                                           " multiplies " + formats::name_of(format) + ", not " +
                                           formats::name_of(matrix->format));
   }
+  // A compiler that multiplies an operand first, rounds it to that operand's format.
+  GemmProblem scaled;
+  const bool on_operand = plan.epilogue.alpha_on != Epilogue::AlphaOn::sum;
+  if (on_operand) {
+    scaled = problem;
+    CodeMatrix& operand = plan.epilogue.alpha_on == Epilogue::AlphaOn::a ? scaled.a : scaled.b;
+    multiply_by(plan.epilogue.alpha, operand.format, operand);
+  }
+  const GemmProblem& factors = on_operand ? scaled : problem;
   if (plan.input.pieces > 1 || plan.input.has_integer_slices()) {
     if (x.instruction->sparsity.group_elements != 0 && plan.input.cut != InputConversion::Cut::rest)
       throw Error(std::string(where), "no cut of sparse products but into rests is known");
-    cut(plan.input, problem, x);
+    cut(plan.input, factors, x);
   } else {
-    x.a = converted(problem.a, x.instruction->a, plan.input.rounding);
-    x.b = converted(problem.b, x.instruction->b, plan.input.rounding);
+    x.a = converted(factors.a, x.instruction->a, plan.input.rounding);
+    x.b = converted(factors.b, x.instruction->b, plan.input.rounding);
   }
   if (x.instruction->sparsity.group_elements != 0) compress(*x.instruction, x, where);
   return x;

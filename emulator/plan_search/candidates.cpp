@@ -165,6 +165,8 @@ constexpr Cut blocks_of_threads = {"blocks that take pieces of K in turn, sliced
                                    [](const P& x) { return x.blocks_of_threads(); }};
 constexpr Cut warps_of_threads = {"K split over warps, sliced over their threads",
                                   [](const P& x) { return x.warps_of_threads(); }};
+constexpr Cut split_and_reduced = {"equal parts of K that warps of a second kernel add",
+                                   [](const P& x) { return x.split_and_reduced(); }};
 constexpr Cut split_in_few_slices = {"up to 4 parts of up to 4 slices",
                                      [](const P& x) { return x.split_in_few_slices(); }};
 constexpr Cut split_in_many_slices = {"up to 16 parts of up to 32 slices",
@@ -192,7 +194,7 @@ class Stages {
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
-    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_}) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
     }
@@ -249,6 +251,7 @@ class Stages {
   void add_partitions() {
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
+    add(good_, of_reduced_, split_and_reduced);
     add(likely_, known_, split);
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);
@@ -304,7 +307,7 @@ class Stages {
   std::shared_ptr<const PartitionedPlans> partitioned_;
   Units all_, likely_, others_, good_, unlikely_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_;
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_;
   Candidates& result_;
 };
 

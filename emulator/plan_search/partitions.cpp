@@ -292,6 +292,24 @@ std::vector<GemmPlan> PartitionedPlans::warps_of_threads() const {
   return split_and_sliced(pairs);
 }
 
+std::vector<GemmPlan> PartitionedPlans::split_and_reduced() const {
+  std::vector<std::pair<Partition, Partition>> pairs;
+  for (const int groups : {4, 8, 2, 16, 32}) {
+    for (int parts = 2 * groups; parts <= 512; parts *= 2) {
+      // K is filled up with zeros so that all parts are equal and aligned.
+      for (const std::int64_t multiple : {1, 4, 8, 16, 32, 64}) {
+        const std::int64_t unit = parts * multiple;
+        const std::int64_t length = (k_ + unit - 1) / unit * multiple;
+        if (length < 8 || length * (parts - 1) >= k_) continue;
+        pairs.emplace_back(
+            Partition{groups, length, Division::round_robin, SumOrder::halves, formats::fp32},
+            Partition{parts / groups, length, Division::ceil, SumOrder::adjacent, formats::fp32});
+      }
+    }
+  }
+  return split_and_sliced(pairs);
+}
+
 std::vector<GemmPlan> PartitionedPlans::split_in_few_slices() const {
   std::vector<std::pair<Partition, Partition>> pairs;
   for (const Partition& split : splits(k_)) {

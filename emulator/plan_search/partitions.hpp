@@ -65,6 +65,9 @@ class PartitionedPlans {
   std::vector<GemmPlan> blocks_of_threads() const;
   /// Split over warps, each sliced over its threads (matrix times vector).
   std::vector<GemmPlan> warps_of_threads() const;
+  /// Equal parts, added by the threads and warps of a second kernel: each takes every so many-th
+  /// part, adds its own as neighbours, and the sums are added as halves (XLA's split-K).
+  std::vector<GemmPlan> split_and_reduced() const;
   /// Up to 4 parts of up to 4 slices each.
   std::vector<GemmPlan> split_in_few_slices() const;
   /// Up to 16 parts, each sliced over up to 16 warps, or over the threads of one warp.

@@ -194,10 +194,24 @@ void put_named_first(const GemmCapture& capture, std::vector<UnitChoice>& units)
   }
 }
 
+/// Matrix units whose operand is multiplied by alpha beforehand: compilers (XLA) fuse a factor of
+/// an operand into what loads it.
+void add_scaled_operands(const GemmCapture& capture, std::vector<UnitChoice>& units) {
+  if (capture.alpha == 1 || formats::is_integer(capture.problem.a.format)) return;
+  const std::size_t count = units.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (units[i].unit.arch == "simt" || units[i].input.pieces != 1 || units[i].loads.lanes != 0)
+      continue;
+    for (const auto on : {Epilogue::AlphaOn::a, Epilogue::AlphaOn::b})
+      units.push_back({units[i].unit, units[i].input, {}, on, capture.alpha});
+  }
+}
+
 }  // namespace
 
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
   std::vector<UnitChoice> units = units_by_format(capture, arch);
+  add_scaled_operands(capture, units);
   put_named_first(capture, units);
   return units;
 }

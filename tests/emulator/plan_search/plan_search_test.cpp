@@ -12,6 +12,7 @@
 
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_library.hpp"
+#include "emulator/gemm/scalar.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
 #include "tests/catch.hpp"
@@ -145,6 +146,24 @@ TEST_CASE("every recorded library result is explained, and the table has no othe
   }
 }
 
+/// Every `stride`th product that a compiler made.
+void check_compiled(std::size_t stride) {
+  const std::vector<std::string> files = captures_in("tests/golden/compiled");
+  REQUIRE(files.size() > 20);
+  for (std::size_t i = 0; i < files.size(); i += stride) {
+    const GemmCapture capture = emulator::read_gemm_capture(files[i]);
+    check_explained(capture, search(capture));
+  }
+}
+
+TEST_CASE("every eighth recorded product of XLA and torch.compile is explained") {
+  check_compiled(8);
+}
+
+TEST_CASE("every recorded product of XLA and torch.compile is explained", "[sweep]") {
+  check_compiled(1);
+}
+
 TEST_CASE("the shared library results are explained", "[shared]") {
   const char* const place = std::getenv("GUARDBIT_SHARED");
   const std::filesystem::path shared = place != nullptr ? place : "../shared";
@@ -155,6 +174,32 @@ TEST_CASE("the shared library results are explained", "[shared]") {
   }
   for (const std::string& file : files) {
     const GemmCapture capture = emulator::read_gemm_capture(file);
+    check_explained(capture, search(capture));
+  }
+}
+
+TEST_CASE("a factor of an operand is rounded to its format before matrix units take it") {
+  Random random(94);
+  for (const char* const text :
+       {"sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 alpha=0.37:a",
+        "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 alpha=0.37:b"}) {
+    const GemmPlan plan = emulator::parse_plan(text, "test");
+    const bool of_a = plan.epilogue.alpha_on == emulator::Epilogue::AlphaOn::a;
+    const Format f = of_a ? formats::fp16 : formats::fp32;
+    GemmProblem x;
+    x.a = random_matrix(f, 1, 12, 40, random, -1, 1);
+    x.b = random_matrix(f, 1, 40, 9, random, -1, 1);
+    // The same by hand: the operand is multiplied, rounded, and then the factor is 1.
+    GemmProblem scaled = x;
+    emulator::CodeMatrix& operand = of_a ? scaled.a : scaled.b;
+    for (std::int64_t i = 0; i < operand.size(); ++i)
+      operand.set(i, emulator::scalar::encoded(f, emulator::scalar::rounded(f, 0.37) *
+                                                      emulator::scalar::decoded(f, operand[i])));
+    GemmPlan plain = plan;
+    plain.epilogue.alpha = 1;
+    plain.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
+    const GemmCapture capture = recording_of(plan, x);
+    CHECK(mismatches(capture, execute(plain, scaled)).empty());
     check_explained(capture, search(capture));
   }
 }
