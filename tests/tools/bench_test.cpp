@@ -4,18 +4,16 @@
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
 using namespace guardbit;
 using nlohmann::json;
 using tests::CommandResult;
+using tests::holds;
 using tests::is_one_error_line;
 using tests::run_command;
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A build without the program that measures says in one line how it is built.
 bool cannot_measure() {

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "tests/catch.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
+using guardbit::tests::holds;
 
 /// The page that tools/scripts/hardware_page.py makes of one record, or of what --fold makes of it.
 std::string page_of(const std::string& record, bool is_folded = false) {
@@ -32,10 +34,6 @@ std::string page_of(const std::string& record, bool is_folded = false) {
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   fs::remove_all(folder);
   return page;
-}
-
-bool holds(const std::string& page, const std::string& text) {
-  return page.find(text) != std::string::npos;
 }
 
 }  // namespace

@@ -6,17 +6,15 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
 using namespace guardbit;
 using nlohmann::json;
 using tests::CommandResult;
+using tests::holds;
 using tests::run_command;
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::size_t longest_line(const std::string& text) {
   std::istringstream lines(text);

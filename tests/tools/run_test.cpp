@@ -18,6 +18,7 @@ namespace {
 
 using namespace guardbit;
 using tests::CommandResult;
+using tests::holds;
 using tests::is_one_error_line;
 using tests::run_command;
 using tests::TemporaryFolder;
@@ -25,10 +26,6 @@ using tests::TemporaryFolder;
 const std::string capture =
     "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
 const std::string name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 bool same_bytes(const formats::Tensor& x, const formats::Tensor& y) {
   return x.shape == y.shape &&

@@ -6,10 +6,12 @@
 
 #include "tests/catch.hpp"
 #include "tests/tools/command.hpp"
+#include "tests/tools/shell.hpp"
 
 namespace {
 
 using guardbit::tests::CommandResult;
+using guardbit::tests::holds;
 using guardbit::tests::is_one_error_line;
 using guardbit::tests::read_text;
 using guardbit::tests::run_command;
@@ -22,10 +24,6 @@ const std::string capture =
     golden + "mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.safetensors";
 const std::string wgmma =
     golden + "wgmma/wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3.safetensors";
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::vector<std::string> golden_files() {
   std::vector<std::string> files;

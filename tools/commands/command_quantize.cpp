@@ -391,6 +391,7 @@ int run(const QuantizeOptions& options) {
   check_output(options.output);
   const Interruption interruption;
   std::vector<Quantised> all;
+  all.reserve(tensors.size());
   std::optional<Product> product;
   for (const formats::Tensor* const t : tensors)
     all.push_back(quantise(*t, scheme, options, interruption, of_checkpoint));

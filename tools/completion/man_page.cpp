@@ -51,8 +51,8 @@ std::string options_of(const CLI::App& command, bool positional) {
     if (!positional)
       for (const std::string& name : names_of(*option)) names += (names.empty() ? "" : ", ") + name;
     const std::string type = type_text(*option);
-    text +=
-        entry(names + (type.empty() || type == names ? "" : " " + type), option->get_description());
+    if (!type.empty() && type != names) names.append(" ").append(type);
+    text += entry(names, option->get_description());
   }
   return text;
 }

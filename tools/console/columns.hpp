@@ -104,6 +104,7 @@ class Columns {
     for (const Column<Record>& c : list_) {
       if (c.side == Side::none) continue;
       std::vector<std::string> cells;
+      cells.reserve(std::size(records));
       for (const Record& record : records) cells.push_back(cell(c, record, form));
       const auto is_empty = [](const std::string& text) { return text.empty(); };
       if (c.is_optional && std::ranges::all_of(cells, is_empty)) continue;

@@ -51,8 +51,9 @@ class Legend {
     const double left = middle - (column_ * static_cast<double>(columns_) - 18) / 2;
     for (std::size_t i = 0; i < series_.size(); ++i) {
       const Series& s = series_[i];
+      const std::size_t row = i / columns_;
       const double x = left + column_ * static_cast<double>(i % columns_);
-      const double y = top + 12 + 18 * static_cast<double>(i / columns_);
+      const double y = top + 12 + 18 * static_cast<double>(row);
       if (s.curve->look == Look::bars) {
         drawing.box({x + 6, y - 5, x + 20, y + 5}, s.style.colour);
       } else {
@@ -298,6 +299,7 @@ struct Grid {
 void draw_strips(Drawing& drawing, const Box& box, const Frame& frame, const Axis& x,
                  const std::vector<Strip>& strips) {
   std::vector<Curve> named;
+  named.reserve(strips.size());
   for (const Strip& strip : strips) named.push_back({strip.name});
   const std::vector<SeriesStyle> styles = styles_of(named);
   const auto within = [&](double number) { return frame.x(std::clamp(number, x.low(), x.high())); };

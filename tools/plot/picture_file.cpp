@@ -86,6 +86,7 @@ std::string converted(const std::string& svg, const std::string& kind, const std
   std::vector<std::string> words = {converter, "--format=" + kind, "--dpi-x=96", "--dpi-y=96"};
   if (kind == "png") words.emplace_back("--zoom=3");
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   pid_t child = 0;

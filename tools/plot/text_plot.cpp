@@ -77,9 +77,9 @@ std::string text_rows(const Figure& figure, int width) {
           line[static_cast<std::size_t>(axis.step(c.y[k], columns))] = marks[i % marks.size()];
     }
     const std::string& name = figure.categories[row];
-    line = std::string(widest - display_width(name), ' ') + name + " | " + line;
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
+    text.append(widest - display_width(name), ' ').append(name);
+    text.append(line.empty() ? " |" : " | ").append(line) += '\n';
   }
   const std::string left = axis.label(0), right = axis.label(1), indent(widest + 1, ' ');
   const int gap = std::max(1, columns - static_cast<int>(left.size() + right.size()));

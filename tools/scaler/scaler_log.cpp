@@ -270,7 +270,7 @@ std::vector<ScaleMark> marks_of(const std::string& file, const ScalerRows& candi
   std::vector<ScaleMark> marks;
   for (std::size_t i = 0; i < candidate.rows.size(); ++i) {
     const std::vector<json>& cells = candidate.rows[i];
-    if (at >= cells.size() || cells[at].is_null() || cells[at] == "") continue;
+    if (at >= cells.size() || cells[at].is_null() || cells[at] == json("")) continue;
     const ScalerLogRow row = reader(i);
     marks.push_back({row.step, row.scale, std::nullopt});
   }

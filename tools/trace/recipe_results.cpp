@@ -20,7 +20,6 @@
 
 namespace guardbit::tools {
 
-using experiments::Layout;
 using experiments::Recipe;
 using experiments::RecipeOutcome;
 using experiments::RecipeState;

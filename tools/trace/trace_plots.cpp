@@ -95,9 +95,11 @@ experiments::RecipeStatistics statistics_of(const experiments::StoredTensor& ten
 
 Figure sqnr_figure(const RecipeResults& results) {
   std::vector<experiments::RecipeStatistics> tensors;
+  tensors.reserve(results.tensors.size());
   for (const ComparedTensor& tensor : results.tensors)
     tensors.push_back(statistics_of(tensor.compared));
   std::vector<const experiments::RecipeStatistics*> pointers;
+  pointers.reserve(tensors.size());
   for (const experiments::RecipeStatistics& s : tensors) pointers.push_back(&s);
   return sqnr_figure(results.recipes, pointers, statistics_of(results.total()));
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "formats/codec.hpp"
@@ -19,7 +21,9 @@
 namespace guardbit::formats {
 namespace {
 
-constexpr std::uint32_t block = 1 << 16;
+/// Words that are converted at a time: they and their results stay in the processor's cache.
+constexpr std::uint32_t block = 1 << 13;
+constexpr std::uint32_t blocks = 1 << 19;
 constexpr std::uint32_t infinity = 0x7F800000;
 
 constexpr std::array deterministic = {Rounding::nearest_even, Rounding::nearest_away,
@@ -28,6 +32,8 @@ constexpr std::array deterministic = {Rounding::nearest_even, Rounding::nearest_
 
 /// What the reference makes of the words [first, first + block). Rounding is monotone (sweep_test
 /// walks the reference through every word), so equal ends of a run mean an equal run.
+/// `Word` is as wide as the format's container.
+template <typename Word>
 class Expected {
  public:
   Expected(const Format& to, const ConversionOptions& options, std::uint32_t first)
@@ -41,15 +47,15 @@ class Expected {
     }
   }
 
-  std::vector<std::byte> bytes() const {
-    std::vector<std::byte> packed(byte_size(to_, Packing::container, block).value());
-    pack_codes(codes_, to_, Packing::container, packed);
-    return packed;
-  }
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(codes_)); }
 
  private:
-  std::uint64_t code(std::uint32_t i) const {
-    return convert_code(fp32, first_ + i, to_, options_);
+  Word code(std::uint32_t i) const {
+    std::array<std::byte, 8> bytes{};
+    store_code(bytes, to_, Packing::container, 0, convert_code(fp32, first_ + i, to_, options_));
+    Word word;
+    std::memcpy(&word, bytes.data(), sizeof(Word));
+    return word;
   }
 
   void fill(std::uint32_t low, std::uint32_t high) {
@@ -66,31 +72,44 @@ class Expected {
   const Format& to_;
   const ConversionOptions& options_;
   std::uint32_t first_;
-  std::vector<std::uint64_t> codes_;
+  std::vector<Word> codes_;
 };
 
-std::vector<std::byte> words_from(std::uint32_t first) {
-  std::vector<std::byte> words(std::size_t{block} * 4);
-  for (std::uint32_t i = 0; i < block; ++i) store_word(&words[std::size_t{i} * 4], first + i);
-  return words;
+void fill_words(std::vector<std::uint32_t>& words, std::uint32_t first) {
+  words.resize(block);
+  std::iota(words.begin(), words.end(), first);
 }
 
-void compare(const Format& to, const ConversionOptions& options, std::uint32_t first,
-             const std::vector<std::byte>& words, const std::vector<std::byte>& expected,
-             std::span<const ArrayConversion> conversions, Mismatches& mismatches) {
-  std::vector<std::byte> output(expected.size());
-  for (const ArrayConversion& conversion : conversions) {
-    conversion(words, output, block);
-    if (output == expected) continue;
-    for (std::uint32_t i = 0; i < block; ++i) {
-      const std::uint64_t made = load_code(output, to, Packing::container, i);
-      const std::uint64_t right = load_code(expected, to, Packing::container, i);
-      mismatches.compare(made == right, made, right, [&](auto& out) {
-        out << "fp32 " << first + i << " to " << name_of(to) << ", " << word_of(options.rounding);
-      });
+/// One destination, rounding and policy, by every kind of kernel.
+struct Conversions {
+  Conversions(const Format& destination, const ConversionOptions& how)
+      : to(destination), options(how) {
+    options.threads = 1;
+    for (const kernels::Kernels* kernels : kernels::available())
+      all.emplace_back(fp32, Packing::container, to, Packing::container, options, kernels);
+  }
+
+  /// Converts the words and compares with what is expected of them; `output` is room.
+  void compare(std::span<const std::uint32_t> words, std::span<const std::byte> expected,
+               std::vector<std::byte>& output, Mismatches& mismatches) const {
+    output.resize(expected.size());
+    for (const ArrayConversion& conversion : all) {
+      conversion(std::as_bytes(words), output, block);
+      if (std::memcmp(output.data(), expected.data(), output.size()) == 0) continue;
+      for (std::uint32_t i = 0; i < block; ++i) {
+        const std::uint64_t made = load_code(output, to, Packing::container, i);
+        const std::uint64_t right = load_code(expected, to, Packing::container, i);
+        mismatches.compare(made == right, made, right, [&](auto& out) {
+          out << "fp32 " << words[i] << " to " << name_of(to) << ", " << word_of(options.rounding);
+        });
+      }
     }
   }
-}
+
+  Format to;
+  ConversionOptions options;
+  std::vector<ArrayConversion> all;
+};
 
 std::vector<Overflow> policies_of(const Format& to) {
   std::vector<Overflow> policies = {overflow_ieee, overflow_saturate};
@@ -101,34 +120,45 @@ std::vector<Overflow> policies_of(const Format& to) {
   return policies;
 }
 
-std::vector<ArrayConversion> conversions(const Format& to, const ConversionOptions& options) {
-  std::vector<ArrayConversion> all;
-  for (const kernels::Kernels* kernels : kernels::available())
-    all.emplace_back(fp32, Packing::container, to, Packing::container, options, kernels);
-  return all;
-}
-
-/// Every `stride`-th block of the words.
-void sweep(const Format& to, std::size_t stride) {
-  Mismatches mismatches;
+std::vector<Conversions> deterministic_conversions(const Format& to) {
+  std::vector<Conversions> all;
   for (const Overflow& overflow : policies_of(to)) {
     for (const Rounding rounding : deterministic) {
       ConversionOptions options;
       options.rounding = rounding;
       options.overflow = overflow;
-      options.threads = 1;
-      const std::vector<ArrayConversion> all = conversions(to, options);
-      REQUIRE(all.front().uses_kernels());
-      parallel_for(block / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          const std::uint32_t first = static_cast<std::uint32_t>(i * stride) * block;
-          compare(to, options, first, words_from(first), Expected(to, options, first).bytes(), all,
-                  mismatches);
-        }
-      });
+      all.emplace_back(to, options);
     }
   }
+  return all;
+}
+
+template <typename Word>
+void sweep_words(const Format& to, std::size_t stride) {
+  Mismatches mismatches;
+  const std::vector<Conversions> conversions = deterministic_conversions(to);
+  for (const Conversions& x : conversions) REQUIRE(x.all.front().uses_kernels());
+  parallel_for(blocks / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::uint32_t> words;
+    std::vector<std::byte> output;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t first = static_cast<std::uint32_t>(i * stride) * block;
+      fill_words(words, first);
+      for (const Conversions& x : conversions)
+        x.compare(words, Expected<Word>(x.to, x.options, first).bytes(), output, mismatches);
+    }
+  });
   CHECK(mismatches.report() == "");
+}
+
+/// Every `stride`-th block of the words.
+void sweep(const Format& to, std::size_t stride) {
+  switch (byte_size(to, Packing::container, 1).value()) {
+    case 1: return sweep_words<std::uint8_t>(to, stride);
+    case 2: return sweep_words<std::uint16_t>(to, stride);
+    case 4: return sweep_words<std::uint32_t>(to, stride);
+    default: FAIL("no word is as wide as the container of " << name_of(to));
+  }
 }
 
 /// Every word, once, with its own random bits.
@@ -137,19 +167,19 @@ void sweep_stochastic(const Format& to, std::size_t stride) {
   ConversionOptions options;
   options.rounding = Rounding::stochastic;
   options.overflow = overflow_saturate;
-  options.threads = 1;
-  parallel_for(block / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
+  parallel_for(blocks / stride, 64, 0, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::uint32_t> words;
+    std::vector<std::byte> output, expected(byte_size(to, Packing::container, block).value());
     for (std::size_t i = begin; i < end; ++i) {
       const std::uint32_t first = static_cast<std::uint32_t>(i * stride) * block;
       ConversionOptions seeded = options;
       seeded.seed = first;
-      const std::vector<std::byte> words = words_from(first);
-      std::vector<std::byte> expected(byte_size(to, Packing::container, block).value());
+      fill_words(words, first);
       for (std::uint32_t k = 0; k < block; ++k) {
         store_code(expected, to, Packing::container, k,
                    convert_code(fp32, first + k, to, seeded, random_bits(first, k)));
       }
-      compare(to, seeded, first, words, expected, conversions(to, seeded), mismatches);
+      Conversions(to, seeded).compare(words, expected, output, mismatches);
     }
   });
   CHECK(mismatches.report() == "");

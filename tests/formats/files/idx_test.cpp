@@ -37,12 +37,6 @@ std::uint32_t checksum(std::string_view bytes) {
   return ~crc;
 }
 
-std::string little_endian(std::uint64_t word, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(word >> (8 * i) & 0xffU);
-  return text;
-}
-
 /// A member of a gzip file that stores the bytes as they are.
 std::string stored_member(std::string_view bytes) {
   std::string text("\x1f\x8b\x08\0\0\0\0\0\0\xff\x01", 11);
