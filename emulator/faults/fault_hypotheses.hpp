@@ -43,6 +43,11 @@ Faults find_permuted_lines(const ProductNumbers& x);
 Faults find_line_changes(const ProductNumbers& x);
 /// One wrong element of A or B; a few of one operand.
 Faults find_wrong_elements(const ProductNumbers& x);
+/// Elements of A or B that are other numbers in a range of K, in some rows or columns: zero here
+/// and there, transposed, of another sign, of another place.
+Faults find_wrong_tile(const ProductNumbers& x);
+/// Elements of D that are zero here and there, the others with one factor.
+Faults find_dropped_outputs(const ProductNumbers& x);
 /// Sums kept in FP16 or BF16.
 Faults find_narrow_accumulator(const ProductNumbers& x);
 
@@ -65,8 +70,11 @@ struct WholeProduct {
   formats::Format input, output;
   double spacings = 0.5;
 };
-/// A, B, C or D stored the other way round, or read with another leading dimension or start.
+/// A, B, C or D stored the other way round, wholly or in tiles; read with another leading dimension
+/// or start, without signs, or from another matrix.
 Faults find_misread_matrix(const WholeProduct& x);
+/// Sums that were not set to zero from one tile of D to the next.
+Faults find_running_sums(const WholeProduct& x);
 
 /// The narrowest format that holds all of D though D's own is wider and the exact results are not
 /// in it.

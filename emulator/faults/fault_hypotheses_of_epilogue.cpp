@@ -216,6 +216,41 @@ Faults find_activation(const ProductNumbers& x) {
   return {};
 }
 
+Faults find_dropped_outputs(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 32;
+  const Expected asked = x.asked();
+  std::size_t zeros = 0, positive = 0, together = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    if (x.d.values[i] != 0) continue;
+    ++zeros;
+    together += i + 1 < x.d.values.size() && x.d.values[i + 1] == 0 ? 1U : 0U;
+    positive += asked.result.values[i] > 0 ? 1U : 0U;
+  }
+  const std::size_t all = x.d.values.size();
+  if (zeros < fewest || zeros * 50 > all * 49 || positive * 8 < zeros || positive * 8 > zeros * 7)
+    return {};
+  // Tiles that were not written hold their zeros side by side.
+  if (2 * together * all > zeros * (zeros + all)) return {};
+  const double factor = simple_near(nearest_factors(
+      {&asked.result.values}, x.d.values, [&](std::size_t i) { return x.d.values[i] != 0; })[0]);
+  Expected expected = asked;
+  for (std::size_t i = 0; i < all; ++i) {
+    expected.result.values[i] *= x.d.values[i] == 0 ? 0 : factor;
+    expected.magnitude.values[i] *= std::max(1.0, std::abs(factor));
+  }
+  // A fitted factor is as exact as D's format and the number of outputs let it be.
+  const RealMatrix extra =
+      mapped(expected.magnitude, [&](double value) { return 0x1p-20 * value; });
+  if (!agrees(x, expected, &extra)) return {};
+  Fault dropped{.kind = FaultKind::dropout,
+                .value = static_cast<double>(zeros) / static_cast<double>(all),
+                .operand = "d",
+                .text = std::to_string(zeros) + " of " + std::to_string(all) +
+                        " elements of D are zero, here and there"};
+  if (factor != 1) dropped.text += "; the others have the factor " + text_of(factor);
+  return {dropped};
+}
+
 Faults find_softmax(const ProductNumbers& x) {
   const Expected asked = x.asked();
   for (const bool of_rows : {true, false}) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +21,10 @@ struct Misreading {
   FaultKind kind;
   std::string text;
   IndexMap map;
+  /// the matrix that is read in its place, if it is not itself
+  std::optional<Operand> source = {};
+  /// elements lose their sign
+  bool is_positive = false;
 };
 
 struct Shape {
@@ -39,6 +44,43 @@ Shape shape_of(const WholeProduct& x, Operand operand) {
 Place at(std::int64_t index, const Shape& shape) {
   if (index < 0 || index >= shape.rows * shape.columns) return {-1, -1};
   return {index / shape.columns, index % shape.columns};
+}
+
+/// Tiles of `down` x `across` elements whose elements lie as those of the transposed tile do.
+IndexMap transposed_tiles(std::int64_t down, std::int64_t across) {
+  return [=](auto i, auto j) {
+    const std::int64_t index = j % across * down + i % down;
+    return Place(i / down * down + index / across, j / across * across + index % across);
+  };
+}
+
+/// A or B read without signs, or from the other one's place.
+void add_operand_mistakes(const WholeProduct& x, std::vector<Misreading>& list) {
+  for (const Operand operand : {Operand::a, Operand::b}) {
+    const bool is_a = operand == Operand::a;
+    const std::string name = is_a ? "A" : "B", other = is_a ? "B" : "A";
+    const Operand source = is_a ? Operand::b : Operand::a;
+    const Shape shape = shape_of(x, operand), of_source = shape_of(x, source);
+    list.push_back({.operand = operand,
+                    .kind = FaultKind::wrong_sign,
+                    .text = "elements of " + name + " have lost their sign: all are positive",
+                    .map = [](auto i, auto j) { return Place(i, j); },
+                    .is_positive = true});
+    const auto add = [&](const std::string& what, IndexMap map) {
+      list.push_back({.operand = operand,
+                      .kind = FaultKind::wrong_operand,
+                      .text = what + " stands in the place of " + name,
+                      .map = std::move(map),
+                      .source = source});
+    };
+    if (of_source.rows >= shape.rows && of_source.columns >= shape.columns)
+      add(other, [](auto i, auto j) { return Place(i, j); });
+    if (of_source.columns >= shape.rows && of_source.rows >= shape.columns)
+      add("the transposed " + other, [](auto i, auto j) { return Place(j, i); });
+    if (of_source.columns != shape.columns)
+      add("what lies in memory at " + other + "'s place",
+          [=](auto i, auto j) { return at(i * shape.columns + j, of_source); });
+  }
 }
 
 /// Every way to read one matrix from other addresses that kernels are known to make.
@@ -84,11 +126,19 @@ std::vector<Misreading> misreadings(const WholeProduct& x) {
       add(operand == Operand::c ? FaultKind::misplaced_c : FaultKind::wrong_stride,
           ": each column is the one " + where, [=](auto i, auto j) { return Place(i, j + by); });
     }
+    for (const std::int64_t down : {8, 16, 32, 4})
+      for (const std::int64_t across : {8, 16, 32, 4})
+        if (shape.rows >= down && shape.columns >= across)
+          add(FaultKind::transposed,
+              " is transposed within each tile of " + std::to_string(down) + " x " +
+                  std::to_string(across),
+              transposed_tiles(down, across));
     if (operand == Operand::b || shape.rows < 2) continue;
     add(operand == Operand::c ? FaultKind::misplaced_c : FaultKind::permuted_rows,
         ": rows are in the opposite order",
         [=](auto i, auto j) { return Place(shape.rows - 1 - i, j); });
   }
+  add_operand_mistakes(x, list);
   return list;
 }
 
@@ -107,12 +157,15 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
                         std::int64_t q, bool& is_inside) {
     if (operand != misreading.operand) return matrix(p, q);
     const auto [r, s] = misreading.map(p, q);
-    const Shape shape = shape_of(x, operand);
+    const Operand source = misreading.source.value_or(operand);
+    const Shape shape = shape_of(x, source);
     if (r < 0 || s < 0 || r >= shape.rows || s >= shape.columns) {
       is_inside = false;
       return 0.0;
     }
-    return matrix(r, s);
+    const double value =
+        source == operand ? matrix(r, s) : (source == Operand::a ? x.a : x.b)(r, s);
+    return misreading.is_positive ? std::abs(value) : value;
   };
   bool is_inside = true;
   // D that is written elsewhere: the output here belongs to another place.
@@ -148,6 +201,84 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
 }
 
 }  // namespace
+
+namespace {
+
+/// Where a tile of D is and the one that was computed before it.
+struct TileOrder {
+  std::int64_t down, across;
+  bool along_rows;
+  /// tiles in between: those of other thread blocks
+  std::int64_t stride;
+};
+
+/// The place in the tile before that of (i, j); negative: there is none.
+Place place_before(const WholeProduct& x, const TileOrder& order, std::int64_t i, std::int64_t j) {
+  const std::int64_t rows = (x.m + order.down - 1) / order.down,
+                     columns = (x.n + order.across - 1) / order.across;
+  const std::int64_t row = i / order.down, column = j / order.across;
+  const std::int64_t number =
+      (order.along_rows ? row * columns + column : column * rows + row) - order.stride;
+  if (number < 0) return {-1, -1};
+  const std::int64_t p = (order.along_rows ? number / columns : number % rows) * order.down +
+                         i % order.down,
+                     q = (order.along_rows ? number % columns : number / rows) * order.across +
+                         j % order.across;
+  return p < x.m && q < x.n ? Place(p, q) : Place(-2, -2);
+}
+
+}  // namespace
+
+Faults find_running_sums(const WholeProduct& x) {
+  constexpr std::int64_t looked_at = 96, fewest = 24;
+  if (x.m * x.n < fewest || x.k < 1) return {};
+  const Misreading none = {Operand::d, FaultKind::unknown, "",
+                           [](auto i, auto j) { return Place(i, j); }};
+  struct Seen {
+    std::int64_t i, j;
+    double more, allowed;
+  };
+  std::vector<Seen> places;
+  for (const Output& o : scattered_outputs(1, x.m, x.n, looked_at)) {
+    const Answer answer = ask(x, none, 0, o.row, o.column);
+    if (!answer.is_outside)
+      places.push_back({o.row, o.column, x.d(o.row, o.column) - answer.wanted, answer.allowed});
+  }
+  // What the tile before had summed up: its D without its addends.
+  const auto sum_at = [&](std::int64_t i, std::int64_t j) {
+    return x.d(i, j) - (x.c && x.beta != 0 ? x.beta * x.c(i, j) : 0) - (x.bias ? x.bias(0, j) : 0);
+  };
+  const auto fits = [&](const TileOrder& order) {
+    std::int64_t told = 0;
+    for (const Seen& seen : places) {
+      const auto [p, q] = place_before(x, order, seen.i, seen.j);
+      if (p == -2) continue;
+      const double before = p < 0 ? 0 : sum_at(p, q);
+      const double allowed =
+          seen.allowed + rounding_unit(x.input, x.k) * 4 * (std::abs(before) + seen.allowed) +
+          2 * rounding_of(x.output, x.spacings, std::max(std::abs(before), std::abs(seen.more)));
+      if (!(std::abs(seen.more - before) <= 2 * allowed)) return false;
+      told += std::abs(before) > 16 * allowed ? 1 : 0;
+    }
+    return told >= fewest;
+  };
+  for (const std::int64_t down : {8, 16, 32, 64, 128, 256})
+    for (const std::int64_t across : {8, 16, 32, 64, 128, 256}) {
+      const std::int64_t count = ((x.m + down - 1) / down) * ((x.n + across - 1) / across);
+      for (const bool along_rows : {true, false})
+        for (std::int64_t stride = 1; stride < std::min<std::int64_t>(count, 300); ++stride)
+          if (fits({down, across, along_rows, stride}))
+            return {
+                {.kind = FaultKind::stale_accumulator,
+                 .operand = "d",
+                 .text = "each tile of " + std::to_string(down) + " x " + std::to_string(across) +
+                         " of D holds, besides its own sum, those of " + "the tiles before it (" +
+                         (stride == 1 ? "one" : std::to_string(stride)) + " before, " +
+                         (along_rows ? "along rows" : "down columns") +
+                         ", and so on): sums are not set to zero between tiles"}};
+    }
+  return {};
+}
 
 Faults find_misread_matrix(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 64, fewest = 24;

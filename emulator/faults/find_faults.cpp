@@ -17,9 +17,10 @@ using Interrupted = std::function<bool()>;
 
 /// Those that speak of all outputs, simple ones first.
 constexpr Hypothesis of_all[] = {
-    find_factors,           find_wrapping,  find_activation,     find_softmax,
-    find_output_conversion, find_k_weights, find_wrong_elements, find_permuted_lines,
-    find_line_changes,      find_k_range,   find_k_sources,      find_input_conversion};
+    find_factors,          find_wrapping,          find_activation, find_softmax,
+    find_dropped_outputs,  find_output_conversion, find_k_weights,  find_wrong_elements,
+    find_permuted_lines,   find_line_changes,      find_k_range,    find_k_sources,
+    find_input_conversion, find_wrong_tile};
 
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
@@ -291,6 +292,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
     if (faults.empty()) faults = find_misread_matrix(converted);
+    if (faults.empty()) faults = find_running_sums(converted);
     if (faults.empty()) faults = in_parts(x, wrong, interrupted);
     if (faults.empty()) faults = find_multiples(x);
     if (faults.empty()) faults = find_narrow_accumulator(x);

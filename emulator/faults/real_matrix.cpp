@@ -104,6 +104,35 @@ std::vector<double> solve_symmetric(
   return x;
 }
 
+RealMatrix solve_positive(RealMatrix matrix, RealMatrix right) {
+  // Cholesky: the matrix becomes L with matrix = L * transposed(L), then both are divided out.
+  const std::int64_t n = matrix.rows;
+  const auto subtract = [&](std::int64_t from, std::int64_t to, double factor) {
+    for (std::int64_t j = 0; j < right.columns; ++j) right(to, j) -= factor * right(from, j);
+  };
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double whole = matrix(k, k);
+    double left = whole;
+    for (std::int64_t l = 0; l < k; ++l) left -= matrix(k, l) * matrix(k, l);
+    if (!(left > 1e-10 * whole)) return {};
+    matrix(k, k) = std::sqrt(left);
+    for (std::int64_t i = k + 1; i < n; ++i) {
+      double sum = matrix(i, k);
+      for (std::int64_t l = 0; l < k; ++l) sum -= matrix(i, l) * matrix(k, l);
+      matrix(i, k) = sum / matrix(k, k);
+    }
+  }
+  for (std::int64_t k = 0; k < n; ++k) {
+    for (std::int64_t l = 0; l < k; ++l) subtract(l, k, matrix(k, l));
+    for (std::int64_t j = 0; j < right.columns; ++j) right(k, j) /= matrix(k, k);
+  }
+  for (std::int64_t k = n - 1; k >= 0; --k) {
+    for (std::int64_t l = k + 1; l < n; ++l) subtract(l, k, matrix(l, k));
+    for (std::int64_t j = 0; j < right.columns; ++j) right(k, j) /= matrix(k, k);
+  }
+  return right;
+}
+
 std::vector<double> solve_symmetric(const RealMatrix& x, const std::vector<double>& right) {
   std::vector<double> diagonal;
   for (std::int64_t i = 0; i < x.rows; ++i) diagonal.push_back(x(i, i));

@@ -58,7 +58,9 @@ double dot(const std::vector<double>& x, const std::vector<double>& y);
 std::vector<double> solve_symmetric(
     const std::function<std::vector<double>(const std::vector<double>&)>& times,
     const std::vector<double>& diagonal, const std::vector<double>& right, int steps);
-/// The same for a small matrix.
+/// x with matrix * x = right for a small matrix that is symmetric and positive; empty if it is not.
+RealMatrix solve_positive(RealMatrix matrix, RealMatrix right);
+/// The same for a small matrix and one right side, by conjugate gradients.
 std::vector<double> solve_symmetric(const RealMatrix& matrix, const std::vector<double>& right);
 
 }  // namespace guardbit::emulator

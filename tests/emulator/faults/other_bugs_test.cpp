@@ -95,7 +95,7 @@ std::vector<Plant> bugs(std::int64_t m, std::int64_t n, std::int64_t k) {
          return d;
        }},
       {"C is transposed within tiles of 8",
-       {unknown, misplaced_c},
+       {transposed},
        [](const Subject& x) {
          RealMatrix d = product_of(x);
          for (std::int64_t i = 0; i < d.rows; ++i)
@@ -207,7 +207,7 @@ std::vector<Plant> bugs(std::int64_t m, std::int64_t n, std::int64_t k) {
                    auto l) { return i >= 16 && i < 32 && l >= 8 && l < 16 ? -1 : i * k + l; },
                b)},
       {"a fragment of A is another warp's",
-       {unknown, stale_k, permuted_rows},
+       {moved_tile},
        reading(
            [=](auto i, auto, auto l) {
              return (i >= 16 && i < 32 && l >= 16 && l < 32 ? i - 16 : i) * k + l;
@@ -274,6 +274,63 @@ std::vector<Plant> bugs(std::int64_t m, std::int64_t n, std::int64_t k) {
        [](const Subject& x) {
          const Subject y = subject_of({x.a.rows, x.b.columns, x.k()}, x.types, 77);
          return plus(product_of(y), y.c);
+       }},
+      {"fragments of A of 16 x 16 are transposed",
+       {transposed},
+       reading(
+           [=](auto i, auto, auto l) {
+             const bool is_whole = i / 16 * 16 + 16 <= m && l / 16 * 16 + 16 <= k;
+             return is_whole ? (i / 16 * 16 + l % 16) * k + l / 16 * 16 + i % 16 : i * k + l;
+           },
+           b)},
+      {"one fragment of A of 16 x 16 is transposed",
+       {transposed},
+       reading(
+           [=](auto i, auto, auto l) {
+             const bool is_here = i / 16 == 1 && l / 16 == 2;
+             return is_here ? (16 + l % 16) * k + 32 + i % 16 : i * k + l;
+           },
+           b)},
+      {"A has lost its signs",
+       {wrong_sign},
+       [](const Subject& x) {
+         Subject y = x;
+         y.a = mapped(x.a, [](double v) { return std::abs(v); });
+         return plus(product_of(y), x.c);
+       }},
+      {"A stands in the place of B",
+       {wrong_operand},
+       [](const Subject& x) {
+         Subject y = x;
+         for (std::size_t i = 0; i < y.b.values.size(); ++i)
+           y.b.values[i] = x.a.values[i % x.a.values.size()];
+         return plus(product_of(y), x.c);
+       }},
+      {"a tile of B holds random numbers",
+       {wrong_tile},
+       [](const Subject& x) {
+         Subject y = x;
+         std::mt19937_64 random(9);
+         for (std::int64_t l = 16; l < 32; ++l)
+           for (std::int64_t j = 8; j < 24; ++j)
+             y.b(l, j) = scalar::rounded(x.types.input, std::normal_distribution<double>()(random));
+         return plus(product_of(y), x.c);
+       }},
+      {"a tenth of D is dropped", {dropout}, after([](RealMatrix& d, const Subject&) {
+         std::mt19937_64 random(9);
+         for (double& v : d.values) v = random() % 10 == 0 ? 0 : v * 1.25;
+       })},
+      {"sums of tiles are not set to zero",
+       {stale_accumulator},
+       [](const Subject& x) {
+         RealMatrix d = product_of(x);
+         const std::int64_t columns = d.columns / 16, tiles = d.rows / 16 * columns;
+         for (std::int64_t t = 1; t < tiles; ++t)
+           for (std::int64_t i = 0; i < 16; ++i)
+             for (std::int64_t j = 0; j < 16; ++j)
+               d(t / columns * 16 + i, t % columns * 16 + j) +=
+                   d((t - 1) / columns * 16 + i, (t - 1) % columns * 16 + j);
+         return plus(d, x.c);
        }},
       {"noise of 5 percent", {unknown}, after([](RealMatrix& d, const Subject&) {
          std::mt19937_64 random(5);
