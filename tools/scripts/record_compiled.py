@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import zlib
 
@@ -551,7 +552,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     x = commands.add_parser("record")
     x.add_argument("folder")
-    x.add_argument("--scratch", default="/tmp/record_compiled")
+    x.add_argument("--scratch", default=os.path.join(tempfile.gettempdir(), "record_compiled"))
     x.add_argument("--seconds", type=float, default=240)
     x.add_argument("--jax", type=int, default=420)
     x.add_argument("--torch", type=int, default=280)
