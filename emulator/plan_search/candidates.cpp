@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
+#include "emulator/plan_search/chain_evidence.hpp"
 #include "emulator/plan_search/partitions.hpp"
 #include "emulator/plan_search/plan_evidence.hpp"
 #include "emulator/plan_search/units.hpp"
@@ -176,6 +178,20 @@ constexpr Cut stream_k_as_recorded = {"stream-K on the recorded number of blocks
 constexpr Cut stream_k = {"stream-K on as many blocks as machines have multiprocessors",
                           [](const P& x) { return x.stream_k(); }};
 
+/// ChainEvidence that is gathered when it is first asked for.
+class LazyEvidence {
+ public:
+  explicit LazyEvidence(const GemmCapture& capture) : capture_(capture) {}
+  bool refutes(const GemmPlan& plan) {
+    if (!evidence_) evidence_.emplace(capture_);
+    return evidence_->refutes(plan);
+  }
+
+ private:
+  const GemmCapture& capture_;
+  std::optional<ChainEvidence> evidence_;
+};
+
 /// Fills the stages of a search. Of the units, the first `supported` fit the result
 /// (plan_evidence.hpp). The likeliest of these meets every partition of K; the others, most; units
 /// that do not fit, few.
@@ -207,6 +223,7 @@ class Stages {
     if (problem.scale_k != 0) return add(all_, known_, scaled_blocks);
     add_simple();
     result_.simple_stages = result_.stages.size() - 1;
+    evidence_ = std::make_shared<LazyEvidence>(capture_);
     add_partitions();
   }
 
@@ -225,10 +242,14 @@ class Stages {
   /// Appends the stage of these units and of the plans that are not in `known` then.
   void add(const Units& units, const Known& known, const Cut& cut) {
     if (units.list->empty()) return;
-    result_.stages.push_back({std::string(cut.name) + " " + std::string(units.name),
-                              [units = units.list, known, cut, partitioned = partitioned_] {
-                                return stage_of(*units, *known, cut.plans(*partitioned));
-                              }});
+    result_.stages.push_back(
+        {std::string(cut.name) + " " + std::string(units.name),
+         [units = units.list, known, cut, partitioned = partitioned_, evidence = evidence_] {
+           std::vector<GemmPlan> plans = stage_of(*units, *known, cut.plans(*partitioned));
+           if (evidence)
+             std::erase_if(plans, [&](const GemmPlan& plan) { return evidence->refutes(plan); });
+           return plans;
+         }});
   }
 
   /// One chain over K, and the splits that the recording itself suggests.
@@ -305,6 +326,8 @@ class Stages {
 
   const GemmCapture& capture_;
   std::shared_ptr<const PartitionedPlans> partitioned_;
+  /// asked by the stages that are added from then on; null: not asked
+  std::shared_ptr<LazyEvidence> evidence_;
   Units all_, likely_, others_, good_, unlikely_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
   Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_;

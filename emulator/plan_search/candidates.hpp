@@ -2,7 +2,8 @@
 
 // What the plan search tries. Input: a capture. Output: stages of plans, likely ones first, each
 // stage a product of units (units.hpp, ordered by plan_evidence.hpp) and partitions of K
-// (partitions.hpp); and the orders of sums and epilogues that complete each plan.
+// (partitions.hpp) that D does not refute (chain_evidence.hpp); and the orders of sums and
+// epilogues that complete each plan.
 
 #include <functional>
 #include <string>
