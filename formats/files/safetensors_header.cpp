@@ -5,6 +5,7 @@
 #include <set>
 
 #include "formats/support/error.hpp"
+#include "formats/support/library_words.hpp"
 #include "formats/support/printable.hpp"
 
 namespace guardbit::formats {
@@ -101,10 +102,9 @@ class HeaderReader {
   }
 
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
-    // The library's sentence, without its prefix and without the offending text, which may be long.
-    std::string what = error.what();
-    if (const auto start = what.find("syntax error"); start != what.npos) what.erase(0, start);
-    what.erase(std::min(what.find("; last read"), what.size()));
+    std::string what = without_library_words(error.what());
+    // "at line 1, column 5: ": the byte says it
+    if (what.starts_with("at line ")) what.erase(0, what.find(": ") + 2);
     constexpr std::size_t length_bytes = 8;
     throw Error(where_ + ": byte " + std::to_string(length_bytes + position),
                 "the header is not JSON: " + printable(what));

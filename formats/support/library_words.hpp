@@ -17,6 +17,11 @@ inline std::string without_library_words(std::string_view what) {
     text.erase(std::min(text.find("; last read"), text.size()));
     constexpr std::string_view head = "parse error ";
     if (text.starts_with(head)) text.erase(0, head.size());
+    // "syntax error while parsing object key - unexpected '['; expected string literal"
+    const std::size_t parser = text.find("syntax error while parsing ");
+    if (const std::size_t dash = text.find(" - ", parser);
+        parser != std::string::npos && dash != std::string::npos)
+      text.erase(parser, dash + 3 - parser);
   }
   for (const std::string_view word : {"basic_", "std::", "vector::", "map::", "::at", "stoi",
                                       "stod", "stoul", "toml::", "bad_", "iostream error"})

@@ -1,3 +1,4 @@
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -91,6 +92,25 @@ TEST_CASE("compare finds the element that differs from a reference, and says so 
   CHECK(j["worst"]["column"] == 3);
   CHECK(j["componentwise"]["max"] == nullptr);
   CHECK(j["heat_map"]["statistic"] == "ulp");
+}
+
+TEST_CASE("compare takes NaNs alike, whatever their signs") {
+  const TemporaryFolder folder;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  formats::write_tensors(folder.path("x.npy"), {}, std::vector{tensor_of("x", {1, 2}, {nan, 1})});
+  formats::write_tensors(folder.path("y.npy"), {}, std::vector{tensor_of("y", {1, 2}, {-nan, 1})});
+  const std::vector<std::string> words = {"compare", folder.path("x.npy"), folder.path("y.npy")};
+  for (const std::string how : {"--no-map", "--json"}) {
+    std::vector<std::string> line = words;
+    line.insert(line.end(), {"--max-ulp", "0", how});
+    const CommandResult result = run_command(line);
+    INFO(result.out << result.error);
+    CHECK(result.status == 0);
+    CHECK_FALSE(holds(result.out, "-nan"));
+  }
+  std::vector<std::string> json_words = words;
+  json_words.emplace_back("--json");
+  CHECK(json_of(json_words)["nan"]["both"] == 1);
 }
 
 TEST_CASE("compare takes a number, and FP8 codes that NumPy knows as integers") {

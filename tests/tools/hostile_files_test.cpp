@@ -75,6 +75,27 @@ TEST_CASE("a folder or nonsense in the place of a file gives a line without a li
   check_refused({"verify", folder.path("step1.npy")}, "this is a .npy file");
 }
 
+TEST_CASE("what is no JSON and no TOML is said without the parser's names of its parts") {
+  const TemporaryFolder folder;
+  const std::string header = "{\"a\":]}";
+  tests::write_text(folder.path("x.safetensors"),
+                    std::string{static_cast<char>(header.size())} + std::string(7, '\0') + header);
+  tests::write_text(folder.path("x.json"), "[[0,1,}");
+  tests::write_text(folder.path("x.toml"), "[data]\nkind = [1,\n");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"trace", folder.path("x.safetensors")},
+                                             {"scaler", "replay", folder.path("x.json")},
+                                             {"trace", "merge", folder.path("x.json")},
+                                             {"train", folder.path("x.toml")}}) {
+    const CommandResult result = run_command(words);
+    INFO(result.error);
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    CHECK_FALSE(tests::holds(result.error, "while parsing"));
+    CHECK((tests::holds(result.error, "unexpected '") || tests::holds(result.error, "array: ")));
+  }
+}
+
 /// Files on which fuzzing once found something, all of which are to be refused.
 void check_regressions(const std::string& target, const std::vector<std::string>& command) {
   const std::filesystem::path folder(tests::in_source("tests/fuzz/regressions/") + target);

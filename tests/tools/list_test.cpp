@@ -69,6 +69,20 @@ TEST_CASE("the page for a terminal fits 100 columns and the tables name their so
     CHECK(holds(tables.out, "| " + std::string(field.name) + " |"));
 }
 
+TEST_CASE("what several machines share is described once") {
+  const std::string all = run_command({"list"}).out;
+  const std::size_t first = all.find("\nsm_80, "), b300 = all.find("\nsm_103 ");
+  REQUIRE(first != std::string::npos);
+  REQUIRE(b300 != std::string::npos);
+  CHECK_FALSE(holds(all.substr(0, first), ": as "));
+  CHECK(
+      holds(all.substr(b300, all.find("\n\n", b300) - b300), "\n  tcgen05 kind::i8: as sm_100\n"));
+  // A machine by itself is described in full.
+  const std::string own = run_command({"list", "--arch", "sm_103"}).out;
+  CHECK_FALSE(holds(own, ": as "));
+  CHECK(holds(own, "\n  tcgen05 kind::i8\n"));
+}
+
 TEST_CASE("one instruction is described in words") {
   const CommandResult native =
       run_command({"list", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "--arch", "sm_90"});

@@ -81,7 +81,14 @@ TEST_CASE("a command line that says nothing known gives one line with what comes
            {{"show", std::string(100000, 'x')}, "more than 20000 characters"},
            {{"show", std::string(10000, 'x')}, "is not a number"},
            {{std::string(100000, 'x')}, "unknown command"},
-           {{"show", "1\n2"}, "is not a number"}}) {
+           {{"show", "1\n2"}, "is not a number"},
+           {{"probe", "--exec", "x", "--m", "--json"}, "--m: '--json' is not a number"},
+           {{"probe", "--exec", "x", "--m", "0"}, "--m: '0' is out of range (valid: 1 to 1024)"},
+           {{"list", "--basis", "guesed"}, "--basis: unknown word 'guesed'"},
+           {{"list", "--basis", "inferrd"}, "did you mean inferred? (valid: measured, documented"},
+           {{"list", "--json=x"}, "--json: takes no value of its own"},
+           {{"compare", "a", "b", "--alpha"}, "--alpha: needs FLOAT"},
+           {{"compare", "a", "b", "--y", "cubic"}, "(valid: lin, log)"}}) {
     const CommandResult result = run_command(c.words);
     INFO(result.error);
     CHECK(result.status == 2);
@@ -104,6 +111,20 @@ TEST_CASE("a standard output that takes nothing gives one line and status 2") {
   }
   CHECK(run_shell(folder, "guardbit show 1 2>&- <&-").status == 0);
   CHECK(run_shell(folder, "guardbit show 0x 2>&- >&-").status == 2);
+}
+
+TEST_CASE("A command that takes long gives signs of life where there is no terminal") {
+  const TemporaryFolder folder;
+  // The program to probe answers after ten seconds, with nothing that could be used.
+  const CommandResult result =
+      run_shell(folder,
+                "cd $folder\n"
+                "printf '#!/bin/sh\\nsleep 10\\n' >slow.sh; chmod +x slow.sh\n"
+                "guardbit probe --exec ./slow.sh --a fp16 --d fp32 --k 4 >/dev/null\n");
+  INFO(result.error);
+  CHECK(result.status == 2);
+  CHECK(result.error.starts_with("guardbit: "));
+  CHECK(holds(result.error, ", 9 s\n"));
 }
 
 }  // namespace

@@ -144,6 +144,35 @@ TEST_CASE("recipe compare: one bad tensor is named, left out of the totals, and 
   CHECK(holds(text.out, "step1.b.grad "));
 }
 
+TEST_CASE("recipe compare: ranks side by side") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("t.safetensors");
+  std::vector<float> good(64), small(64);
+  for (std::size_t i = 0; i < 64; ++i) {
+    good[i] = (static_cast<float>(i) - 31.5F) / 32;
+    small[i] = std::ldexp(good[i], -30);
+  }
+  formats::write_tensors(file, {},
+                         std::vector{tensor_of("rank_0.a.grad", {8, 8}, good),
+                                     tensor_of("rank_1.a.grad", {8, 8}, small),
+                                     tensor_of("rank_1.b.grad", {8, 8}, good)});
+  const json document = compare({file, "--recipes", "fp16"});
+  REQUIRE(document["ranks"].size() == 2);
+  CHECK(document["ranks"][0]["rank"] == 0);
+  CHECK(document["ranks"][0]["recipes"]["fp16"]["underflow"] == 0);
+  CHECK(document["ranks"][1]["elements"] == 128);
+  CHECK(document["ranks"][1]["recipes"]["fp16"]["underflow"] == 64);
+  const CommandResult text = run_command({"recipe", "compare", file, "--recipes", "fp16"});
+  INFO(text.out);
+  CHECK(holds(text.out, "rank with fp16  elements  SQNR dB  saturated %  underflow %\n"));
+  CHECK(holds(text.out, "             1       128"));
+  CHECK(holds(text.out, "3 tensors, 192 elements, "));
+  // Of one rank there is nothing to compare.
+  const CommandResult one = run_command({"recipe", "compare", golden, "--recipes", "fp16"});
+  CHECK(one.status == 0);
+  CHECK_FALSE(holds(one.out, "rank with"));
+}
+
 TEST_CASE("recipe compare: bad input is one line") {
   const TemporaryFolder folder;
   const std::vector<std::vector<std::string>> words = {{},

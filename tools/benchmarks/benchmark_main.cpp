@@ -12,6 +12,7 @@
 #include "formats/support/error.hpp"
 #include "tools/benchmarks/bench_options.hpp"
 #include "tools/benchmarks/benchmarks.hpp"
+#include "tools/console/sign_of_life.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace {
@@ -71,6 +72,7 @@ int main(int count, char** words) {
   CLI::App app{"Measures for guardbit bench", "guardbit bench"};
   BenchOptions options;
   add_bench_options(app, options);
+  const SignOfLife sign("bench");
   try {
     app.parse(count, words);
     const int status = run(options);

@@ -10,7 +10,7 @@ add_executable(guardbit_benchmark EXCLUDE_FROM_ALL
   benchmarks/benchmarks.cpp benchmarks/benchmarks_of_memory.cpp benchmarks/benchmarks_of_products.cpp
   benchmarks/benchmarks_of_replays.cpp benchmarks/benchmarks_of_traces.cpp benchmarks/native_cpu.cpp
   benchmarks/peers.cpp benchmarks/timing.cpp benchmarks/yardsticks.cpp
-  console/columns.cpp console/interruption.cpp console/terminal.cpp)
+  console/columns.cpp console/interruption.cpp console/sign_of_life.cpp console/terminal.cpp)
 set_target_properties(guardbit_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(guardbit_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
 set_property(SOURCE benchmarks/benchmark_results.cpp

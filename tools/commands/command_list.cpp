@@ -23,6 +23,7 @@
 #include "tools/catalogue/catalogue_page.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 
@@ -72,24 +73,36 @@ CatalogueInstructions select(const ListOptions& options) {
 
 // ---- Printing ----
 
-void print_wrapped(const std::string& text, std::size_t indent, Colour colour = Colour::plain) {
-  for (const std::string& line : wrapped(text, page_width - indent)) {
-    std::cout << std::string(indent, ' ') << paint(line, colour) << '\n';
-  }
+std::string wrapped_text(const std::string& text, std::size_t indent,
+                         Colour colour = Colour::plain) {
+  std::string lines;
+  for (const std::string& line : wrapped(text, page_width - indent))
+    lines += std::string(indent, ' ') + paint(line, colour) + '\n';
+  return lines;
 }
 
-void print_page(const CataloguePage& page) {
+void print_wrapped(const std::string& text, std::size_t indent, Colour colour = Colour::plain) {
+  std::cout << wrapped_text(text, indent, colour);
+}
+
+/// `described` holds the text of each family on the pages before, with the machines that it stands
+/// at: what is the same again is one line.
+void print_page(const CataloguePage& page, std::map<std::string, std::string>& described) {
   std::cout << paint(machine_names(page), Colour::bold) << "  " << machine_titles(page) << "  ("
-            << page.instructions.size() << " instructions)\n";
-  std::string family;
+            << counted(page.instructions.size(), "instruction") << ")\n";
+  std::vector<std::pair<std::string, std::string>> families;
   for (const CatalogueEntry& entry : entries_of(page.instructions)) {
-    if (family_text(entry) != family)
-      std::cout << "  " << paint(family_text(entry), Colour::cyan) << '\n';
-    family = family_text(entry);
-    print_wrapped(pairs_text(entry) + " into " + result_text(entry) + "; " + shapes_text(entry) +
-                      "; " + basis_text(entry),
-                  4);
-    print_wrapped(arithmetic_text(entry), 8, Colour::dim);
+    if (families.empty() || families.back().first != family_text(entry))
+      families.emplace_back(family_text(entry), "");
+    families.back().second += wrapped_text(pairs_text(entry) + " into " + result_text(entry) +
+                                               "; " + shapes_text(entry) + "; " + basis_text(entry),
+                                           4) +
+                              wrapped_text(arithmetic_text(entry), 8, Colour::dim);
+  }
+  for (const auto& [family, text] : families) {
+    const auto [place, is_new] = described.emplace(family + '\n' + text, page.machines[0]->name);
+    std::cout << "  " << paint(family, Colour::cyan)
+              << (is_new ? "\n" + text : ": as " + place->second + '\n');
   }
   std::cout << '\n';
 }
@@ -253,8 +266,9 @@ void list(const ListOptions& options) {
   } else if (!options.name.empty() && !by_pattern) {
     print_instructions(instructions);
   } else {
+    std::map<std::string, std::string> described;
     for (const CataloguePage& page : pages_of(instructions))
-      options.markdown ? print_markdown(page) : print_page(page);
+      options.markdown ? print_markdown(page) : print_page(page, described);
     const bool whole = instructions.size() == emulator::catalogue().size();
     if (options.markdown && whole) print_fields_markdown();
   }

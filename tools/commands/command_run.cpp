@@ -22,6 +22,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
@@ -121,9 +122,9 @@ void print(const Summary& summary) {
     print_json(j);
     return;
   }
-  std::cout << summary.executions << (summary.executions == 1 ? " execution" : " executions")
-            << " of " << options.instruction << ", " << summary.outputs << " outputs, engine "
-            << summary.engine.name << ", " << std::fixed << std::setprecision(2) << summary.seconds
+  std::cout << counted(summary.executions, "execution") << " of " << options.instruction << ", "
+            << summary.outputs << " outputs, engine " << summary.engine.name << ", " << std::fixed
+            << std::setprecision(2) << summary.seconds
             << " s: " << formats::printable(options.output) << '\n';
 }
 

@@ -18,6 +18,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -166,10 +167,6 @@ bool verify_file(const VerifyOptions& options, const std::string& path,
   return true;
 }
 
-std::string plural(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
-}
-
 void print_summary(const VerifyReport& report) {
   for (const ElementReport& element : report.elements) {
     std::cout << '\n';
@@ -178,9 +175,9 @@ void print_summary(const VerifyReport& report) {
   if (report.files.empty()) return;
   if (!report.elements.empty()) std::cout << '\n';
   const std::int64_t mismatches = report.mismatches();
-  std::cout << paint(plural(std::ssize(report.files), "file") + ", " +
-                         plural(report.outputs(), "output") + ", " +
-                         plural(mismatches, "mismatch", "es"),
+  std::cout << paint(counted(std::ssize(report.files), "file") + ", " +
+                         counted(report.outputs(), "output") + ", " +
+                         counted(mismatches, "mismatch", "es"),
                      mismatches == 0 ? Colour::green : Colour::red)
             << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
 }
@@ -242,7 +239,7 @@ int verify(const VerifyOptions& options) {
     print_summary(report);
   }
   if (!report.skipped.empty())
-    interruption.check(": " + plural(std::ssize(report.skipped), "file") + " skipped, from " +
+    interruption.check(": " + counted(std::ssize(report.skipped), "file") + " skipped, from " +
                        formats::printable(report.skipped.front(), 1000) + " on");
   if (!report.failed.empty()) return exit_error;
   return report.mismatches() == 0 ? 0 : exit_mismatch;

@@ -42,4 +42,8 @@ inline constexpr std::array commands = {
     add_gpu,     add_completion, add_man,        add_help,
 };
 
+/// What `main` does: reads the words that the program was started with, runs the command that they
+/// name and gives the status to exit with. Once in a process.
+int command_line(int count, char** words);
+
 }  // namespace guardbit::tools

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "formats/support/printable.hpp"
+#include "tools/console/sign_of_life.hpp"
 
 namespace guardbit::tools {
 
@@ -158,14 +159,16 @@ StatusLine::StatusLine(std::chrono::milliseconds interval)
     : interval_(interval), visible_(isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb") {}
 
 StatusLine::~StatusLine() {
+  set_present_work({}, false);
   if (shown_) std::cerr << "\r\033[K" << std::flush;
 }
 
 void StatusLine::show(const std::string& text) {
-  if (!visible_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return;
   next_ = now + interval_;
+  set_present_work(text, visible_);
+  if (!visible_) return;
   shown_ = true;
   std::cerr << '\r' << text << "\033[K" << std::flush;
 }

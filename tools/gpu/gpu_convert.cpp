@@ -15,6 +15,7 @@
 #include "gpu/conversions/conversion_forms.hpp"
 #include "gpu/cuda/conversion/device_conversions.hpp"
 #include "gpu/cuda/device/device.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
@@ -174,8 +175,7 @@ void print_line(const Outcome& outcome, bool on_cpu) {
     std::cout << "  "
               << (outcome.result.mismatches == 0
                       ? "0 mismatches"
-                      : paint(std::to_string(outcome.result.mismatches) + " mismatches",
-                              Colour::red));
+                      : paint(counted(outcome.result.mismatches, "mismatch", "es"), Colour::red));
   }
   std::cout << std::endl;
   print_mismatches(outcome);
@@ -217,7 +217,7 @@ int summarise(const std::vector<Outcome>& outcomes, const Options& options) {
   if (!options.json) {
     std::cout << outcomes.size() << " conversions, " << inputs << " inputs";
     if (!options.on_cpu)
-      std::cout << ", " << differing << " conversions with mismatches, " << seconds
+      std::cout << ", " << counted(differing, "conversion") << " with mismatches, " << seconds
                 << " s on the device";
     std::cout << '\n';
   }

@@ -21,6 +21,8 @@
 #include "formats/tensors/storage.hpp"
 #include "gpu/cuda/product/cublas.hpp"
 #include "gpu/cuda/product/device_product.hpp"
+#include "tools/console/counted.hpp"
+#include "tools/console/terminal.hpp"
 #include "tools/gpu/gpu_commands.hpp"
 #include "tools/products/operand_file.hpp"
 
@@ -191,7 +193,9 @@ Checked check_tiles(const Matrices& x, int tiles, std::uint64_t seed) {
   product.c = {codes(instruction.c, c), n};
   product.d = {emulator::codes_of(instruction.d, expected.data()), n};
   Checked checked{tiles, tiles * outputs, 0};
+  ProgressLine progress("checking on the CPU", static_cast<std::size_t>(tiles));
   for (int t = 0; t < tiles; ++t) {
+    progress.update(static_cast<std::size_t>(t));
     const auto draw = [&](unsigned stream, int room) {
       if (t < 4) return (t >> stream & 1) != 0 ? room : 0;
       const auto bits = formats::random_bits(seed, 2 * static_cast<std::uint64_t>(t) + stream).bits;
@@ -230,7 +234,10 @@ Timing multiply(const Options& options, const Matrices& x) {
   gpu::DeviceTimer timer;
   if (!takes || options.kernel == "model") {
     best.kernel = "model";
+    StatusLine line;
     for (int i = 0; i < options.repeat; ++i) {
+      line.show("multiplying by the model, run " + std::to_string(i + 1) + " of " +
+                std::to_string(options.repeat));
       timer.start();
       gpu::multiply_by_model(x.instruction, x.view());
       const double seconds = timer.stop();
@@ -291,8 +298,9 @@ std::string text_of(const nlohmann::ordered_json& j) {
     out << ", " << 100 * number(j["fp64_fraction"]) << " % of the FP64 tensor cores";
   out << '\n';
   if (const auto& checked = j["checked"]; checked["tiles"] != 0)
-    out << "checked on the CPU: " << checked["outputs"] << " outputs in " << checked["tiles"]
-        << " tiles, " << checked["mismatches"] << " mismatches\n";
+    out << "checked on the CPU: " << counted(checked["outputs"].get<std::int64_t>(), "output")
+        << " in " << counted(checked["tiles"].get<std::int64_t>(), "tile") << ", "
+        << counted(checked["mismatches"].get<std::int64_t>(), "mismatch", "es") << '\n';
   if (j.contains("cublas")) {
     const auto& cublas = j["cublas"];
     if (cublas.contains("skipped")) {

@@ -18,6 +18,7 @@
 #include "gpu/cuda/validation/instruction_validation.hpp"
 #include "gpu/operands/sass_table.hpp"
 #include "gpu/validation/device_capture.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/terminal.hpp"
@@ -195,8 +196,8 @@ class Campaign {
 
   static void print(const TensorCoreInstruction& instruction, const InstructionReport& report) {
     std::cout << gpu::capture_stem(instruction) << ": " << report.outputs << " outputs, "
-              << report.mismatches << " mismatches; by the reference " << report.reference_outputs
-              << ", " << report.reference_mismatches << '\n';
+              << counted(report.mismatches, "mismatch", "es") << "; by the reference "
+              << report.reference_outputs << ", " << report.reference_mismatches << '\n';
     for (const gpu::FamilyReport& family : report.families)
       if (family.mismatches != 0)
         std::cout << "  " << family.name << ": " << family.mismatches << " of " << family.outputs
@@ -240,10 +241,11 @@ class Campaign {
       return seconds > 0 ? static_cast<double>(outputs_) / seconds * 1e-9 : 0;
     };
     std::cout << reports_.size() << " of " << instructions_.size() << " instructions, "
-              << static_cast<double>(outputs_) << " outputs, " << mismatches_ << " mismatches, "
-              << seconds_ << " s on " << device_.name << "\ngigaoutputs per second: generation "
-              << rate(total_.generate) << ", packing " << rate(total_.pack) << ", tensor core "
-              << rate(total_.tensor_core) << ", model " << rate(total_.model) << '\n';
+              << static_cast<double>(outputs_) << " outputs, "
+              << counted(mismatches_, "mismatch", "es") << ", " << seconds_ << " s on "
+              << device_.name << "\ngigaoutputs per second: generation " << rate(total_.generate)
+              << ", packing " << rate(total_.pack) << ", tensor core " << rate(total_.tensor_core)
+              << ", model " << rate(total_.model) << '\n';
     if (!skipped_.empty())
       std::cout
           << skipped_.size()

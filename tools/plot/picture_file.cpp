@@ -170,12 +170,13 @@ void add_plot_options(CLI::App& command, PlotOptions& options, const std::string
       ->type_name("PIXELS")
       ->check(CLI::Range(100, 8000));
   if (!has_axes) return;
+  // The name of the operand says what it may be already.
+  CLI::Validator scale = CLI::IsMember({"lin", "log"});
+  scale.description("");
   command.add_option("--x", options.x, "Axis across: linear or logarithmic (default: as suits)")
       ->type_name("{lin,log}")
-      ->check(CLI::IsMember({"lin", "log"}));
-  command.add_option("--y", options.y, "Axis up, alike")
-      ->type_name("{lin,log}")
-      ->check(CLI::IsMember({"lin", "log"}));
+      ->check(scale);
+  command.add_option("--y", options.y, "Axis up, alike")->type_name("{lin,log}")->check(scale);
   command
       .add_option(
           "--range", options.ranges,

@@ -10,6 +10,7 @@
 #include "emulator/gemm/plan_engine.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -114,17 +115,24 @@ void print_plan(const emulator::PlanResult& x, const std::string& text) {
             << "\n  engine " << engine_of(x) << '\n';
 }
 
+/// "row 3", "rows 3..7"
+std::string span(const std::string& noun, std::int64_t first, std::int64_t count) {
+  const std::string begin = std::to_string(first);
+  return count == 1 ? noun + " " + begin
+                    : noun + "s " + begin + ".." + std::to_string(first + count - 1);
+}
+
 /// Where the result differs from the nearest plan.
 void print_differences(const emulator::Diagnosis& d) {
-  std::cout << "\n  in " << d.rows << " rows and " << d.columns << " columns, " << d.area_count
-            << (d.area_count == 1 ? " area" : " areas") << "; median distance " << d.median_distance
+  std::cout << "\n  in " << counted(d.rows, "row") << " and " << counted(d.columns, "column")
+            << ", " << counted(d.area_count, "area") << "; median distance " << d.median_distance
             << " ulp, largest " << d.largest_distance << " ulp";
   if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
   std::cout << '\n';
   for (const emulator::FailedArea& area : d.areas) {
-    std::cout << "    " << area.mismatches << " mismatches in rows " << area.row << ".."
-              << area.row + area.rows - 1 << ", columns " << area.column << ".."
-              << area.column + area.columns - 1;
+    std::cout << "    " << counted(area.mismatches, "mismatch", "es") << " in "
+              << span("row", area.row, area.rows) << ", "
+              << span("column", area.column, area.columns);
     if (area.batch != 0) std::cout << " of batch entry " << area.batch;
     std::cout << '\n';
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "formats/support/words.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/page_parts.hpp"
@@ -107,8 +108,7 @@ std::map<std::string_view, int> runs_by_name(const ReportedFolder& folder) {
 std::string summary_of(const ReportedFolder& folder) {
   std::map<std::string, int> verdicts;
   for (const ReportedRun& run : folder.runs) ++verdicts[verdict_of(run)];
-  std::string html =
-      "<p>" + std::to_string(folder.runs.size()) + (folder.runs.size() == 1 ? " run: " : " runs: ");
+  std::string html = "<p>" + counted(folder.runs.size(), "run") + ": ";
   const char* between = "";
   for (const char* const verdict : {"reproduced", "differs", "undecidable", "incomplete"}) {
     if (!verdicts.contains(verdict)) continue;

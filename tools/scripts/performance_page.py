@@ -317,7 +317,11 @@ def plain(x):
 
 
 def svg(axis, lines):
-    """A picture of ratio against the axis: `lines` holds, for each subject, points of x and ratio."""
+    """A picture of ratio against the axis: `lines` holds, for each subject, points of x and ratio.
+
+    tools/plot draws figures of experiments and what a command has just computed; no command reads points from a file. These
+    points come from runs of several days and machines, and the page is to need no more than Python.
+    """
     xs = sorted({x for points in lines.values() for x, _ in points})
     place = positions(xs, axis in ("size", "m", "n", "k"))
     top = max(y for points in lines.values() for _, y in points) * 1.05

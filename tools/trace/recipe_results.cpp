@@ -14,6 +14,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
@@ -25,6 +26,7 @@ using experiments::RecipeOutcome;
 using experiments::RecipeState;
 using experiments::Signal;
 using experiments::StoredTensor;
+using experiments::TraceName;
 using nlohmann::ordered_json;
 
 namespace {
@@ -101,6 +103,19 @@ void add_numbers(ordered_json& object, const Signal& signal) {
   object["sum_squares"] = signal.squares.nearest();
 }
 
+/// What the recipes made of each step or rank.
+ordered_json groups_to_json(const RecipeResults& results, const char* key,
+                            std::optional<std::uint64_t> TraceName::*field) {
+  ordered_json groups = ordered_json::array();
+  for (const auto& [value, compared] : results.by(field)) {
+    ordered_json object = {{key, value}};
+    add_numbers(object, compared.signal);
+    object["recipes"] = to_json(results.recipes, compared);
+    groups.push_back(std::move(object));
+  }
+  return groups;
+}
+
 }  // namespace
 
 ordered_json outcome_to_json(const Signal& signal, const RecipeOutcome& outcome) {
@@ -128,12 +143,14 @@ std::vector<const ComparedTensor*> RecipeResults::left_out() const {
   return bad;
 }
 
-std::map<std::uint64_t, StoredTensor> RecipeResults::by_step() const {
-  std::map<std::uint64_t, StoredTensor> steps;
+std::map<std::uint64_t, StoredTensor> RecipeResults::by(
+    std::optional<std::uint64_t> TraceName::*field) const {
+  std::map<std::uint64_t, StoredTensor> groups;
   for (const ComparedTensor& tensor : tensors) {
-    if (tensor.meaning.step && tensor.is_finite()) steps[*tensor.meaning.step].add(tensor.compared);
+    const auto& value = tensor.meaning.*field;
+    if (value && tensor.is_finite()) groups[*value].add(tensor.compared);
   }
-  return steps;
+  return groups;
 }
 
 void compare_recipes(RecipeResults& results, const std::vector<std::string>& words,
@@ -177,13 +194,8 @@ ordered_json to_json(const RecipeResults& results) {
     object["recipes"] = to_json(results.recipes, tensor.compared);
     document["tensors"].push_back(std::move(object));
   }
-  document["steps"] = ordered_json::array();
-  for (const auto& [step, compared] : results.by_step()) {
-    ordered_json object = {{"step", step}};
-    add_numbers(object, compared.signal);
-    object["recipes"] = to_json(results.recipes, compared);
-    document["steps"].push_back(std::move(object));
-  }
+  document["steps"] = groups_to_json(results, "step", &TraceName::step);
+  document["ranks"] = groups_to_json(results, "rank", &TraceName::rank);
   const StoredTensor total = results.total();
   add_numbers(document["total"], total.signal);
   document["total"]["recipes"] = to_json(results.recipes, total);
@@ -238,7 +250,6 @@ void print_tensors(std::ostream& out, const RecipeResults& results, std::size_t 
   const auto outcome = [recipe](const Row& r) -> const RecipeOutcome& {
     return r.tensor->compared.outcomes[recipe];
   };
-  using experiments::TraceName;
   const Columns<Row> columns = {
       {"",
        "tensor with " + results.recipes[recipe].name,
@@ -270,12 +281,31 @@ void print_tensors(std::ostream& out, const RecipeResults& results, std::size_t 
   if (left != 0) out << "… and " << left << " more, which it serves better; --json has all\n";
 }
 
+/// A row per rank: what this recipe makes of its tensors. Where ranks differ, one of them went
+/// astray.
+void print_ranks(std::ostream& out, const RecipeResults& results, std::size_t recipe) {
+  const auto ranks = results.by(&TraceName::rank);
+  if (ranks.size() < 2) return;
+  Table table("rrrrr");
+  table.add({"rank with " + results.recipes[recipe].name, "elements", "SQNR dB", "saturated %",
+             "underflow %"});
+  for (const auto& [rank, compared] : ranks) {
+    const RecipeOutcome& outcome = compared.outcomes[recipe];
+    table.add({std::to_string(rank), std::to_string(compared.signal.elements),
+               decibels(experiments::sqnr_db(compared.signal, outcome)),
+               percent(outcome.saturated, compared.signal.finite),
+               percent(outcome.underflow, compared.signal.nonzero)});
+  }
+  out << '\n';
+  table.print(out);
+}
+
 }  // namespace
 
 void print_recipes(std::ostream& out, const RecipeResults& results) {
   constexpr std::size_t most_steps = 6;
   const StoredTensor total = results.total();
-  const auto steps = results.by_step();
+  const auto steps = results.by(&TraceName::step);
   struct Row {
     std::string name;
     const RecipeOutcome& outcome;
@@ -321,8 +351,9 @@ void print_recipes(std::ostream& out, const RecipeResults& results) {
   }
   Columns<Row>(std::move(columns)).print(out, rows);
   const auto left_out = results.left_out();
-  out << results.tensors.size() - left_out.size() << " tensors, " << total.signal.elements
-      << " elements, " << total.signal.nonzero << " of them not zero; underflow is of these\n";
+  out << counted(results.tensors.size() - left_out.size(), "tensor") << ", "
+      << counted(total.signal.elements, "element") << ", " << total.signal.nonzero
+      << " of them not zero; underflow is of these\n";
   for (const ComparedTensor* const bad : left_out)
     out << "left out: " << bad->meaning.place_text(bad->name) << ", of which "
         << bad->compared.signal.elements - bad->compared.signal.finite << " of "
@@ -331,7 +362,9 @@ void print_recipes(std::ostream& out, const RecipeResults& results) {
   const RecipeAdvice advice = advice_of(results);
   const auto chosen = std::ranges::find(results.recipes, advice.recipe, &Recipe::name);
   if (chosen == results.recipes.end()) return;
-  print_tensors(out, results, static_cast<std::size_t>(chosen - results.recipes.begin()));
+  const auto recipe = static_cast<std::size_t>(chosen - results.recipes.begin());
+  print_ranks(out, results, recipe);
+  print_tensors(out, results, recipe);
   out << '\n' << paint("recommendation", Colour::bold) << '\n';
   for (const std::string& sentence : advice.sentences)
     for (const std::string& line : wrapped(sentence, 98)) out << "  " << line << '\n';

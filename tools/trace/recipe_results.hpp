@@ -34,8 +34,9 @@ struct RecipeResults {
   /// Of the tensors whose numbers are all finite: one that is not would leave no recipe an SQNR.
   experiments::StoredTensor total() const;
   std::vector<const ComparedTensor*> left_out() const;
-  /// The same of each step that tensors name.
-  std::map<std::uint64_t, experiments::StoredTensor> by_step() const;
+  /// The same of each step, or of each rank, that tensors name.
+  std::map<std::uint64_t, experiments::StoredTensor> by(
+      std::optional<std::uint64_t> experiments::TraceName::*field) const;
 };
 
 /// What the numbers recommend.

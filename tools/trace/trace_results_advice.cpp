@@ -7,6 +7,7 @@
 
 #include "formats/support/printable.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
@@ -129,10 +130,10 @@ void add_bad_tensors(const TraceResults& results, TraceAdvice& advice) {
   for (const TracedTensor& t : results.tensors) count += t.first_nonfinite ? 1U : 0U;
   if (count == 0) return;
   const TracedTensor& first = *first_nonfinite(results);
-  advice.sentences.push_back(
-      std::to_string(count) + (count == 1 ? " tensor holds" : " tensors hold") +
-      " infinities or NaNs, which no scale mends (first " + formats::printable(first.name, 80) +
-      step_and_rank(first) + "); the percentages are of the finite numbers.");
+  advice.sentences.push_back(counted(count, "tensor") + (count == 1 ? " holds" : " hold") +
+                             " infinities or NaNs, which no scale mends (first " +
+                             formats::printable(first.name, 80) + step_and_rank(first) +
+                             "); the percentages are of the finite numbers.");
 }
 
 }  // namespace

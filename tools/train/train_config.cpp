@@ -417,8 +417,11 @@ TrainConfig read_train_config(const std::string& path) {
     root = toml::parse(
         std::string_view(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()));
   } catch (const toml::parse_error& error) {
+    std::string_view what = error.description();
+    constexpr std::string_view parser = "Error while parsing ";
+    if (what.starts_with(parser)) what.remove_prefix(parser.size());
     throw Error(where + " line " + std::to_string(error.source().begin.line),
-                formats::printable(error.description()));
+                formats::printable(what));
   } catch (const TomlAssertion&) {
     throw Error(where, "not TOML: the name of a table is no key");
   }
