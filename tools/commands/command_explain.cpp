@@ -164,6 +164,15 @@ bool is_done_by_a_unit(const GemmCapture& capture, const std::vector<emulator::O
   return emulator::search_plans(few, options).explained();
 }
 
+/// The activation that the recording names, if D went through it and all else is right.
+std::string recorded_activation(const GemmCapture& capture, const emulator::Judgement& judgement) {
+  const auto named = capture.metadata.find("activation");
+  if (named == capture.metadata.end() || judgement.faults.size() != 1) return "";
+  const emulator::Fault& fault = judgement.faults.front();
+  const bool is_it = fault.kind == emulator::FaultKind::activation && fault.name == named->second;
+  return is_it ? named->second : "";
+}
+
 /// "d.npy: right up to rounding; K split over thread blocks by every unit, 12345 plans"
 std::string status_text(const Explanation& explanation, std::string_view stage,
                         std::int64_t tried) {
@@ -198,6 +207,14 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   explanation.wrong = judgement.wrong;
   explanation.looked_at = judgement.outputs;
   explanation.limits = std::move(judged.limits);
+  // Plans have no activation: none is searched.
+  explanation.activation = recorded_activation(capture, judgement);
+  if (!explanation.activation.empty()) {
+    explanation.verdict = Verdict::valid_rounding;
+    explanation.wrong = 0;
+    explanation.seconds = seconds_since(start);
+    return explanation;
+  }
   // Recordings of single instructions hold operands that are chosen to be difficult.
   const bool is_instruction = capture.kind == "instruction";
   if (is_instruction || (explanation.verdict == Verdict::wrong &&

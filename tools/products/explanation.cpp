@@ -145,7 +145,10 @@ void print_unexplained(const Explanation& explanation) {
   print_verdict(explanation);
   const auto& plans = explanation.search.plans;
   if (plans.empty()) {
-    if (explanation.search.stopped)
+    if (!explanation.activation.empty())
+      std::cout << "not explained: the activation " << explanation.activation
+                << " is not modelled yet\n";
+    else if (explanation.search.stopped)
       std::cout << "not explained: there was no time to try a plan\n";
     else if (explanation.verdict != emulator::Verdict::wrong)
       std::cout << "not explained: no unit of the catalogue takes these operands\n";
