@@ -200,10 +200,6 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
   return {false, wanted, allowed};
 }
 
-}  // namespace
-
-namespace {
-
 /// Where a tile of D is and the one that was computed before it.
 struct TileOrder {
   std::int64_t down, across;
@@ -268,14 +264,14 @@ Faults find_running_sums(const WholeProduct& x) {
       for (const bool along_rows : {true, false})
         for (std::int64_t stride = 1; stride < std::min<std::int64_t>(count, 300); ++stride)
           if (fits({down, across, along_rows, stride}))
-            return {
-                {.kind = FaultKind::stale_accumulator,
-                 .operand = "d",
-                 .text = "each tile of " + std::to_string(down) + " x " + std::to_string(across) +
-                         " of D holds, besides its own sum, those of " + "the tiles before it (" +
-                         (stride == 1 ? "one" : std::to_string(stride)) + " before, " +
-                         (along_rows ? "along rows" : "down columns") +
-                         ", and so on): sums are not set to zero between tiles"}};
+            return {{.kind = FaultKind::stale_accumulator,
+                     .operand = "d",
+                     .text = "each tile of " + std::to_string(down) + " x " +
+                             std::to_string(across) +
+                             " of D holds, besides its own sum, those of the tiles before it (" +
+                             (stride == 1 ? "one" : std::to_string(stride)) + " before, " +
+                             (along_rows ? "along rows" : "down columns") +
+                             ", and so on): sums are not set to zero between tiles"}};
     }
   return {};
 }
