@@ -248,10 +248,11 @@ Faults hidden_faults(const ProductNumbers& x, const Expected& asked,
 }  // namespace
 
 std::string_view meaning_of(Verdict verdict) {
-  constexpr std::array<std::string_view, 4> meanings = {
+  constexpr std::array<std::string_view, 5> meanings = {
       "a plan gives every bit of it", "every element is the exact result rounded once",
       "no element is further from the exact result than rounding takes it",
-      "some elements are further from the exact result than rounding takes them"};
+      "some elements are further from the exact result than rounding takes them",
+      "an instruction need not multiply and add its operands as numbers"};
   return meanings[static_cast<std::size_t>(verdict)];
 }
 
@@ -260,12 +261,12 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   ProductNumbers x = product;
   Judgement result;
   result.outputs = x.m() * x.n();
+  const Expected asked = x.asked();
+  result.largest_error = largest_error(x, asked);
   if (is_rounded_once(x)) {
     result.verdict = Verdict::rounded_once;
     return result;
   }
-  const Expected asked = x.asked();
-  result.largest_error = largest_error(x, asked);
   // A narrower format that D went through is looked at apart from everything else.
   Faults conversions;
   WholeProduct converted = whole;

@@ -26,9 +26,12 @@ enum class Verdict : std::uint8_t {
   valid_rounding,
   /// some are
   wrong,
+  /// a recording of a single instruction that no instruction of its formats explains; only a search
+  /// can say so
+  not_judged,
 };
 constexpr auto words(Verdict) {
-  return std::array{"exact_plan", "rounded_once", "valid_rounding", "wrong"};
+  return std::array{"exact_plan", "rounded_once", "valid_rounding", "wrong", "not_judged"};
 }
 std::string_view meaning_of(Verdict verdict);
 

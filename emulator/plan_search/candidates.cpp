@@ -46,6 +46,13 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
   for (const Arch& machine : architectures())
     if (machine.alias_of.empty() && machine.name != arch) pages.emplace_back(machine.name);
   const GemmProblem& x = capture.problem;
+  // The instruction that the recording names comes first, as it saturates or not.
+  if (const auto named = capture.metadata.find("instruction"); named != capture.metadata.end()) {
+    const auto instruction = find_instruction(arch, named->second);
+    if (instruction && takes_addend(*instruction) && instruction->a == x.a.format &&
+        instruction->b == x.b.format && instruction->d == capture.d.format)
+      stage.emplace_back().unit = {arch, named->second};
+  }
   for (const std::string& page : pages) {
     const auto add_instructions = [&](const Format& a, const Format& b, Rounding rounding) {
       for (const MatrixInstruction* instruction :

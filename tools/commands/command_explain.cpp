@@ -206,6 +206,7 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   explanation.verdict = judgement.verdict;
   explanation.wrong = judgement.wrong;
   explanation.looked_at = judgement.outputs;
+  explanation.largest_error = judgement.largest_error;
   explanation.limits = std::move(judged.limits);
   // Plans have no activation: none is searched.
   explanation.activation = recorded_activation(capture, judgement);
@@ -240,8 +241,15 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
     }
   }
   // No unit does so, after all.
-  if (explanation.verdict == Verdict::valid_rounding && !explanation.search.stopped)
+  const bool is_nearly_done =
+      !explanation.search.plans.empty() &&
+      explanation.search.plans.front().mismatches * 16 <= explanation.outputs;
+  if (is_instruction && !explanation.search.explained() && !is_nearly_done) {
+    explanation.verdict = Verdict::not_judged;
+    explanation.findings.clear();
+  } else if (explanation.verdict == Verdict::valid_rounding && !explanation.search.stopped) {
     explanation.verdict = judgement.verdict;
+  }
   if (explanation.verdict == Verdict::wrong && explanation.findings.empty())
     explanation.findings = {
         {.kind = emulator::FaultKind::unknown,

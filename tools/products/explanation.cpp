@@ -89,6 +89,10 @@ void print_verdict(const Explanation& explanation) {
   using emulator::Verdict;
   if (explanation.looked_at == 0)
     std::cout << paint("not judged", Colour::yellow) << ": no output could be looked at";
+  else if (explanation.verdict == Verdict::not_judged)
+    std::cout << paint("not judged", Colour::yellow) << ": "
+              << emulator::meaning_of(explanation.verdict)
+              << ", and no instruction of these formats that was tried gives this result";
   else if (explanation.verdict != Verdict::wrong)
     std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
@@ -174,6 +178,9 @@ nlohmann::ordered_json to_json(const Explanation& explanation) {
                               {"outputs", explanation.outputs},
                               {"explained", explanation.search.explained()},
                               {"verdict", formats::word_of(explanation.verdict)},
+                              {"looked_at", explanation.looked_at},
+                              {"largest_error", explanation.largest_error},
+                              {"limits", explanation.limits},
                               {"findings", nlohmann::ordered_json::array()},
                               {"plans", nlohmann::ordered_json::array()}};
   for (const emulator::Fault& finding : explanation.findings)

@@ -23,6 +23,9 @@ struct Explanation {
   emulator::Verdict verdict = emulator::Verdict::wrong;
   /// outputs that no rounding explains, of those that were looked at
   std::int64_t wrong = 0, looked_at = 0;
+  /// of those, the largest distance from the exact result, as a part of the sum of the terms'
+  /// magnitudes
+  double largest_error = 0;
   /// of a result that no plan gives as it was asked for
   std::vector<emulator::Fault> findings;
   /// what was not looked at
