@@ -61,15 +61,18 @@ void add_operand_mistakes(const WholeProduct& x, std::vector<Misreading>& list) 
     const std::string name = is_a ? "A" : "B", other = is_a ? "B" : "A";
     const Operand source = is_a ? Operand::b : Operand::a;
     const Shape shape = shape_of(x, operand), of_source = shape_of(x, source);
+    std::string lost = "elements of ";
+    lost.append(name).append(" have lost their sign: all are positive");
     list.push_back({.operand = operand,
                     .kind = FaultKind::wrong_sign,
-                    .text = "elements of " + name + " have lost their sign: all are positive",
+                    .text = std::move(lost),
                     .map = [](auto i, auto j) { return Place(i, j); },
                     .is_positive = true});
-    const auto add = [&](const std::string& what, IndexMap map) {
+    const auto add = [&](std::string what, IndexMap map) {
+      what.append(" stands in the place of ").append(name);
       list.push_back({.operand = operand,
                       .kind = FaultKind::wrong_operand,
-                      .text = what + " stands in the place of " + name,
+                      .text = std::move(what),
                       .map = std::move(map),
                       .source = source});
     };
