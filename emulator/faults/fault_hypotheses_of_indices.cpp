@@ -203,6 +203,23 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
   return {false, wanted, allowed};
 }
 
+/// An output that is looked at: what it is, and what it should be.
+struct Seen {
+  std::int64_t i, j;
+  double d;
+  Answer right;
+};
+
+/// Some outputs, scattered over D.
+std::vector<Seen> look_at(const WholeProduct& x, std::int64_t count) {
+  const Misreading none = {Operand::d, FaultKind::unknown, "",
+                           [](auto i, auto j) { return Place(i, j); }};
+  std::vector<Seen> places;
+  for (const Output& o : scattered_outputs(1, x.m, x.n, count))
+    places.push_back({o.row, o.column, x.d(o.row, o.column), ask(x, none, 0, o.row, o.column)});
+  return places;
+}
+
 /// Where a tile of D is and the one that was computed before it.
 struct TileOrder {
   std::int64_t down, across;
@@ -231,18 +248,8 @@ Place place_before(const WholeProduct& x, const TileOrder& order, std::int64_t i
 Faults find_running_sums(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 96, fewest = 24;
   if (x.m * x.n < fewest || x.k < 1) return {};
-  const Misreading none = {Operand::d, FaultKind::unknown, "",
-                           [](auto i, auto j) { return Place(i, j); }};
-  struct Seen {
-    std::int64_t i, j;
-    double more, allowed;
-  };
-  std::vector<Seen> places;
-  for (const Output& o : scattered_outputs(1, x.m, x.n, looked_at)) {
-    const Answer answer = ask(x, none, 0, o.row, o.column);
-    if (!answer.is_outside)
-      places.push_back({o.row, o.column, x.d(o.row, o.column) - answer.wanted, answer.allowed});
-  }
+  std::vector<Seen> places = look_at(x, looked_at);
+  std::erase_if(places, [](const Seen& seen) { return seen.right.is_outside; });
   // What the tile before had summed up: its D without its addends.
   const auto sum_at = [&](std::int64_t i, std::int64_t j) {
     return x.d(i, j) - (x.c && x.beta != 0 ? x.beta * x.c(i, j) : 0) - (x.bias ? x.bias(0, j) : 0);
@@ -253,10 +260,12 @@ Faults find_running_sums(const WholeProduct& x) {
       const auto [p, q] = place_before(x, order, seen.i, seen.j);
       if (p == -2) continue;
       const double before = p < 0 ? 0 : sum_at(p, q);
+      const double more = seen.d - seen.right.wanted;
       const double allowed =
-          seen.allowed + rounding_unit(x.input, x.k) * 4 * (std::abs(before) + seen.allowed) +
-          2 * rounding_of(x.output, x.spacings, std::max(std::abs(before), std::abs(seen.more)));
-      if (!(std::abs(seen.more - before) <= 2 * allowed)) return false;
+          seen.right.allowed +
+          rounding_unit(x.input, x.k) * 4 * (std::abs(before) + seen.right.allowed) +
+          2 * rounding_of(x.output, x.spacings, std::max(std::abs(before), std::abs(more)));
+      if (!(std::abs(more - before) <= 2 * allowed)) return false;
       told += std::abs(before) > 16 * allowed ? 1 : 0;
     }
     return told >= fewest;
@@ -282,31 +291,24 @@ Faults find_running_sums(const WholeProduct& x) {
 Faults find_misread_matrix(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 64, fewest = 24;
   if (x.m * x.n < fewest || x.k < 1) return {};
-  const Misreading none = {Operand::d, FaultKind::unknown, "",
-                           [](auto i, auto j) { return Place(i, j); }};
-  /// An output that is looked at, and what it is where nothing is misread.
-  struct Seen {
-    std::int64_t i, j;
-    double right;
-  };
-  std::vector<Seen> places;
+  const std::vector<Seen> places = look_at(x, looked_at);
   double largest_a = 0, largest_b = 0;
-  for (const Output& o : scattered_outputs(1, x.m, x.n, looked_at)) {
-    places.push_back({o.row, o.column, ask(x, none, 0, o.row, o.column).wanted});
-    largest_a = std::max(largest_a, std::abs(x.a(o.row, (o.row + o.column) % x.k)));
-    largest_b = std::max(largest_b, std::abs(x.b((o.row + o.column) % x.k, o.column)));
+  for (const Seen& seen : places) {
+    const std::int64_t k = (seen.i + seen.j) % x.k;
+    largest_a = std::max(largest_a, std::abs(x.a(seen.i, k)));
+    largest_b = std::max(largest_b, std::abs(x.b(k, seen.j)));
   }
   for (const Misreading& misreading : misreadings(x)) {
     const double largest = misreading.operand == Operand::a ? largest_a : largest_b;
     std::int64_t agreed = 0, told_apart = 0;
     bool fits = true;
-    for (const auto& [i, j, right] : places) {
-      const Answer answer = ask(x, misreading, largest, i, j);
+    for (const Seen& seen : places) {
+      const Answer answer = ask(x, misreading, largest, seen.i, seen.j);
       if (answer.is_outside) continue;
-      fits = std::abs(x.d(i, j) - answer.wanted) <= answer.allowed;
+      fits = std::abs(seen.d - answer.wanted) <= answer.allowed;
       if (!fits) break;
       ++agreed;
-      told_apart += std::abs(x.d(i, j) - right) > 4 * answer.allowed ? 1 : 0;
+      told_apart += std::abs(seen.d - seen.right.wanted) > 4 * answer.allowed ? 1 : 0;
     }
     const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
     if (!fits || agreed < needed || told_apart * 2 < agreed) continue;

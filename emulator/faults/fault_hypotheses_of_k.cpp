@@ -222,9 +222,7 @@ Faults find_k_weights(const ProductNumbers& x) {
   std::vector<double> weight = fitted_weights(x);
   for (double& w : weight) w += 1;
   // What most have in common is another alpha, unless enough have the right one.
-  std::vector<double> sorted = weight;
-  std::nth_element(sorted.begin(), sorted.begin() + x.k() / 2, sorted.end());
-  double common = simple_near(sorted[static_cast<std::size_t>(x.k() / 2)]);
+  double common = simple_near(median(weight));
   const auto right =
       std::count_if(weight.begin(), weight.end(), [](double w) { return std::abs(w - 1) < 0.02; });
   if (right * 8 >= x.k()) common = 1;

@@ -132,12 +132,6 @@ struct LineFit {
   std::vector<double> factor, constant;
 };
 
-double median(std::vector<double> list) {
-  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
-  std::nth_element(list.begin(), middle, list.end());
-  return *middle;
-}
-
 /// The nearest factor of `base` in each row of `d`, and the nearest constant, where they are asked
 /// for. The constant alone is the median, which a few wrong elements do not move.
 LineFit fit_rows(const RealMatrix& d, const RealMatrix& base, bool with_factor,

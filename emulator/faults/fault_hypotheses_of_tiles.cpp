@@ -16,7 +16,6 @@ struct FittedTile {
   std::vector<std::int64_t> rows;
   RealMatrix a;
   std::int64_t length() const { return end - begin; }
-  bool is_whole() const { return begin == 0 && end == a.columns; }
 };
 
 /// The rows in which D is wrong.
@@ -139,7 +138,7 @@ RealMatrix TileWords::nearest(const std::function<double(double)>& other) const 
 
 Fault TileWords::fault(FaultKind kind, const std::string& text) const {
   Fault result{.kind = kind, .operand = operand_, .text = text};
-  if (!tile_.is_whole()) result.k = {{tile_.begin, tile_.end}};
+  result.k = {{tile_.begin, tile_.end}};
   if (std::ssize(tile_.rows) != x_.m())
     (is_b_ ? result.columns : result.rows) = x_.rows.places(tile_.rows);
   return result;
@@ -149,10 +148,8 @@ Fault TileWords::fault(FaultKind kind, const std::string& text) const {
 std::string TileWords::where() const {
   std::string text;
   if (std::ssize(tile_.rows) != x_.m())
-    text = (is_b_ ? "columns " : "rows ") + text_of(x_.rows.places(tile_.rows));
-  if (!tile_.is_whole())
-    text += (text.empty() ? "k = " : ", k = ") + text_of({{tile_.begin, tile_.end}});
-  return (text.empty() ? "all elements" : text) + " of " + name_;
+    text = (is_b_ ? "columns " : "rows ") + text_of(x_.rows.places(tile_.rows)) + ", ";
+  return text + "k = " + text_of({{tile_.begin, tile_.end}}) + " of " + name_;
 }
 
 Faults TileWords::zeros() const {
@@ -216,7 +213,7 @@ Faults TileWords::transposition() const {
 
 Faults TileWords::other_place() const {
   const std::int64_t first = tile_.rows.front(), count = std::ssize(tile_.rows);
-  if (tile_.is_whole() || tile_.rows.back() - first != count - 1) return {};
+  if (tile_.rows.back() - first != count - 1) return {};
   for (std::int64_t row = 0; row + count <= x_.m(); row += count % 8 == 0 ? 8 : 1) {
     for (std::int64_t k = 0; k + tile_.length() <= x_.k(); k += 4) {
       double distance = 0, size = 0;

@@ -107,9 +107,7 @@ struct Chosen {
 Chosen choose(const std::vector<double>& off, std::int64_t count) {
   Chosen result;
   const auto n = std::ssize(off);
-  std::vector<double> sorted = off;
-  std::nth_element(sorted.begin(), sorted.begin() + n / 2, sorted.end());
-  const double limit = 16 * std::max(sorted[static_cast<std::size_t>(n / 2)], 1.0);
+  const double limit = 16 * std::max(median(off), 1.0);
   for (std::int64_t i = 0; i < n; ++i)
     if (off[static_cast<std::size_t>(i)] > limit) result.off.push_back(i);
   std::set<std::int64_t> lines;

@@ -79,6 +79,13 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
   return sum;
 }
 
+double median(std::vector<double> list) {
+  if (list.empty()) return 0;
+  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
+}
+
 std::vector<double> solve_symmetric(
     const std::function<std::vector<double>(const std::vector<double>&)>& times,
     const std::vector<double>& diagonal, const std::vector<double>& right, int steps) {

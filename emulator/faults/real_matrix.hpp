@@ -52,6 +52,8 @@ RealMatrix multiply_transposed(const RealMatrix& x, const RealMatrix& y);
 RealMatrix multiply_by_transposed(const RealMatrix& x, const RealMatrix& y);
 
 double dot(const std::vector<double>& x, const std::vector<double>& y);
+/// The middle one of the sorted list, the upper of two; 0 of an empty list.
+double median(std::vector<double> list);
 
 /// x with matrix * x = right after at most `steps` steps of conjugate gradients, and zero where the
 /// matrix has nothing. The matrix is symmetric and not negative definite; `times` multiplies by it.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/faults/product_numbers.hpp"
 #include "emulator/gemm/problem.hpp"
 
@@ -18,6 +19,17 @@ constexpr std::int64_t most_side = 64;
 constexpr double refuting = 24;
 /// A chain that makes D's errors likelier by that much is proved.
 constexpr double proving = 60;
+
+/// Fewer outputs tell nothing.
+constexpr std::int64_t fewest_outputs = 32;
+
+/// True of a matrix unit that is itself a chain of multiply-adds.
+bool is_chain(const GemmUnit& unit) {
+  if (unit.arch == "simt") return false;
+  const MatrixInstruction instruction =
+      require_instruction(unit.arch, unit.instruction, "plan search");
+  return instruction.steps.list[0].spec.summation == Summation::fma_chain;
+}
 
 /// One chain of FP32 multiply-adds from k = 0, for all outputs. `add` gives the sum after a product
 /// from the sum before it. Calls `visit` with k and with each output's error in that step.
@@ -60,10 +72,9 @@ std::optional<LeadingRun> leading_run_in(const ProductNumbers& x, const Add& add
     sizes.push_back(std::fabs(error[at]) * std::sqrt(weight[at]));
   }
   // Errors that are far larger than most are damage, or say that D is something else.
-  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  const double limit = 8 * *middle;
-  double squares = 0, count = 0;
+  const double limit = 8 * median(sizes);
+  double squares = 0;
+  std::int64_t count = 0;
   for (std::size_t at = 0; at < outputs; ++at) {
     const double square = error[at] * error[at] * weight[at];
     if (square > limit * limit) weight[at] = 0;
@@ -71,9 +82,8 @@ std::optional<LeadingRun> leading_run_in(const ProductNumbers& x, const Add& add
     squares += square;
     ++count;
   }
-  constexpr double fewest = 32;
-  if (count < fewest || squares == 0) return {};
-  const double variance = squares / count;
+  if (count < fewest_outputs || squares == 0) return {};
+  const double variance = squares / static_cast<double>(count);
   // For each end of the chain: how much likelier D is than without any chain.
   std::vector<double> likelihood = {0};
   run_chain(x, add, [&](std::int64_t /*k*/, const std::vector<double>& errors) {
@@ -120,7 +130,7 @@ ChainEvidence::ChainEvidence(const GemmCapture& capture) {
       capture.d.size() == 0)
     return;
   k_ = p.k();
-  if (k_ < 2) return;
+  if (k_ < 2 || most_work / k_ < fewest_outputs) return;
   // As many columns as rows, or more where rows are few.
   const std::int64_t outputs = std::min(most_side * most_side, most_work / k_);
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(outputs)));
@@ -139,7 +149,8 @@ bool ChainEvidence::refutes(const GemmPlan& plan) const {
   if (plan.epilogue.alpha_on != Epilogue::AlphaOn::sum) return false;
   const bool is_fused = plan.unit.instruction == "fma.fp32";
   if (plan.unit.arch != "simt" || !(is_fused || plan.unit.instruction == "mul_add.fp32"))
-    return (fused_ && fused_->is_proved) || (rounded_products_ && rounded_products_->is_proved);
+    return ((fused_ && fused_->is_proved) || (rounded_products_ && rounded_products_->is_proved)) &&
+           !is_chain(plan.unit);
   const auto& run = is_fused ? fused_ : rounded_products_;
   if (!run || plan.input.pieces != 1) return false;
   const auto length = leading_run(plan, k_);

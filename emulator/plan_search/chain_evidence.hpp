@@ -20,7 +20,7 @@ namespace guardbit::emulator {
 /// else.
 struct LeadingRun {
   std::int64_t least = 0, most = 0;
-  /// D's errors are those of such a chain beyond doubt: no other unit made them
+  /// D's errors are those of such a chain beyond doubt: no unit that adds in another way made them
   bool is_proved = false;
   bool contains(std::int64_t length) const { return least <= length && length <= most; }
 };

@@ -10,19 +10,13 @@
 #include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/faults/real_matrix.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
-
-double median(std::vector<double> list) {
-  if (list.empty()) return 0;
-  const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
-  std::nth_element(list.begin(), middle, list.end());
-  return *middle;
-}
 
 /// The median distance of a result's finite elements from exact values.
 struct Distance {

@@ -94,4 +94,25 @@ TEST_CASE("no result refutes its own plan") {
   CHECK(looked_at > 100);
 }
 
+TEST_CASE("a matrix unit that is a chain of multiply-adds is not refuted by their errors") {
+  Random random(35);
+  const GemmPlan plan = plan_of("cdna1/v_mfma_f32_32x32x2f32");
+  const ChainEvidence evidence(recording_of(plan, problem_of(48, 40, 512, random)));
+  REQUIRE(evidence.fused());
+  CHECK(evidence.fused()->is_proved);
+  CHECK(!evidence.refutes(plan));
+  CHECK(evidence.refutes(plan_of("cdna3/v_mfma_f32_32x32x8_f16")));
+}
+
+TEST_CASE("sums of more products than are looked at tell nothing") {
+  GemmCapture capture;
+  const std::int64_t k = (std::int64_t{1} << 24) + 1;
+  capture.problem.a = emulator::make_matrix(formats::e4m3, 1, 1, k);
+  capture.problem.b = emulator::make_matrix(formats::e4m3, 1, k, 1);
+  capture.d = emulator::make_matrix(formats::fp32, 1, 1, 1);
+  const ChainEvidence evidence(capture);
+  CHECK(!evidence.fused());
+  CHECK(!evidence.refutes(plan_of("simt/fma.fp32")));
+}
+
 }  // namespace guardbit::tests
