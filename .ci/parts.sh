@@ -1,10 +1,12 @@
 # Sourced by .ci/run and .ci/full: what both do.
 
+# need PROGRAM: false, and a word about it, where it is not there.
+need() {
+  command -v "$1" >/dev/null || { echo "SKIPPED: $1 is not available"; return 1; }
+}
+
 check_formatting() {
-  if ! command -v clang-format-14 >/dev/null; then
-    echo 'SKIPPED: clang-format-14 is not available'
-    return 0
-  fi
+  need clang-format-14 || return 0
   git ls-files -z -- '*.hpp' '*.cpp' '*.cu' '*.cuh' | xargs -0 -r clang-format-14 --dry-run -Werror
 }
 
@@ -13,10 +15,7 @@ tidy_options=(--quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-u
 
 # check_by_clang_tidy PATTERN…: those files, by the commands of a build that is configured only.
 check_by_clang_tidy() {
-  if ! command -v clang-tidy-14 >/dev/null; then
-    echo 'SKIPPED: clang-tidy-14 is not available'
-    return 0
-  fi
+  need clang-tidy-14 || return 0
   cmake --preset dev >/dev/null || return 1
   git ls-files -z -- "$@" | xargs -0 -r -n 1 -P "$(nproc)" clang-tidy-14 -p build/dev "${tidy_options[@]}"
 }
@@ -24,10 +23,7 @@ check_by_clang_tidy() {
 # check_units_by_clang_tidy FOLDER…: the libraries of those folders as a unity build groups their files, which takes half the
 # time. It misses a using-declaration that only a neighbour uses.
 check_units_by_clang_tidy() {
-  if ! command -v clang-tidy-14 >/dev/null; then
-    echo 'SKIPPED: clang-tidy-14 is not available'
-    return 0
-  fi
+  need clang-tidy-14 || return 0
   cmake --preset dev -B build/units -DGUARDBIT_UNITY=ON >/dev/null || return 1
   local folders
   folders=$(IFS='|'; echo "$*")
