@@ -201,14 +201,24 @@ constexpr std::uint64_t run_steps(const MatrixInstruction& instruction, const Do
   return registers[index - 1].code;
 }
 
-/// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
-/// shorter dot products than the instruction's K are allowed (missing products are zero).
-template <std::size_t Capacity = max_k>
-constexpr std::uint64_t dot(const MatrixInstruction& instruction, const DotOperands& operands) {
-  assert(operands.a.size() == operands.b.size() && operands.a.size() <= Capacity);
+/// D of one output element, with room for `Capacity` products.
+template <std::size_t Capacity>
+constexpr std::uint64_t dot_within(const MatrixInstruction& instruction,
+                                   const DotOperands& operands) {
   return run_steps<Capacity>(instruction, operands, [](std::size_t, const Block& block) {
     return accumulate_block(block);
   });
+}
+
+/// D of one output element. `operands.a` and `.b` hold the same number of codes, at most max_k;
+/// shorter dot products than the instruction's K are allowed (missing products are zero). Short
+/// ones do not clear the room of long ones.
+constexpr std::uint64_t dot(const MatrixInstruction& instruction, const DotOperands& operands) {
+  const std::size_t k = operands.a.size();
+  assert(k == operands.b.size() && k <= max_k);
+  if (k <= 16) return dot_within<16>(instruction, operands);
+  if (k <= 64) return dot_within<64>(instruction, operands);
+  return dot_within<max_k>(instruction, operands);
 }
 
 }  // namespace guardbit::emulator

@@ -14,10 +14,7 @@ bool is_nan(const Format& f, std::uint64_t code) {
 }
 
 std::uint64_t model(const MatrixInstruction& instruction, const Question& q) {
-  const DotOperands operands{q.a, q.b, q.c, q.a_scale, q.b_scale};
-  if (q.a.size() <= 16) return dot<16>(instruction, operands);
-  if (q.a.size() <= 64) return dot<64>(instruction, operands);
-  return dot<max_k>(instruction, operands);
+  return dot(instruction, {q.a, q.b, q.c, q.a_scale, q.b_scale});
 }
 
 std::size_t mismatches(const MatrixInstruction& instruction, const Answers& answers,

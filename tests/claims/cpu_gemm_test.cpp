@@ -125,7 +125,7 @@ TEMPLATE_TEST_CASE("the NaN of a chain is decided by the last NaN of B, or by th
           if (expected.size() == at) {
             const std::array x = {digit(i, 0), digit(i, 1), digit(i, 2), std::uint64_t{0}};
             const std::array y = {digit(j, 0), digit(j, 1), digit(j, 2), std::uint64_t{0}};
-            expected.push_back(emulator::dot<4>(instruction, {x, y, addend}));
+            expected.push_back(emulator::dot(instruction, {x, y, addend}));
           }
           wrong += results[i * side + j] != expected[at] ? 1 : 0;
         }

@@ -1,9 +1,15 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 #include "tests/tools/shell.hpp"
+#include "tools/console/sign_of_life.hpp"
 
 namespace {
 
@@ -113,7 +119,31 @@ TEST_CASE("a standard output that takes nothing gives one line and status 2") {
   CHECK(run_shell(folder, "guardbit show 0x 2>&- >&-").status == 2);
 }
 
-TEST_CASE("A command that takes long gives signs of life where there is no terminal") {
+TEST_CASE("Signs of life name the command, then its work, and how long it has taken") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const int standard_error = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  {
+    const tools::SignOfLife sign("probe", std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    tools::set_present_work("asking", false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+  tools::set_present_work("", false);
+  dup2(standard_error, STDERR_FILENO);
+  close(standard_error);
+  close(ends[1]);
+  std::string text(4096, '\0');
+  text.resize(
+      static_cast<std::size_t>(std::max<ssize_t>(read(ends[0], text.data(), text.size()), 0)));
+  close(ends[0]);
+  INFO(text);
+  CHECK(text.starts_with("guardbit: probe: at work, 0 s\n"));
+  CHECK(text.ends_with("guardbit: asking, 0 s\n"));
+}
+
+TEST_CASE("A command that takes long gives signs of life where there is no terminal", "[sweep]") {
   const TemporaryFolder folder;
   // The program to probe answers after ten seconds, with nothing that could be used.
   const CommandResult result =

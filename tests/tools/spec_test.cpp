@@ -122,7 +122,7 @@ TEST_CASE("a program that was probed without an addend multiplies any K as it do
     INFO(probed.error);
     REQUIRE(probed.status == 0);
     CHECK(read_text(spec).find("addend=c") == std::string::npos);
-    for (const std::int64_t k : {4, 6, 12, 20, 50}) {
+    for (const std::int64_t k : {4, 6, 50}) {
       CAPTURE(k);
       write_operands(operands, 3, 5, k);
       const CommandResult made = run_command({"gemm", operands + ":a", operands + ":b", "--spec",

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -42,21 +42,25 @@ bool same_arithmetic(const MatrixInstruction& x, const MatrixInstruction& y) {
          std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end());
 }
 
+/// Whether one of them has the arithmetic of `instruction`.
+bool holds(const std::vector<const MatrixInstruction*>& instructions,
+           const MatrixInstruction* instruction) {
+  return std::any_of(instructions.begin(), instructions.end(), [&](const MatrixInstruction* other) {
+    return same_arithmetic(*other, *instruction);
+  });
+}
+
 /// One instruction of each arithmetic that the engine multiplies; an engine that is here takes
 /// some.
 std::vector<const MatrixInstruction*> product_instructions(const Engine& engine) {
   std::vector<const MatrixInstruction*> instructions;
-  for (const MatrixInstruction& instruction : emulator::catalogue()) {
-    const bool seen = std::any_of(
-        instructions.begin(), instructions.end(),
-        [&](const MatrixInstruction* other) { return same_arithmetic(*other, instruction); });
-    if (!seen && engine.accepts(instruction)) instructions.push_back(&instruction);
-  }
+  for (const MatrixInstruction& instruction : emulator::catalogue())
+    if (!holds(instructions, &instruction) && engine.accepts(instruction))
+      instructions.push_back(&instruction);
   REQUIRE(instructions.size() > 10);
   return instructions;
 }
 
-/// A matrix of `rows` by `columns` codes in memory of its own, stored by rows or by columns, with
 /// `gap` elements between lines and `misalignment` bytes before the first.
 struct Stored {
   std::vector<std::byte> bytes;
@@ -178,15 +182,23 @@ class Problem {
 const Engine& reference() { return emulator::engines().back(); }
 
 /// The reference has no product of its own: its executions one after the other.
+void compare(const std::vector<const Engine*>& engines, const MatrixInstruction& instruction,
+             InputFamily family, std::uint64_t seed, int m, int n, int k, const Placement& place,
+             const emulator::Modifiers& modifiers) {
+  Problem problem(instruction, family, seed, m, n, k, place);
+  const std::vector<std::byte> expected = problem.run(reference(), modifiers, 0);
+  for (const Engine* engine : engines) {
+    if (problem.run(*engine, modifiers) == expected) continue;
+    FAIL_CHECK(engine->name << " differs: " << tests::text_of(instruction)
+                            << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m
+                            << "x" << n << "x" << k << ", negate a, b " << modifiers.negate_a
+                            << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
+  }
+}
 void compare(const Engine& engine, const MatrixInstruction& instruction, InputFamily family,
              std::uint64_t seed, int m, int n, int k, const Placement& place,
              const emulator::Modifiers& modifiers) {
-  Problem problem(instruction, family, seed, m, n, k, place);
-  if (problem.run(engine, modifiers) == problem.run(reference(), modifiers, 0)) return;
-  FAIL_CHECK(engine.name << " differs: " << tests::text_of(instruction)
-                         << "\ninputs: " << name_of(family) << ", seed " << seed << ", " << m << "x"
-                         << n << "x" << k << ", negate a, b " << modifiers.negate_a
-                         << modifiers.negate_b << ", zero addend " << modifiers.zero_addend);
+  compare(std::vector{&engine}, instruction, family, seed, m, n, k, place, modifiers);
 }
 
 Placement placement(std::uint64_t turn) {
@@ -285,39 +297,64 @@ TEMPLATE_TEST_CASE("products do not depend on the number of threads, and D may b
   CHECK(accepted > 0);
 }
 
-// Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see different inputs;
-// what a stopped one has compared is what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names,
-// leaves the others out.
-TEMPLATE_TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]", Avx512, Avx2) {
-  const Engine* const engine = product_engine<TestType>();
-  if (engine == nullptr) return;
-  std::vector<const MatrixInstruction*> instructions = product_instructions(*engine);
+// Each reference result is compared with every engine that is here, for the reference takes nearly
+// all the time. Several of these at a time, each with a GUARDBIT_SWEEP_SEED of its own, see
+// different inputs; GUARDBIT_SWEEP_OUTPUTS is each one's share. What a stopped one has compared is
+// what it has printed. GUARDBIT_SWEEP_ROWS, a part of the names, leaves the others out.
+TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
+  struct Swept {
+    const Engine* engine;
+    std::vector<const MatrixInstruction*> instructions;
+    std::int64_t outputs = 0;
+  };
+  std::vector<Swept> swept;
+  for (const Engine* engine : {product_engine<Avx512>(), product_engine<Avx2>()})
+    if (engine != nullptr) swept.push_back({engine, product_instructions(*engine)});
+  if (swept.empty()) return;
+  std::vector<const MatrixInstruction*> instructions;
   const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
-  std::erase_if(instructions, [&](const MatrixInstruction* instruction) {
-    return part != nullptr &&
-           std::string_view(instruction->name).find(part) == std::string_view::npos;
-  });
+  for (const Swept& by : swept)
+    for (const MatrixInstruction* instruction : by.instructions)
+      if (!holds(instructions, instruction) &&
+          (part == nullptr ||
+           std::string_view(instruction->name).find(part) != std::string_view::npos))
+        instructions.push_back(instruction);
   REQUIRE(!instructions.empty());
-  const char* const named = std::getenv("GUARDBIT_SWEEP_SEED");
-  const std::uint64_t first = (named == nullptr ? 0 : std::strtoull(named, nullptr, 10)) << 32;
+  const auto number = [](const char* name, std::uint64_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  };
+  const std::uint64_t seed = number("GUARDBIT_SWEEP_SEED", 0), first = seed << 32;
+  const auto share = static_cast<std::int64_t>(number("GUARDBIT_SWEEP_OUTPUTS", 1'000'000'000));
   std::uint64_t turn = 0;
-  for (std::int64_t outputs = 0; outputs < 1'000'000'000;) {
+  const auto is_done = [&](const Swept& by) { return by.outputs >= share; };
+  while (!std::all_of(swept.begin(), swept.end(), is_done)) {
     for (const MatrixInstruction* instruction : instructions) {
+      const auto has_its_share = [&](const Swept& by) {
+        return is_done(by) || !holds(by.instructions, instruction);
+      };
+      if (std::all_of(swept.begin(), swept.end(), has_its_share)) continue;
       for (const InputFamily family : input_families(*instruction)) {
         const int m = 64 + static_cast<int>(turn % 9), n = 96 + static_cast<int>(turn % 17);
         const bool is_long = turn % 13 == 5;  // several ranges of K
         const int blocks = is_long ? 600 / instruction->shape.k : 1 + static_cast<int>(turn % 3);
         const int cut = std::min(instruction->shape.k - 1, static_cast<int>(turn % 4));
         const int k = whole_groups(*instruction, blocks * instruction->shape.k - cut);
-        compare(*engine, *instruction, family, first + turn + 1000, m, n, k, placement(turn),
+        std::vector<const Engine*> engines;
+        for (Swept& by : swept) {
+          if (!holds(by.instructions, instruction)) continue;
+          engines.push_back(by.engine);
+          by.outputs += std::int64_t{m} * n;
+        }
+        compare(engines, *instruction, family, first + turn + 1000, m, n, k, placement(turn),
                 modifiers(*instruction, turn));
-        outputs += std::int64_t{m} * n;
         ++turn;
       }
+      std::cout << "seed " << seed << ", " << std::string_view(instruction->name) << ':';
+      for (const Swept& by : swept)
+        std::cout << ' ' << by.outputs << " outputs by " << by.engine->name;
+      std::cout << std::endl;
     }
-    std::printf("seed %s: %lld outputs of %zu arithmetics\n", named == nullptr ? "0" : named,
-                static_cast<long long>(outputs), instructions.size());
-    std::fflush(stdout);
   }
 }
 
