@@ -13,6 +13,7 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -211,6 +212,19 @@ GemmProblem GemmCapture::lowered(const ConvolutionOrder& order) const {
   return x;
 }
 
+std::vector<Output> telling_outputs(const GemmCapture& capture, std::int64_t count) {
+  const CodeMatrix& d = capture.d;
+  if (capture.activation != Activation::none) {
+    std::vector<Output> outputs = scattered_outputs(d.batch, d.rows, d.columns, 8 * count);
+    std::erase_if(outputs, [&](const Output& x) {
+      return formats::decode(d.format, d(x.batch, x.row, x.column)).kind == formats::Kind::zero;
+    });
+    if (std::ssize(outputs) > count) outputs.resize(static_cast<std::size_t>(count));
+    if (!outputs.empty()) return outputs;
+  }
+  return scattered_outputs(d.batch, d.rows, d.columns, count);
+}
+
 GemmCapture make_gemm_capture(const formats::TensorFile& file, const std::string& where) {
   const Reader reader(file, where);
   if (reader.text("capture") != "1")
@@ -222,6 +236,9 @@ GemmCapture make_gemm_capture(const formats::TensorFile& file, const std::string
   capture.arch = reader.text("arch", "sm_90");
   capture.metadata = file.metadata;
   capture.alpha = reader.number("alpha", 1);
+  // Recordings may name functions that no plan has.
+  capture.activation =
+      formats::find_word<Activation>(reader.text("activation")).value_or(Activation::none);
   capture.tf32 = reader.text("math_mode") == "tf32";
   if (capture.kind == "gemm" || capture.kind == "instruction") {
     for (const char* name : {"e", "a_scale", "b_scale"})

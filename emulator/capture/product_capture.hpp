@@ -4,7 +4,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
 #include "formats/files/tensor_file.hpp"
 
@@ -26,12 +28,18 @@ struct GemmCapture {
   /// of the tensor d
   std::vector<std::int64_t> shape;
   double alpha = 1, beta = 0;
+  /// that the recording says D went through, where plans have it
+  Activation activation = Activation::none;
   bool tf32 = false;
 
   std::int64_t outputs() const { return d.size(); }
   /// The problem with a convolution lowered as that order walks.
   GemmProblem lowered(const ConvolutionOrder& order) const;
 };
+
+/// At most `count` outputs of different rows and columns; where D went through an activation, those
+/// that it left, if there are any.
+std::vector<Output> telling_outputs(const GemmCapture& capture, std::int64_t count);
 
 /// formats::Error for whatever does not fit: one line with file, place and choices.
 GemmCapture read_gemm_capture(const std::string& path);

@@ -37,12 +37,12 @@ constexpr std::array meanings = {
     std::string_view("a constant is added to every element"),
     std::string_view("a number for each row or for each column is added"),
     std::string_view("rows or columns of D have factors of their own"),
-    std::string_view("D went through a function"),
+    std::string_view("D went through a function, or not through the one that was asked for"),
     std::string_view("D is limited to a range"),
     std::string_view("integers are right only modulo a power of two"),
     std::string_view("operands were converted to a narrower format"),
     std::string_view("D went through a narrower format"),
-    std::string_view("sums were kept in a narrower format"),
+    std::string_view("sums, or products before they are added, were kept in a narrower format"),
     std::string_view("D is wrong in a way that has no name here"),
 };
 static_assert(meanings.size() == formats::words_of<FaultKind>.size());

@@ -31,6 +31,9 @@ Faults find_multiples(const ProductNumbers& x);
 Faults find_output_conversion(const ProductNumbers& x);
 /// A narrower format that A or B went through.
 Faults find_input_conversion(const ProductNumbers& x);
+/// A or B that is multiplied by alpha and rounded before the product, as compilers do that fuse a
+/// factor into what loads an operand; and what both are converted to then.
+Faults find_scaled_operand(const ProductNumbers& x);
 /// Missing, repeated, negated, weighted and stale elements of K, by least squares over all outputs.
 Faults find_k_weights(const ProductNumbers& x);
 /// A range of K that is missing, repeated or negated, for fewer outputs than elements of K.
@@ -50,6 +53,8 @@ Faults find_wrong_tile(const ProductNumbers& x);
 Faults find_dropped_outputs(const ProductNumbers& x);
 /// Sums kept in FP16 or BF16.
 Faults find_narrow_accumulator(const ProductNumbers& x);
+/// Products that are rounded to the operands' format before they are added.
+Faults find_rounded_products(const ProductNumbers& x);
 
 /// Rows and columns of D, of which some may be looked at alone.
 struct Region {

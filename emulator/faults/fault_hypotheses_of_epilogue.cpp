@@ -67,12 +67,12 @@ double gelu_by_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
-struct Activation {
+struct NamedFunction {
   const char* name;
   double (*function)(double);
 };
 
-constexpr Activation activations[] = {
+constexpr NamedFunction activations[] = {
     {"relu", [](double x) { return std::max(x, 0.0); }},
     {"gelu", gelu},
     {"gelu_tanh", gelu_by_tanh},
@@ -85,7 +85,7 @@ constexpr Activation activations[] = {
 };
 
 /// The function of every result; the magnitude grows as the function's slope does.
-Expected through(const Activation& activation, const Expected& x) {
+Expected through(const NamedFunction& activation, const Expected& x) {
   Expected y = x;
   double mean = 0;
   for (const double value : x.result.values)
@@ -157,7 +157,7 @@ Faults find_factors(const ProductNumbers& x) {
 
 Faults find_activation(const ProductNumbers& x) {
   const Expected asked = x.asked();
-  for (const Activation& activation : activations) {
+  for (const NamedFunction& activation : activations) {
     const Expected expected = through(activation, asked);
     if (agrees(x, expected)) return {activation_fault(activation.name)};
     const double factor = simple_near(nearest_factors({&expected.result.values}, x.d.values,
@@ -346,7 +346,7 @@ std::optional<formats::Format> held_format(const ProductNumbers& x) {
     bool holds_all = true;
     for (std::size_t i = 0; i < x.d.values.size() && holds_all; ++i) {
       const double value = x.d.values[i], exact = asked.result.values[i];
-      if (!std::isfinite(value) || value == 0) continue;
+      if (!std::isfinite(value) || x.is_zero(i)) continue;
       holds_all = scalar::rounded(format, value) == value;
       if (std::abs(exact - scalar::rounded(format, exact)) > 0.1 * half_spacing(format, exact))
         ++held;
@@ -440,6 +440,39 @@ double error_of_chains(const ProductNumbers& x, const formats::Format& format, s
     }
   }
   return std::sqrt(square / count);
+}
+
+namespace {
+
+/// D agrees with sums of products that are rounded to the operands' format.
+bool agrees_with_rounded_products(const ProductNumbers& x) {
+  ProductNumbers rounded = x;
+  for (std::int64_t i = 0; i < x.m(); ++i)
+    for (std::int64_t j = 0; j < x.n(); ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < x.k(); ++k)
+        sum += scalar::rounded(x.input, x.a(i, k) * x.b(k, j));
+      rounded.product(i, j) = sum;
+    }
+  return agrees(x, rounded.asked());
+}
+
+}  // namespace
+
+Faults find_rounded_products(const ProductNumbers& x) {
+  constexpr double most_products = 1e7;
+  const bool is_narrow = !formats::is_integer(x.input) && formats::bits(x.input) == 16;
+  if (!is_narrow || static_cast<double>(x.m() * x.n()) * static_cast<double>(x.k()) > most_products)
+    return {};
+  // A few outputs refute it where it is not so.
+  if (!agrees_with_rounded_products(x.selected(spread(x.m(), 4), spread(x.n(), 16))) ||
+      !agrees_with_rounded_products(x))
+    return {};
+  const std::string name = formats::name_of(x.input);
+  return {{.kind = FaultKind::narrow_accumulator,
+           .operand = "product",
+           .name = name,
+           .text = "each product is rounded to " + name + " before it is added"}};
 }
 
 Faults find_narrow_accumulator(const ProductNumbers& x) {

@@ -180,6 +180,33 @@ Faults find_input_conversion(const ProductNumbers& x) {
   return {};
 }
 
+Faults find_scaled_operand(const ProductNumbers& x) {
+  if (x.alpha == 1 || formats::is_integer(x.input)) return {};
+  // TF32 operands are FP32 numbers until a unit takes them.
+  const Format format = x.input == formats::tf32 ? formats::fp32 : x.input;
+  const double alpha = scalar::rounded(format, x.alpha);
+  for (const bool of_a : {true, false}) {
+    ProductNumbers y = x;
+    RealMatrix& operand = of_a ? y.a : y.b;
+    operand = mapped(operand, [&](double value) { return scalar::rounded(format, alpha * value); });
+    y.alpha = 1;
+    y.multiply_operands();
+    const std::string name = formats::name_of(format);
+    Faults faults = {{.kind = FaultKind::converted_input,
+                      .operand = of_a ? "a" : "b",
+                      .name = name,
+                      .text = std::string(of_a ? "A" : "B") +
+                              " was multiplied by alpha and rounded to " + name +
+                              " before the product"}};
+    if (agrees(y, y.asked())) return faults;
+    const Faults conversions = find_input_conversion(y);
+    if (conversions.empty()) continue;
+    faults.insert(faults.end(), conversions.begin(), conversions.end());
+    return faults;
+  }
+  return {};
+}
+
 Faults find_wrong_elements(const ProductNumbers& x) {
   const Disagreement wrong = disagreement(x, x.asked());
   if (wrong.count == 1) {

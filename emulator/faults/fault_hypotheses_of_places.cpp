@@ -123,7 +123,7 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
   std::int64_t zeros = 0, nans = 0;
   for (const std::int64_t i : area.rows) {
     for (const std::int64_t j : area.columns) {
-      zeros += x.d(i, j) == 0 ? 1 : 0;
+      zeros += x.is_zero(static_cast<std::size_t>(i * x.n() + j)) ? 1 : 0;
       nans += std::isfinite(x.d(i, j)) ? 0 : 1;
     }
   }

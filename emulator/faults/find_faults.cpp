@@ -291,6 +291,8 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   } else {
     faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
+    if (faults.empty()) faults = find_rounded_products(x);
+    if (faults.empty()) faults = find_scaled_operand(x);
     if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
     if (faults.empty()) faults = find_misread_matrix(converted);
     if (faults.empty()) faults = find_running_sums(converted);

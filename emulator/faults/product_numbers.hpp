@@ -42,6 +42,9 @@ struct LineNumbers {
 struct ProductNumbers {
   RealMatrix a, b, c, bias, d;
   double alpha = 1, beta = 0;
+  /// D went through it. Where it made an output zero, `d` holds the result before it if that is
+  /// what was asked: everything else here speaks of results before the activation.
+  Activation activation = Activation::none;
   formats::Format input, output;
   /// A * B, and |A| * |B|
   RealMatrix product, product_magnitude;
@@ -56,6 +59,10 @@ struct ProductNumbers {
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }
   std::int64_t k() const { return a.columns; }
+  /// D itself is zero there. (A result through ReLU holds nothing negative.)
+  bool is_zero(std::size_t at) const {
+    return d.values[at] == 0 || (activation == Activation::relu && d.values[at] < 0);
+  }
 
   /// What was asked.
   Expected asked() const;

@@ -261,7 +261,7 @@ Sums Chain::run_dots(const KRanges& ranges) const {
     for (const KRange& range : ranges)
       sum = multiply_add::dot(numbers<Real>(x_.a, g, 0) + range.begin,
                               numbers<Real>(x_.b, g, range.begin), range.length(), sum,
-                              x_.rounds_products);
+                              x_.products.has_value());
     sums[static_cast<std::size_t>(g)] = sum;
   }
   return sums;
@@ -296,11 +296,12 @@ void Chain::add_products(std::int64_t line, const KRange& range, Real* sums) con
   const Real* b = numbers<Real>(x_.b, g, range.begin);
   const std::int64_t stride = x_.b.all_strides().row;
   for (std::int64_t k = range.begin; k < range.end; ++k, b += stride)
-    multiply_add::fma_row(a[k], b, sums, n(), x_.rounds_products);
+    multiply_add::fma_row(a[k], b, sums, n(), x_.products.has_value());
 }
 
 Sums Chain::run_scalar(const KRanges& ranges) const {
-  if (x_.sum == formats::fp32) return run_fma<float>(ranges);
+  const bool has_narrow_products = x_.products && *x_.products != x_.sum;
+  if (x_.sum == formats::fp32 && !has_narrow_products) return run_fma<float>(ranges);
   if (x_.sum == formats::fp64) return run_fma<double>(ranges);
   const std::int64_t k = x_.a.columns;
   const std::vector<double> of_a = decoded(x_.a), of_b = decoded(x_.b);
@@ -321,8 +322,12 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
                 const double b = of_b[static_cast<std::size_t>((g * k + i) * n() + j)];
                 // Products of two FP16 numbers are exact in FP32, and so is a sum in FP64 of
                 // such a product and an FP16 number, but for 2^-48 beside 2^31, which no tie
-                // of FP16 can tell apart: overflow is decided long before.
-                sum = integer ? scalar::wrapped(sum + a * b) : scalar::rounded(x_.sum, a * b + sum);
+                // of FP16 can tell apart: overflow is decided long before. A sum in FP64 of two
+                // FP32 numbers rounds to FP32 as the exact one does.
+                const double product =
+                    has_narrow_products ? scalar::rounded(*x_.products, a * b) : a * b;
+                sum = integer ? scalar::wrapped(sum + product)
+                              : scalar::rounded(x_.sum, product + sum);
               }
             }
             sums[static_cast<std::size_t>(line * n() + j)] = sum;

@@ -71,10 +71,10 @@ bool is_fp32_chain(const GemmPlan& plan, const GemmOperands& x) {
 bool keeps_sums(const Epilogue& e, const GemmProblem& x) {
   const bool initial = e.addition == Epilogue::Addition::initial;
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
-  const bool is_one =
-      initial || e.alpha_on != Epilogue::AlphaOn::sum || scalar::rounded(e.compute, e.alpha) == 1;
+  const bool is_one = initial || e.scales_operand() || scalar::rounded(e.compute, e.alpha) == 1;
   return e.output == formats::fp32 && (e.compute == formats::fp32 || e.compute == formats::fp64) &&
-         is_one && !scaled && x.bias.empty() && (initial || x.c.empty() || e.beta == 0);
+         is_one && !scaled && e.activation == Activation::none && x.bias.empty() &&
+         (initial || x.c.empty() || e.beta == 0);
 }
 
 /// Writes NaNs of FP32 as scalar::encoded does.

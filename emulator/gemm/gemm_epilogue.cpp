@@ -95,9 +95,8 @@ class Ending {
         problem_(problem),
         addends_(addends),
         initial_(e.addition == Epilogue::Addition::initial),
-        alpha_(initial_ || e.alpha_on != Epilogue::AlphaOn::sum
-                   ? 1
-                   : scalar::rounded(e.compute, e.alpha)),
+        alpha_(initial_ || e.scales_operand() ? 1 : scalar::rounded(e.compute, e.alpha)),
+        rounds_sums_(!initial_ && e.alpha_on == Epilogue::AlphaOn::d),
         has_c_(!initial_ && !addends.c.empty() && addends.beta != 0),
         has_bias_(!addends.bias.empty()),
         is_scaled_(problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty())),
@@ -132,13 +131,19 @@ class Ending {
       for (std::int64_t at = begin * n; at < end * n; ++at) {
         const double x =
             ended(at / (m * n), at / n % m, at % n, sums[static_cast<std::size_t>(at)]);
-        codes.set(at, scalar::encoded(e_.output, x));
+        codes.set(at, scalar::encoded(e_.output, activated(x)));
       }
     });
   }
 
+  template <class Number>
+  Number activated(Number x) const {
+    return e_.activation == Activation::relu && x <= 0 ? Number{0} : x;
+  }
+
   double ended(std::int64_t g, std::int64_t i, std::int64_t j, double x) const {
     const Format& f = e_.compute;
+    if (rounds_sums_) x = scalar::rounded(e_.output, x);
     const auto number = [&](const CodeMatrix& from, std::int64_t row) {
       return scalar::rounded(f,
                              scalar::decoded(from.format, from(from.batch == 1 ? 0 : g, row, j)));
@@ -198,8 +203,11 @@ class Ending {
         line.x.assign(from.begin(), from.end());
         if (has_c_) c(g, i, line.c);
         if (has_bias_) bias(g, 0, line.bias);
+        if (rounds_sums_) output.round(line.x);
         scale(g, i, line);
         add(output, line);
+        if (e_.activation != Activation::none)
+          for (float& x : line.x) x = activated(x);
         output.encode(line.x, codes + static_cast<std::size_t>(at) * row_bytes);
       }
     });
@@ -271,6 +279,8 @@ class Ending {
   bool initial_;
   /// of sums
   double alpha_;
+  /// to D's format, before they meet alpha
+  bool rounds_sums_;
   bool has_c_, has_bias_, is_scaled_;
   /// of what is added
   double weight_;
@@ -296,11 +306,16 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
   const CodeMatrix no_bias;
   // Without C, a bias is what the first part meets in D.
   const bool has_c = !problem.c.empty() && e.beta != 0;
-  CodeMatrix d = finish(e, problem, {problem.c, has_c ? no_bias : problem.bias, e.beta},
+  // Only the last part goes through the activation.
+  Epilogue plain = e;
+  plain.activation = Activation::none;
+  CodeMatrix d = finish(plain, problem, {problem.c, has_c ? no_bias : problem.bias, e.beta},
                         parts.front(), threads);
-  for (std::size_t p = 1; p < parts.size(); ++p)
-    d = finish(e, problem, {d, has_c && p + 1 == parts.size() ? problem.bias : no_bias, 1},
+  for (std::size_t p = 1; p < parts.size(); ++p) {
+    const bool is_last = p + 1 == parts.size();
+    d = finish(is_last ? e : plain, problem, {d, has_c && is_last ? problem.bias : no_bias, 1},
                parts[p], threads);
+  }
   return d;
 }
 

@@ -297,14 +297,21 @@ void compress(const MatrixInstruction& instruction, GemmOperands& x, std::string
 
 }  // namespace
 
+std::optional<Format> product_format(const GemmUnit& unit) {
+  if (unit.arch != "simt") return {};
+  for (const Format& format : {formats::fp32, formats::fp16, formats::bf16})
+    if (unit.instruction == "mul_add." + formats::name_of(format)) return format;
+  return {};
+}
+
 Format scalar_format(const GemmUnit& unit, std::string_view where) {
+  if (product_format(unit)) return formats::fp32;
   if (unit.instruction == "fma.fp32") return formats::fp32;
-  if (unit.instruction == "mul_add.fp32") return formats::fp32;
   if (unit.instruction == "fma.fp64") return formats::fp64;
   if (unit.instruction == "fma.fp16") return formats::fp16;
   if (unit.instruction == "mad.int32") return formats::int32;
   throw Error(std::string(where), "unknown unit 'simt/" + unit.instruction + "'",
-              "fma.fp32, mul_add.fp32, fma.fp64, fma.fp16, mad.int32");
+              "fma.fp32, mul_add.fp32, mul_add.fp16, mul_add.bf16, fma.fp64, fma.fp16, mad.int32");
 }
 
 GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
@@ -325,12 +332,12 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
                   "add=initial is of instructions of the catalogue: the chain of simt/" +
                       plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
-    x.rounds_products = plan.unit.instruction == "mul_add.fp32";
+    x.products = product_format(plan.unit);
     const bool integer = formats::is_integer(x.sum);
     x.a = native(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
     x.b = native(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
     using AlphaOn = Epilogue::AlphaOn;
-    if (plan.epilogue.alpha_on != AlphaOn::sum)
+    if (plan.epilogue.scales_operand())
       multiply_by(plan.epilogue.alpha, x.sum, plan.epilogue.alpha_on == AlphaOn::a ? x.a : x.b);
     return x;
   }
@@ -355,7 +362,7 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
   }
   // A compiler that multiplies an operand first, rounds it to that operand's format.
   GemmProblem scaled;
-  const bool on_operand = plan.epilogue.alpha_on != Epilogue::AlphaOn::sum;
+  const bool on_operand = plan.epilogue.scales_operand();
   if (on_operand) {
     scaled = problem;
     CodeMatrix& operand = plan.epilogue.alpha_on == Epilogue::AlphaOn::a ? scaled.a : scaled.b;

@@ -15,6 +15,9 @@ namespace guardbit::emulator {
 /// Accumulator and operand format of a CUDA core's multiply-add; formats::Error, beginning with
 /// `where`, for another one.
 Format scalar_format(const GemmUnit& unit, std::string_view where);
+/// What a CUDA core's multiply-add rounds its products to before they are added; nothing of a
+/// fused one.
+std::optional<Format> product_format(const GemmUnit& unit);
 
 inline constexpr int no_exponent = 1 << 20;
 
@@ -35,8 +38,8 @@ struct GemmOperands {
   /// c: where the chain begins with it; of a multiply-add, a and b are
   /// in the format of its sums
   CodeMatrix a, b, e, c;
-  /// of a multiply-add that is not fused
-  bool rounds_products = false;
+  /// of a multiply-add that is not fused: what products are rounded to
+  std::optional<Format> products = {};
   /// in the order in which they are added
   std::vector<PieceProducts> apart;
   /// Of integer slices: each row of A and column of B is below 2^exponent; no_exponent where it

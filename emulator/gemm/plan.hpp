@@ -195,6 +195,14 @@ struct ConvolutionOrder {
   friend bool operator==(const ConvolutionOrder&, const ConvolutionOrder&) = default;
 };
 
+/// What a result goes through, after all additions and before it is rounded to D's format.
+enum class Activation : std::uint8_t {
+  none,
+  /// the greater of it and +0; a NaN stays one
+  relu,
+};
+constexpr auto words(Activation) { return std::array{"none", "relu"}; }
+
 /// How an accumulator becomes an element of D. An addend is beta * c, or the bias where there is
 /// no c; a bias beside a c is added to what `addition` gives.
 struct Epilogue {
@@ -224,15 +232,18 @@ struct Epilogue {
   friend constexpr auto words(Scales) { return std::array{"joint", "a_then_b", "b_then_a"}; }
   Addition addition = Addition::fma_product;
   Scales scales = Scales::joint;
-  /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so.
-  enum class AlphaOn : std::uint8_t { sum, a, b };
-  friend constexpr auto words(AlphaOn) { return std::array{"sum", "a", "b"}; }
+  /// What alpha multiplies: an operand, rounded, where small kernels of matrices and vectors do so;
+  /// or d, the sum once it is rounded to D's format, as compilers scale a result.
+  enum class AlphaOn : std::uint8_t { sum, a, b, d };
+  friend constexpr auto words(AlphaOn) { return std::array{"sum", "a", "b", "d"}; }
+  bool scales_operand() const { return alpha_on == AlphaOn::a || alpha_on == AlphaOn::b; }
   AlphaOn alpha_on = AlphaOn::sum;
   /// of every operation here
   Format compute = formats::fp32;
   /// D; rounded to nearest even
   Format output = formats::fp32;
   double alpha = 1, beta = 0;
+  Activation activation = Activation::none;
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 

@@ -144,9 +144,10 @@ class PlanReader {
     if (key == "d") return format(value, plan_.epilogue.output);
     if (key == "alpha") return read_alpha();
     if (key == "beta") return real(value, plan_.epilogue.beta);
+    if (key == "activation") return word(value, plan_.epilogue.activation);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
-        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta");
+        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta, activation");
   }
 
  private:
@@ -243,7 +244,7 @@ class PlanReader {
   void read_alpha() {
     const auto parts = split_at(value_, ':');
     real(parts[0], plan_.epilogue.alpha);
-    if (parts.size() > 2) refuse("ALPHA or ALPHA:OPERAND");
+    if (parts.size() > 2) refuse("ALPHA or ALPHA:PLACE");
     if (parts.size() == 2) word(parts[1], plan_.epilogue.alpha_on);
   }
 
@@ -334,6 +335,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   add(e.alpha == 1, "alpha",
       number_text(e.alpha) + (e.alpha_on == AlphaOn::sum ? "" : ":" + word_of(e.alpha_on)));
   add(e.beta == 0, "beta", number_text(e.beta));
+  add(e.activation == Activation::none, "activation", word_of(e.activation));
   add(false, "d", formats::name_of(e.output));
   return fields;
 }

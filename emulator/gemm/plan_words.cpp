@@ -111,7 +111,10 @@ std::string describe(const GemmPlan& plan) {
   if (!plan.stream_k.none()) add(stream_k_words(plan.stream_k, plan.epilogue.compute));
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::a) add("alpha times A first");
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::b) add("alpha times B first");
+  if (plan.epilogue.alpha_on == Epilogue::AlphaOn::d)
+    add("the sum rounded to the result before it is multiplied by alpha");
   add(addition_words(plan.epilogue.addition));
+  if (plan.epilogue.activation == Activation::relu) add("negative results are zero (ReLU)");
   return text + "; result in " + formats::name_of(plan.epilogue.output);
 }
 

@@ -105,6 +105,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   e.output = d;
   e.alpha = capture.alpha;
   e.beta = capture.beta;
+  e.activation = capture.activation;
   if (d == formats::fp64) e.compute = formats::fp64;
   if (d == formats::int32) e.compute = formats::int32;
   const GemmProblem& x = capture.problem;
@@ -124,6 +125,15 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
       if (d != formats::fp16) continue;
       list.push_back(e);
       list.back().compute = formats::fp16;
+    }
+  }
+  // Compilers multiply a result that is already rounded.
+  if (e.alpha != 1 && formats::bits(d) <= 16 && !formats::is_integer(d)) {
+    const std::size_t count = list.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (list[i].compute != formats::fp32 || list[i].addition == Addition::rounded) continue;
+      list.push_back(list[i]);
+      list.back().alpha_on = Epilogue::AlphaOn::d;
     }
   }
   return list;
@@ -217,7 +227,7 @@ class Stages {
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
-    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_}) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
     }
@@ -277,6 +287,11 @@ class Stages {
 
   /// All other partitions of K.
   void add_partitions() {
+    const Units scalar = scalar_units();
+    if (is_vector()) {
+      add(scalar, of_scalar_, sliced);
+      add(scalar, of_scalar_, warps_of_threads);
+    }
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
     add(good_, of_reduced_, split_and_reduced);
@@ -284,7 +299,6 @@ class Stages {
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);
     add(likely_, known_, sliced);
-    const Units scalar = scalar_units();
     add(scalar, known_, promoted_slices);
     add(scalar, known_, blocks_of_threads);
     add(others_, of_others_, split_as_deep);
@@ -300,6 +314,12 @@ class Stages {
     if (capture_.problem.a.format == formats::fp64) return;
     add(unlikely_, of_unlikely_, split);
     add(unlikely_, of_unlikely_, sliced);
+  }
+
+  /// Threads multiply a matrix with a vector, on CUDA cores.
+  bool is_vector() const {
+    const GemmProblem& x = capture_.problem;
+    return !capture_.convolution && (x.m() == 1 || x.n() == 1);
   }
 
   /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
@@ -326,7 +346,7 @@ class Stages {
   Units scalar_units() const {
     std::vector<UnitChoice> units = *good_.list;
     std::erase_if(units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
-    if (!units.empty() && units[0].unit.instruction == "fma.fp32")
+    if (!is_vector() && !units.empty() && units[0].unit.instruction == "fma.fp32")
       units.push_back({{"simt", "mul_add.fp32"}, {}});
     return named("by multiply-adds", std::move(units));
   }
@@ -337,7 +357,7 @@ class Stages {
   std::shared_ptr<LazyEvidence> evidence_;
   Units all_, likely_, others_, good_, unlikely_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_;
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_, of_scalar_;
   Candidates& result_;
 };
 

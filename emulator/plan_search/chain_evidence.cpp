@@ -68,7 +68,10 @@ std::optional<LeadingRun> leading_run_in(const ProductNumbers& x, const Add& add
     const double last = half_spacing(x.output, wanted);
     error[at] = x.d.values[at] - wanted;
     weight[at] = 1 / (weight[at] + last * last / 3);
-    if (!std::isfinite(error[at]) || !std::isfinite(weight[at])) error[at] = weight[at] = 0;
+    // An activation hides the errors of outputs that it makes zero.
+    const bool is_hidden = x.activation != Activation::none && x.is_zero(at);
+    if (is_hidden || !std::isfinite(error[at]) || !std::isfinite(weight[at]))
+      error[at] = weight[at] = 0;
     sizes.push_back(std::fabs(error[at]) * std::sqrt(weight[at]));
   }
   // Errors that are far larger than most are damage, or say that D is something else.
@@ -146,7 +149,7 @@ ChainEvidence::ChainEvidence(const GemmCapture& capture) {
 }
 
 bool ChainEvidence::refutes(const GemmPlan& plan) const {
-  if (plan.epilogue.alpha_on != Epilogue::AlphaOn::sum) return false;
+  if (plan.epilogue.scales_operand()) return false;
   const bool is_fused = plan.unit.instruction == "fma.fp32";
   if (plan.unit.arch != "simt" || !(is_fused || plan.unit.instruction == "mul_add.fp32"))
     return ((fused_ && fused_->is_proved) || (rounded_products_ && rounded_products_->is_proved)) &&

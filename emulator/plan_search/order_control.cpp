@@ -56,8 +56,7 @@ std::optional<OrderControl> order_control(const GemmCapture& capture, const Gemm
     return {};
   const std::int64_t count =
       std::clamp<std::int64_t>(most_elements / problem.k(), 16, most_outputs);
-  const std::vector<Output> outputs =
-      scattered_outputs(capture.d.batch, capture.d.rows, capture.d.columns, count);
+  const std::vector<Output> outputs = telling_outputs(capture, count);
   const std::span<const Output> looked_at(outputs);
   const std::int64_t block = problem.scale_k != 0 ? problem.scale_k : problem.k();
   const GemmProblem otherwise =

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -57,7 +58,11 @@ std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& c
       magnitude += std::fabs(product);
       largest = std::max(largest, std::fabs(sum));
     }
-    const double pieces = a == formats::fp32 ? std::ldexp(magnitude, -14) : 0;
+    // So may each product of a matrix with a vector be.
+    const bool is_vector = capture.d.rows == 1 || capture.d.columns == 1;
+    const double pieces = a == formats::fp32 ? std::ldexp(magnitude, -14)
+                          : is_vector        ? std::ldexp(magnitude, -1 - a.fraction_bits)
+                                             : 0;
     const double k = static_cast<double>(sample.k());
     bounds.push_back(std::fabs(capture.alpha) * (4 * std::ldexp(k * largest, -bits) + pieces));
   }
@@ -110,6 +115,65 @@ bool sums_are_fp16(const UnitChoice& unit) {
   return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
 }
 
+GemmProblem as_converted(const GemmProblem& problem, const UnitChoice& unit) {
+  GemmPlan plan;
+  plan.unit = unit.unit;
+  plan.input = unit.input;
+  return as_multiplied(problem, plan);
+}
+
+/// Roundings of operands to one format differ in few outputs: to nearest even and away from zero,
+/// where an element lies halfway. Many outputs are looked at for these. The conversions of `units`
+/// that D refutes.
+std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture,
+                                                      std::span<const UnitChoice> units,
+                                                      const Epilogue& epilogue) {
+  constexpr std::int64_t most_outputs = 2048, most_products = std::int64_t{1} << 21;
+  // An output that is further off says no more; two such outputs refute.
+  constexpr double far = 64, refuting = 2 * far;
+  std::map<Conversion, std::vector<double>, FormatOrder> distances;
+  for (const UnitChoice& unit : units)
+    if (const Conversion conversion = conversion_of(unit, capture.problem.a.format))
+      distances.try_emplace(conversion);
+  if (distances.size() < 2) return {};
+  const GemmProblem all = capture.lowered({});
+  const std::int64_t count =
+      std::min(most_outputs, most_products / std::max<std::int64_t>(1, all.k()));
+  if (count < 1) return {};
+  const std::vector<Output> outputs = telling_outputs(capture, count);
+  const GemmProblem sample = select(all, std::span<const Output>(outputs));
+  const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
+  double typical = std::numeric_limits<double>::infinity();
+  for (auto& [conversion, list] : distances) {
+    const auto unit =
+        std::find_if(units.begin(), units.end(), [&, c = conversion](const UnitChoice& x) {
+          return conversion_of(x, capture.problem.a.format) == c;
+        });
+    const CodeMatrix exact = nearly_exact(as_converted(sample, *unit), epilogue, true, 1);
+    for (std::int64_t at = 0; at < d.size(); ++at)
+      list.push_back(
+          std::fabs(scalar::decoded(d.format, d[at]) - scalar::decoded(exact.format, exact[at])));
+    std::vector<double> finite = list;
+    std::erase_if(finite, [](double x) { return !std::isfinite(x); });
+    if (const double middle = median(std::move(finite)); middle > 0)
+      typical = std::min(typical, middle);
+  }
+  if (std::isinf(typical)) return {};
+  std::map<Conversion, double, FormatOrder> totals;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [conversion, list] : distances) {
+    double total = 0;
+    for (const double distance : list)
+      total += std::isfinite(distance) ? std::min(distance / typical, far) : 0;
+    totals[conversion] = total;
+    least = std::min(least, total);
+  }
+  std::set<Conversion, FormatOrder> refuted;
+  for (const auto& [conversion, total] : totals)
+    if (total > least + refuting) refuted.insert(conversion);
+  return refuted;
+}
+
 /// True if the unit aligns its products to at least the bits of FP32.
 bool keeps_fp32(const UnitChoice& unit) {
   if (unit.unit.arch == "simt") return true;
@@ -154,13 +218,13 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   if (units.size() < 2 || formats::is_integer(capture.problem.a.format) ||
       capture.problem.scale_k != 0 || capture.d.size() == 0)
     return {units.size(), true};
-  const std::vector<Output> outputs =
-      scattered_outputs(capture.d.batch, capture.d.rows, capture.d.columns, 24);
+  const std::vector<Output> outputs = telling_outputs(capture, 24);
   const GemmProblem sample = select(capture.lowered({}), std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   Epilogue epilogue;
   epilogue.alpha = capture.alpha;
   epilogue.beta = capture.beta;
+  epilogue.activation = capture.activation;
   std::map<Conversion, Distance, FormatOrder> distances;
   const std::vector<double> bounds = error_bounds(sample, capture);
   double least = std::numeric_limits<double>::infinity();
@@ -169,10 +233,7 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
     const auto [entry, is_new] =
         distances.try_emplace(conversion_of(unit, capture.problem.a.format));
     if (!is_new) continue;
-    GemmPlan plan;
-    plan.unit = unit.unit;
-    plan.input = unit.input;
-    const GemmProblem operands = entry->first ? as_multiplied(sample, plan) : sample;
+    const GemmProblem operands = entry->first ? as_converted(sample, unit) : sample;
     const CodeMatrix exact = nearly_exact(operands, epilogue, true, 1);
     entry->second = distance_of(d, exact);
     least = std::min(least, entry->second.absolute);
@@ -186,6 +247,12 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   auto rest = std::stable_partition(units.begin(), units.end(), [&](const UnitChoice& unit) {
     return !unit.input.has_integer_slices() && supported(unit);
   });
+  const auto refuted = refuted_conversions(
+      capture, std::span(units.data(), static_cast<std::size_t>(rest - units.begin())), epilogue);
+  if (!refuted.empty())
+    rest = std::stable_partition(units.begin(), rest, [&](const UnitChoice& unit) {
+      return !refuted.contains(conversion_of(unit, capture.problem.a.format));
+    });
   // An FP16 result this far away had FP16 sums. (FP8 products say nothing: their FP32 sums keep so
   // few bits that they lie as far away.)
   const Format &a_format = capture.problem.a.format, &d_format = capture.d.format;

@@ -118,7 +118,10 @@ void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOper
     std::optional<Format> added;  // the format in which `sums` were added
     Sums sums;
     for (Epilogue epilogue : candidates_.epilogues) {
-      epilogue.alpha_on = plan.epilogue.alpha_on;
+      if (plan.epilogue.scales_operand()) {
+        if (epilogue.alpha_on != Epilogue::AlphaOn::sum) continue;
+        epilogue.alpha_on = plan.epilogue.alpha_on;
+      }
       // Only FP16 sums are ever added and scaled in FP16.
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;

@@ -85,8 +85,7 @@ bool is_narrow(const Format& d) { return formats::bits(d) <= 16 && !formats::is_
 void add_samples(const GemmCapture& capture, const GemmProblem& all,
                  const std::vector<Output>& critical, std::deque<Sample>& samples) {
   const std::vector<Output> first =
-      critical.empty() ? scattered_outputs(capture.d.batch, capture.d.rows, capture.d.columns, 4)
-                       : std::vector<Output>{};
+      critical.empty() ? telling_outputs(capture, 4) : std::vector<Output>{};
   if (!first.empty()) samples.emplace_back(select(all, first), select(capture.d, first));
   for (const std::size_t count : {std::size_t{4}, std::size_t{12}, critical.size()}) {
     const std::span<const Output> few(critical.data(), std::min(count, critical.size()));

@@ -178,6 +178,8 @@ Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view 
     x.a = x.b = x.least_a = x.least_b = formats::is_integer(f) ? problem.a.format : f;
     if (formats::is_integer(f)) return x;
     x.execution.add(unit_roundoff(f));
+    if (const auto products = emulator::product_format(plan.unit))
+      x.execution.add(unit_roundoff(*products));
     x.execution.absolute = unit_roundoff(f) * smallest_normal(f);
     return x;
   }

@@ -140,7 +140,8 @@ std::vector<Deviation> deviations(const CodeMatrix& d, const CodeMatrix& referen
 std::vector<Deviation> exact_deviations(const CodeMatrix& d, const GemmProblem& problem,
                                         double alpha, double beta, int threads,
                                         std::string_view where,
-                                        const std::function<bool(double)>& progress) {
+                                        const std::function<bool(double)>& progress,
+                                        emulator::Activation activation) {
   require_contained(d.format, where);
   if (!problem.c.empty()) require_contained(problem.c.format, where);
   std::vector<Deviation> list(static_cast<std::size_t>(d.size()));
@@ -166,6 +167,8 @@ std::vector<Deviation> exact_deviations(const CodeMatrix& d, const GemmProblem& 
           x.add(exact_term(bias, 1));
           x.add(element, alpha);
           to = x.against(result, d.format);
+          if (activation == emulator::Activation::relu && to.reference < 0)
+            to = Reference{}.against(result, d.format);
         },
         [&](double part) {
           interrupted =

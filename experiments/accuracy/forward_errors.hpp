@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
 
 // Forward errors: each element of a result beside its exact value.
@@ -25,13 +26,15 @@ struct Deviation {
 std::vector<Deviation> deviations(const emulator::CodeMatrix& d,
                                   const emulator::CodeMatrix& reference, std::string_view where);
 
-/// The same against alpha * A * B + beta * C + bias as exact numbers, with the problem's scales.
+/// The same against alpha * A * B + beta * C + bias as exact numbers, with the problem's scales,
+/// through the activation.
 /// `progress` is told now and then which part is done, and ends the work by answering false; then
 /// the list is empty.
 std::vector<Deviation> exact_deviations(const emulator::CodeMatrix& d,
                                         const emulator::GemmProblem& problem, double alpha,
                                         double beta, int threads, std::string_view where,
-                                        const std::function<bool(double)>& progress = {});
+                                        const std::function<bool(double)>& progress = {},
+                                        emulator::Activation activation = {});
 
 /// |alpha| |A| |B| + |beta| |C| + |bias| for each output, in FP64. Of A's elements that are not
 /// zero none counts as less than `least_a`, of B's `least_b`.

@@ -52,6 +52,7 @@ struct Case {
   std::optional<GemmProblem> problem;
   std::optional<GemmPlan> plan;
   double alpha = 1, beta = 0;
+  emulator::Activation activation = {};
 };
 
 CodeMatrix read_result(const std::string& option, const std::string& place,
@@ -102,6 +103,7 @@ Case read_case(const CompareOptions& options) {
     x.d = capture.d;
     x.problem = capture.lowered({});
     x.alpha = capture.alpha, x.beta = capture.beta;
+    x.activation = capture.activation;
   }
   require_shape(x.d, x.problem->a.batch, x.problem->m(), x.problem->n(),
                 formats::printable(options.d), "A * B");
@@ -113,6 +115,7 @@ void set_plan(const CompareOptions& options, Case& x) {
     x.plan = emulator::parse_plan(options.plan, "--plan");
     if (!options.places.a.empty()) {
       x.alpha = x.plan->epilogue.alpha;
+      x.activation = x.plan->epilogue.activation;
       if (x.plan->epilogue.beta != 0) x.beta = x.plan->epilogue.beta;
     }
   }
@@ -123,6 +126,7 @@ void set_plan(const CompareOptions& options, Case& x) {
   if (!x.plan) return;
   x.plan->epilogue.alpha = x.alpha;
   x.plan->epilogue.beta = x.beta;
+  x.plan->epilogue.activation = x.activation;
   if (x.plan->epilogue.output != x.d.format)
     throw Error(formats::printable(options.d), "is " + formats::name_of(x.d.format) +
                                                    " and the plan's result " +
@@ -140,11 +144,12 @@ std::vector<Deviation> deviations_of(const CompareOptions& options, const Case& 
   }
   constexpr std::size_t steps = 1000;
   ProgressLine progress("comparing", steps);
+  const auto go_on = [&](double done) {
+    progress.update(static_cast<std::size_t>(done * steps));
+    return !interruption.asked_for();
+  };
   return experiments::exact_deviations(x.d, *x.problem, x.alpha, x.beta, options.threads,
-                                       formats::printable(options.d), [&](double done) {
-                                         progress.update(static_cast<std::size_t>(done * steps));
-                                         return !interruption.asked_for();
-                                       });
+                                       formats::printable(options.d), go_on, x.activation);
 }
 
 ErrorReport report_of(const CompareOptions& options, const Case& x,

@@ -19,6 +19,7 @@
 #include "emulator/plan_search/plan_search.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
@@ -42,6 +43,7 @@ struct ExplainOptions {
   GemmPlaces places;
   std::vector<std::string> diff, specs;
   double alpha = 1, beta = 0;
+  std::string activation = "none";
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
   /// seconds; 0: none
@@ -69,6 +71,8 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
     if (!std::isfinite(factor)) throw Error(option, "is no finite number");
   capture.alpha = options.alpha;
   capture.beta = options.beta == 0 && !x.c.empty() ? 1 : options.beta;
+  capture.activation =
+      formats::require_word<emulator::Activation>("activation", options.activation, "--activation");
   capture.tf32 = options.tf32;
   return capture;
 }
@@ -115,6 +119,7 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
     fault.text += missing_part(plan.plan, fault, capture.problem.k());
   plan.plan.epilogue.alpha = capture.alpha;
   plan.plan.epilogue.beta = capture.beta;
+  plan.plan.epilogue.activation = capture.activation;
   plan.plan.epilogue.output = capture.d.format;
   // To execute a plan on a large product only to count what is wrong would take too long.
   constexpr double most_work = 3e8;
@@ -208,7 +213,7 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   explanation.looked_at = judgement.outputs;
   explanation.largest_error = judgement.largest_error;
   explanation.limits = std::move(judged.limits);
-  // Plans have no activation: none is searched.
+  // Plans have few activations: none is searched where D went through another.
   explanation.activation = recorded_activation(capture, judgement);
   if (!explanation.activation.empty()) {
     explanation.verdict = Verdict::valid_rounding;
@@ -309,6 +314,8 @@ void add_explain(CLI::App& app, int& status) {
   add_spec_option(*command, options->specs);
   command->add_option("--alpha", options->alpha, "D = alpha * A * B + beta * C (default 1)");
   command->add_option("--beta", options->beta, "Default 1 with --c");
+  command->add_option("--activation", options->activation,
+                      "What D went through: " + formats::list_of_words<emulator::Activation>());
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");
   command->add_option("--max-plans", options->most_plans, "Exact plans to look for (default 8)")
       ->check(CLI::Range(1, 1000));

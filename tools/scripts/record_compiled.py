@@ -197,6 +197,17 @@ def name_of(item, number):
 SCALE = 0.37
 
 
+def factor_of(item):
+    """SCALE as the program multiplies by it: in JAX a Python number takes the format of the array beside it."""
+    array = item["operand"] if item["prologue"] == "scale" else item["result"]
+    if item["by"] != "jax" or array == "f32":
+        return SCALE
+    if array == "f16":
+        return float(np.float16(SCALE))
+    word = int(np.float32(SCALE).view(np.uint32))
+    return float(np.uint32((word + 0x7FFF + (word >> 16 & 1)) & 0xFFFF0000).view(np.float32))
+
+
 def prepared(item, number):
     """Operands' descriptions with the formats in which they are passed; metadata that say what was asked."""
     operands = operands_of(item, number + (1000 if item["by"] == "torch" else 0))
@@ -210,7 +221,7 @@ def prepared(item, number):
             operands[name]["format"] = item["result"] if item["by"] == "jax" else item["operand"]
     metadata = {"capture": "1", "kind": "gemm", "case": name_of(item, number), "call": json.dumps(item)}
     if item["epilogue"] == "scale" or item["prologue"] == "scale":
-        metadata["alpha"] = repr(SCALE)
+        metadata["alpha"] = repr(factor_of(item))
     if item["epilogue"] == "residual":
         metadata["beta"] = "1"
     for word in ("gelu_tanh", "gelu", "relu"):

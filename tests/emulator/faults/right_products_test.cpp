@@ -107,6 +107,29 @@ TEST_CASE("sums of products in FP32 are right, however they are added") {
   }
 }
 
+TEST_CASE("products that are rounded before they are added are right, and their format is named") {
+  std::mt19937_64 random(5);
+  for (const formats::Format& format : {formats::fp16, formats::bf16}) {
+    Subject x = subject_of({1, 60, 300}, {format, format}, random());
+    x.c = RealMatrix(1, 60);
+    RealMatrix d(1, 60);
+    for (std::int64_t j = 0; j < 60; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 300; ++k) sum += scalar::rounded(format, x.a(0, k) * x.b(k, j));
+      d(0, j) = scalar::rounded(format, scalar::rounded(formats::fp32, sum));
+    }
+    const Judgement judgement = judge(numbers(x, d));
+    INFO(formats::name_of(format));
+    CHECK(judgement.verdict == Verdict::valid_rounding);
+    REQUIRE(judgement.faults.size() == 1);
+    CHECK(judgement.faults[0].kind == FaultKind::narrow_accumulator);
+    CHECK(judgement.faults[0].name == formats::name_of(format));
+    // Rounded to few bits, they are not.
+    for (double& value : d.values) value *= 1.25;
+    CHECK(judge(numbers(x, d)).verdict == Verdict::wrong);
+  }
+}
+
 TEST_CASE("results that went through a narrower format are right, and the format is named") {
   const Types type{formats::fp32, formats::fp32};
   for (const std::int64_t k : {64, 1024}) {

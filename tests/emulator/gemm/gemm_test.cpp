@@ -131,6 +131,14 @@ class Judge {
       for (const std::int64_t k : ks) {
         const std::uint64_t a = scaled(x_.a, g, i, k, AlphaOn::a),
                             b = scaled(x_.b, g, k, j, AlphaOn::b);
+        if (plan_.unit.instruction == "mul_add.bf16") {
+          const auto narrow = [](std::uint64_t x) {
+            return formats::convert(fp32, x, formats::bf16);
+          };
+          const std::uint64_t product = rounded_product(formats::bf16, narrow(a), narrow(b));
+          sum = rounded_sum(fp32, sum, formats::convert(formats::bf16, product, fp32));
+          continue;
+        }
         sum = plan_.unit.instruction == "mul_add.fp32"
                   ? rounded_sum(fp32, sum, rounded_product(fp32, a, b))
                   : rounded_fma(fp32, a, b, sum);
@@ -224,16 +232,20 @@ class Judge {
 
   std::uint64_t in_place(std::int64_t g, std::int64_t i, std::int64_t j,
                          const std::vector<std::uint64_t>& sums) const {
-    std::uint64_t d = ended(sums[0], addend(g, i, j), plan_.epilogue.beta);
+    const auto is_last = [&](std::size_t s) { return s + 1 == sums.size(); };
+    std::uint64_t d = ended(sums[0], addend(g, i, j), plan_.epilogue.beta, is_last(0));
     for (std::size_t s = 1; s < sums.size(); ++s)
-      d = ended(sums[s], formats::convert(plan_.epilogue.output, d, fp32), 1);
+      d = ended(sums[s], formats::convert(plan_.epilogue.output, d, fp32), 1, is_last(s));
     return d;
   }
 
-  std::uint64_t ended(std::uint64_t sum, std::optional<std::uint64_t> added, double weight) const {
+  std::uint64_t ended(std::uint64_t sum, std::optional<std::uint64_t> added, double weight,
+                      bool is_last = true) const {
     const emulator::Epilogue& e = plan_.epilogue;
     std::uint64_t result = 0;
-    const std::uint64_t alpha = code(e.alpha_on == AlphaOn::sum ? e.alpha : 1), beta = code(weight);
+    const std::uint64_t alpha = code(e.scales_operand() ? 1 : e.alpha), beta = code(weight);
+    if (e.alpha_on == AlphaOn::d)
+      sum = formats::convert(e.output, formats::convert(fp32, sum, e.output), fp32);
     if (!added) {
       result = rounded_product(fp32, alpha, sum);
     } else {
@@ -256,6 +268,8 @@ class Judge {
               addend);
       }
     }
+    const bool is_negative = (result >> 31) != 0 && (result << 1 & 0xffffffff) <= 0xff000000;
+    if (is_last && is_negative && e.activation == emulator::Activation::relu) result = 0;
     return formats::convert(fp32, result, e.output);
   }
 
@@ -282,6 +296,7 @@ TEST_CASE("plans are executed as they are written") {
       {{"simt", "fma.fp32"}, fp32},
       {{"simt", "fma.fp32"}, formats::fp16},
       {{"simt", "mul_add.fp32"}, fp32},
+      {{"simt", "mul_add.bf16"}, formats::bf16},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}, formats::fp16},
       {{"sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}, formats::bf16},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}, fp32},
@@ -294,7 +309,10 @@ TEST_CASE("plans are executed as they are written") {
     plan.convolution = {};
     plan.loads = {};
     plan.promotion.adder = emulator::Promotion::Adder::add;
-    if (unit.arch != "simt") plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
+    if (unit.instruction == "mul_add.bf16") plan.input = {};
+    const bool is_rounded = unit.arch != "simt" || unit.instruction == "mul_add.bf16";
+    if (is_rounded && plan.epilogue.scales_operand())
+      plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
     if (plan.promotion.interval != 0) plan.residue_first = 0;
     if (plan.promotion.interval != 0) plan.promotion.interval = 32;
     plan.epilogue.compute = fp32;

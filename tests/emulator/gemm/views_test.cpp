@@ -150,7 +150,8 @@ TEST_CASE("Operands may be views") {
     plan.unit = unit;
     plan.convolution = {};
     if (unit.arch == "simt" || format != fp32 || plan.input.has_integer_slices()) plan.input = {};
-    if (unit.arch != "simt") plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
+    if (unit.arch != "simt" && plan.epilogue.scales_operand())
+      plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
     if (unit.arch == "simt" && plan.epilogue.addition == emulator::Epilogue::Addition::initial)
       plan.epilogue.addition = emulator::Epilogue::Addition::separate;
     if (plan.promotion.interval != 0) plan.residue_first = 0;

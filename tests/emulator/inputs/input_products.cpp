@@ -92,8 +92,9 @@ GemmPlan random_plan(Random& random) {
   if (random.one_in(3)) plan.epilogue.compute = formats::fp64;
   if (random.one_in(2)) plan.epilogue.alpha = 1.0 / random.between(2, 9);
   if (plan.epilogue.alpha != 1)
-    plan.epilogue.alpha_on = static_cast<emulator::Epilogue::AlphaOn>(random.below(3));
+    plan.epilogue.alpha_on = static_cast<emulator::Epilogue::AlphaOn>(random.below(4));
   if (random.one_in(2)) plan.epilogue.beta = -1e-5 * random.between(1, 9);
+  if (random.one_in(4)) plan.epilogue.activation = emulator::Activation::relu;
   return plan;
 }
 
@@ -105,6 +106,7 @@ emulator::GemmCapture recording_of(const GemmPlan& plan, const emulator::GemmPro
   capture.problem = problem;
   capture.alpha = plan.epilogue.alpha;
   capture.beta = plan.epilogue.beta;
+  capture.activation = plan.epilogue.activation;
   capture.d = emulator::execute(plan, problem);
   return capture;
 }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/faults/judge_capture.hpp"
+#include "emulator/faults/mended.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_library.hpp"
 #include "emulator/gemm/scalar.hpp"
@@ -274,6 +276,68 @@ TEST_CASE(
   for (const std::int64_t row : {0, 2, 3}) other.d.set(row, capture.d[row] ^ 1);
   const auto plan = search(capture).plans.front().plan;
   CHECK(!diagnose(other, plan, 1).looks_like_bug);
+}
+
+TEST_CASE("results are explained through ReLU, and scaled after they are rounded") {
+  Random random(77);
+  const std::string matrix_unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.";
+  for (const auto& [text, format] :
+       {std::pair{std::string("simt/fma.fp32 split=3x32:ceil activation=relu d=fp32"),
+                  formats::fp32},
+        {matrix_unit + "f16.f16 activation=relu d=fp16", formats::fp16},
+        {matrix_unit + "bf16.bf16 alpha=0.369140625:d d=bf16", formats::bf16},
+        {matrix_unit + "f16.f16 alpha=0.37:d beta=1 activation=relu d=fp16", formats::fp16}}) {
+    INFO(text);
+    const GemmPlan plan = emulator::parse_plan(text, "test");
+    CHECK(to_text(plan) == text);
+    GemmProblem x;
+    x.a = random_matrix(format, 1, 40, 96, random);
+    x.b = random_matrix(format, 1, 96, 48, random);
+    if (plan.epilogue.beta != 0) x.c = random_matrix(format, 1, 40, 48, random);
+    const GemmCapture capture = recording_of(plan, x);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    CHECK(result.plans.front().plan.epilogue.activation == plan.epilogue.activation);
+    CHECK(result.plans.front().plan.epilogue.alpha_on == plan.epilogue.alpha_on);
+  }
+}
+
+TEST_CASE("what a result through ReLU cannot hold is wrong") {
+  Random random(78);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp32, 1, 40, 96, random);
+  x.b = random_matrix(formats::fp32, 1, 96, 48, random);
+  const GemmCapture capture =
+      recording_of(emulator::parse_plan("simt/fma.fp32 activation=relu d=fp32", "test"), x);
+  CHECK(judge(capture).judgement.verdict == emulator::Verdict::valid_rounding);
+
+  GemmCapture without = recording_of(emulator::parse_plan("simt/fma.fp32 d=fp32", "test"), x);
+  CHECK(judge(without).judgement.verdict == emulator::Verdict::valid_rounding);
+  without.activation = emulator::Activation::relu;
+  const emulator::Judgement negative = judge(without).judgement;
+  CHECK(negative.verdict == emulator::Verdict::wrong);
+  REQUIRE(negative.faults.size() == 1);
+  CHECK(negative.faults[0].kind == emulator::FaultKind::activation);
+  CHECK(negative.faults[0].name == "none");
+
+  GemmCapture asked_without = capture;
+  asked_without.activation = {};
+  const emulator::Judgement unasked = judge(asked_without).judgement;
+  CHECK(unasked.verdict == emulator::Verdict::wrong);
+  REQUIRE(unasked.faults.size() == 1);
+  CHECK(unasked.faults[0].name == "relu");
+  const auto mended = emulator::mended(asked_without, unasked);
+  REQUIRE(mended);
+  CHECK(search(mended->capture).explained());
+
+  GemmCapture unwritten = capture;
+  for (std::int64_t i = 16; i < 32; ++i)
+    for (std::int64_t j = 16; j < 32; ++j) unwritten.d.set(unwritten.d.index(0, i, j), 0);
+  const emulator::Judgement blank = judge(unwritten).judgement;
+  CHECK(blank.verdict == emulator::Verdict::wrong);
+  REQUIRE(!blank.faults.empty());
+  CAPTURE(blank.faults[0].text);
+  CHECK(blank.faults[0].kind == emulator::FaultKind::not_written);
 }
 
 TEST_CASE("a result that is no product of the operands is not explained") {
