@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/scripts/install_dependencies.sh
 install_dependencies
-configure_release
+configure release
 cmake --build --preset release --target guardbit --parallel "$(nproc)"
 
 guardbit=build/release/guardbit

@@ -5,6 +5,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/scripts/install_dependencies.sh
 install_dependencies
-configure_release "$@"
+configure release "$@"
 cmake --build --preset release --parallel "$(nproc)"
 ctest --test-dir build/release -L '^quick$' --no-tests=error --output-on-failure --parallel "$(nproc)"

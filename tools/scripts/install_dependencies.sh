@@ -1,5 +1,5 @@
 # Sourced by demo.sh, test.sh and .ci/run: install_packages NAME… installs the Debian packages that are missing;
-# configure_release prepares build/release.
+# configure prepares a folder below build/.
 
 install_packages() {
   local package as_root=() missing=()
@@ -33,9 +33,9 @@ install_dependencies() {
     zlib1g-dev libhdf5-dev libbenchmark-dev libeigen3-dev libtomlplusplus-dev librsvg2-bin
 }
 
-# configure_release [OPTION...]: configures build/release; a new folder for Ninja, one that is there for what it is for.
-configure_release() {
+# configure PRESET [OPTION...]: configures build/PRESET; a new folder for Ninja, one that is there for what it is for.
+configure() {
   local generator=()
-  [[ -e build/release/CMakeCache.txt ]] || ! command -v ninja >/dev/null || generator=(-G Ninja)
-  cmake --preset release "${generator[@]}" "$@"
+  [[ -e build/$1/CMakeCache.txt ]] || ! command -v ninja >/dev/null || generator=(-G Ninja)
+  cmake --preset "$1" "${generator[@]}" "${@:2}"
 }
