@@ -199,7 +199,8 @@ Faults find_scaled_operand(const ProductNumbers& x) {
                               " was multiplied by alpha and rounded to " + name +
                               " before the product"}};
     if (agrees(y, y.asked())) return faults;
-    const Faults conversions = find_input_conversion(y);
+    Faults conversions = find_input_conversion(y);
+    if (conversions.empty()) conversions = find_rounded_products(y);
     if (conversions.empty()) continue;
     faults.insert(faults.end(), conversions.begin(), conversions.end());
     return faults;

@@ -17,10 +17,10 @@ using Interrupted = std::function<bool()>;
 
 /// Those that speak of all outputs, simple ones first.
 constexpr Hypothesis of_all[] = {
-    find_factors,          find_wrapping,          find_activation, find_softmax,
-    find_dropped_outputs,  find_output_conversion, find_k_weights,  find_wrong_elements,
-    find_permuted_lines,   find_line_changes,      find_k_range,    find_k_sources,
-    find_input_conversion, find_wrong_tile};
+    find_factors,         find_wrapping,          find_activation,       find_softmax,
+    find_dropped_outputs, find_output_conversion, find_input_conversion, find_k_weights,
+    find_wrong_elements,  find_permuted_lines,    find_line_changes,     find_k_range,
+    find_k_sources,       find_wrong_tile};
 
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
@@ -289,7 +289,9 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   if (wrong.count == 0) {
     faults = hidden_faults(x, asked, interrupted);
   } else {
-    faults = find_blank(x, extent_of(wrong, x.n()));
+    // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
+    faults = find_input_conversion(x);
+    if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty()) faults = find_rounded_products(x);
     if (faults.empty()) faults = find_scaled_operand(x);

@@ -148,7 +148,8 @@ TEST_CASE("compare refuses in one line what it cannot compare") {
   refused({tf32, "--exact", "--beta", "1"}, "--c is needed");
   refused({tf32, "--exact", "--plan", "simt/fma.fp32 d=fp16"},
           "is fp32 and the plan's result fp16");
-  refused({tf32, "--exact", "--plan", "simt/fma.fp7 d=fp32"}, "fma.fp32, mul_add.fp32, fma.fp64");
+  refused({tf32, "--exact", "--plan", "simt/fma.fp7 d=fp32"},
+          "fma.fp32, mul_add.fp32, mul_add.fp16, mul_add.bf16, fma.fp64");
   refused({"absent.npy", tf32}, "absent.npy");
 }
 

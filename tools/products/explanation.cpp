@@ -114,9 +114,9 @@ void print_verdict(const Explanation& explanation) {
     std::cout << "  " << finding.text << '\n';
 }
 
-void print_plan(const emulator::PlanResult& x, const std::string& text) {
-  std::cout << "\n  " << paint(text, Colour::bold) << "\n  " << emulator::describe(x.plan)
-            << "\n  engine " << engine_of(x) << '\n';
+void print_plan(const emulator::PlanResult& x) {
+  std::cout << "\n  " << paint(emulator::to_text(x.plan), Colour::bold) << "\n  "
+            << emulator::describe(x.plan) << "\n  engine " << engine_of(x) << '\n';
 }
 
 /// "row 3", "rows 3..7"
@@ -160,14 +160,16 @@ void print_unexplained(const Explanation& explanation) {
   }
   if (!explanation.mended_plan.empty()) {
     std::cout << "\nApart from that it is:\n";
-    print_plan(plans.front(), explanation.mended_plan);
+    emulator::PlanResult mended = plans.front();
+    mended.plan = emulator::parse_plan(explanation.mended_plan, "plan");
+    print_plan(mended);
     return;
   }
   std::cout << '\n'
             << paint("not explained", Colour::red) << " by " << explanation.search.tried
             << " plans; the nearest leaves " << explanation.diagnosis.mismatches << " of "
             << explanation.diagnosis.outputs << " outputs:\n";
-  print_plan(plans.front(), emulator::to_text(plans.front().plan));
+  print_plan(plans.front());
   print_differences(explanation.diagnosis);
 }
 
