@@ -294,8 +294,8 @@ class Stages {
     }
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
-    add(good_, of_reduced_, split_and_reduced);
     add(likely_, known_, split);
+    add(good_, of_reduced_, split_and_reduced);
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);
     add(likely_, known_, sliced);
