@@ -33,6 +33,8 @@ struct GemmCapture {
   bool tf32 = false;
 
   std::int64_t outputs() const { return d.size(); }
+  /// A product of a matrix with a vector.
+  bool is_of_vector() const { return !convolution && (d.rows == 1 || d.columns == 1); }
   /// The problem with a convolution lowered as that order walks.
   GemmProblem lowered(const ConvolutionOrder& order) const;
 };

@@ -288,7 +288,7 @@ class Stages {
   /// All other partitions of K.
   void add_partitions() {
     const Units scalar = scalar_units();
-    if (is_vector()) {
+    if (capture_.is_of_vector()) {
       add(scalar, of_scalar_, sliced);
       add(scalar, of_scalar_, warps_of_threads);
     }
@@ -316,12 +316,6 @@ class Stages {
     add(unlikely_, of_unlikely_, sliced);
   }
 
-  /// Threads multiply a matrix with a vector, on CUDA cores.
-  bool is_vector() const {
-    const GemmProblem& x = capture_.problem;
-    return !capture_.convolution && (x.m() == 1 || x.n() == 1);
-  }
-
   /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
   /// instruction. A multiply-add of one thread has no lanes.
   Units matrix_units() const {
@@ -346,7 +340,7 @@ class Stages {
   Units scalar_units() const {
     std::vector<UnitChoice> units = *good_.list;
     std::erase_if(units, [](const UnitChoice& x) { return x.unit.arch != "simt"; });
-    if (!is_vector() && !units.empty() && units[0].unit.instruction == "fma.fp32")
+    if (!capture_.is_of_vector() && !units.empty() && units[0].unit.instruction == "fma.fp32")
       units.push_back({{"simt", "mul_add.fp32"}, {}});
     return named("by multiply-adds", std::move(units));
   }

@@ -59,10 +59,9 @@ std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& c
       largest = std::max(largest, std::fabs(sum));
     }
     // So may each product of a matrix with a vector be.
-    const bool is_vector = capture.d.rows == 1 || capture.d.columns == 1;
-    const double pieces = a == formats::fp32 ? std::ldexp(magnitude, -14)
-                          : is_vector        ? std::ldexp(magnitude, -1 - a.fraction_bits)
-                                             : 0;
+    const double pieces = a == formats::fp32       ? std::ldexp(magnitude, -14)
+                          : capture.is_of_vector() ? std::ldexp(magnitude, -1 - a.fraction_bits)
+                                                   : 0;
     const double k = static_cast<double>(sample.k());
     bounds.push_back(std::fabs(capture.alpha) * (4 * std::ldexp(k * largest, -bits) + pieces));
   }

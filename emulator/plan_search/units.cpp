@@ -117,9 +117,6 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     for (const auto on : {Epilogue::AlphaOn::a, Epilogue::AlphaOn::b})
       units.push_back({fma.unit, {}, {}, on, capture.alpha});
   };
-  // A product with a vector may be multiplied first and added by a reduction (XLA).
-  const GemmProblem& x = capture.problem;
-  const bool is_vector = !capture.convolution && (x.m() == 1 || x.n() == 1);
   using Cut = InputConversion::Cut;
   if (a == formats::fp64) {
     add_multiply_adds("fma.fp64");
@@ -157,7 +154,8 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     });
     const std::size_t matrix_units = units.size();
     add_multiply_adds("fma.fp32");
-    if (is_vector) add_multiply_adds("mul_add.fp32");
+    // A product with a vector may be multiplied first and added by a reduction (XLA).
+    if (capture.is_of_vector()) add_multiply_adds("mul_add.fp32");
     std::rotate(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0),
                 units.begin() + static_cast<std::ptrdiff_t>(matrix_units), units.end());
     return units;
@@ -177,7 +175,7 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     });
   }
   add_multiply_adds("fma.fp32");
-  if (is_vector) {
+  if (capture.is_of_vector()) {
     add_multiply_adds("mul_add.fp32");
     if (a == formats::fp16) add_multiply_adds("mul_add.fp16");
     if (a == formats::bf16) add_multiply_adds("mul_add.bf16");
