@@ -61,6 +61,7 @@ std::vector<const MatrixInstruction*> product_instructions(const Engine& engine)
   return instructions;
 }
 
+/// A matrix of `rows` by `columns` codes in memory of its own, stored by rows or by columns, with
 /// `gap` elements between lines and `misalignment` bytes before the first.
 struct Stored {
   std::vector<std::byte> bytes;
