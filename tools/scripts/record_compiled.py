@@ -352,6 +352,8 @@ class JaxWorker:
 def brief_hlo(text):
     """The optimised program without layouts' and sources' details."""
     text = re.sub(r", metadata=\{[^}]*\}", "", text)
+    # The table of sources names files of the machine that recorded.
+    text = re.sub(r"\nFileNames\n.*?\nStackFrames\n(\d[^\n]*\n)*", "\n", text, flags=re.DOTALL)
     text = re.sub(r"\"(wait_on_operation_queues|force_earliest_schedule|reification_cost|operation_queue_id)\":(\[[^\]]*\]|\"[^\"]*\"|\w+),?", "", text)
     return text[:16000]
 
