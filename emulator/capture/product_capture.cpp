@@ -212,6 +212,12 @@ GemmProblem GemmCapture::lowered(const ConvolutionOrder& order) const {
   return x;
 }
 
+void GemmCapture::set_factors(Epilogue& epilogue) const {
+  epilogue.alpha = alpha;
+  epilogue.beta = beta;
+  epilogue.activation = activation;
+}
+
 std::vector<Output> telling_outputs(const GemmCapture& capture, std::int64_t count) {
   const CodeMatrix& d = capture.d;
   if (capture.activation != Activation::none) {

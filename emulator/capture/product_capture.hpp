@@ -35,6 +35,8 @@ struct GemmCapture {
   std::int64_t outputs() const { return d.size(); }
   /// A product of a matrix with a vector.
   bool is_of_vector() const { return !convolution && (d.rows == 1 || d.columns == 1); }
+  /// Sets what was asked for: alpha, beta and the activation.
+  void set_factors(Epilogue& epilogue) const;
   /// The problem with a convolution lowered as that order walks.
   GemmProblem lowered(const ConvolutionOrder& order) const;
 };

@@ -103,9 +103,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   const Format d = capture.d.format;
   Epilogue e;
   e.output = d;
-  e.alpha = capture.alpha;
-  e.beta = capture.beta;
-  e.activation = capture.activation;
+  capture.set_factors(e);
   if (d == formats::fp64) e.compute = formats::fp64;
   if (d == formats::int32) e.compute = formats::int32;
   const GemmProblem& x = capture.problem;

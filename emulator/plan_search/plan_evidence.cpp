@@ -130,11 +130,11 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   constexpr std::int64_t most_outputs = 2048, most_products = std::int64_t{1} << 21;
   // An output that is further off says no more; two such outputs refute.
   constexpr double far = 64, refuting = 2 * far;
-  std::map<Conversion, std::vector<double>, FormatOrder> distances;
+  std::map<Conversion, const UnitChoice*, FormatOrder> conversions;
   for (const UnitChoice& unit : units)
     if (const Conversion conversion = conversion_of(unit, capture.problem.a.format))
-      distances.try_emplace(conversion);
-  if (distances.size() < 2) return {};
+      conversions.try_emplace(conversion, &unit);
+  if (conversions.size() < 2) return {};
   const GemmProblem all = capture.lowered({});
   const std::int64_t count =
       std::min(most_outputs, most_products / std::max<std::int64_t>(1, all.k()));
@@ -143,11 +143,9 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   const GemmProblem sample = select(all, std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   double typical = std::numeric_limits<double>::infinity();
-  for (auto& [conversion, list] : distances) {
-    const auto unit =
-        std::find_if(units.begin(), units.end(), [&, c = conversion](const UnitChoice& x) {
-          return conversion_of(x, capture.problem.a.format) == c;
-        });
+  std::map<Conversion, std::vector<double>, FormatOrder> distances;
+  for (const auto& [conversion, unit] : conversions) {
+    std::vector<double>& list = distances[conversion];
     const CodeMatrix exact = nearly_exact(as_converted(sample, *unit), epilogue, true, 1);
     for (std::int64_t at = 0; at < d.size(); ++at)
       list.push_back(
@@ -221,9 +219,7 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   const GemmProblem sample = select(capture.lowered({}), std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   Epilogue epilogue;
-  epilogue.alpha = capture.alpha;
-  epilogue.beta = capture.beta;
-  epilogue.activation = capture.activation;
+  capture.set_factors(epilogue);
   std::map<Conversion, Distance, FormatOrder> distances;
   const std::vector<double> bounds = error_bounds(sample, capture);
   double least = std::numeric_limits<double>::infinity();

@@ -117,9 +117,7 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
   explanation.mended_plan = emulator::to_text(plan.plan);
   for (emulator::Fault& fault : explanation.findings)
     fault.text += missing_part(plan.plan, fault, capture.problem.k());
-  plan.plan.epilogue.alpha = capture.alpha;
-  plan.plan.epilogue.beta = capture.beta;
-  plan.plan.epilogue.activation = capture.activation;
+  capture.set_factors(plan.plan.epilogue);
   plan.plan.epilogue.output = capture.d.format;
   // To execute a plan on a large product only to count what is wrong would take too long.
   constexpr double most_work = 3e8;

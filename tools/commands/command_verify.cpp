@@ -120,9 +120,7 @@ bool verify_plan(const VerifyOptions& options, const std::string& path,
                  const Interruption& interruption, VerifyReport& report) {
   const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
   emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
-  plan.epilogue.alpha = capture.alpha;
-  plan.epilogue.beta = capture.beta;
-  plan.epilogue.activation = capture.activation;
+  capture.set_factors(plan.epilogue);
   if (plan.epilogue.output != capture.d.format)
     throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
                                                        " and the plan's result " +

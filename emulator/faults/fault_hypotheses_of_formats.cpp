@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/gemm/scalar.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/text.hpp"
+
+// What D, products or sums went through: narrower formats.
+namespace guardbit::emulator {
+
+namespace {
+
+/// The root mean square error of a chain over K, in that format, of some of the outputs; each sum
+/// over the magnitude of its terms.
+double error_of_chains(const ProductNumbers& x, const formats::Format& format, std::int64_t step) {
+  const std::vector<std::int64_t> rows = spread(x.m(), 6), columns = spread(x.n(), 6);
+  double square = 0, count = 0;
+  for (const std::int64_t i : rows) {
+    for (const std::int64_t j : columns) {
+      double sum = 0, exact = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < x.k(); k += step) {
+        double more = 0;
+        for (std::int64_t l = k; l < std::min(x.k(), k + step); ++l) {
+          more += x.a(i, l) * x.b(l, j);
+          magnitude += std::abs(x.a(i, l) * x.b(l, j));
+        }
+        exact += more;
+        sum = scalar::rounded(format, sum + more);
+      }
+      const double error = magnitude == 0 ? 0 : (sum - exact) / magnitude;
+      square += std::isfinite(error) ? error * error : 0;
+      count += 1;
+    }
+  }
+  return std::sqrt(square / count);
+}
+
+/// D agrees with sums of products that are rounded to the operands' format.
+bool agrees_with_rounded_products(const ProductNumbers& x) {
+  ProductNumbers rounded = x;
+  for (std::int64_t i = 0; i < x.m(); ++i)
+    for (std::int64_t j = 0; j < x.n(); ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < x.k(); ++k)
+        sum += scalar::rounded(x.input, x.a(i, k) * x.b(k, j));
+      rounded.product(i, j) = sum;
+    }
+  return agrees(x, rounded.asked());
+}
+
+}  // namespace
+
+std::optional<formats::Format> held_format(const ProductNumbers& x) {
+  constexpr std::int64_t fewest = 24;
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16}) {
+    if (format.fraction_bits >= x.output.fraction_bits || formats::is_integer(x.output)) continue;
+    // Outputs that the format holds although their exact values are others.
+    std::int64_t held = 0;
+    bool holds_all = true;
+    for (std::size_t i = 0; i < x.d.values.size() && holds_all; ++i) {
+      const double value = x.d.values[i], exact = asked.result.values[i];
+      if (!std::isfinite(value) || x.is_zero(i)) continue;
+      holds_all = scalar::rounded(format, value) == value;
+      if (std::abs(exact - scalar::rounded(format, exact)) > 0.1 * half_spacing(format, exact))
+        ++held;
+    }
+    if (holds_all && held >= fewest) return format;
+  }
+  return {};
+}
+
+Fault held_fault(const formats::Format& format, bool is_truncated) {
+  const std::string name = formats::name_of(format);
+  return {.kind = FaultKind::converted_output,
+          .operand = "d",
+          .name = name,
+          .text = std::string("D was ") + (is_truncated ? "truncated" : "rounded") + " to " + name +
+                  " and back"};
+}
+
+Faults find_output_conversion(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::fp16, formats::bf16}) {
+    const std::string name = formats::name_of(format);
+    const auto fault = [&](const char* operand, const std::string& text) {
+      return Faults{
+          {.kind = FaultKind::converted_output, .operand = operand, .name = name, .text = text}};
+    };
+    const RealMatrix spacing =
+        mapped(asked.result, [&](double value) { return half_spacing(format, value); });
+    const bool is_narrower = format.fraction_bits < x.output.fraction_bits;
+    if (!is_narrower && format != x.output && agrees(x, asked, &spacing))
+      return fault("d", "D was rounded to " + name + " before it was rounded to its own format");
+    if (x.c.empty() && x.bias.empty()) continue;
+    const RealMatrix of_product = mapped(x.product, [&](double value) {
+      return 1.001 * std::abs(x.alpha) * half_spacing(format, value);
+    });
+    if (agrees(x, asked, &of_product))
+      return fault("product", "the product was rounded to " + name + " before C was added");
+  }
+  return {};
+}
+
+Faults find_multiples(const ProductNumbers& x) {
+  constexpr std::size_t fewest = 24;
+  std::vector<double> values;
+  for (const double value : x.d.values)
+    if (std::isfinite(value)) values.push_back(value);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i + 1 < values.size(); ++i)
+    step = std::min(step, values[i + 1] - values[i]);
+  if (values.size() < 3 || x.d.values.size() < fewest || !std::isfinite(step)) return {};
+  // Multiples of a number with few bits are exact in D's format.
+  if (!std::all_of(values.begin(), values.end(), [&](double value) {
+        return std::abs(value / step - std::round(value / step)) < 1e-3;
+      }))
+    return {};
+  const Expected asked = x.asked();
+  for (const bool truncates : {false, true}) {
+    const RealMatrix extra(x.m(), x.n(), truncates ? step : step / 2);
+    if (agrees(x, asked, &extra))
+      return {{.kind = FaultKind::converted_output,
+               .value = step,
+               .operand = "d",
+               .text = std::string("D is ") + (truncates ? "truncated" : "rounded") +
+                       " to multiples of " + text_of(step)}};
+  }
+  return {};
+}
+
+Faults find_rounded_products(const ProductNumbers& x) {
+  constexpr double most_products = 1e7;
+  const bool is_narrow = !formats::is_integer(x.input) && formats::bits(x.input) == 16;
+  if (!is_narrow || static_cast<double>(x.m() * x.n()) * static_cast<double>(x.k()) > most_products)
+    return {};
+  // A few outputs refute it where it is not so.
+  if (!agrees_with_rounded_products(x.selected(spread(x.m(), 4), spread(x.n(), 16))) ||
+      !agrees_with_rounded_products(x))
+    return {};
+  const std::string name = formats::name_of(x.input);
+  return {{.kind = FaultKind::narrow_accumulator,
+           .operand = "product",
+           .name = name,
+           .text = "each product is rounded to " + name + " before it is added"}};
+}
+
+Faults find_narrow_accumulator(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  for (const auto& format : {formats::fp16, formats::bf16}) {
+    if (format.fraction_bits >= x.output.fraction_bits && format != x.output) continue;
+    const double unit =
+        std::ldexp(1.5, -1 - format.fraction_bits) * std::sqrt(static_cast<double>(x.k()));
+    const RealMatrix extra = mapped(asked.magnitude, [&](double value) { return unit * value; });
+    // Noise is everywhere, damage in places.
+    if (!agrees(x, asked, &extra)) continue;
+    const Disagreement wrong = disagreement(x, asked);
+    std::vector<bool> rows(static_cast<std::size_t>(x.m())),
+        columns(static_cast<std::size_t>(x.n()));
+    for (std::size_t at = 0; at < wrong.at.size(); ++at)
+      if (wrong.at[at])
+        rows[at / static_cast<std::size_t>(x.n())] = columns[at % static_cast<std::size_t>(x.n())] =
+            true;
+    const auto failed = [](const std::vector<bool>& lines) {
+      return static_cast<double>(std::count(lines.begin(), lines.end(), true)) /
+             static_cast<double>(lines.size());
+    };
+    if (wrong.count < 24 || failed(rows) < 0.6 || failed(columns) < 0.6) continue;
+    // They are as large as a chain in the format makes them, whatever it adds at once.
+    const double seen = error_of(x, asked);
+    if (seen > 3 * error_of_chains(x, format, 1) || 3 * seen < error_of_chains(x, format, 16))
+      continue;
+    return {{.kind = FaultKind::narrow_accumulator,
+             .name = formats::name_of(format),
+             .text = "errors are as large as those of sums kept in " + formats::name_of(format)}};
+  }
+  return {};
+}
+
+}  // namespace guardbit::emulator
