@@ -32,20 +32,26 @@ bool is_known_order(SumOrder order, int parts) {
   }
 }
 
-/// Visits the plan with every order of its partial sums, and every format that they are stored in.
+/// Visits the plan with every order of its partial sums, and every format that they are stored in;
+/// a plan that names orders, with these alone.
 template <class Visit>
 void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool split, bool sliced,
                      const Visit& visit) {
-  static const std::vector<SumOrder> one = {SumOrder::ascending};
   static const std::vector<Format> plain = {formats::fp32};
+  const bool is_named =
+      plan.split.order != SumOrder::ascending || plan.slices.order != SumOrder::ascending;
+  const auto orders = [&](bool is_cut, const Partition& p) {
+    return is_cut && !is_named ? candidates.orders : std::vector<SumOrder>{p.order};
+  };
   GemmPlan x = plan;
-  for (const Format& workspace : split ? candidates.workspaces : plain) {
-    for (const SumOrder split_order : split ? candidates.orders : one) {
+  for (const Format& workspace : split && !is_named ? candidates.workspaces : plain) {
+    for (const SumOrder split_order : orders(split, plan.split)) {
       // Sums that are added in place are stored in D, whatever the workspace.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
-      if (is_known_order(split_order, plan.split.parts)) continue;
-      for (const SumOrder slice_order : sliced ? candidates.orders : one) {
-        if (slice_order == SumOrder::in_place || is_known_order(slice_order, plan.slices.parts))
+      if (!is_named && is_known_order(split_order, plan.split.parts)) continue;
+      for (const SumOrder slice_order : orders(sliced, plan.slices)) {
+        if (slice_order == SumOrder::in_place ||
+            (!is_named && is_known_order(slice_order, plan.slices.parts)))
           continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;
@@ -236,8 +242,10 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   const GemmPlan& known = near_miss.result.plan;
   if (lowered.walk != known.convolution || near_miss.out_of_reach * 2 > near_miss.failed.size())
     return;
-  // Sums of FP8 products round little, so that many units come near a result.
-  const bool any_unit = formats::bits(capture_.problem.a.format) == 8;
+  // Sums of FP8 products round little, so that many units come near a result; narrow results hide
+  // how exact sums were.
+  const bool any_unit = formats::bits(capture_.problem.a.format) == 8 ||
+                        (formats::bits(capture_.d.format) <= 16 && known.unit.arch == "simt");
   const std::span<const Output> outputs(near_miss.failed);
   Sample failed(select(lowered.samples.back().problem, outputs), select(capture_.d, outputs));
   const Sample& first = lowered.samples.front();

@@ -13,6 +13,10 @@
 
 namespace guardbit::emulator {
 
+/// K as Triton brings operands of 16 bits that it widens to TF32 to the unit: a lane holds pairs of
+/// neighbours and gives one of them to each instruction.
+inline constexpr LoadOrder widened_pairs = {8, 2, 1};
+
 /// A unit and how operands reach it.
 struct UnitChoice {
   GemmUnit unit;
@@ -21,6 +25,11 @@ struct UnitChoice {
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
   /// used if `alpha_on` is an operand
   double alpha = 1;
+
+  /// Does it take a tile of K pair by pair of pieces?
+  bool is_tiled() const { return input.run != 0; }
+  /// Is it one that Triton's compiler makes of the operands, and libraries do not?
+  bool is_of_compilers() const { return is_tiled() || loads == widened_pairs; }
 };
 
 /// Sets the plan's unit, conversion, loads and alpha.
