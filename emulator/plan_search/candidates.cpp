@@ -260,8 +260,8 @@ class Stages {
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
-    for (Known* known :
-         {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_, &of_compiled_}) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_,
+                         &of_compiled_, &of_likely_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
     }
@@ -339,10 +339,11 @@ class Stages {
       add(scalar, of_scalar_, warps_of_threads);
     }
     add(compiled_, of_compiled_, split_and_reduced);
+    add(likely_, of_likely_, split_and_reduced);
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
     add(likely_, known_, split);
-    add(good_, of_reduced_, split_and_reduced);
+    add(others_, of_reduced_, split_and_reduced);
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);
     add(likely_, known_, sliced);
@@ -400,7 +401,7 @@ class Stages {
   Units all_, likely_, others_, good_, unlikely_, compiled_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
   Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_, of_scalar_,
-      of_compiled_;
+      of_compiled_, of_likely_;
   Candidates& result_;
 };
 

@@ -243,9 +243,10 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   if (lowered.walk != known.convolution || near_miss.out_of_reach * 2 > near_miss.failed.size())
     return;
   // Sums of FP8 products round little, so that many units come near a result; narrow results hide
-  // how exact sums were.
+  // how exact sums were. Pairs of pieces in another order change few outputs.
+  const bool is_precise = known.unit.arch == "simt" || known.input.pieces > 1;
   const bool any_unit = formats::bits(capture_.problem.a.format) == 8 ||
-                        (formats::bits(capture_.d.format) <= 16 && known.unit.arch == "simt");
+                        (formats::bits(capture_.d.format) <= 16 && is_precise);
   const std::span<const Output> outputs(near_miss.failed);
   Sample failed(select(lowered.samples.back().problem, outputs), select(capture_.d, outputs));
   const Sample& first = lowered.samples.front();
@@ -253,7 +254,9 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (is_stopped()) return;
-      const bool same_unit = plans[i].unit == known.unit && plans[i].input == known.input;
+      const bool same_unit =
+          plans[i].unit == known.unit &&
+          (plans[i].input == known.input || (plans[i].input.pieces > 1 && known.input.pieces > 1));
       if (!same_unit && !any_unit) continue;
       if (known.slices.whole() && !plans[i].slices.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);

@@ -167,10 +167,10 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
         add_instructions(
             formats::tf32, formats::tf32,
             {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero, b_first});
-        for (const auto& [pieces, ranks] : {std::pair{2, 2}, {3, 3}, {3, 5}})
+        for (const int pieces : {2, 3})
           add_instructions(
               formats::bf16, formats::bf16,
-              {Rounding::nearest_even, pieces, ranks, Cut::rest, 0, tile, std::nullopt, b_first});
+              {Rounding::nearest_even, pieces, pieces, Cut::rest, 0, tile, std::nullopt, b_first});
       }
     }
     for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
