@@ -12,6 +12,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -118,7 +119,7 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
   const ErrorAnalysis& x = report.analysis;
   out << formats::printable(report.file) << " against "
       << (report.reference == "exact" ? "the exact product" : formats::printable(report.reference))
-      << ": " << x.outputs << " outputs in " << formats::name_of(report.d.format) << ", "
+      << ": " << counted(x.outputs, "output") << " in " << formats::name_of(report.d.format) << ", "
       << std::fixed << std::setprecision(2) << report.seconds << std::defaultfloat << " s\n";
   print_specials(out, x);
   const auto share = [&](std::int64_t count) {
