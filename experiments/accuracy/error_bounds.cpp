@@ -297,7 +297,7 @@ Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
   const std::int64_t interval = plan.promotion.interval;
   if (plan.products == emulator::ProductOrder::tree && interval == 0) {
     // A product is rounded once, and added once for each level of the tree.
-    x.add(core.execution, std::bit_width(static_cast<std::uint64_t>(length)));
+    x.add(core.execution, static_cast<double>(std::bit_width(static_cast<std::uint64_t>(length))));
     x.absolute = core.execution.absolute * static_cast<double>(length);
     return x;
   }
