@@ -44,7 +44,8 @@ struct ExplainOptions {
   std::string capture, d, arch = "sm_90";
   GemmPlaces places;
   std::vector<std::string> diff, specs;
-  double alpha = 1, beta = 0;
+  double alpha = 1;
+  std::optional<double> beta;
   std::string activation = "none";
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
@@ -69,10 +70,12 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   if (capture.d.rows != x.m() || capture.d.columns != x.n() || capture.d.batch != x.a.batch)
     throw Error("--d " + formats::printable(d_place), "is not of the shape of A * B");
   for (const auto& [option, factor] :
-       {std::pair{"--alpha", options.alpha}, {"--beta", options.beta}})
+       {std::pair{"--alpha", options.alpha}, {"--beta", options.beta.value_or(0)}})
     if (!std::isfinite(factor)) throw Error(option, "is no finite number");
+  if (options.beta.value_or(0) != 0 && x.c.empty())
+    throw Error("explain", "there is a beta, so --c is needed");
   capture.alpha = options.alpha;
-  capture.beta = options.beta == 0 && !x.c.empty() ? 1 : options.beta;
+  capture.beta = options.beta.value_or(x.c.empty() ? 0 : 1);
   capture.activation =
       formats::require_word<emulator::Activation>("activation", options.activation, "--activation");
   capture.tf32 = options.tf32;
@@ -227,6 +230,7 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
     if (explanation.search.explained()) {
       explanation.verdict = Verdict::exact_plan;
       explanation.findings.clear();
+      explanation.limits.clear();  // the plan was compared with every output
       explanation.control =
           emulator::order_control(capture, explanation.search.plans.front().plan, options.threads);
     } else if (!explanation.search.plans.empty()) {
