@@ -248,6 +248,13 @@ def write_logs(folder: Path) -> None:
         for s, x, _, _, b in rows[1::2]
     ]
     write_text(folder / "megatron.log", "\n".join(printed) + "\n")
+    # A run whose first step overflows: of two, hysteresis forgives it, and no row says so.
+    printed = [
+        f" iteration {i}/ 9 | loss scale: {2.0**k:.1f} | number of skipped iterations: {n} |"
+        for i, k, n in ((1, 32, 1), (2, 31, 1), (3, 30, 1), (4, 30, 0), (5, 30, 0))
+    ]
+    write_text(folder / "skipped.log", "\n".join(printed) + "\n")
+    write_text(folder / "negative.csv", "step,scale,overflow\n0,4,0\n1,-4,0\n")
 
 
 SMALL_TRAINING = """\

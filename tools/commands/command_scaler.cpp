@@ -22,6 +22,8 @@
 #include "formats/support/words.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/words_option.hpp"
@@ -51,6 +53,8 @@ struct ScalerOptions {
   std::optional<int> hysteresis;
   std::string growth_test;
   std::int64_t growth_tracker = 0;
+  /// Overflows that hysteresis still forgives where a log begins.
+  std::optional<int> forgiven_left;
   int alarm_skips = 4;
   bool consecutive_hysteresis = false;
   bool compare = false;
@@ -151,6 +155,7 @@ LossScaler scaler_of(const ScalerRules& rules, const ScalerOptions& options) {
   LossScaler scaler(rules);
   if (options.growth_tracker < 0) throw formats::Error("--growth-tracker", "below zero");
   scaler.set_run(options.growth_tracker);
+  if (options.forgiven_left) scaler.set_forgiven_left(*options.forgiven_left);
   return scaler;
 }
 
@@ -203,6 +208,23 @@ std::optional<std::int64_t> fitting_interval(const ScalerRules& rules, const Sca
     if (fits) return tried.interval;
   }
   return std::nullopt;
+}
+
+/// Replays with the overflows that came before the log, if some number of these gives its scales.
+void fit_forgiven(ScalerOptions& options, const ScalerRules& rules, const ScalerLog& log,
+                  Replay& replay) {
+  for (int left = rules.hysteresis - 2; left >= 0; --left) {
+    ScalerOptions tried = options;
+    tried.forgiven_left = left;
+    Replay again = replay_log(scaler_of(rules, tried), log, options.alarm_skips);
+    if (again.first_difference()) continue;
+    options = tried;
+    replay = std::move(again);
+    const int used = rules.hysteresis - 1 - left;
+    replay.remarks.push_back("hysteresis had forgiven " + counted(used, "overflow") +
+                             " before the log's first step, as its scales show");
+    return;
+  }
 }
 
 void draw(const ScalerOptions& options, const std::vector<Replay>& replays) {
@@ -282,6 +304,8 @@ int run_log(ScalerOptions options) {
     require_valid(rules);
   }
   Replay replay = replay_log(scaler_of(rules, options), log, options.alarm_skips);
+  if (replay.first_difference() && log.may_begin_after_overflow)
+    fit_forgiven(options, rules, log, replay);
   if (replay.first_difference() && !options.growth_interval) {
     const std::int64_t usual = rules.interval;
     if (const auto interval = fitting_interval(rules, options, log)) {
@@ -295,9 +319,10 @@ int run_log(ScalerOptions options) {
   return print(options, replay);
 }
 
-int run_replay(const ScalerOptions& options) {
+int run_replay(const CLI::App& command, const ScalerOptions& options) {
   options.plot.require_valid();
   if (is_log(options.words.front())) {
+    refuse_unread(command, {"--from", "--format"}, "of a trace");
     if (options.words.size() > 1) throw formats::Error("scaler replay", "one log at a time");
     return run_log(options);
   }
@@ -422,7 +447,7 @@ void add_scaler(CLI::App& app, int& status) {
       "         guardbit scaler replay log.json --mode amp --plot scale.pdf --range 256:131072\n"
       "The exit status is 1 where a scale of the log is not reproduced.\n"
       "Of a log the first scale is the log's own unless --init-scale says another.");
-  replay->callback([options, &status] { status = run_replay(*options); });
+  replay->callback([options, replay, &status] { status = run_replay(*replay, *options); });
 
   CLI::App* schedule = scaler->add_subcommand("schedule", "What a scaler does of given overflows");
   schedule

@@ -206,6 +206,9 @@ class RowReader {
     if (std::isnan(value))
       refuse(index, "the " + std::string(scaler_column_titles[static_cast<std::size_t>(column)]) +
                         " is NaN");
+    if (std::signbit(value))
+      refuse(index, "the " + std::string(scaler_column_titles[static_cast<std::size_t>(column)]) +
+                        " is below zero");
     return value;
   }
 
@@ -229,8 +232,13 @@ ScalerLog log_of_marks(const std::string& file, const std::vector<ScaleMark>& ma
   if (marks.size() < 2)
     throw formats::Error(formats::printable(file),
                          "a log of scales alone needs two rows, what overflowed is between them");
+  const std::uint64_t first_rows = marks[1].step - marks[0].step;
+  log.may_begin_after_overflow =
+      marks[0].skipped ? *marks[0].skipped != 0 || marks[0].step > first_rows : marks[0].step > 1;
   for (std::size_t m = 1; m < marks.size(); ++m) {
     const ScaleMark &from = marks[m - 1], &to = marks[m];
+    if (std::signbit(from.scale) || std::signbit(to.scale))
+      refuse(std::signbit(from.scale) ? m - 1 : m, "the scale is below zero");
     if (to.step <= from.step)
       refuse(m, "step " + std::to_string(to.step) + " does not come after step " +
                     std::to_string(from.step));
@@ -325,6 +333,7 @@ ScalerLog read_scaler_log(const std::string& file, const std::string& run,
     }
     log.rows.push_back(row);
   }
+  log.may_begin_after_overflow = !log.rows.empty() && log.rows.front().step > 1;
   return log;
 }
 

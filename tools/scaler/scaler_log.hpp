@@ -35,6 +35,8 @@ struct ScalerLog {
   bool overflow_inferred = false;
   /// Rows are several steps apart: what overflowed between two is put last.
   bool has_gaps = false;
+  /// Overflows before the first row may have used up what hysteresis forgives.
+  bool may_begin_after_overflow = false;
 };
 
 /// Reads the rows of one run from JSON (arrays `[step, loss, scale, overflow, scale after]`,

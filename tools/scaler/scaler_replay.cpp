@@ -16,6 +16,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/trace/trace_options.hpp"
 #include "tools/trace/trace_sidecar.hpp"
 
@@ -334,9 +335,10 @@ void print_replay(std::ostream& out, const Replay& replay) {
   out << paint(rules.name, Colour::bold) << ": from " << scale_text(rules.initial) << " in "
       << formats::name_of(rules.type) << ", growth interval " << rules.interval << '\n';
   print_events(out, replay);
-  out << ledger.steps() << " steps, " << ledger.skips() << " skipped, " << ledger.growths()
-      << " growths; scale from " << scale_text(ledger.lowest()) << " to "
-      << scale_text(ledger.highest()) << ", " << scale_text(ledger.scale()) << " at the end\n";
+  out << counted(ledger.steps(), "step") << ", " << ledger.skips() << " skipped, "
+      << counted(ledger.growths(), "growth") << "; scale from " << scale_text(ledger.lowest())
+      << " to " << scale_text(ledger.highest()) << ", " << scale_text(ledger.scale())
+      << " at the end\n";
   for (const ScalerEvent& event : ledger.alarms())
     out << paint("alarm", Colour::red) << ": after step " << event.step << ", scale "
         << scale_text(event.scale) << ": " << text_of(event) << '\n';
