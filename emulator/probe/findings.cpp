@@ -99,31 +99,68 @@ std::vector<Finding> findings_of(const MatrixInstruction& instruction, const Ans
 
 std::string structure_text(const MatrixInstruction& instruction) {
   const Step* const dot = first_of(instruction, Group::accumulations);
-  return std::string(dot == nullptr ? "" : formats::word_of(dot->spec.summation)) + ", " +
-         std::to_string(instruction.steps.count) +
+  std::string text;
+  if (dot != nullptr) {
+    text += formats::word_of(dot->spec.summation);
+    const int terms = dot->spec.terms;
+    if (terms != 0) text += terms == 1 ? " one by one" : " in blocks of " + std::to_string(terms);
+    if (dot->addend == Source::negative_zero) text += " from -0";
+    if (dot->result != instruction.d) text += " in " + formats::name_of(dot->result);
+  }
+  return text + ", " + std::to_string(instruction.steps.count) +
          (instruction.steps.count == 1 ? " step" : " steps") +
          (dot != nullptr && dot->widened ? ", operands widened first" : "");
 }
 
+namespace {
+
+/// Compares with as many executions as K takes, the last one of what is left.
+bool reproduces_in_executions(const MatrixInstruction& instruction, const Answered& x) {
+  const auto length = static_cast<std::size_t>(stored_k(instruction, instruction.shape.k));
+  Question part{{}, {}, x.question.c, x.question.a_scale, x.question.b_scale};
+  const auto piece = [length](const std::vector<std::uint64_t>& codes, std::size_t begin) {
+    const auto first = codes.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto count = std::min(length, codes.size() - begin);
+    return std::vector<std::uint64_t>(first, first + static_cast<std::ptrdiff_t>(count));
+  };
+  for (std::size_t begin = 0; begin < x.question.a.size(); begin += length) {
+    part.a = piece(x.question.a, begin);
+    part.b = piece(x.question.b, begin);
+    part.c = model(instruction, part);
+  }
+  return is_answer(instruction.d, part.c, x);
+}
+
+}  // namespace
+
 std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box, const Answers& answers) {
   struct Class {
     const MatrixInstruction* instruction;
+    int length;
     bool fits;
     CatalogueMatch match;
   };
   std::vector<Class> classes;
   for (const MatrixInstruction& instruction : catalogue()) {
+    // A longer one with zeros at its end is as one of the unit's K.
+    const int length = std::min(box.k, stored_k(instruction, instruction.shape.k));
+    const int executions = (box.k + length - 1) / length;
     const bool same_types = instruction.a == box.a && instruction.b == box.b &&
                             instruction.c == box.c && instruction.d == box.d &&
                             instruction.scale == box.scale;
-    if (!same_types) continue;
+    // The next execution adds to the result of the one before.
+    const bool chains = executions == 1 || (box.c == box.d && box.scale.count == 0);
+    if (!same_types || !chains) continue;
     auto found = std::find_if(classes.begin(), classes.end(), [&](const Class& x) {
-      return std::equal(instruction.steps.begin(), instruction.steps.end(),
+      return x.length == length &&
+             std::equal(instruction.steps.begin(), instruction.steps.end(),
                         x.instruction->steps.begin(), x.instruction->steps.end());
     });
     if (found == classes.end()) {
-      const bool fits = !counterexample(instruction, answers);
-      found = classes.insert(classes.end(), {&instruction, fits, {}});
+      const bool fits = std::all_of(answers.begin(), answers.end(), [&](const Answered& x) {
+        return reproduces_in_executions(instruction, x);
+      });
+      found = classes.insert(classes.end(), {&instruction, length, fits, {executions, {}}});
     }
     found->match.instructions.push_back(&instruction);
   }

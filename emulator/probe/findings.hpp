@@ -32,6 +32,8 @@ struct Finding {
 
 /// Instructions of the catalogue that compute alike.
 struct CatalogueMatch {
+  /// that one dot product of the unit takes, each adding to the result of the one before
+  int executions = 1;
   std::vector<const MatrixInstruction*> instructions;
 };
 
@@ -39,10 +41,10 @@ struct CatalogueMatch {
 std::vector<Finding> findings_of(const MatrixInstruction& instruction,
                                  const std::vector<Answered>& answers);
 
-/// The structure in words: "fused, 2 steps".
+/// The structure in words: "fused in blocks of 4, 2 steps".
 std::string structure_text(const MatrixInstruction& instruction);
 
-/// Instructions of the catalogue that reproduce every answer, grouped by arithmetic.
+/// Instructions of the catalogue that reproduce every answer, grouped by arithmetic and length.
 std::vector<CatalogueMatch> catalogue_matches(const BlackBox& box,
                                               const std::vector<Answered>& answers);
 

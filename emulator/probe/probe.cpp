@@ -9,6 +9,7 @@
 #include "emulator/probe/answers.hpp"
 #include "emulator/probe/distinguishing.hpp"
 #include "emulator/probe/fit.hpp"
+#include "emulator/probe/narrowing.hpp"
 #include "emulator/probe/operand_codes.hpp"
 #include "emulator/probe/structures.hpp"
 #include "emulator/probe/tree_arithmetic.hpp"
@@ -183,7 +184,7 @@ bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
 }
 
 ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Search& x) {
-  ProbeReport report;
+  ProbeReport report{.a = box.a, .b = box.b, .c = box.c, .d = box.d};
   report.tree = tree.tree;
   report.tree_observable = tree.observable;
   report.tree_note = tree.note;
@@ -206,17 +207,18 @@ ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Search&
     report.findings = findings_of(report.instruction, report.answers);
     if (box.nans_alike)
       std::erase_if(report.findings, [](const Finding& f) { return f.field.ends_with("nan"); });
-    for (const MatrixInstruction& other : x.equivalents)
-      report.alike.push_back(structure_text(other));
+    for (const MatrixInstruction& other : x.equivalents) {
+      const std::string text = structure_text(other);
+      const bool is_said =
+          std::find(report.alike.begin(), report.alike.end(), text) != report.alike.end();
+      if (!is_said && text != structure_text(report.instruction)) report.alike.push_back(text);
+    }
   }
   if (box.k <= max_k) report.catalogue = catalogue_matches(box, report.answers);
   return report;
 }
 
-}  // namespace
-
-ProbeReport probe(const BlackBox& unit, std::uint64_t seed) {
-  check(unit);
+ProbeReport probe_as(const BlackBox& unit, std::uint64_t seed) {
   check_ones(unit);
   std::mt19937_64 random(seed);
   check_repeats(unit, random);
@@ -234,6 +236,25 @@ ProbeReport probe(const BlackBox& unit, std::uint64_t seed) {
     take_nans_as(box, x);
   }
   return report_of(box, tree, x);
+}
+
+}  // namespace
+
+ProbeReport probe(const BlackBox& unit, std::uint64_t seed) {
+  check(unit);
+  ProbeReport report = probe_as(unit, seed);
+  const auto is_found = [](const ProbeReport& r) {
+    return r.explained || (!r.tree_arithmetic.empty() && r.tree_mismatches == 0);
+  };
+  if (is_found(report)) return report;
+  for (const auto narrowing : {with_narrower_result, with_narrower_operands}) {
+    const auto narrowed = narrowing(unit, report.answers);
+    if (!narrowed) continue;
+    ProbeReport again = probe_as(narrowed->box, seed);
+    again.narrowed = narrowed->remark;
+    return again;
+  }
+  return report;
 }
 
 }  // namespace guardbit::emulator

@@ -23,6 +23,10 @@
 namespace guardbit::emulator {
 
 struct ProbeReport {
+  /// the formats of what was asked, which are narrower than the unit's own where `narrowed` says so
+  Format a{}, b{}, c{}, d{};
+  /// why; empty where the formats are the unit's own
+  std::string narrowed;
   SumTree tree;
   bool tree_observable = false;
   /// what could not be observed of the tree
@@ -58,8 +62,10 @@ BlackBox black_box(const Engine& engine, const MatrixInstruction& instruction, i
 inline constexpr int most_leaves = 4096;
 
 /// Asks until one arithmetic is left, and confirms it with held-out questions. `seed` chooses the
-/// random questions. Throws formats::Error if K or the formats cannot be probed, if the number of
-/// answers is wrong, if 1 * 1 is not 1, or if one question gets two different answers.
+/// random questions. A unit that no arithmetic explains is asked again in narrower formats, if its
+/// answers are of one or only these bits of its operands count. Throws formats::Error if K or the
+/// formats cannot be probed, if the number of answers is wrong, if 1 * 1 is not 1, or if one
+/// question gets two different answers.
 ProbeReport probe(const BlackBox& box, std::uint64_t seed = 1);
 
 }  // namespace guardbit::emulator

@@ -319,7 +319,8 @@ std::vector<MatrixInstruction> structures_of(const BlackBox& box, const TreeAnsw
     if (narrow && box.scale.count == 0) in_blocks_of(0, Summation::exact);
     return instructions;
   }
-  if (const int length = balanced_groups(tree.tree, box.k); length != 0)
+  // Groups of one product are a chain, which the tree below gives.
+  if (const int length = balanced_groups(tree.tree, box.k); length > 1)
     in_blocks_of(length, Summation::pairwise);
   std::vector<Format> inside = {box.d};
   if (formats::bits(box.d) < 32) inside.push_back(formats::fp32);

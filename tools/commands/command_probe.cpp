@@ -124,31 +124,34 @@ ordered_json report_json(const std::string& unit, const BlackBox& box, const Pro
     ordered_json rows = ordered_json::array();
     for (const MatrixInstruction* instruction : match.instructions)
       rows.push_back({{"arch", instruction->arch}, {"name", std::string_view(instruction->name)}});
-    matches.push_back(
-        {{"arithmetic", arithmetic_summary(*match.instructions.front())}, {"rows", rows}});
+    matches.push_back({{"arithmetic", arithmetic_summary(*match.instructions.front())},
+                       {"executions", match.executions},
+                       {"rows", rows}});
   }
   const bool has_tree = !emulator::leaves(report.tree).empty();
-  return {{"unit", unit},
-          {"a", formats::name_of(box.a)},
-          {"b", formats::name_of(box.b)},
-          {"c", box.has_addend ? ordered_json(formats::name_of(box.c)) : ordered_json(nullptr)},
-          {"d", formats::name_of(box.d)},
-          {"k", box.k},
-          {"tree",
-           {{"observable", report.tree_observable},
-            {"text", has_tree ? emulator::tree_text(report.tree, box.k) : ""},
-            {"note", report.tree_note},
-            {"arithmetic", report.tree_arithmetic},
-            {"mismatches", report.tree_arithmetic.empty() ? ordered_json(nullptr)
-                                                          : ordered_json(report.tree_mismatches)}}},
-          {"explained", report.explained},
-          {"nans_alike", report.nans_alike},
-          {"answers", report.answers.size()},
-          {"mismatches", report.mismatches},
-          {"arithmetic", report.explained ? arithmetic_summary(report.instruction) : ""},
-          {"fields", finding_columns(box, report).json_list(report.findings)},
-          {"alike", report.alike},
-          {"catalogue", matches}};
+  return {
+      {"unit", unit},
+      {"a", formats::name_of(box.a)},
+      {"b", formats::name_of(box.b)},
+      {"c", box.has_addend ? ordered_json(formats::name_of(box.c)) : ordered_json(nullptr)},
+      {"d", formats::name_of(box.d)},
+      {"k", box.k},
+      {"narrowed", report.narrowed.empty() ? ordered_json(nullptr) : ordered_json(report.narrowed)},
+      {"tree",
+       {{"observable", report.tree_observable},
+        {"text", has_tree ? emulator::tree_text(report.tree, box.k) : ""},
+        {"note", report.tree_note},
+        {"arithmetic", report.tree_arithmetic},
+        {"mismatches", report.tree_arithmetic.empty() ? ordered_json(nullptr)
+                                                      : ordered_json(report.tree_mismatches)}}},
+      {"explained", report.explained},
+      {"nans_alike", report.nans_alike},
+      {"answers", report.answers.size()},
+      {"mismatches", report.mismatches},
+      {"arithmetic", report.explained ? arithmetic_summary(report.instruction) : ""},
+      {"fields", finding_columns(box, report).json_list(report.findings)},
+      {"alike", report.alike},
+      {"catalogue", matches}};
 }
 
 void print_catalogue(const ProbeReport& report) {
@@ -158,7 +161,9 @@ void print_catalogue(const ProbeReport& report) {
   }
   std::cout << "instructions of the catalogue that give every answer\n";
   for (const emulator::CatalogueMatch& match : report.catalogue) {
-    std::cout << "  " << arithmetic_summary(*match.instructions.front()) << '\n';
+    std::cout << "  " << arithmetic_summary(*match.instructions.front());
+    if (match.executions > 1) std::cout << ", " << match.executions << " executions in a chain";
+    std::cout << '\n';
     std::vector<std::string> archs;
     for (const MatrixInstruction* instruction : match.instructions) {
       const std::string arch(instruction->arch);
@@ -175,6 +180,7 @@ void print_catalogue(const ProbeReport& report) {
 
 void print(const std::string& unit, const BlackBox& box, const ProbeReport& report) {
   std::cout << unit << '\n';
+  if (!report.narrowed.empty()) std::cout << "formats: " << report.narrowed << '\n';
   if (!report.tree_note.empty()) std::cout << "order: " << report.tree_note << '\n';
   const bool node_by_node = !report.tree_arithmetic.empty() && report.tree_mismatches == 0;
   if (!report.explained && !node_by_node)
@@ -237,7 +243,8 @@ std::string spec_of(const ProbeReport& report) {
          " answers are its own. Run it with --spec.\n" + emulator::instruction_text(instruction);
 }
 
-void run(ProbeOptions options) {
+/// Returns the exit status.
+int run(ProbeOptions options) {
   options.plot.require_valid();
   load_specs(options.specs, options.arch, options.instruction);
   const bool by_name = !options.instruction.empty();
@@ -269,6 +276,10 @@ void run(ProbeOptions options) {
     unit = formats::printable(options.kernel.command);
   }
   const ProbeReport report = emulator::probe(box, options.seed);
+  box.a = report.a;
+  box.b = report.b;
+  box.c = report.c;
+  box.d = report.d;
   interruption.check();
   if (report.explained) write_text(options.output, spec_of(report));
   const bool has_tree = !emulator::leaves(report.tree).empty();
@@ -282,14 +293,16 @@ void run(ProbeOptions options) {
   }
   if (options.plot.asked() && !has_tree)
     throw Error("--plot", "there is no tree to draw: " + report.tree_note);
-  if (!options.output.empty() && !report.explained)
-    throw Error(formats::printable(options.output),
-                "not written: no arithmetic of the model gives every answer");
+  constexpr int status_not_found = 1;
+  if (options.output.empty() || report.explained) return 0;
+  std::cerr << "guardbit: " << formats::printable(options.output)
+            << ": not written: no arithmetic of the model gives every answer\n";
+  return status_not_found;
 }
 
 }  // namespace
 
-void add_probe(CLI::App& app, int&) {
+void add_probe(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("probe", "Infer a unit's arithmetic from its answers alone");
   const auto options = std::make_shared<ProbeOptions>();
@@ -345,13 +358,13 @@ void add_probe(CLI::App& app, int&) {
       "Example: guardbit probe --engine reference --arch sm_90 --instruction mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
       "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --plot tree.pdf");
-  command->callback([options, command] {
+  command->callback([options, command, &status] {
     if (!options->instruction.empty())
       refuse_unread(
           *command,
           {"--a", "--b", "--c", "--d", "--k", "--m", "--n", "--row", "--column", "--timeout"},
           "with --exec");
-    run(*options);
+    status = run(*options);
   });
 }
 

@@ -1,11 +1,13 @@
 #include "emulator/probe/probe.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "tests/catch.hpp"
@@ -40,6 +42,28 @@ BlackBox fp32_box(int k, std::function<float(const Floats&, const Floats&, float
   return box;
 }
 
+/// The same with FP16 operands and no addend; what `dot` gives is rounded to nothing more.
+BlackBox fp16_box(int k, std::function<float(const Floats&, const Floats&)> dot) {
+  BlackBox box = fp32_box(k, [](const Floats&, const Floats&, float) { return 0.0F; });
+  box.a = box.b = formats::fp16;
+  box.has_addend = false;
+  box.answer = [dot](std::span<const Question> questions) {
+    std::vector<std::uint64_t> d;
+    for (const Question& q : questions) {
+      const auto numbers = [](const std::vector<std::uint64_t>& codes) {
+        Floats list;
+        for (const std::uint64_t code : codes)
+          list.push_back(std::bit_cast<float>(
+              static_cast<std::uint32_t>(formats::convert(formats::fp16, code, formats::fp32))));
+        return list;
+      };
+      d.push_back(std::bit_cast<std::uint32_t>(dot(numbers(q.a), numbers(q.b))));
+    }
+    return d;
+  };
+  return box;
+}
+
 float pairwise(const Floats& a, const Floats& b, std::size_t begin, std::size_t end) {
   if (end - begin == 1) return a[begin] * b[begin];
   const std::size_t middle = begin + (end - begin) / 2;
@@ -67,6 +91,49 @@ TEST_CASE("probe: a plain loop, with and without fused multiply-adds") {
       }));
   CHECK(text(fused, 6) == "((((((c 0) 1) 2) 3) 4) 5)");
   CHECK(fused.tree_arithmetic == "fused multiply-adds, rounded nearest even");
+}
+
+TEST_CASE("probe: an instruction of a shorter K is one only where a chain of executions is") {
+  const ProbeReport report = emulator::probe(fp16_box(8, [](const Floats& a, const Floats& b) {
+    float sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum = std::fma(a[i], b[i], sum);
+    return sum;
+  }));
+  CHECK(report.explained);
+  // Those of K = 4 sum four products before they add C.
+  CHECK(report.catalogue.empty());
+  for (const std::string& other : report.alike)
+    CHECK(std::count(report.alike.begin(), report.alike.end(), other) == 1);
+}
+
+TEST_CASE("probe: sums and operands of a narrower format than the files have") {
+  const auto rounded = [](const formats::Format& f, float x) {
+    const std::uint64_t code = formats::convert(formats::fp32, std::bit_cast<std::uint32_t>(x), f,
+                                                formats::Rounding::nearest_even);
+    return std::bit_cast<float>(
+        static_cast<std::uint32_t>(formats::convert(f, code, formats::fp32)));
+  };
+  const ProbeReport sums = emulator::probe(fp16_box(4, [&](const Floats& a, const Floats& b) {
+    float sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      sum = rounded(formats::fp16, sum + rounded(formats::fp16, a[i] * b[i]));
+    return sum;
+  }));
+  CHECK(sums.d == formats::fp16);
+  CHECK(sums.narrowed.starts_with("every answer is a number of fp16"));
+  CHECK(sums.tree_arithmetic.starts_with("products rounded, then added"));
+
+  const ProbeReport operands =
+      emulator::probe(fp32_box(4, [](const Floats& a, const Floats& b, float c) {
+        const auto cut = [](float x) {
+          return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xFFFFE000U);
+        };
+        for (std::size_t i = 0; i < a.size(); ++i) c = std::fma(cut(a[i]), cut(b[i]), c);
+        return c;
+      }));
+  CHECK(operands.a == formats::tf32);
+  CHECK(operands.narrowed.find("tf32 holds counts, rounded toward zero") != std::string::npos);
+  CHECK(operands.tree_arithmetic == "fused multiply-adds, rounded nearest even");
 }
 
 TEST_CASE("probe: the order of other loops") {
