@@ -115,15 +115,23 @@ TEST_CASE("matrices without executions, words as codes, and C left out") {
 
 TEST_CASE("modifiers act on the result") {
   const TemporaryFolder folder;
-  std::vector<std::string> words = run_words(folder.path("d.npy"));
-  words.insert(words.end(), {"--scale-d", "0", "--negate-a", "--negate-b"});
+  const std::string wgmma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
+  const std::string recorded = "tests/golden/wgmma/" + wgmma + ".neg_a.safetensors";
+  const std::vector<std::string> without_c = {
+      "run",    wgmma, "--arch", "sm_90", "--a",
+      recorded, "--b", recorded, "-o",    folder.path("e.npy")};
+  std::vector<std::string> words = without_c;
+  words.back() = folder.path("d.npy");
+  words.insert(words.end(), {"--c", recorded + ":c", "--scale-d", "0", "--negate-a", "--negate-b"});
   REQUIRE(run_command(words).status == 0);
-  std::vector<std::string> without_c = {"run",   name,  "--arch", "sm_90", "--a",
-                                        capture, "--b", capture,  "-o",    folder.path("e.npy")};
   REQUIRE(run_command(without_c).status == 0);
   const formats::Tensor scaled = formats::read_tensors(folder.path("d.npy")).tensors.at(0);
   CHECK(same_bytes(scaled, formats::read_tensors(folder.path("e.npy")).tensors.at(0)));
-  CHECK_FALSE(same_bytes(scaled, recorded_result(capture)));
+  CHECK_FALSE(same_bytes(scaled, recorded_result(recorded)));
+  // Other units have no such operands.
+  words = run_words(folder.path("d.npy"));
+  words.emplace_back("--negate-a");
+  CHECK(run_command(words).status == 2);
 }
 
 TEST_CASE("this CPU's own unit answers by name, and its captures say so", "[cpu]") {

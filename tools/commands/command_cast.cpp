@@ -16,6 +16,7 @@
 #include "tools/cast/cast_run.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/threads_option.hpp"
 
 namespace guardbit::tools {
@@ -121,6 +122,7 @@ void add_cast(CLI::App& app, int& status) {
                    "The axis along which blocks lie (default -1, the last)")
       ->type_name("N");
   command->add_option("--seed", options->seed, "Of stochastic rounding (default 0)")
+      ->check(below_zero)
       ->type_name("N");
   command->add_option("--tensor", options->tensors, "Convert and write only these tensors")
       ->type_name("NAME")

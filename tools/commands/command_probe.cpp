@@ -342,7 +342,8 @@ void add_probe(CLI::App& app, int& status) {
       ->add_option("--timeout", options->kernel.seconds,
                    "With --exec: seconds for one run (default: 60)")
       ->check(CLI::Range(0.01, 86400.0));
-  command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)");
+  command->add_option("--seed", options->seed, "Chooses the random questions (default: 1)")
+      ->check(below_zero);
   command->add_option(
       "-o,--output", options->output,
       "Write the instruction that was found: text for --spec of this command, run, gemm, verify, explain and compare");

@@ -22,6 +22,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/print_json.hpp"
@@ -147,7 +148,7 @@ void write_result(const RunOptions& options, const MatrixInstruction& instructio
   formats::write_tensors(options.output, {}, std::vector<Tensor>{d});
 }
 
-void run(RunOptions options) {
+void run(const CLI::App& command, RunOptions options) {
   load_specs(options.specs, options.arch, options.instruction);
   if (options.instruction.empty() || options.arch.empty())
     throw Error("run", "needs INSTRUCTION and --arch, or --spec");
@@ -156,6 +157,12 @@ void run(RunOptions options) {
                                     emulator::require_toolkit(options.toolkit, "--toolkit"));
   const emulator::Engine& engine = emulator::require_engine(options.engine, instruction);
   options.modifiers.zero_addend = options.scale_d == 0;
+  using emulator::Family;
+  const bool takes_modifiers =
+      instruction.family == Family::wgmma || instruction.family == Family::wgmma_sp ||
+      instruction.family == Family::tcgen05 || instruction.family == Family::tcgen05_sp;
+  if (!takes_modifiers)
+    refuse_unread(command, {"--negate-a", "--negate-b", "--scale-d"}, "by wgmma and tcgen05");
   if ((options.modifiers.negate_a || options.modifiers.negate_b) &&
       formats::is_integer(instruction.a)) {
     throw Error("run", "--negate-a and --negate-b are for floating operands, not " +
@@ -223,9 +230,11 @@ void add_run(CLI::App& app, int&) {
       "Engine that computes (default: the fastest model that can; cpu: this machine's own unit)");
   command->add_option("--toolkit", options->toolkit,
                       "ptxas version that compiled it, where it matters (default: newest)");
-  command->add_flag("--negate-a", options->modifiers.negate_a, "Negate A (imm-scale-a = -1)");
+  command->add_flag("--negate-a", options->modifiers.negate_a,
+                    "Negate A of wgmma or tcgen05 (imm-scale-a = -1)");
   command->add_flag("--negate-b", options->modifiers.negate_b, "Negate B");
-  command->add_option("--scale-d", options->scale_d, "0: ignore C")->check(CLI::IsMember({0, 1}));
+  command->add_option("--scale-d", options->scale_d, "Of wgmma or tcgen05: 0: ignore C")
+      ->check(CLI::IsMember({0, 1}));
   add_threads_option(*command, options->threads);
   command->add_flag("--as-capture", options->as_capture,
                     "Write operands and D as a capture file that verify reads");
@@ -233,7 +242,7 @@ void add_run(CLI::App& app, int&) {
   command->footer(
       "Element types follow the instruction; unsigned words of the same width are taken as codes.\n"
       "Example: guardbit run mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 --arch sm_90 --a a.npy --b b.npy -o d.npy");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] { run(*command, *options); });
 }
 
 }  // namespace guardbit::tools

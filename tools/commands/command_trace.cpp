@@ -19,6 +19,7 @@
 #include "formats/tensors/storage.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
@@ -261,8 +262,10 @@ int run(const TraceOptions& options) {
       }
     }
   }
-  if (results.tensors.empty() && !options.keep_going && !results.skipped.empty()) {
+  if (results.tensors.empty() && !results.skipped.empty()) {
     const auto& [what, why] = results.skipped.front();
+    if (options.keep_going)
+      throw formats::Error("trace", "nothing was read: " + formats::printable(why));
     throw formats::Error(formats::printable(what),
                          why + ", and there is no other tensor (--from says what codes are)");
   }
@@ -271,6 +274,14 @@ int run(const TraceOptions& options) {
   }
   if (options.plot.asked())
     write_picture(options.plot.path, trace_picture(results, options.plot.chart()));
+  const bool is_silent = options.json || options.csv;
+  if (options.plot.asked() && !results.questions.recipes.empty() && !is_silent) {
+    std::string names;
+    for (const experiments::Recipe& recipe : results.questions.recipes)
+      names += (names.empty() ? "" : ", ") + recipe.name;
+    std::cout << "not in the picture, as they have scales of their own: " << names
+              << "; 'guardbit recipe compare --plot' draws them\n";
+  }
   if (options.json) {
     print_json(to_json(results));
   } else if (options.csv) {
@@ -343,7 +354,20 @@ void add_trace(CLI::App& app, int& status) {
       "         guardbit trace merge rank0.json rank1.json --report trace.html\n"
       "Underflow: numbers other than zero that are stored as zero. Overflow: finite numbers that\n"
       "are stored as infinity or NaN, or clamped under a policy that clamps.");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, command, &status] {
+    const bool merges = options->words.front() == "merge";
+    if (merges)
+      refuse_unread(*command,
+                    {"--formats", "--layout", "--scales", "--policy", "--scale-exact", "--from",
+                     "--tolerance", "--histogram", "--keep-going", "--threads"},
+                    "without merge");
+    if (options->histogram)
+      refuse_unread(
+          *command,
+          {"--formats", "--layout", "--scales", "--policy", "--scale-exact", "--tolerance"},
+          "without --histogram");
+    status = run(*options);
+  });
 }
 
 }  // namespace guardbit::tools

@@ -95,7 +95,7 @@ void add_train(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 10000000));
   command->add_option("--test-images", *test, "With --write-digits: of the test part (2000)")
       ->check(CLI::Range(1, 10000000));
-  command->add_option("--seed", *seed, "With --write-digits (default 1)");
+  command->add_option("--seed", *seed, "With --write-digits (default 1)")->check(below_zero);
   command->footer(
       "Example: guardbit train --write-digits digits\n"
       "Example: guardbit train docs/training/cnn.toml -o runs/cnn");

@@ -103,6 +103,8 @@ std::string refused_option(const CLI::App& app, const CLI::ParseError& error) {
       return option->get_name() + ": is given " + std::to_string(words.size()) + " times";
     return option->get_name() + ": needs " + operand_of(*option);
   }
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr)
+    return option->get_name() + ": needs " + text.substr(text.find(" requires ") + 10) + ", too";
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     return refused_word(*option, words.empty() ? "" : words.back(), text);
   if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
@@ -115,11 +117,16 @@ std::string refused_option(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
+std::string below_zero(const std::string& word) {
+  return word.starts_with('-') ? formats::in_quotes(word) + " is below zero" : "";
+}
+
 void refuse_unread(const CLI::App& command, std::initializer_list<const char*> options,
                    const std::string& when) {
   for (const char* const name : options)
     if (command.get_option(name)->count() != 0)
-      throw formats::Error(name, "is read " + when + " alone");
+      throw formats::Error(name,
+                           "is read " + when + (when.starts_with("without ") ? "" : " alone"));
 }
 
 }  // namespace guardbit::tools

@@ -19,4 +19,8 @@ std::string refused_option(const CLI::App& app, const CLI::ParseError& error);
 void refuse_unread(const CLI::App& command, std::initializer_list<const char*> options,
                    const std::string& when);
 
+/// For CLI::Option::check: what is wrong with a word of a number that has no sign; empty: nothing.
+/// CLI11 takes "-1" for such a number and wraps it.
+std::string below_zero(const std::string& word);
+
 }  // namespace guardbit::tools

@@ -153,6 +153,8 @@ TraceResults read_results(const std::string& file) {
   const json document = read_json(file);
   try {
     return results_of(document);
+  } catch (const json::exception&) {
+    throw formats::Error(formats::printable(file), "not what 'guardbit trace --json' prints");
   } catch (const std::exception& error) {
     throw formats::Error(formats::printable(file),
                          "not what 'guardbit trace --json' prints: " +
@@ -217,6 +219,9 @@ TraceResults merged_results(const std::vector<std::string>& files) {
   std::map<Key, TracedUpdate> updates;
   bool first = true;
   for (const std::string& file : files) {
+    if (std::count(files.begin(), files.end(), file) > 1)
+      throw formats::Error(formats::printable(file),
+                           "is named twice: its numbers would count twice");
     TraceResults part = read_results(file);
     if (first) {
       merged = part;
