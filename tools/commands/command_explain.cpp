@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -19,10 +20,12 @@
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
+#include "formats/codec.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -258,6 +261,41 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   return explanation;
 }
 
+/// Where two results of the same operands differ.
+std::string differences_text(const emulator::CodeMatrix& x, const emulator::CodeMatrix& y) {
+  std::set<std::int64_t> rows, columns;
+  std::int64_t count = 0;
+  for (std::int64_t at = 0; at < x.size(); ++at) {
+    if (formats::decode(x.format, x[at]) == formats::decode(y.format, y[at])) continue;
+    ++count;
+    rows.insert(at / x.columns % x.rows);
+    columns.insert(at % x.columns);
+  }
+  const auto numbers = [](const std::set<std::int64_t>& list) {
+    return emulator::text_of(
+        emulator::places_of(std::vector<std::int64_t>(list.begin(), list.end())));
+  };
+  const std::string of = " of " + counted(x.size(), "element");
+  if (count == 0) return "The results are equal in all" + of + ".\n";
+  return "The results differ in " + std::to_string(count) + of + ", in rows " + numbers(rows) +
+         " and columns " + numbers(columns) + ".\n";
+}
+
+/// Codes of a narrow format in a file of integers look like integers.
+void print_hint_of_codes(const ExplainOptions& options, const GemmCapture& capture,
+                         const std::vector<Explanation>& accounts) {
+  const emulator::GemmProblem& x = capture.problem;
+  const bool explained = std::ranges::all_of(
+      accounts, [](const Explanation& account) { return account.search.explained(); });
+  if (explained || !options.places.from.empty() || options.places.a.empty()) return;
+  if (!formats::is_integer(x.a.format) || !formats::is_integer(x.b.format) ||
+      formats::is_integer(capture.d.format))
+    return;
+  std::cout << "A and B are " << formats::name_of(x.a.format) << " and D is "
+            << formats::name_of(capture.d.format)
+            << ": if they are codes of a floating format, --from says which (--from e4m3).\n";
+}
+
 int explain_command(const ExplainOptions& options) {
   load_specs(options.specs);
   const EndAtOnce at_once;
@@ -282,7 +320,11 @@ int explain_command(const ExplainOptions& options) {
     print_json(j);
   } else {
     for (const Explanation& explanation : accounts) print(explanation);
-    if (accounts.size() > 1) print_changes(accounts[0], accounts[1]);
+    if (accounts.size() > 1) {
+      print_changes(accounts[0], accounts[1]);
+      std::cout << differences_text(captures[0].d, captures[1].d);
+    }
+    print_hint_of_codes(options, captures.front(), accounts);
   }
   const bool all = std::all_of(accounts.begin(), accounts.end(),
                                [](const Explanation& x) { return x.search.explained(); });

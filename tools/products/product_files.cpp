@@ -67,6 +67,29 @@ CodeMatrix read_scale(const std::string& option, const std::string& name, const 
   return emulator::matrix_of(tensor);
 }
 
+/// formats::Error at the first group of four of A that stores more than two numbers. Pairs of FP4
+/// numbers go together, so these are not looked at.
+void require_sparse(const CodeMatrix& a, const std::string& place) {
+  constexpr std::int64_t group = 4;
+  constexpr int most = 2;
+  if (formats::bits(a.format) < 8) return;
+  std::int64_t at = 0;
+  for (std::int64_t g = 0; g < a.batch; ++g) {
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+      int count = 0;
+      for (std::int64_t k = 0; k < a.columns; ++k, ++at) {
+        if (k % group == 0) count = 0;
+        if (formats::decode(a.format, a[at]).kind == formats::Kind::zero) continue;
+        if (++count <= most) continue;
+        throw Error("--sparse", "A " + formats::printable(place) + " is not 2:4 sparse: row " +
+                                    std::to_string(i) + " has more than two numbers at k = " +
+                                    std::to_string(k - k % group) + " to " +
+                                    std::to_string(std::min(k - k % group + group, a.columns) - 1));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_operand_options(CLI::App& command, GemmPlaces& places) {
@@ -90,6 +113,7 @@ GemmInput read_gemm_operands(const GemmPlaces& places) {
   x.a = matrix_at("A", places.a, a);
   x.b = read_matrix("B", "b", places.b, places.from);
   x.sparse_a = places.sparse;
+  if (x.sparse_a) require_sparse(x.a, places.a);
   if (x.b.rows != x.k() || x.b.batch != x.a.batch) {
     const bool fits_otherwise = x.b.columns == x.m() && x.b.batch == x.a.batch;
     throw Error("B " + formats::printable(places.b),
