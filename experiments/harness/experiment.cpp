@@ -22,15 +22,18 @@ Verdict Finding::verdict() const {
   return holds ? Verdict::reproduced : Verdict::differs;
 }
 
-Verdict Outcome::verdict(bool relations_only) const {
-  const auto any = [&](Verdict verdict) {
-    return std::ranges::any_of(findings, [&](const Finding& f) { return f.verdict() == verdict; });
-  };
-  if (any(Verdict::differs)) return Verdict::differs;
-  return any(Verdict::reproduced) && !relations_only ? Verdict::reproduced : Verdict::undecidable;
+Verdict Outcome::verdict() const {
+  bool is_reproduced = false;
+  for (const Finding& f : findings) {
+    const Verdict verdict = f.verdict();
+    if (verdict == Verdict::differs) return verdict;
+    is_reproduced = is_reproduced || (verdict == Verdict::reproduced &&
+                                      f.reference->certainty != Certainty::derived);
+  }
+  return is_reproduced ? Verdict::reproduced : Verdict::undecidable;
 }
 
-std::string Outcome::why(bool relations_only) const {
+std::string Outcome::why() const {
   std::string reasons;
   const auto add = [&](const std::string& reason) {
     if (reasons.find(reason) == std::string::npos)
@@ -39,13 +42,13 @@ std::string Outcome::why(bool relations_only) const {
   if (missing.size() == 1) add("not there: " + missing[0]);
   if (missing.size() > 1)
     add("not there: " + missing[0] + " and " + std::to_string(missing.size() - 1) + " more");
-  if (verdict(relations_only) != Verdict::undecidable) return reasons;
+  if (verdict() != Verdict::undecidable) return reasons;
   bool decided = false;
   for (const Finding& f : findings) {
     decided = decided || f.verdict() != Verdict::undecidable;
     if (f.reference && !f.reference->undecidable.empty()) add(f.reference->undecidable);
   }
-  if (relations_only && decided) add("it checks what theory demands, which holds, and no figure");
+  if (decided) add("it checks what theory demands, which holds, and no figure");
   if (reasons.empty()) add("no reference has these settings");
   return reasons;
 }

@@ -100,11 +100,11 @@ struct Outcome {
     notes.push_back(std::move(sentence));
   }
 
-  /// Differs if any finding does. Otherwise reproduced if any could be decided, unless the
-  /// experiment has nothing to reproduce.
-  Verdict verdict(bool relations_only) const;
+  /// Differs if any finding does. Otherwise reproduced if any figure that somebody measured or
+  /// published is: that what theory demands holds reproduces nothing.
+  Verdict verdict() const;
   /// Why the verdict is undecidable, and what was not there; empty where neither is the case.
-  std::string why(bool relations_only) const;
+  std::string why() const;
 };
 
 class Run;
@@ -123,8 +123,6 @@ struct Experiment {
   std::string_view expected;
   std::vector<Parameter> parameters;
   Outcome (*run)(Run& run) = nullptr;
-  /// Its findings are relations that theory demands; it never says `reproduced`.
-  bool relations_only = false;
 };
 
 }  // namespace guardbit::experiments

@@ -98,7 +98,6 @@ Experiment sufficient_loss_scale() {
           "Less is lost and more overflows the larger the scale.",
       .parameters = parameters,
       .run = run,
-      .relations_only = true,
   };
 }
 

@@ -221,7 +221,6 @@ Experiment integer_slices() {
                      {"MN", "rows of A and columns of B", "32", "16", Kind::integer, false, 1,
                       512}},
       .run = run,
-      .relations_only = true,
   };
 }
 

@@ -261,7 +261,6 @@ Experiment fp4_formats() {
                      {"distribution", "of the numbers", "normal,laplace,outliers,log_uniform", "",
                       Kind::word, true, 0, 0, formats::choices_of<Distribution>()}},
       .run = run,
-      .relations_only = true,
   };
 }
 

@@ -155,7 +155,6 @@ Experiment fused_stores() {
                       "fp16,bf16"},
                      {"rows", "of x", "512", "64", Kind::integer, false, 1, 100000}},
       .run = run,
-      .relations_only = true,
   };
 }
 

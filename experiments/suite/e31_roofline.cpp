@@ -90,7 +90,11 @@ void add_device(Run& run, Outcome& outcome, const Device& device, const std::str
   }
   outcome.findings.push_back(finding);
   Curve roof{name}, points{name + ", operations", {}, {}, Look::points};
-  for (double x = 0.0625; x <= 65536; x *= 2) roof.add(x, std::min(peak, x * device.terabytes));
+  for (double x = 0.0625; x <= 65536; x *= 2) {
+    // The knee lies between two of these.
+    if (x / 2 < ridge[0] && ridge[0] < x) roof.add(ridge[0], peak);
+    roof.add(x, std::min(peak, x * device.terabytes));
+  }
   for (const Operation& op : operations) {
     const double intensity = op.flops / (op.elements * bytes_of(format));
     const double reached = std::min(peak, intensity * device.terabytes);

@@ -33,8 +33,7 @@ TEST_CASE("experiment list and show describe the suite") {
   const json all = json_of({"experiment", "list", "--json"})["experiments"];
   CHECK(all.size() >= 15);
   for (const json& x : all)
-    CHECK(keys_of(x) ==
-          Words{"expected", "method", "name", "parameters", "question", "relations_only", "slug"});
+    CHECK(keys_of(x) == Words{"expected", "method", "name", "parameters", "question", "slug"});
   const CommandResult shown = run_command({"experiment", "show", "e08", "rceil_is_not_ceil"});
   CHECK(shown.status == 0);
   holds(shown.out, "DeepSeek-V3");

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -20,6 +21,7 @@
 #include "formats/support/suggestions.hpp"
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -231,6 +233,24 @@ std::string engines_of(const std::set<std::string>& plans) {
   return text;
 }
 
+/// The first point that is not what the record says: "K=512: 0.25, not 0.5".
+std::string first_other_point(const experiments::Points& points, const experiments::Points& known) {
+  for (const auto& [key, point] : points) {
+    const auto found = known.find(key);
+    if (found == known.end()) return formats::printable(key) + ": the record has no such point";
+    if (found->second == point) continue;
+    const std::vector<double>&now = point.values, &then = found->second.values;
+    for (std::size_t i = 0; i < std::min(now.size(), then.size()); ++i)
+      if (now[i] != then[i] && !(std::isnan(now[i]) && std::isnan(then[i])))
+        return formats::printable(key) + ": " + number(now[i], "%.17g") + ", and in the record " +
+               number(then[i], "%.17g");
+    return formats::printable(key) + ": another number of values or inputs";
+  }
+  for (const auto& [key, point] : known)
+    if (!points.contains(key)) return formats::printable(key) + ": is in the record alone";
+  return {};
+}
+
 class Session {
  public:
   explicit Session(const ExperimentOptions& options) : options_(options) {}
@@ -259,12 +279,13 @@ class Session {
           std::cout << "engine " << result["engine"].get<std::string>() << '\n';
         if (planned.recorded != nullptr)
           std::cout << (result["same_as_record"] == true
-                            ? "Every point is what the record says.\n"
-                            : "The points differ from those of the record.\n");
+                            ? std::string("Every point is what the record says.\n")
+                            : "The points differ from those of the record, first " +
+                                  result["first_difference"].get<std::string>() + ".\n");
       } else {
         summary.add({std::string(x.name), std::string(x.question),
-                     std::string(formats::word_of(outcome.verdict(x.relations_only))),
-                     outcome.why(x.relations_only), number(seconds_since(start), "%.2f")});
+                     std::string(formats::word_of(outcome.verdict())), outcome.why(),
+                     number(seconds_since(start), "%.2f")});
       }
     }
     if (options_.json) {
@@ -310,8 +331,11 @@ class Session {
     result = to_json(x, outcome);
     file.complete(run, result);
     if (!file.plans().empty()) result["engine"] = engines_of(file.plans());
-    if (planned.recorded != nullptr)
-      result["same_as_record"] = run.points() == planned.recorded->points;
+    if (planned.recorded != nullptr) {
+      const std::string other = first_other_point(run.points(), planned.recorded->points);
+      result["same_as_record"] = other.empty();
+      if (!other.empty()) result["first_difference"] = other;
+    }
     plot(x, outcome);
     return outcome;
   }
@@ -425,7 +449,8 @@ void add_experiment_run(CLI::App& experiment, int& status) {
           "--set", options->set,
           "KEY=VALUES, or NAME.KEY=VALUES: a parameter of the experiments that have it; values as a list, FIRST:LAST:STEP or FIRST:LAST:xFACTOR")
       ->type_name("KEY=VALUES");
-  command->add_option("--seed", options->seed, "Of the random numbers (default 1)");
+  command->add_option("--seed", options->seed, "Of the random numbers (default 1)")
+      ->check(below_zero);
   command
       ->add_option("--record", options->record,
                    "Run again what this record says, and say whether every point is the same")

@@ -186,13 +186,13 @@ nlohmann::ordered_json to_json(const experiments::Experiment& experiment,
   ordered_json j = {{"name", experiment.name},
                     {"slug", experiment.slug},
                     {"question", experiment.question},
-                    {"verdict", formats::word_of(outcome.verdict(experiment.relations_only))},
+                    {"verdict", formats::word_of(outcome.verdict())},
                     {"measured", measured},
                     {"reference", reference},
                     {"tolerance", tolerance},
                     {"findings", findings},
                     {"notes", outcome.notes}};
-  if (const std::string why = outcome.why(experiment.relations_only); !why.empty()) j["why"] = why;
+  if (const std::string why = outcome.why(); !why.empty()) j["why"] = why;
   const experiments::Figure& figure = outcome.figure;
   if (figure.curves.empty()) return j;
   ordered_json curves = ordered_json::array();

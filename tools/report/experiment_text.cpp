@@ -101,7 +101,7 @@ void print_section(std::ostream& out, const Experiment& x, const ordered_json* r
     return;
   }
   const experiments::Outcome outcome = outcome_of(*result);
-  out << "\nVerdict: **" << formats::word_of(outcome.verdict(x.relations_only)) << "**\n\n";
+  out << "\nVerdict: **" << formats::word_of(outcome.verdict()) << "**\n\n";
   std::vector<std::reference_wrapper<const Finding>> judged;
   for (const Finding& f : outcome.findings)
     if (f.reference) judged.emplace_back(f);
@@ -143,13 +143,12 @@ std::string range_of(const Parameter& p) {
 
 void print_outcome(std::ostream& out, const Experiment& x, const experiments::Outcome& outcome,
                    std::optional<double> seconds) {
-  const Verdict verdict = outcome.verdict(x.relations_only);
+  const Verdict verdict = outcome.verdict();
   out << paint(std::string(x.name) + " " + std::string(x.slug), Colour::bold) << ": "
       << paint(formats::word_of(verdict), colour_of(verdict));
   if (seconds) out << ", " << number_text(*seconds) << " s";
   out << '\n';
-  if (const std::string why = outcome.why(x.relations_only); !why.empty())
-    print_wrapped(out, "(" + why + ")", "");
+  if (const std::string why = outcome.why(); !why.empty()) print_wrapped(out, "(" + why + ")", "");
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
   out << '\n';
@@ -173,20 +172,14 @@ void print_experiment(std::ostream& out, const Experiment& x) {
   print_wrapped(out, x.question, "");
   print_wrapped(out, x.method, "");
   print_wrapped(out, "Expected: " + std::string(x.expected), "");
-  if (x.relations_only)
-    out << "It asserts what theory demands, and says undecidable where that holds.\n";
   out << '\n';
   if (!x.parameters.empty()) parameter_columns().print(out, x.parameters);
 }
 
 ordered_json description_of(const Experiment& x) {
-  return {{"name", x.name},
-          {"slug", x.slug},
-          {"question", x.question},
-          {"method", x.method},
-          {"expected", x.expected},
-          {"relations_only", x.relations_only},
-          {"parameters", parameter_columns().json_list(x.parameters)}};
+  return {{"name", x.name},         {"slug", x.slug},
+          {"question", x.question}, {"method", x.method},
+          {"expected", x.expected}, {"parameters", parameter_columns().json_list(x.parameters)}};
 }
 
 void print_suite_page(std::ostream& out, const ordered_json& results) {

@@ -112,7 +112,7 @@ std::string command_of(const ReportedRun& run) {
 
 std::string verdict_of(const ReportedRun& run) {
   if (!run.outcome) return "incomplete";
-  return std::string(formats::word_of(run.outcome->verdict(run.experiment->relations_only)));
+  return std::string(formats::word_of(run.outcome->verdict()));
 }
 
 }  // namespace guardbit::tools

@@ -101,16 +101,18 @@ TEST_CASE("verdicts follow from references and tolerances") {
   CHECK(verdict(1, {.value = 1, .undecidable = "unknown data"}) == Verdict::undecidable);
   CHECK(Finding{"", "", 1}.verdict() == Verdict::undecidable);
 
-  const Finding right{"", "", 1, Reference{.value = 1}}, wrong{"", "", 2, Reference{.value = 1}},
+  const Finding right{"", "", 1, Reference{.value = 1, .certainty = experiments::Certainty::read}},
+      demanded{"", "", 1, Reference{.value = 1}}, wrong{"", "", 2, Reference{.value = 1}},
       open{"", "", 3};
-  const auto of = [](std::vector<Finding> findings, bool relations_only = false) {
-    return Outcome{std::move(findings), {}, {}}.verdict(relations_only);
+  const auto of = [](std::vector<Finding> findings) {
+    return Outcome{std::move(findings), {}, {}}.verdict();
   };
   CHECK(of({right, open}) == Verdict::reproduced);
   CHECK(of({right, wrong, open}) == Verdict::differs);
   CHECK(of({open}) == Verdict::undecidable);
-  CHECK(of({right}, true) == Verdict::undecidable);
-  CHECK(of({wrong}, true) == Verdict::differs);
+  // What theory demands reproduces nothing, but can differ.
+  CHECK(of({demanded, open}) == Verdict::undecidable);
+  CHECK(of({demanded, right}) == Verdict::reproduced);
 }
 
 TEST_CASE("statistics of errors and of repeats") {

@@ -46,7 +46,7 @@ void check_outcome(const Experiment& x, const Outcome& outcome, Verdict expected
     CHECK((f.reference->tolerance == 0) == f.reference->tolerance_reason.empty());
   }
   INFO(x.name);
-  CHECK(outcome.verdict(x.relations_only) == expected);
+  CHECK(outcome.verdict() == expected);
   CHECK_FALSE(outcome.figure.curves.empty());
   for (const experiments::Curve& c : outcome.figure.curves) CHECK(c.x.size() == c.y.size());
 }
@@ -87,6 +87,15 @@ TEST_CASE("every experiment has a name, a file, a question and parameters that i
   CHECK_THROWS_AS(experiments::require_experiment("E99", "test"), formats::Error);
 }
 
+/// Experiments that have no figure of anybody's that their data could decide: what they check is
+/// what theory demands.
+Verdict expected_verdict(std::string_view name) {
+  for (const std::string_view known :
+       {"E02", "E16", "E24", "E29", "E33", "E34", "E35", "E36", "E37"})
+    if (name == known) return Verdict::undecidable;
+  return Verdict::reproduced;
+}
+
 TEST_CASE("experiments that take no time say what they should") {
   for (const char* const name :
        {"E01", "E03", "E04", "E05", "E20", "E23", "E25", "E27", "E28", "E30", "E31"}) {
@@ -110,7 +119,7 @@ TEST_CASE("experiments on units say what they should of small matrices") {
       {"E38", {{"trials", "20"}, {"iterations", "10"}}}};
   for (const auto& [name, set] : runs) {
     const Experiment& x = experiments::require_experiment(name, "test");
-    check_outcome(x, run_with(x, set), Verdict::reproduced);
+    check_outcome(x, run_with(x, set), expected_verdict(name));
   }
 }
 
@@ -175,8 +184,7 @@ TEST_CASE("a recorded product tells its plan from another one") {
 
 TEST_CASE("the quick suite reproduces what it can", "[sweep]") {
   for (const Experiment& x : experiments::suite()) {
-    const bool undecidable = x.relations_only || x.name == "E16";
-    check_outcome(x, quick_run(x), undecidable ? Verdict::undecidable : Verdict::reproduced);
+    check_outcome(x, quick_run(x), expected_verdict(x.name));
   }
 }
 
@@ -185,7 +193,7 @@ TEST_CASE("statistical tolerances hold for other seeds", "[sweep]") {
                                  "E35", "E36", "E37", "E38"}) {
     const Experiment& x = experiments::require_experiment(name, "test");
     for (std::uint64_t seed = 2; seed < 6; ++seed)
-      check_outcome(x, quick_run(x, seed), Verdict::reproduced);
+      check_outcome(x, quick_run(x, seed), expected_verdict(name));
   }
 }
 
