@@ -335,10 +335,11 @@ void draw_grid(Drawing& drawing, const Box& area, const Figure& figure, const Ch
   const std::vector<std::string> y_lines =
       lines_of(figure.y_label, label_size, area.bottom - grid.below - top - grid.per_row);
   double y_at = area.left + margin;
+  const double head = is_single ? 6 : line_height + 2;
+  const double middle_of_axes = top + head + (row * rows - grid.per_row) / 2;
   for (const std::string& line : y_lines) {
     y_at += line_height;
-    drawing.text({y_at - 5, top + (row * rows - tick_room) / 2}, line,
-                 {label_size, Anchor::middle, ink::text, true});
+    drawing.text({y_at - 5, middle_of_axes}, line, {label_size, Anchor::middle, ink::text, true});
   }
   const double left = y_at + widest + 12, gap = panel_gap;
   // Half of the last label stands to the right of the axis.
@@ -349,8 +350,7 @@ void draw_grid(Drawing& drawing, const Box& area, const Figure& figure, const Ch
     const Panel& panel = grid.panels[i];
     const std::size_t at_row = i / grid.columns, at_column = i % grid.columns;
     const double cell_left = left + (cell + gap) * static_cast<double>(at_column);
-    const double cell_top =
-        top + row * static_cast<double>(at_row) + (is_single ? 6 : line_height + 2);
+    const double cell_top = top + row * static_cast<double>(at_row) + head;
     const Box box = {cell_left, cell_top, cell_left + cell, cell_top + plot_height};
     if (!is_single)
       drawing.text({box.left, box.top - 7}, shortened(panel.title, label_size, cell), {label_size});

@@ -147,13 +147,21 @@ std::vector<std::string> lines_of(std::string_view words, double size, double wi
 
 std::string shortened(std::string_view words, double size, double width) {
   if (width_of(words, size) <= width) return std::string(words);
-  while (!words.empty() && width_of(std::string(words) + "…", size) > width) {
-    words.remove_suffix(1);
-    while (!words.empty() && (static_cast<unsigned char>(words.back()) & 0xC0U) == 0x80)
-      words.remove_suffix(1);
-    if (!words.empty() && static_cast<unsigned char>(words.back()) >= 0xC0) words.remove_suffix(1);
+  // Names of one kind begin alike and differ in their ends, so both ends stay.
+  const auto is_inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; };
+  std::string_view head = words.substr(0, words.size() / 2), tail = words.substr(head.size());
+  const auto text = [&] { return std::string(head) + "…" + std::string(tail); };
+  while (!tail.empty() && is_inside(tail.front())) tail.remove_prefix(1);
+  while (!(head.empty() && tail.empty()) && width_of(text(), size) > width) {
+    if (head.size() >= tail.size()) {
+      while (is_inside(head.back())) head.remove_suffix(1);
+      head.remove_suffix(1);
+    } else {
+      tail.remove_prefix(1);
+      while (!tail.empty() && is_inside(tail.front())) tail.remove_prefix(1);
+    }
   }
-  return std::string(words) + "…";
+  return text();
 }
 
 Drawing::Drawing(double width, double height, const std::string& title)
