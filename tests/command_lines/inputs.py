@@ -292,6 +292,10 @@ from = "fp32"
 calibrators = ["max", "mse"]
 """
 
+DIVERGING_TRAINING = SMALL_TRAINING.replace(
+    '"fp16_amp", "fp8_delayed"]', '"fp16_amp"]'
+).replace("[unit]", "[optimizer]\nkind = \"adam\"\nlearning_rate = 1e30\n[unit]")
+
 WRONG_TRAINING = """\
 [training]
 recipes = ["fp31"]
@@ -337,7 +341,9 @@ def write_programs(folder: Path) -> None:
     """Configurations of train, and a program to be probed."""
     write_text(folder / "small.toml", SMALL_TRAINING)
     write_text(folder / "integers.toml", INTEGER_TRAINING)
+    write_text(folder / "diverging.toml", DIVERGING_TRAINING)
     write_text(folder / "wrong.toml", WRONG_TRAINING)
+    write_text(folder / "value.toml", "[training]\nsteps = = 3\n")
     write_text(folder / "unit.py", UNIT)
     write_text(folder / "unit.sh", '#!/bin/sh\nexec "$PYTHON" in/unit.py "$@"\n', executable=True)
 

@@ -100,6 +100,11 @@ Case read_case(const CompareOptions& options) {
     x.problem = read_gemm_operands(options.places).problem;
     x.beta = x.problem->c.empty() ? 0 : 1;
   } else {
+    for (const char* const ending : {".npy", ".npz"})
+      if (options.d.ends_with(ending))
+        throw Error("compare", std::string(options.exact ? "--exact" : "--plan") +
+                                   " needs --a and --b: " + formats::printable(options.d) +
+                                   " is no capture, which would hold the operands");
     const emulator::GemmCapture capture = emulator::read_gemm_capture(options.d);
     x.d = capture.d;
     x.problem = capture.lowered({});
@@ -181,6 +186,7 @@ ErrorReport report_of(const CompareOptions& options, const Case& x,
 int compare(const CompareOptions& options) {
   if (options.exact == !options.reference.empty())
     throw Error("compare", "needs REF or --exact, one of them");
+  if (options.most_ulps && !(*options.most_ulps >= 0)) throw Error("--max-ulp", "is below zero");
   options.plot.require_valid();
   const auto start = std::chrono::steady_clock::now();
   const Interruption interruption;

@@ -103,6 +103,7 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
     print_json(j);
     return;
   }
+  if (problem.a.batch != 1) std::cout << problem.a.batch << " x ";
   std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", "
             << counted(outputs, "output") << ", engine " << engine << ", " << std::fixed
             << std::setprecision(2) << seconds << " s: " << formats::printable(options.output)

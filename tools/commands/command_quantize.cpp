@@ -90,6 +90,8 @@ IntegerScheme scheme_of(const QuantizeOptions& options) {
       "calibrator", options.calibrator, "--calibrator");
   scheme.calibration.bits = options.bits;
   scheme.calibration.is_unsigned = options.is_unsigned;
+  if (options.percentile == 0)
+    throw Error("--percentile", "0 leaves no range: every number lies outside it");
   scheme.calibration.percentile = options.percentile;
   scheme.calibration.quirks = experiments::parse_quirks(options.quirks, "--quirks");
   experiments::require_scheme(scheme, "quantize");
@@ -483,7 +485,10 @@ void add_quantize(CLI::App& app, int& status) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--calibrator", options->calibrator, "How the range is chosen (default max)")
+  command
+      ->add_option(
+          "--calibrator", options->calibrator,
+          "How the range is chosen (default max); search: least squared error among 39 multiples, from 1/4 to 4, of the largest magnitude, which is none of them")
       ->type_name(type_of_words<experiments::Calibrator>());
   command->add_option("--percentile", options->percentile, "Of --calibrator percentile (99.99)")
       ->check(CLI::Range(0.0, 100.0));

@@ -9,6 +9,7 @@
 #include "formats/support/printable.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
@@ -68,6 +69,18 @@ int run_compare(const CompareOptions& options) {
   if (results.tensors.empty())
     throw formats::Error("recipe compare", "no floating-point tensors" +
                                                (role.empty() ? "" : " of the role " + role));
+  const experiments::StoredTensor total = results.total();
+  if (const auto left_out = results.left_out(); left_out.size() == results.tensors.size()) {
+    const ComparedTensor& bad = *left_out.front();
+    throw formats::Error(
+        "recipe compare",
+        "no tensor has finite numbers alone, as recipes need; " +
+            std::to_string(bad.compared.signal.elements - bad.compared.signal.finite) + " of " +
+            counted(bad.compared.signal.elements, "element") + " of " +
+            bad.meaning.place_text(bad.name) + " are not");
+  }
+  if (options.plot.asked() && total.signal.nonzero == 0)
+    throw formats::Error("--plot", "every number is zero, so there is no noise to draw");
   if (options.plot.asked())
     write_picture(options.plot.path, chart(sqnr_figure(results), options.plot.chart()));
   if (options.json) {

@@ -98,6 +98,8 @@ void print_line(std::string_view label, const std::string& lead, const std::stri
 
 /// "-0.4 ulp = -2.4414e-5"; all digits of the difference for 0.
 std::string error_text(const Dissection& d, const formats::ParsedValue& number, int digits) {
+  const bool is_zero = number.value.kind == formats::Kind::zero;
+  if (is_zero && number.value.negative != d.value.negative) return "the sign is lost";
   if (d.error && d.error->digits == "0") return "exact";
   if (!d.error) {
     if (number.value.kind == d.value.kind) return "exact";
@@ -179,7 +181,9 @@ void print_fully(const Dissection& d, const formats::ParsedValue& number) {
             << "  " << painted_fields(d.format, d.code) << '\n';
   print_line("exactly", "", value_text(d.value, 0));
   if (d.value.kind == formats::Kind::finite) {
-    print_line("shortest", "", formats::shortest_text(d.format, d.code));
+    // What is past the largest number becomes it in some conversions, and is no way to write it.
+    if (!d.error || d.error_in_ulp || d.error->digits == "0")
+      print_line("shortest", "", formats::shortest_text(d.format, d.code));
     print_line("hex float", "", formats::hex_float(d.value));
   }
   print_line("error", "", error_text(d, number, 0));

@@ -6,6 +6,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
+#include "experiments/suite/suite.hpp"
 #include "formats/block_format.hpp"
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
@@ -64,6 +65,8 @@ std::string named_words(const std::string& command, const std::string& name) {
       name != "--scale-d") {
     return std::string(file_words);
   }
+  if (name == "NAME" && (command == "run" || command == "show"))
+    return words_of(experiments::suite(), [](const auto& experiment) { return experiment.name; });
   if (name == "CAPTURE") return std::string(file_words);
   if (name == "INSTRUCTION" || (command == "list" && name == "NAME"))
     return std::string(instruction_names);

@@ -420,8 +420,11 @@ TrainConfig read_train_config(const std::string& path) {
     std::string_view what = error.description();
     constexpr std::string_view parser = "Error while parsing ";
     if (what.starts_with(parser)) what.remove_prefix(parser.size());
+    std::string text(what);
+    if (text.find("could not determine value type") != std::string::npos)
+      text = "what follows '=' is no value: a string in quotes, a number, true, false or a list";
     throw Error(where + " line " + std::to_string(error.source().begin.line),
-                formats::printable(what));
+                formats::printable(text));
   } catch (const TomlAssertion&) {
     throw Error(where, "not TOML: the name of a table is no key");
   }

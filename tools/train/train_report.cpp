@@ -1,6 +1,7 @@
 #include "tools/train/train_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -94,8 +95,10 @@ const Columns<Row>& time_columns() {
        [](const Row& r) { return r.ratio ? fixed(*r.ratio, 2) : ""; }, 5},
       {"memory_bytes", "memory", Side::right, [](const Row& r) { return or_null(r.run->memory); },
        [](const Row& r) {
-         return r.run->memory ? fixed(static_cast<double>(*r.run->memory) / 0x1p20, 2) + " MiB"
-                              : "";
+         if (!r.run->memory) return std::string();
+         const auto bytes = static_cast<double>(*r.run->memory);
+         return bytes < 0x1p20 ? fixed(bytes / 0x1p10, 1) + " KiB"
+                               : fixed(bytes / 0x1p20, 2) + " MiB";
        },
        8},
       {"accuracy", "accuracy", Side::right,
@@ -122,7 +125,7 @@ const Columns<Row>& number_columns() {
   static const Columns<Row> columns = {
       {"", "recipe", Side::left, [](const Row& r) { return r.run->recipe; }},
       {"loss", "loss", Side::right, [](const Row& r) { return r.last_loss; },
-       [](const Row& r) { return fixed(r.last_loss, 4); }, 2},
+       [](const Row& r) { return std::isnan(r.last_loss) ? "nan" : fixed(r.last_loss, 4); }, 2},
       {"gradients", "", Side::none, [](const Row& r) { return r.gradients.numbers; }, {}, 2},
       {"underflow", "underflow", Side::right, [](const Row& r) { return r.gradients.underflow; },
        [](const Row& r) { return of_gradients(r, r.gradients.underflow); }, 2},
@@ -136,7 +139,11 @@ const Columns<Row>& number_columns() {
        [](const Row& r) { return or_null(r.distance); },
        [](const Row& r) { return r.distance ? number(*r.distance, "%.3g") : ""; }, 3},
       {"ended_by_scaler", "note", Side::left, [](const Row& r) { return r.run->ended; },
-       [](const Row& r) { return r.run->ended ? "ended by the scaler" : ""; }, 7, false, true}};
+       [](const Row& r) {
+         if (r.run->ended) return "ended by the scaler";
+         return r.run->log.empty() || std::isfinite(r.last_loss) ? "" : "diverged";
+       },
+       7, false, true}};
   return columns;
 }
 
@@ -151,6 +158,8 @@ Table number_table(const std::vector<TrainResult>& results) {
 }
 
 void print_comparison(std::ostream& out, const std::vector<TrainResult>& results) {
+  const bool is_new = std::ranges::any_of(results, [](const auto& r) { return r.images != 0; });
+  if (!is_new) out << "nothing was left to do: the folder holds every step\n";
   time_table(results).print(out);
   out << "ratio: to Eigen's images/s; memory: weights, gradients, optimizer, operands of a step\n\n";
   number_table(results).print(out);
