@@ -43,7 +43,7 @@ MASKS: Tuple[Mask, ...] = (
         "the head of the table of 'train': columns are as wide as times and rates",
     ),
     Mask(
-        rf"(?m)^(\w+ +\w+) +{ENGINES} +[0-9.]+ s +[0-9]+(?: +[0-9.]+x?)?(?= +[0-9.]+ MiB)",
+        rf"(?m)^(\w+ +\w+) +{ENGINES} +[0-9.]+ s +[0-9]+(?: +[0-9.]+x?)?(?= +[0-9.]+ [KM]iB)",
         r"\1 <ENGINE> <TIME> <RATE>",
         "times and rates in the table of 'train'",
     ),
