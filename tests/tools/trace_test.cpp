@@ -250,6 +250,7 @@ TEST_CASE("trace: parts merge to what the whole says, in any order") {
     CHECK(is_one_error_line(result.error));
   }
   CHECK(run_command({"trace", "merge"}).status == 2);
+  CHECK(run_command({"trace", "merge", folder.path("a.json"), folder.path("a.json")}).status == 2);
 }
 
 TEST_CASE("trace: updates beside their weights, and roles from step to step") {
@@ -282,7 +283,8 @@ TEST_CASE("trace: updates beside their weights, and roles from step to step") {
   CHECK(trend["amax"] == json{4, 8});
   CHECK(trend["formats"]["fp16"]["recommended"] == json{0, 0});
   tests::write_text(folder.path("a.json"), document.dump());
-  const json merged = trace({"merge", folder.path("a.json"), folder.path("a.json")});
+  tests::write_text(folder.path("same.json"), document.dump());
+  const json merged = trace({"merge", folder.path("a.json"), folder.path("same.json")});
   CHECK(merged["updates"][0]["changes"] == 6);
   CHECK(merged["updates"][1]["ratio"] == 0.1);
   std::vector<std::string> view = {"trace"};

@@ -415,7 +415,12 @@ void draw_rows(Drawing& drawing, const Box& area, const Figure& figure,
   double widest = 0;
   for (const std::string& name : figure.categories)
     widest = std::max(widest, width_of(name, label_size));
-  widest = std::min(widest, 0.4 * area.width());
+  // Names that take too much of the picture are smaller before they are cut.
+  constexpr double least_size = 7;
+  const double room = std::min(widest, 0.4 * area.width());
+  const double name_size =
+      widest == 0 ? label_size : std::max(least_size, label_size * room / widest);
+  widest = room;
   std::vector<double> numbers;
   for (const Series& s : series)
     for (const double y : s.curve->y)
@@ -442,8 +447,8 @@ void draw_rows(Drawing& drawing, const Box& area, const Figure& figure,
   for (std::size_t i = 0; i < figure.categories.size(); ++i) {
     const double y = middle(static_cast<double>(i));
     drawing.line({box.left, y}, {box.right, y}, {ink::grid});
-    drawing.text({box.left - 8, y + 4}, shortened(figure.categories[i], label_size, widest),
-                 {label_size, Anchor::end});
+    drawing.text({box.left - 8, y + name_size / 3},
+                 shortened(figure.categories[i], name_size, widest), {name_size, Anchor::end});
   }
   for (const bool open : {false, true}) {
     for (std::size_t s = 0; s < series.size(); ++s) {

@@ -219,10 +219,10 @@ TraceResults merged_results(const std::vector<std::string>& files) {
   std::map<Key, TracedUpdate> updates;
   bool first = true;
   for (const std::string& file : files) {
+    TraceResults part = read_results(file);
     if (std::count(files.begin(), files.end(), file) > 1)
       throw formats::Error(formats::printable(file),
                            "is named twice: its numbers would count twice");
-    TraceResults part = read_results(file);
     if (first) {
       merged = part;
       merged.tensors.clear();
