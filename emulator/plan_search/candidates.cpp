@@ -41,6 +41,8 @@ std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, KnownPartit
 /// these formats, the recording's own machine first.
 Candidates instruction_candidates(const GemmCapture& capture, const std::string& arch) {
   Candidates result;
+  GemmPlan begun;
+  begun.epilogue.addition = Epilogue::Addition::initial;
   std::vector<GemmPlan> stage;
   std::vector<std::string> pages = {arch};
   for (const Arch& machine : architectures())
@@ -51,14 +53,14 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     const auto instruction = find_instruction(arch, named->second);
     if (instruction && takes_addend(*instruction) && instruction->a == x.a.format &&
         instruction->b == x.b.format && instruction->d == capture.d.format)
-      stage.emplace_back().unit = {arch, named->second};
+      stage.emplace_back(begun).unit = {arch, named->second};
   }
   for (const std::string& page : pages) {
     const auto add_instructions = [&](const Format& a, const Format& b, Rounding rounding) {
       for (const MatrixInstruction* instruction :
            instructions_for(page, a, b, false, &capture.d.format)) {
         if (!takes_addend(*instruction)) continue;
-        GemmPlan& plan = stage.emplace_back();
+        GemmPlan& plan = stage.emplace_back(begun);
         plan.unit = {page, std::string(std::string_view(instruction->name))};
         plan.input.rounding = rounding;
       }
@@ -107,7 +109,6 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   if (d == formats::fp64) e.compute = formats::fp64;
   if (d == formats::int32) e.compute = formats::int32;
   const GemmProblem& x = capture.problem;
-  const bool has_addend = (!x.c.empty() && e.beta != 0) || !x.bias.empty();
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
   std::vector<Epilogue> list;
   using Addition = Epilogue::Addition;
@@ -115,7 +116,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
        {Addition::fma_product, Addition::separate, Addition::fma_addend, Addition::rounded}) {
     for (const auto scales :
          {Epilogue::Scales::joint, Epilogue::Scales::a_then_b, Epilogue::Scales::b_then_a}) {
-      if (!has_addend && addition != Addition::fma_product) continue;
+      if (!has_addend(capture) && addition != Addition::fma_product) continue;
       if (!scaled && scales != Epilogue::Scales::joint) continue;
       e.addition = addition;
       e.scales = scales;
@@ -225,6 +226,7 @@ class Stages {
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
+    of_begun_ = std::make_shared<KnownPartitions>(k);
     for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
@@ -277,6 +279,7 @@ class Stages {
     }
     add(likely_, known_, split_as_deep);
     add(all_, known_, whole);
+    add(begun_units(), of_begun_, whole);
     add(plain_units(), of_plain_, whole);
     add(good_, known_, promoted);
     add(good_, known_, residue);
@@ -314,6 +317,18 @@ class Stages {
     add(unlikely_, of_unlikely_, sliced);
   }
 
+  /// Good units whose first chain begins with the addend: compilers (Triton) give a product its
+  /// addend so where all of K is one tile, and alpha is 1 or multiplies an operand.
+  Units begun_units() const {
+    std::vector<UnitChoice> units;
+    if (has_addend(capture_)) units = *good_.list;
+    std::erase_if(units, [&](const UnitChoice& x) {
+      return (capture_.alpha != 1 && x.alpha_on == Epilogue::AlphaOn::sum) || x.input.run != 0;
+    });
+    for (UnitChoice& x : units) x.addition = Epilogue::Addition::initial;
+    return named("from the addend on, by every unit that fits", std::move(units));
+  }
+
   /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
   /// instruction. A multiply-add of one thread has no lanes.
   Units matrix_units() const {
@@ -349,7 +364,7 @@ class Stages {
   std::shared_ptr<LazyEvidence> evidence_;
   Units all_, likely_, others_, good_, unlikely_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_, of_scalar_;
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_begun_, of_reduced_, of_scalar_;
   Candidates& result_;
 };
 

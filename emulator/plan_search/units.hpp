@@ -13,7 +13,7 @@
 
 namespace guardbit::emulator {
 
-/// A unit and how operands reach it.
+/// A unit and how operands and the addend reach it.
 struct UnitChoice {
   GemmUnit unit;
   InputConversion input;
@@ -21,9 +21,11 @@ struct UnitChoice {
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
   /// used if `alpha_on` is an operand
   double alpha = 1;
+  /// initial: its first chain begins with the addend; else the epilogue adds it in one of the ways
+  Epilogue::Addition addition = Epilogue::Addition::fma_product;
 };
 
-/// Sets the plan's unit, conversion, loads and alpha.
+/// Sets the plan's unit, conversion, loads, alpha and what the first chain begins with.
 void apply(const UnitChoice& choice, GemmPlan& plan);
 
 /// The machine's instructions for operands of formats a and b, with D in `d` if that is given.
@@ -31,6 +33,9 @@ void apply(const UnitChoice& choice, GemmPlan& plan);
 std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
                                                        const Format& b, bool sparse,
                                                        const Format* d = nullptr);
+
+/// Is C or a bias added to the capture's product?
+bool has_addend(const GemmCapture& capture);
 
 /// The units that may have multiplied the capture's operands, likely ones first.
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch);

@@ -39,11 +39,11 @@ using emulator::GemmCapture;
 using formats::Error;
 
 struct ExplainOptions {
-  std::string capture, d, arch = "sm_90";
+  std::string capture, d, arch;
   GemmPlaces places;
   std::vector<std::string> diff, specs;
-  double alpha = 1, beta = 0;
-  std::string activation = "none";
+  std::optional<double> alpha, beta;
+  std::string activation;
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
   /// seconds; 0: none
@@ -56,7 +56,7 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   GemmCapture capture;
   capture.path = d_place;
   capture.kind = "gemm";
-  capture.arch = options.arch;
+  capture.arch = "sm_90";
   capture.problem = std::move(input.problem);
   const formats::Tensor d = read_operand("--d", "d", d_place, formats::fp32);
   if ((d.shape.size() != 2 && d.shape.size() != 3) || d.packing != formats::Packing::container)
@@ -66,15 +66,49 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   const emulator::GemmProblem& x = capture.problem;
   if (capture.d.rows != x.m() || capture.d.columns != x.n() || capture.d.batch != x.a.batch)
     throw Error("--d " + formats::printable(d_place), "is not of the shape of A * B");
+  capture.beta = x.c.empty() ? 0 : 1;
+  return capture;
+}
+
+/// A capture holds its operands: options that name others are refused.
+GemmCapture capture_of(const ExplainOptions& options) {
+  const GemmPlaces& x = options.places;
+  const std::string diff = options.diff.empty() ? "" : options.diff.front();
+  for (const auto& [option, place] : {std::pair{"--a", &x.a},
+                                      {"--b", &x.b},
+                                      {"--c", &x.c},
+                                      {"--bias", &x.bias},
+                                      {"--scale-a", &x.scale_a},
+                                      {"--scale-b", &x.scale_b},
+                                      {"--from", &x.from},
+                                      {"--d", &options.d},
+                                      {"--diff", &diff}})
+    if (!place->empty())
+      throw Error("explain",
+                  std::string(option) + " is not for a CAPTURE, which holds its operands");
+  return emulator::read_gemm_capture(options.capture);
+}
+
+/// What the options say was asked for, in place of what the capture says.
+void set_asked(const ExplainOptions& options, GemmCapture& capture) {
   for (const auto& [option, factor] :
        {std::pair{"--alpha", options.alpha}, {"--beta", options.beta}})
-    if (!std::isfinite(factor)) throw Error(option, "is no finite number");
-  capture.alpha = options.alpha;
-  capture.beta = options.beta == 0 && !x.c.empty() ? 1 : options.beta;
-  capture.activation =
-      formats::require_word<emulator::Activation>("activation", options.activation, "--activation");
-  capture.tf32 = options.tf32;
-  return capture;
+    if (factor && !std::isfinite(*factor)) throw Error(option, "is no finite number");
+  const bool asks = options.alpha || options.beta || !options.activation.empty() || options.tf32;
+  if (asks && capture.kind == "instruction")
+    throw Error(formats::printable(capture.path),
+                "holds an instruction: it has no --alpha, --beta, --activation or --tf32");
+  if (options.beta && *options.beta != 0 && capture.problem.c.empty())
+    throw Error("explain", "there is a --beta, but no C");
+  capture.alpha = options.alpha.value_or(capture.alpha);
+  capture.beta = options.beta.value_or(capture.beta);
+  if (!options.activation.empty()) {
+    capture.activation = formats::require_word<emulator::Activation>(
+        "activation", options.activation, "--activation");
+    capture.metadata["activation"] = options.activation;
+  }
+  capture.tf32 = capture.tf32 || options.tf32;
+  if (!options.arch.empty()) capture.arch = options.arch;
 }
 
 /// Which part of the plan's K the missing elements are, if they are one: a part that was never
@@ -269,7 +303,7 @@ int explain_command(const ExplainOptions& options) {
   const EndAtOnce at_once;
   std::vector<GemmCapture> captures;
   if (!options.capture.empty()) {
-    captures.push_back(emulator::read_gemm_capture(options.capture));
+    captures.push_back(capture_of(options));
   } else {
     if (options.places.a.empty() || options.places.b.empty() ||
         (options.d.empty() && options.diff.empty()))
@@ -279,6 +313,7 @@ int explain_command(const ExplainOptions& options) {
     captures.reserve(results.size());
     for (const std::string& result : results) captures.push_back(capture_of(options, result));
   }
+  for (GemmCapture& capture : captures) set_asked(options, capture);
   std::vector<Explanation> accounts;
   accounts.reserve(captures.size());
   for (const GemmCapture& capture : captures) accounts.push_back(explain(options, capture));
@@ -308,10 +343,11 @@ void add_explain(CLI::App& app, int& status) {
   command->add_option("--d", options->d, "The result: [M, N] or [B, M, N]");
   command->add_option("--diff", options->diff, "Two results of the same operands: what changed")
       ->expected(2);
-  command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command->add_option("--arch", options->arch, "The machine (default sm_90, or the capture's)");
   add_spec_option(*command, options->specs);
-  command->add_option("--alpha", options->alpha, "D = alpha * A * B + beta * C (default 1)");
-  command->add_option("--beta", options->beta, "Default 1 with --c");
+  command->add_option("--alpha", options->alpha,
+                      "D = alpha * A * B + beta * C (default 1, or the capture's)");
+  command->add_option("--beta", options->beta, "Default 1 with --c, or the capture's");
   command->add_option("--activation", options->activation,
                       "What D went through: " + formats::list_of_words<emulator::Activation>());
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");
