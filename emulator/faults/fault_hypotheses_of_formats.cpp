@@ -136,18 +136,40 @@ Faults find_multiples(const ProductNumbers& x) {
 
 Faults find_rounded_products(const ProductNumbers& x) {
   constexpr double most_products = 1e7;
-  const bool is_narrow = !formats::is_integer(x.input) && formats::bits(x.input) == 16;
-  if (!is_narrow || static_cast<double>(x.m() * x.n()) * static_cast<double>(x.k()) > most_products)
+  if (formats::is_integer(x.input) ||
+      static_cast<double>(x.m() * x.n()) * static_cast<double>(x.k()) > most_products)
     return {};
   // A few outputs refute it where it is not so.
-  if (!agrees_with_rounded_products(x.selected(spread(x.m(), 4), spread(x.n(), 16))) ||
-      !agrees_with_rounded_products(x))
-    return {};
-  const std::string name = formats::name_of(x.input);
-  return {{.kind = FaultKind::narrow_accumulator,
-           .operand = "product",
-           .name = name,
-           .text = "each product is rounded to " + name + " before it is added"}};
+  const auto fits = [](const ProductNumbers& y) {
+    return agrees_with_rounded_products(y.selected(spread(y.m(), 4), spread(y.n(), 16))) &&
+           agrees_with_rounded_products(y);
+  };
+  const auto of_products = [](const formats::Format& format) {
+    const std::string name = formats::name_of(format);
+    return Fault{.kind = FaultKind::narrow_accumulator,
+                 .operand = "product",
+                 .name = name,
+                 .text = "each product is rounded to " + name + " before it is added"};
+  };
+  if (formats::bits(x.input) == 16) return fits(x) ? Faults{of_products(x.input)} : Faults{};
+  // Products with a vector, and of one element of K, are multiplied in a narrower format.
+  if (x.input != formats::fp32 || (x.m() != 1 && x.n() != 1 && x.k() != 1)) return {};
+  for (const auto& format : {formats::bf16, formats::fp16}) {
+    ProductNumbers y = x;
+    const auto convert = [&](double value) { return scalar::rounded(format, value); };
+    y.a = mapped(x.a, convert);
+    y.b = mapped(x.b, convert);
+    y.input = format;
+    y.multiply_operands();
+    if (!fits(y)) continue;
+    const std::string name = formats::name_of(format);
+    return {{.kind = FaultKind::converted_input,
+             .operand = "both",
+             .name = name,
+             .text = "A and B were rounded to " + name + " before they were multiplied"},
+            of_products(format)};
+  }
+  return {};
 }
 
 Faults find_narrow_accumulator(const ProductNumbers& x) {

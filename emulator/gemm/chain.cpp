@@ -1,7 +1,9 @@
 #include "emulator/gemm/chain.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -321,7 +323,64 @@ void Chain::add_products(std::int64_t line, const KRange& range, Real* sums) con
     multiply_add::fma_row(a[k], b, sums, n(), x_.products.has_value());
 }
 
+namespace {
+
+/// Adds numbers as a tree of neighbours, one after the other: of the sums of 2^i of them, each
+/// waits for its neighbour.
+class NeighbourTree {
+ public:
+  void add(float x) {
+    for (std::uint64_t full = count_++; (full & 1) != 0; full >>= 1) x = waiting_[--size_] + x;
+    waiting_[size_++] = x;
+  }
+  /// The sum; the last neighbours may be missing.
+  float sum() const {
+    if (size_ == 0) return 0;
+    float x = waiting_[size_ - 1];
+    for (std::size_t i = size_ - 1; i-- > 0;) x = waiting_[i] + x;
+    return x;
+  }
+
+ private:
+  std::array<float, 64> waiting_{};
+  std::size_t size_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+Sums Chain::run_tree(const KRanges& ranges) const {
+  const bool is_narrow = *x_.products != formats::fp32;
+  std::vector<float> sums(static_cast<std::size_t>(outputs()));
+  const std::int64_t stride = x_.b.all_strides().row;
+  formats::parallel_for(
+      static_cast<std::size_t>(x_.a.batch * m()), 4, execution_.threads,
+      [&](std::size_t begin, std::size_t end) {
+        for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end);
+             ++line) {
+          if (is_stopped()) return;
+          const std::int64_t g = line / m();
+          const float* const a = numbers<float>(x_.a, g, line % m());
+          for (std::int64_t j = 0; j < n(); ++j) {
+            NeighbourTree tree;
+            for (const KRange& range : ranges) {
+              const float* b = numbers<float>(x_.b, g, range.begin) + j;
+              for (std::int64_t k = range.begin; k < range.end; ++k, b += stride) {
+                // Exact in FP64, so that it is rounded once.
+                const double product = static_cast<double>(a[k]) * static_cast<double>(*b);
+                tree.add(is_narrow ? static_cast<float>(scalar::rounded(*x_.products, product))
+                                   : static_cast<float>(product));
+              }
+            }
+            sums[static_cast<std::size_t>(line * n() + j)] = tree.sum();
+          }
+        }
+      });
+  return sums;
+}
+
 Sums Chain::run_scalar(const KRanges& ranges) const {
+  if (plan_.products == ProductOrder::tree) return run_tree(ranges);
   const bool has_narrow_products = x_.products && *x_.products != x_.sum;
   if (x_.sum == formats::fp32 && !has_narrow_products) return run_fma<float>(ranges);
   if (x_.sum == formats::fp64) return run_fma<double>(ranges);

@@ -56,6 +56,8 @@ class Chain {
   Sums run_instruction(const KRanges& ranges, bool begins_with_c) const;
   void run_instruction(const KRanges& ranges, bool begins_with_c, const Target& to) const;
   Sums run_scalar(const KRanges& ranges) const;
+  /// Rounded products, added as a tree of neighbours.
+  Sums run_tree(const KRanges& ranges) const;
   /// One dot product for each batch entry.
   template <class Real>
   Sums run_dots(const KRanges& ranges) const;

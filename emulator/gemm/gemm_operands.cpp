@@ -135,32 +135,34 @@ IntegerSlices integer_slices_of(const CodeMatrix& matrix, const Format& format, 
 /// Ranks of the pieces of A and B that are multiplied, smaller products first.
 std::vector<std::pair<int, int>> piece_products(const InputConversion& input) {
   std::vector<std::pair<int, int>> products;
-  for (int total = 2 * input.pieces - 2; total >= 0; --total) {
+  for (int total = std::min(2 * input.pieces - 2, input.ranks - 1); total >= 0; --total) {
     for (int a = input.pieces - 1; a >= 0; --a) {
       const int b = total - a;
-      if (b >= 0 && b < input.pieces && total < input.ranks) products.emplace_back(a, b);
+      if (b < 0 || b >= input.pieces) continue;
+      products.emplace_back(input.b_first ? std::pair(b, a) : std::pair(a, b));
     }
   }
   return products;
 }
 
 /// The matrix with `run` elements of K of each product in turn, K along the columns (of A) or
-/// along the rows (of B); the last run of K is filled up with zeros.
+/// along the rows (of B); each run is filled up with zeros to `places`.
 CodeMatrix expanded(const std::vector<CodeMatrix>& pieces, const std::vector<int>& ranks,
-                    std::int64_t run, bool along_columns) {
+                    std::int64_t run, std::int64_t places, bool along_columns) {
   const CodeMatrix& first = pieces.front();
   const std::int64_t k = along_columns ? first.columns : first.rows;
   const std::int64_t steps = (k + run - 1) / run;
   const auto terms = static_cast<std::int64_t>(ranks.size());
-  const std::int64_t all = steps * terms * run;
+  const std::int64_t all = steps * terms * places;
   CodeMatrix result = along_columns ? make_matrix(first.format, first.batch, first.rows, all)
                                     : make_matrix(first.format, first.batch, all, first.columns);
   const std::int64_t others = along_columns ? first.rows : first.columns;
   for (std::int64_t g = 0; g < first.batch; ++g) {
     for (std::int64_t x = 0; x < all; ++x) {
-      const std::int64_t source = x / (run * terms) * run + x % run;
-      if (source >= k) continue;
-      const auto rank = static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / run % terms)]);
+      const std::int64_t source = x / (places * terms) * run + x % places;
+      if (x % places >= run || source >= k) continue;
+      const auto rank =
+          static_cast<std::size_t>(ranks[static_cast<std::size_t>(x / places % terms)]);
       for (std::int64_t i = 0; i < others; ++i)
         result.set(along_columns ? result.index(g, i, x) : result.index(g, x, i),
                    along_columns ? pieces[rank](g, i, source) : pieces[rank](g, source, i));
@@ -242,15 +244,17 @@ void cut(const InputConversion& input, const GemmProblem& problem, GemmOperands&
     of_chain.instruction = x.instruction;
     of_chain.sum = x.sum;
     of_chain.run = input.run != 0 ? input.run : x.run;
+    of_chain.places = (of_chain.run + x.run - 1) / x.run * x.run;
     of_chain.expansion = std::ssize(products);
-    of_chain.a = expanded(a, a_ranks, of_chain.run, true);
-    of_chain.b = expanded(b, b_ranks, of_chain.run, false);
+    of_chain.a = expanded(a, a_ranks, of_chain.run, of_chain.places, true);
+    of_chain.b = expanded(b, b_ranks, of_chain.run, of_chain.places, false);
     x.apart.push_back({std::move(of_chain), products.front().first + products.front().second});
   }
   // The leading chain is the plan's own; of integer slices, none leads.
   GemmOperands& leading = x.apart.back().operands;
   x.expansion = leading.expansion;
   x.run = leading.run;
+  x.places = leading.places;
   if (input.has_integer_slices()) {
     x.a = {instruction.a, problem.a.batch, problem.m(), leading.a.columns, {}};
     x.b = {instruction.b, problem.b.batch, leading.b.rows, problem.n(), {}};
@@ -326,20 +330,30 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
     throw Error(std::string(where),
                 "slices are products of an instruction of the catalogue, not of simt/" +
                     plan.unit.instruction);
+  if (plan.products == ProductOrder::tree && !product_format(plan.unit))
+    throw Error(std::string(where),
+                "products=tree is of rounded products, not of " + plan.unit.arch + "/" +
+                    plan.unit.instruction,
+                "simt/mul_add.fp32, simt/mul_add.fp16, simt/mul_add.bf16");
   if (plan.unit.arch == "simt") {
     x.sum = scalar_format(plan.unit, where);
     x.products = product_format(plan.unit);
     const bool integer = formats::is_integer(x.sum);
-    x.a = native(problem.a, integer ? problem.a.format : x.sum, plan.input.rounding);
-    x.b = native(problem.b, integer ? problem.b.format : x.sum, plan.input.rounding);
+    const Format factors = integer ? problem.a.format : x.products.value_or(x.sum);
+    x.a = native(problem.a, factors, plan.input.rounding);
+    x.b = native(problem.b, factors, plan.input.rounding);
     using AlphaOn = Epilogue::AlphaOn;
     if (plan.epilogue.scales_operand())
-      multiply_by(plan.epilogue.alpha, x.sum, plan.epilogue.alpha_on == AlphaOn::a ? x.a : x.b);
+      multiply_by(plan.epilogue.alpha, factors, plan.epilogue.alpha_on == AlphaOn::a ? x.a : x.b);
+    if (factors != x.sum && !integer) {
+      x.a = native(x.a, x.sum, plan.input.rounding);
+      x.b = native(x.b, x.sum, plan.input.rounding);
+    }
     return x;
   }
   x.instruction = require_instruction(plan.unit.arch, plan.unit.instruction, where);
   x.sum = x.instruction->d;
-  x.run = x.instruction->shape.k;
+  x.run = x.places = x.instruction->shape.k;
   require_k(*x.instruction, problem.k(), where);
   if (x.instruction->scale.count != 0)
     throw Error(std::string(where), std::string(std::string_view(x.instruction->name)) +
@@ -383,8 +397,9 @@ CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
   const bool has_c = !problem.c.empty();
   if (!has_c && problem.bias.empty())
     throw Error(std::string(where), "add=initial needs a C or a bias");
-  if (plan.input.has_integer_slices())
-    throw Error(std::string(where), "add=initial: chains of integer slices begin with zero");
+  if (plan.input.has_integer_slices() || plan.products == ProductOrder::tree)
+    throw Error(std::string(where),
+                "add=initial: integer slices and products=tree begin with zero");
   if (operands.instruction && !takes_addend(*operands.instruction))
     throw Error(std::string(where), std::string(std::string_view(operands.instruction->name)) +
                                         " takes no addend: no chain of it begins with C");

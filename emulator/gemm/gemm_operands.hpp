@@ -33,6 +33,8 @@ struct GemmOperands {
   Format sum{};
   /// elements of K that each pair of pieces takes in turn
   std::int64_t run = 1;
+  /// the places of a run: whole instructions
+  std::int64_t places = 1;
   /// products of pieces for each element of K
   std::int64_t expansion = 1;
   /// c: where the chain begins with it; of a multiply-add, a and b are
@@ -49,7 +51,9 @@ struct GemmOperands {
   std::shared_ptr<const FewDots> few = nullptr;
 
   /// Elements of K; filled up where pieces or loads ask for it.
-  std::int64_t k() const { return b.rows / expansion; }
+  std::int64_t k() const { return expansion == 1 ? b.rows : b.rows / (expansion * places) * run; }
+  /// Where the products of element k begin. Runs with zeros behind them begin whole.
+  std::int64_t place_of(std::int64_t k) const { return (k / run * places + k % run) * expansion; }
 };
 
 struct PieceProducts {

@@ -59,19 +59,19 @@ Sums PartSum::accumulator(const KRanges& ranges, bool first) const {
 /// In elements of the expanded K.
 GemmPlan PartSum::expanded_plan(const GemmOperands& x, bool promoted) const {
   GemmPlan scaled = plan_;
-  scaled.residue_first *= x.expansion;
-  scaled.promotion.interval *= promoted ? x.expansion : 0;
+  scaled.residue_first = x.place_of(plan_.residue_first);
+  scaled.promotion.interval = promoted ? x.place_of(plan_.promotion.interval) : 0;
   return scaled;
 }
 
 Sums PartSum::chain(const GemmOperands& x, const KRanges& ranges, bool first, bool promoted) const {
   KRanges expanded = ranges;
-  for (KRange& range : expanded) range = {range.begin * x.expansion, range.end * x.expansion};
+  for (KRange& range : expanded) range = {x.place_of(range.begin), x.place_of(range.end)};
   return Chain(expanded_plan(x, promoted), x, problem_, execution_).run(expanded, first);
 }
 
 void PartSum::run_into(CodeMatrix& sums, std::int64_t g, std::int64_t i, std::int64_t j) const {
-  const KRanges all = {{0, x_.k() * x_.expansion}};
+  const KRanges all = {{0, x_.place_of(x_.k())}};
   Chain(expanded_plan(x_, true), x_, problem_, execution_).run_into(all, true, sums, g, i, j);
 }
 

@@ -55,10 +55,14 @@ struct InputConversion {
   /// of scaled rests
   int shift = 0;
   /// of rests: elements of K whose products of one pair of pieces come
-  /// before those of the next pair; 0: one instruction's
+  /// before those of the next pair, filled up with zeros to whole
+  /// instructions; 0: one instruction's
   std::int64_t run = 0;
   /// of the last piece, where it is rounded in another way
   std::optional<Rounding> last = {};
+  /// Of two pairs with exchanged ranks that with B's smaller piece comes first, not A's: what a
+  /// compiler that exchanges the operands does.
+  bool b_first = false;
 
   bool has_integer_slices() const { return cut == Cut::slices || cut == Cut::grouped_slices; }
   friend bool operator==(const InputConversion&, const InputConversion&) = default;
@@ -116,6 +120,9 @@ struct Partition {
   SumOrder order = SumOrder::ascending;
   /// what a partial sum is stored in and added in
   Format sums = formats::fp32;
+  /// of halves: so many neighbours are added first, then their sums (the threads of a warp, then
+  /// the warps); 0: all at once
+  int group = 0;
 
   bool whole() const { return parts <= 1; }
   friend bool operator==(const Partition&, const Partition&) = default;
@@ -153,6 +160,15 @@ struct LoadOrder {
   int lanes = 0, run = 0, take = 0;
   friend bool operator==(const LoadOrder&, const LoadOrder&) = default;
 };
+
+/// How an accumulator adds its products.
+enum class ProductOrder : std::uint8_t {
+  /// one after the other
+  chain,
+  /// of rounded products: as a tree of neighbours, as Triton adds what a thread holds
+  tree,
+};
+constexpr auto words(ProductOrder) { return std::array{"chain", "tree"}; }
 
 /// A chain of a unit is ended every `interval` elements of K and added to a sum in FP32. 0: never.
 struct Promotion {
@@ -250,8 +266,8 @@ struct Epilogue {
 /// Everything that decides the bits of a library's matrix product or convolution. K is cut by
 /// `split` or `stream_k` (over thread blocks, sums in a workspace), each part of it by `slices`
 /// (over warps, threads or registers; the key `lanes` of a plan's text); what is left is one chain
-/// of the unit, in ascending k, padded with zero products to whole instructions. Each batch entry
-/// is a product of its own.
+/// of the unit, in ascending k, padded with zero products to whole instructions, or a tree of
+/// rounded products. Each batch entry is a product of its own.
 struct GemmPlan {
   GemmUnit unit;
   InputConversion input;
@@ -260,6 +276,7 @@ struct GemmPlan {
   LoadOrder loads;
   /// tile of K whose incomplete part comes first; 0: last
   std::int64_t residue_first = 0;
+  ProductOrder products = ProductOrder::chain;
   Promotion promotion;
   Partition slices, split;
   /// in place of a split

@@ -70,6 +70,7 @@ std::string partition_text(const Partition& p) {
   std::string text =
       std::to_string(p.parts) + "x" + std::to_string(p.tile) + ":" + word_of(p.division);
   if (p.order != SumOrder::ascending) text += ":" + word_of(p.order);
+  if (p.group != 0) text += ":groups" + std::to_string(p.group);
   if (p.sums != formats::fp32) text += ":" + formats::name_of(p.sums);
   return text;
 }
@@ -93,6 +94,7 @@ std::string input_text(const InputConversion& x) {
   switch (x.cut) {
     case InputConversion::Cut::rest:
       if (x.run != 0) text += ":run" + std::to_string(x.run);
+      if (x.b_first) text += ":b_first";
       break;
     case InputConversion::Cut::scaled_rest: text += ":scaled" + std::to_string(x.shift); break;
     case InputConversion::Cut::slices: text += ":slices"; break;
@@ -130,6 +132,7 @@ class PlanReader {
     if (key == "conv") return read_convolution();
     if (key == "loads") return read_loads();
     if (key == "residue_first") return whole(value, plan_.residue_first);
+    if (key == "products") return word(value, plan_.products);
     if (key == "promote") return read_promotion();
     if (key == "lanes") {
       read_partition(plan_.slices);
@@ -147,7 +150,7 @@ class PlanReader {
     if (key == "activation") return word(value, plan_.epilogue.activation);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
-        "input, conv, loads, residue_first, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta, activation");
+        "input, conv, loads, residue_first, products, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta, activation");
   }
 
  private:
@@ -196,10 +199,12 @@ class PlanReader {
     rounding(parts[0].substr(0, slash), x.rounding);
     if (slash != std::string_view::npos) rounding(parts[0].substr(slash + 1), x.last.emplace());
     if (x.last && parts.size() == 1) refuse("two roundings of pieces alone, as rna/rz:2x2");
-    if (parts.size() > 3) refuse("ROUNDING or ROUNDING:PIECESxRANKS[:CUT]");
+    if (parts.size() > 4) refuse("ROUNDING or ROUNDING:PIECESxRANKS[:CUT][:ORDER]");
     if (parts.size() == 1) return;
     product(parts[1], x.pieces, x.ranks);
-    if (parts.size() == 3) read_cut(parts[2]);
+    for (std::size_t i = 2; i < parts.size(); ++i) read_cut(parts[i]);
+    if (x.b_first && x.cut != InputConversion::Cut::rest)
+      refuse("an order of pairs of rests alone");
     const int most = x.has_integer_slices() ? 20 : 3;
     if (x.pieces > most || x.ranks > 2 * x.pieces - 1)
       refuse("up to " + std::to_string(most) + " pieces, and ranks up to 2 * pieces - 1");
@@ -214,6 +219,8 @@ class PlanReader {
       x.cut = Cut::slices;
     } else if (cut == "grouped_slices") {
       x.cut = Cut::grouped_slices;
+    } else if (cut == "b_first" && x.pieces > 1) {
+      x.b_first = true;
     } else if (cut.starts_with("run") && x.pieces > 1) {
       whole(cut.substr(3), x.run);
       if (x.run < 1) refuse("a run of at least 1");
@@ -222,7 +229,7 @@ class PlanReader {
       whole(cut.substr(6), x.shift);
       if (x.shift < 1 || x.shift > 60) refuse("a shift of 1 to 60");
     } else {
-      refuse("runLENGTH or scaledSHIFT of 2 or 3 pieces, slices, grouped_slices");
+      refuse("runLENGTH, b_first or scaledSHIFT of 2 or 3 pieces, slices, grouped_slices");
     }
   }
 
@@ -269,12 +276,17 @@ class PlanReader {
     product(parts[0], p.parts, p.tile);
     for (std::size_t i = 1; i < parts.size(); ++i) {
       if (read_word(parts[i], p.division) || read_word(parts[i], p.order)) continue;
+      if (parts[i].starts_with("groups")) {
+        whole(parts[i].substr(6), p.group);
+        continue;
+      }
       const auto sums = formats::find_format(parts[i]);
       if (!sums)
         refuse("PARTSxTILE, then " + formats::list_of_words<Division>() + ", " +
-               formats::list_of_words<SumOrder>() + " or a format");
+               formats::list_of_words<SumOrder>() + ", groupsN or a format");
       p.sums = *sums;
     }
+    if (p.group != 0 && p.order != SumOrder::halves) refuse("groups of halves alone");
   }
 
   void read_stream_k() {
@@ -322,6 +334,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   add(l == standard.loads, "loads",
       std::to_string(l.lanes) + "x" + std::to_string(l.run) + ":" + std::to_string(l.take));
   add(plan.residue_first == 0, "residue_first", std::to_string(plan.residue_first));
+  add(plan.products == standard.products, "products", word_of(plan.products));
   const Promotion& p = plan.promotion;
   add(p == standard.promotion, "promote",
       std::to_string(p.interval) + (p.adder == Adder::add ? "" : ":" + word_of(p.adder)));

@@ -38,7 +38,9 @@ std::string partition_words(const Partition& p, const std::string& owner, const 
     case Division::balanced_last: text += ", evenly, the last ones longer"; break;
     case Division::round_robin: text += ", taken in turn"; break;
   }
-  return text + sum_words(p.order, p.sums, compute);
+  text += sum_words(p.order, p.sums, compute);
+  if (p.group != 0) text += ", those of " + std::to_string(p.group) + " neighbours first";
+  return text;
 }
 
 std::string stream_k_words(const StreamK& x, const Format& compute) {
@@ -69,6 +71,7 @@ std::string input_words(const InputConversion& input) {
   if (input.last == Rounding::nearest_away) text += ", the last one to nearest, ties away";
   if (input.run != 0)
     text += ", " + std::to_string(input.run) + " elements of K of each pair of pieces in turn";
+  if (input.b_first) text += ", B's smaller pieces before A's";
   if (input.cut == InputConversion::Cut::scaled_rest)
     text += ", each scaled by 2^" + std::to_string(input.shift) + " more";
   return text;
@@ -89,7 +92,9 @@ std::string addition_words(Epilogue::Addition addition) {
 }  // namespace
 
 std::string describe(const GemmPlan& plan) {
-  std::string text = "a chain of " + plan.unit.instruction + " over ascending k";
+  std::string text =
+      (plan.products == ProductOrder::tree ? "a tree of neighbours of " : "a chain of ") +
+      plan.unit.instruction + " over ascending k";
   if (plan.unit.arch != "simt") text += " (" + plan.unit.arch + ")";
   const auto add = [&](const std::string& part) {
     if (!part.empty()) text += "; " + part;

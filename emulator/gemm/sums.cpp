@@ -107,16 +107,25 @@ Sums add_up(const Partition& partition, const Format& compute, std::vector<Sums>
         for (std::size_t p = 0; p + step < parts.size(); p += 2 * step)
           add(parts[p], parts[p + step]);
       break;
-    case SumOrder::halves:
-      for (auto count =
-               std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
-           count > 1;) {
-        const std::size_t half = (count + 1) / 2;
-        for (std::size_t p = 0; p + half < std::min(count, parts.size()); ++p)
-          add(parts[p], parts[p + half]);
-        count = half;
-      }
+    case SumOrder::halves: {
+      // `count` parts, so many apart; the last ones may be missing.
+      const auto add_halves = [&](std::size_t first, std::size_t count, std::size_t apart) {
+        while (count > 1) {
+          const std::size_t half = (count + 1) / 2;
+          for (std::size_t p = 0; p + half < count; ++p)
+            if (const std::size_t to = first + p * apart; to + half * apart < parts.size())
+              add(parts[to], parts[to + half * apart]);
+          count = half;
+        }
+      };
+      const std::size_t all =
+          std::max<std::size_t>(parts.size(), static_cast<std::size_t>(partition.parts));
+      const std::size_t group = partition.group > 0 ? static_cast<std::size_t>(partition.group) : 1;
+      for (std::size_t first = 0; first < parts.size() && group > 1; first += group)
+        add_halves(first, std::min(group, all - first), 1);
+      add_halves(0, (all + group - 1) / group, group);
       break;
+    }
     case SumOrder::by_four:
       for (std::size_t p = 4; p < parts.size(); ++p) add(parts[p % 4], parts[p]);
       for (std::size_t p = 1; p < std::min<std::size_t>(4, parts.size()); ++p)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
+#include "emulator/gemm/gemm_operands.hpp"
 #include "emulator/plan_search/chain_evidence.hpp"
 #include "emulator/plan_search/partitions.hpp"
 #include "emulator/plan_search/plan_evidence.hpp"
@@ -19,18 +21,47 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// Every unit with each of the plans whose partition is not in `known`, which takes them in.
+/// A kernel that takes the products of a tile of K pair by pair of pieces adds each tile to a sum
+/// in FP32. A shorter part of K is one tile.
+void set_tile_of_k(GemmPlan& plan, std::int64_t longest_part) {
+  plan.input.run = std::min(plan.input.run, longest_part);
+  plan.promotion.interval = plan.input.run;
+}
+
+/// Elements of K of the longest accumulator.
+std::int64_t longest_part(const GemmPlan& plan, std::int64_t k) {
+  std::int64_t longest = 0;
+  for (const KRanges& part : divide(plan.split, {{0, k}})) {
+    for (const KRanges& slice : divide(plan.slices, part)) {
+      std::int64_t length = 0;
+      for (const KRange& range : slice) length += range.length();
+      longest = std::max(longest, length);
+    }
+  }
+  return longest;
+}
+
+/// Every unit with each of the plans whose partition of K is not in `known`, which takes them in.
 std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, KnownPartitions& known,
-                               std::vector<GemmPlan> plans) {
+                               std::vector<GemmPlan> plans, std::int64_t k) {
   std::erase_if(plans, [&](const GemmPlan& plan) { return !known.insert(plan); });
+  const bool are_tiled = std::any_of(units.begin(), units.end(),
+                                     [](const UnitChoice& unit) { return unit.is_tiled(); });
+  std::vector<std::int64_t> longest;
+  if (are_tiled)
+    for (const GemmPlan& plan : plans) longest.push_back(longest_part(plan, k));
   std::vector<GemmPlan> stage;
   stage.reserve(units.size() * plans.size());
+  std::set<std::string> tiled;
   for (const UnitChoice& choice : units) {
-    for (GemmPlan plan : plans) {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      GemmPlan plan = plans[i];
       apply(choice, plan);
-      // A kernel that takes the products of a tile of K pair by pair of pieces adds each tile to a
-      // sum in FP32.
-      if (choice.input.run != 0) plan.promotion.interval = choice.input.run;
+      if (plan.products == ProductOrder::tree && !product_format(plan.unit)) continue;
+      if (choice.is_tiled()) {
+        set_tile_of_k(plan, longest[i]);
+        if (!tiled.insert(to_text(plan)).second) continue;
+      }
       stage.push_back(std::move(plan));
     }
   }
@@ -183,6 +214,8 @@ constexpr Cut blocks_of_threads = {"blocks that take pieces of K in turn, sliced
                                    [](const P& x) { return x.blocks_of_threads(); }};
 constexpr Cut warps_of_threads = {"K split over warps, sliced over their threads",
                                   [](const P& x) { return x.warps_of_threads(); }};
+constexpr Cut reduced = {"K reduced by the threads and warps of a block",
+                         [](const P& x) { return x.reduced(); }};
 constexpr Cut split_and_reduced = {"equal parts of K that warps of a second kernel add",
                                    [](const P& x) { return x.split_and_reduced(); }};
 constexpr Cut split_in_few_slices = {"up to 4 parts of up to 4 slices",
@@ -216,18 +249,21 @@ class Stages {
   Stages(const GemmCapture& capture, const std::vector<UnitChoice>& units, std::size_t supported,
          std::int64_t k, Candidates& result)
       : capture_(capture),
+        k_(k),
         partitioned_(std::make_shared<const PartitionedPlans>(capture, k)),
-        all_(copy("by every unit", units, 0, units.size())),
+        all_(named("by every unit", units)),
         likely_(copy("by the likeliest unit", units, 0, 1)),
         others_(copy("by the other units that fit", units, std::min<std::size_t>(1, supported),
                      supported)),
         good_(copy("by every unit that fits", units, 0, supported)),
         unlikely_(copy("by units that do not fit", units, supported, units.size())),
+        compiled_(of_compilers("by units of compilers", units, supported)),
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
     of_begun_ = std::make_shared<KnownPartitions>(k);
-    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_}) {
+    for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_,
+                         &of_compiled_, &of_likely_}) {
       *known = std::make_shared<KnownPartitions>(k);
       (*known)->insert({});  // one chain over K is a stage of all units
     }
@@ -250,10 +286,20 @@ class Stages {
   static Units named(std::string_view name, std::vector<UnitChoice> units) {
     return {name, std::make_shared<const std::vector<UnitChoice>>(std::move(units))};
   }
+  /// Units of compilers are left out, but the likeliest one: they have their own stages.
   static Units copy(std::string_view name, const std::vector<UnitChoice>& units, std::size_t begin,
                     std::size_t end) {
-    const auto at = [&](std::size_t i) { return units.begin() + static_cast<std::ptrdiff_t>(i); };
-    return named(name, {at(begin), at(end)});
+    std::vector<UnitChoice> list;
+    for (std::size_t i = begin; i < end; ++i)
+      if (i == 0 || !units[i].is_of_compilers()) list.push_back(units[i]);
+    return named(name, std::move(list));
+  }
+  static Units of_compilers(std::string_view name, const std::vector<UnitChoice>& units,
+                            std::size_t supported) {
+    std::vector<UnitChoice> list(units.begin(),
+                                 units.begin() + static_cast<std::ptrdiff_t>(supported));
+    std::erase_if(list, [](const UnitChoice& unit) { return !unit.is_of_compilers(); });
+    return named(name, std::move(list));
   }
 
   /// Appends the stage of these units and of the plans that are not in `known` then.
@@ -261,8 +307,9 @@ class Stages {
     if (units.list->empty()) return;
     result_.stages.push_back(
         {std::string(cut.name) + " " + std::string(units.name),
-         [units = units.list, known, cut, partitioned = partitioned_, evidence = evidence_] {
-           std::vector<GemmPlan> plans = stage_of(*units, *known, cut.plans(*partitioned));
+         [units = units.list, known, cut, partitioned = partitioned_, evidence = evidence_,
+          k = k_] {
+           std::vector<GemmPlan> plans = stage_of(*units, *known, cut.plans(*partitioned), k);
            if (evidence)
              std::erase_if(plans, [&](const GemmPlan& plan) { return evidence->refutes(plan); });
            return plans;
@@ -290,13 +337,16 @@ class Stages {
   void add_partitions() {
     const Units scalar = scalar_units();
     if (capture_.is_of_vector()) {
+      add(scalar, of_scalar_, reduced);
       add(scalar, of_scalar_, sliced);
       add(scalar, of_scalar_, warps_of_threads);
     }
+    add(compiled_, of_compiled_, split_and_reduced);
+    add(likely_, of_likely_, split_and_reduced);
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
     add(likely_, known_, split);
-    add(good_, of_reduced_, split_and_reduced);
+    add(others_, of_reduced_, split_and_reduced);
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);
     add(likely_, known_, sliced);
@@ -320,10 +370,11 @@ class Stages {
   /// Good units whose first chain begins with the addend: compilers (Triton) give a product its
   /// addend so where all of K is one tile, and alpha is 1 or multiplies an operand.
   Units begun_units() const {
-    std::vector<UnitChoice> units;
-    if (has_addend(capture_)) units = *good_.list;
+    if (!has_addend(capture_)) return named("", {});
+    std::vector<UnitChoice> units = *good_.list;
+    units.insert(units.end(), compiled_.list->begin(), compiled_.list->end());
     std::erase_if(units, [&](const UnitChoice& x) {
-      return (capture_.alpha != 1 && x.alpha_on == Epilogue::AlphaOn::sum) || x.input.run != 0;
+      return (capture_.alpha != 1 && x.alpha_on == Epilogue::AlphaOn::sum) || x.is_tiled();
     });
     for (UnitChoice& x : units) x.addition = Epilogue::Addition::initial;
     return named("from the addend on, by every unit that fits", std::move(units));
@@ -359,12 +410,14 @@ class Stages {
   }
 
   const GemmCapture& capture_;
+  std::int64_t k_;
   std::shared_ptr<const PartitionedPlans> partitioned_;
   /// asked by the stages that are added from then on; null: not asked
   std::shared_ptr<LazyEvidence> evidence_;
-  Units all_, likely_, others_, good_, unlikely_;
+  Units all_, likely_, others_, good_, unlikely_, compiled_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_begun_, of_reduced_, of_scalar_;
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_begun_, of_reduced_, of_scalar_,
+      of_compiled_, of_likely_;
   Candidates& result_;
 };
 

@@ -109,7 +109,9 @@ bool KnownPartitions::insert(const GemmPlan& plan) {
        {promotes ? plan.promotion.interval : 0,
         promotes ? static_cast<std::int64_t>(plan.promotion.adder) : 0,
         std::int64_t{plan.loads.lanes}, std::int64_t{plan.loads.run}, std::int64_t{plan.loads.take},
-        has_residue ? plan.residue_first : 0})
+        has_residue ? plan.residue_first : 0, static_cast<std::int64_t>(plan.products),
+        static_cast<std::int64_t>(plan.split.order), static_cast<std::int64_t>(plan.slices.order),
+        std::int64_t{plan.split.group}})
     digest.add(value);
   if (!plan.stream_k.none())  // where K is cut depends on the tile of D
     for (const char c : to_text(plan)) digest.add(c);
@@ -292,22 +294,53 @@ std::vector<GemmPlan> PartitionedPlans::warps_of_threads() const {
   return split_and_sliced(pairs);
 }
 
-std::vector<GemmPlan> PartitionedPlans::split_and_reduced() const {
-  std::vector<std::pair<Partition, Partition>> pairs;
-  for (const int groups : {4, 8, 2, 16, 32}) {
-    for (int parts = 2 * groups; parts <= 512; parts *= 2) {
-      // K is filled up with zeros so that all parts are equal and aligned.
-      for (const std::int64_t multiple : {1, 4, 8, 16, 32, 64}) {
-        const std::int64_t unit = parts * multiple;
-        const std::int64_t length = (k_ + unit - 1) / unit * multiple;
-        if (length < 8 || length * (parts - 1) >= k_) continue;
-        pairs.emplace_back(
-            Partition{groups, length, Division::round_robin, SumOrder::halves, formats::fp32},
-            Partition{parts / groups, length, Division::ceil, SumOrder::adjacent, formats::fp32});
+std::vector<GemmPlan> PartitionedPlans::reduced() const {
+  std::vector<GemmPlan> plans;
+  for (const ProductOrder products : {ProductOrder::tree, ProductOrder::chain}) {
+    for (const int threads : {32, 16, 8, 4, 2, 1}) {
+      for (const std::int64_t run : {1, 4, 8, 2, 16}) {
+        for (const int warps : {4, 8, 2, 1, 16, 32}) {
+          // A thread's run lies along K where the whole warp does.
+          const std::int64_t tile = threads * run;
+          if (warps * threads == 1 || warps * tile >= 4 * k_) continue;
+          GemmPlan& plan = plans.emplace_back();
+          plan.products = products;
+          if (threads > 1)
+            plan.slices = {threads, run, Division::round_robin, SumOrder::halves, formats::fp32};
+          if (warps > 1)
+            plan.split = {warps, tile, Division::round_robin, SumOrder::halves, formats::fp32};
+        }
       }
     }
   }
-  return split_and_sliced(pairs);
+  return plans;
+}
+
+std::vector<GemmPlan> PartitionedPlans::split_and_reduced() const {
+  std::vector<GemmPlan> plans;
+  std::set<std::pair<int, std::int64_t>> seen;
+  // K is filled up with zeros so that all parts are equal and aligned.
+  const std::int64_t aligned = std::max(4, 128 / formats::bits(capture_.problem.a.format));
+  for (const std::int64_t multiple : {aligned, std::int64_t{4}, std::int64_t{8}, std::int64_t{1},
+                                      std::int64_t{16}, std::int64_t{32}, std::int64_t{64}}) {
+    for (int parts = 2; parts <= 512; parts *= 2) {
+      const std::int64_t unit = parts * multiple;
+      const std::int64_t length = (k_ + unit - 1) / unit * multiple;
+      if (length < 8 || length >= k_ || !seen.emplace(parts, length).second) continue;
+      plans.emplace_back().split = {parts, length, Division::ceil, SumOrder::ascending,
+                                    formats::fp32};
+      for (int groups = 2; 2 * groups <= parts && groups <= 128; groups *= 2) {
+        // Groups are threads of a warp, then warps.
+        for (int threads = 1; threads < groups && threads <= 32; threads *= 2) {
+          GemmPlan& plan = plans.emplace_back();
+          plan.slices = {parts / groups, length, Division::ceil, SumOrder::adjacent, formats::fp32};
+          plan.split = {groups, length, Division::round_robin, SumOrder::halves, formats::fp32};
+          if (threads > 1) plan.split.group = threads;
+        }
+      }
+    }
+  }
+  return plans;
 }
 
 std::vector<GemmPlan> PartitionedPlans::split_in_few_slices() const {

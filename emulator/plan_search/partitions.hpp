@@ -65,8 +65,13 @@ class PartitionedPlans {
   std::vector<GemmPlan> blocks_of_threads() const;
   /// Split over warps, each sliced over its threads (matrix times vector).
   std::vector<GemmPlan> warps_of_threads() const;
-  /// Equal parts, added by the threads and warps of a second kernel: each takes every so many-th
-  /// part, adds its own as neighbours, and the sums are added as halves (XLA's split-K).
+  /// Threads and warps that reduce rounded products, each with its own order of sums (XLA and
+  /// Triton): a thread takes its products in order or as a tree of neighbours, then threads and
+  /// warps are added as halves.
+  std::vector<GemmPlan> reduced() const;
+  /// Equal parts of K filled up with zeros, each with its own order of sums (XLA's split-K): added
+  /// in order; as halves by the threads of a warp; or by threads and warps of which each takes
+  /// every so many-th part and adds its own as neighbours.
   std::vector<GemmPlan> split_and_reduced() const;
   /// Up to 4 parts of up to 4 slices each.
   std::vector<GemmPlan> split_in_few_slices() const;

@@ -43,8 +43,10 @@ Distance distance_of(const CodeMatrix& d, const CodeMatrix& exact) {
 
 /// A rough bound of what rounding can do to each sum of a sample: each of K additions errs by an
 /// ulp of the accumulator at the largest prefix of the sum. An accumulator may keep 13 bits of FP8
-/// products and 11 of FP16 sums. FP32 operands may be cut into pieces of 16 bits together.
-std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture) {
+/// products and 11 of FP16 sums. FP32 operands may be cut into pieces of 16 bits together. Products
+/// may be rounded to `products`.
+std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& capture,
+                                 const std::optional<Format>& products = {}) {
   const Format &a = sample.a.format, &b = sample.b.format, &d = capture.d.format;
   const bool fp16 = a == formats::fp16 && d == formats::fp16;
   const int bits = formats::bits(a) == 8 ? 13 : fp16 ? 11 : 24;
@@ -59,7 +61,8 @@ std::vector<double> error_bounds(const GemmProblem& sample, const GemmCapture& c
       largest = std::max(largest, std::fabs(sum));
     }
     // So may each product of a matrix with a vector be.
-    const double pieces = a == formats::fp32       ? std::ldexp(magnitude, -14)
+    const double pieces = products             ? std::ldexp(magnitude, -1 - products->fraction_bits)
+                          : a == formats::fp32 ? std::ldexp(magnitude, -14)
                           : capture.is_of_vector() ? std::ldexp(magnitude, -1 - a.fraction_bits)
                                                    : 0;
     const double k = static_cast<double>(sample.k());
@@ -85,28 +88,45 @@ double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
   return median(std::move(shares));
 }
 
-/// The format and rounding of a unit that converts operands once. Nothing for other units, which
-/// lose little of them.
-using Conversion = std::optional<std::pair<Format, Rounding>>;
+/// What a unit makes of operands if it loses much of them. Nothing for other units.
+struct ConversionOnce {
+  Format format;
+  Rounding rounding = Rounding::nearest_even;
+  int pieces = 1;
+  /// products are rounded to the format, too
+  bool of_products = false;
+  /// an operand that alpha multiplies first
+  Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
+};
+using Conversion = std::optional<ConversionOnce>;
 
 struct FormatOrder {
   bool operator()(const Conversion& x, const Conversion& y) const {
     const auto key = [](const Conversion& c) {
-      return c ? std::tuple(1, c->first.exponent_bits, c->first.fraction_bits,
-                            static_cast<int>(c->second))
-               : std::tuple(0, 0, 0, 0);
+      return c ? std::tuple(1, c->format.exponent_bits, c->format.fraction_bits,
+                            static_cast<int>(c->rounding), c->pieces, c->of_products,
+                            static_cast<int>(c->alpha_on))
+               : std::tuple(0, 0, 0, 0, 0, false, 0);
     };
     return key(x) < key(y);
   }
 };
 
 Conversion conversion_of(const UnitChoice& unit, const Format& a) {
-  if (unit.unit.arch == "simt" || unit.input.pieces != 1 || unit.input.has_integer_slices())
-    return {};
+  if (unit.input.has_integer_slices()) return {};
+  if (unit.unit.arch == "simt") {
+    const std::optional<Format> products = product_format(unit.unit);
+    if (!products || products->fraction_bits >= a.fraction_bits) return {};
+    return ConversionOnce{*products, unit.input.rounding, 1, true, unit.alpha_on};
+  }
   const MatrixInstruction instruction =
       require_instruction(unit.unit.arch, unit.unit.instruction, "search");
-  if (instruction.a == a) return {};
-  return std::pair{instruction.a, unit.input.rounding};
+  const bool is_scaled = unit.alpha_on != Epilogue::AlphaOn::sum;
+  if (instruction.a == a && !is_scaled) return {};
+  // Two pieces of BF16 hold 16 bits; others hold nearly all of FP32.
+  const int pieces = unit.input.pieces;
+  if (pieces != 1 && (instruction.a != formats::bf16 || pieces != 2)) return {};
+  return ConversionOnce{instruction.a, unit.input.rounding, pieces, false, unit.alpha_on};
 }
 
 bool sums_are_fp16(const UnitChoice& unit) {
@@ -114,11 +134,23 @@ bool sums_are_fp16(const UnitChoice& unit) {
   return require_instruction(unit.unit.arch, unit.unit.instruction, "search").d == formats::fp16;
 }
 
-GemmProblem as_converted(const GemmProblem& problem, const UnitChoice& unit) {
-  GemmPlan plan;
-  plan.unit = unit.unit;
-  plan.input = unit.input;
-  return as_multiplied(problem, plan);
+/// The exact results of A and B as the unit takes them: of pieces, all of K once for each product
+/// that it takes.
+CodeMatrix exact_of_converted(const GemmProblem& problem, const UnitChoice& unit,
+                              Epilogue epilogue) {
+  GemmProblem x = problem;
+  if (!problem.sparse_a) {
+    GemmPlan plan;
+    plan.unit = unit.unit;
+    plan.input = unit.input;
+    plan.epilogue.alpha_on = unit.alpha_on;
+    plan.epilogue.alpha = unit.alpha;
+    GemmOperands operands = prepare_factors(plan, problem, "search");
+    x.a = std::move(operands.a);
+    x.b = std::move(operands.b);
+    if (unit.alpha_on != Epilogue::AlphaOn::sum) epilogue.alpha = 1;
+  }
+  return nearly_exact(x, epilogue, true, 1);
 }
 
 /// Roundings of operands to one format differ in few outputs: to nearest even and away from zero,
@@ -131,9 +163,11 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   // An output that is further off says no more; two such outputs refute.
   constexpr double far = 64, refuting = 2 * far;
   std::map<Conversion, const UnitChoice*, FormatOrder> conversions;
-  for (const UnitChoice& unit : units)
-    if (const Conversion conversion = conversion_of(unit, capture.problem.a.format))
+  for (const UnitChoice& unit : units) {
+    const Conversion conversion = conversion_of(unit, capture.problem.a.format);
+    if (conversion && conversion->pieces == 1 && !conversion->of_products)
       conversions.try_emplace(conversion, &unit);
+  }
   if (conversions.size() < 2) return {};
   const GemmProblem all = capture.lowered({});
   const std::int64_t count =
@@ -146,7 +180,7 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   std::map<Conversion, std::vector<double>, FormatOrder> distances;
   for (const auto& [conversion, unit] : conversions) {
     std::vector<double>& list = distances[conversion];
-    const CodeMatrix exact = nearly_exact(as_converted(sample, *unit), epilogue, true, 1);
+    const CodeMatrix exact = exact_of_converted(sample, *unit, epilogue);
     for (std::int64_t at = 0; at < d.size(); ++at)
       list.push_back(
           std::fabs(scalar::decoded(d.format, d[at]) - scalar::decoded(exact.format, exact[at])));
@@ -228,11 +262,15 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
     const auto [entry, is_new] =
         distances.try_emplace(conversion_of(unit, capture.problem.a.format));
     if (!is_new) continue;
-    const GemmProblem operands = entry->first ? as_converted(sample, unit) : sample;
-    const CodeMatrix exact = nearly_exact(operands, epilogue, true, 1);
+    const CodeMatrix exact = entry->first ? exact_of_converted(sample, unit, epilogue)
+                                          : nearly_exact(sample, epilogue, true, 1);
     entry->second = distance_of(d, exact);
     least = std::min(least, entry->second.absolute);
-    least_share = std::min(least_share, share_of_bounds(d, exact, bounds));
+    const bool of_products = entry->first && entry->first->of_products;
+    least_share = std::min(
+        least_share,
+        share_of_bounds(
+            d, exact, of_products ? error_bounds(sample, capture, entry->first->format) : bounds));
   }
   const auto supported = [&](const UnitChoice& unit) {
     return distances.at(conversion_of(unit, capture.problem.a.format)).absolute <=

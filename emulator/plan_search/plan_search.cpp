@@ -32,20 +32,26 @@ bool is_known_order(SumOrder order, int parts) {
   }
 }
 
-/// Visits the plan with every order of its partial sums, and every format that they are stored in.
+/// Visits the plan with every order of its partial sums, and every format that they are stored in;
+/// a plan that names orders, with these alone.
 template <class Visit>
 void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool split, bool sliced,
                      const Visit& visit) {
-  static const std::vector<SumOrder> one = {SumOrder::ascending};
   static const std::vector<Format> plain = {formats::fp32};
+  const bool is_named =
+      plan.split.order != SumOrder::ascending || plan.slices.order != SumOrder::ascending;
+  const auto orders = [&](bool is_cut, const Partition& p) {
+    return is_cut && !is_named ? candidates.orders : std::vector<SumOrder>{p.order};
+  };
   GemmPlan x = plan;
-  for (const Format& workspace : split ? candidates.workspaces : plain) {
-    for (const SumOrder split_order : split ? candidates.orders : one) {
+  for (const Format& workspace : split && !is_named ? candidates.workspaces : plain) {
+    for (const SumOrder split_order : orders(split, plan.split)) {
       // Sums that are added in place are stored in D, whatever the workspace.
       if (split_order == SumOrder::in_place && workspace != candidates.workspaces.front()) continue;
-      if (is_known_order(split_order, plan.split.parts)) continue;
-      for (const SumOrder slice_order : sliced ? candidates.orders : one) {
-        if (slice_order == SumOrder::in_place || is_known_order(slice_order, plan.slices.parts))
+      if (!is_named && is_known_order(split_order, plan.split.parts)) continue;
+      for (const SumOrder slice_order : orders(sliced, plan.slices)) {
+        if (slice_order == SumOrder::in_place ||
+            (!is_named && is_known_order(slice_order, plan.slices.parts)))
           continue;
         x.split.order = split_order;
         x.split.sums = split ? workspace : formats::fp32;
@@ -240,8 +246,11 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   const GemmPlan& known = near_miss.result.plan;
   if (lowered.walk != known.convolution || near_miss.out_of_reach * 2 > near_miss.failed.size())
     return;
-  // Sums of FP8 products round little, so that many units come near a result.
-  const bool any_unit = formats::bits(capture_.problem.a.format) == 8;
+  // Sums of FP8 products round little, so that many units come near a result; narrow results hide
+  // how exact sums were. Pairs of pieces in another order change few outputs.
+  const bool is_precise = known.unit.arch == "simt" || known.input.pieces > 1;
+  const bool any_unit = formats::bits(capture_.problem.a.format) == 8 ||
+                        (formats::bits(capture_.d.format) <= 16 && is_precise);
   const std::span<const Output> outputs(near_miss.failed);
   Sample failed(select(lowered.samples.back().problem, outputs), select(capture_.d, outputs));
   const Sample& first = lowered.samples.front();
@@ -249,7 +258,9 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
   formats::parallel_for(plans.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (is_stopped()) return;
-      const bool same_unit = plans[i].unit == known.unit && plans[i].input == known.input;
+      const bool same_unit =
+          plans[i].unit == known.unit &&
+          (plans[i].input == known.input || (plans[i].input.pieces > 1 && known.input.pieces > 1));
       if (!same_unit && !any_unit) continue;
       if (known.slices.whole() && !plans[i].slices.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);

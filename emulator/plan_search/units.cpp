@@ -1,6 +1,7 @@
 #include "emulator/plan_search/units.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/catalogue/usual_instruction.hpp"
 #include "emulator/gemm/plan_library.hpp"
+#include "emulator/gemm/scalar.hpp"
 
 namespace guardbit::emulator {
 
@@ -95,6 +97,20 @@ bool is_emulated_by_multiply_adds(const MatrixInstruction& instruction) {
          });
 }
 
+/// True if FP32 elements are numbers of BF16 or FP16: what an operand was that a program widened.
+bool holds_16_bits(const CodeMatrix& matrix) {
+  constexpr std::int64_t most = 4096;
+  const std::int64_t step = std::max<std::int64_t>(1, matrix.size() / most);
+  bool of_bf16 = true, of_fp16 = true;
+  for (std::int64_t at = 0; at < matrix.size() && (of_bf16 || of_fp16); at += step) {
+    const auto code = static_cast<std::uint32_t>(matrix[at]);
+    const double x = scalar::decoded(formats::fp32, code);
+    of_bf16 = of_bf16 && (code & 0xffff) == 0;
+    of_fp16 = of_fp16 && scalar::rounded(formats::fp16, x) == x;
+  }
+  return of_bf16 || of_fp16;
+}
+
 std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_view arch) {
   const Format a = capture.problem.a.format, b = capture.problem.b.format;
   const bool sparse = capture.problem.sparse_a;
@@ -102,12 +118,14 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
   const auto add_instructions = [&](const Format& x, const Format& y, const InputConversion& input,
                                     const LoadOrder& loads = {}) {
     for (const bool compressed : {sparse, false}) {
-      for (const MatrixInstruction* instruction : instructions_for(arch, x, y, compressed))
-        if (!is_emulated_by_multiply_adds(*instruction))
-          units.push_back(
-              {{std::string(instruction->arch), std::string(std::string_view(instruction->name))},
-               input,
-               loads});
+      for (const MatrixInstruction* instruction : instructions_for(arch, x, y, compressed)) {
+        if (is_emulated_by_multiply_adds(*instruction)) continue;
+        units.push_back(
+            {{std::string(instruction->arch), std::string(std::string_view(instruction->name))},
+             input,
+             loads});
+        if (units.back().is_of_compilers()) break;  // Triton takes the usual instruction
+      }
       if (!compressed) break;
     }
   };
@@ -137,12 +155,25 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     for (const Rounding rounding :
          {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
       add_instructions(formats::tf32, formats::tf32, {rounding, 1, 1});
+    if (holds_16_bits(capture.problem.a) || holds_16_bits(capture.problem.b))
+      for (const Rounding rounding :
+           {Rounding::nearest_even, Rounding::toward_zero, Rounding::nearest_away})
+        add_instructions(formats::tf32, formats::tf32, {rounding, 1, 1}, widened_pairs);
     const std::size_t once = units.size();
-    // Triton takes the products of a tile of K pair by pair of pieces. Its second piece is what the
-    // first left, truncated: the unit ignores the low bits of the register.
-    for (const int tile : {32, 64, 16, 128})
-      add_instructions(formats::tf32, formats::tf32,
-                       {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero});
+    // Triton takes the products of a tile of K pair by pair of pieces, and may exchange the
+    // operands. Its second piece of TF32 is what the first left, truncated: the unit ignores the
+    // low bits of the register.
+    for (const bool b_first : {false, true}) {
+      for (const int tile : {32, 64, 16, 128}) {
+        add_instructions(
+            formats::tf32, formats::tf32,
+            {Rounding::nearest_away, 2, 2, Cut::rest, 0, tile, Rounding::toward_zero, b_first});
+        for (const int pieces : {2, 3})
+          add_instructions(
+              formats::bf16, formats::bf16,
+              {Rounding::nearest_even, pieces, pieces, Cut::rest, 0, tile, std::nullopt, b_first});
+      }
+    }
     for (const auto& [pieces, ranks] : {std::pair{2, 2}, {2, 3}})
       add_instructions(formats::tf32, formats::tf32, {Rounding::nearest_even, pieces, ranks});
     for (const auto& [pieces, ranks] : {std::pair{1, 1}, {2, 2}, {3, 3}, {3, 5}})
@@ -155,13 +186,19 @@ std::vector<UnitChoice> units_by_format(const GemmCapture& capture, std::string_
     });
     const std::size_t matrix_units = units.size();
     add_multiply_adds("fma.fp32");
-    // A product with a vector may be multiplied first and added by a reduction (XLA).
-    if (capture.is_of_vector()) add_multiply_adds("mul_add.fp32");
+    // A product with a vector, or of one element of K, may be multiplied first and added by a
+    // reduction (XLA), also one of BF16 numbers.
+    if (capture.is_of_vector() || capture.problem.k() == 1)
+      for (const char* const name : {"mul_add.fp32", "mul_add.bf16", "mul_add.fp16"})
+        add_multiply_adds(name);
     std::rotate(units.begin() + (capture.tf32 ? static_cast<std::ptrdiff_t>(once) : 0),
                 units.begin() + static_cast<std::ptrdiff_t>(matrix_units), units.end());
     return units;
   }
   add_instructions(a, b, {});
+  // Compilers may widen operands of 16 bits to TF32.
+  if ((a == formats::fp16 || a == formats::bf16) && capture.d.format == formats::fp32)
+    add_instructions(formats::tf32, formats::tf32, {}, widened_pairs);
   // FP8 widened to FP16: in pairs that lie in one register of m16n8k32's fragments (NUMERICS 1.5),
   // the chain taking both halves, or in ascending order.
   if (formats::bits(a) == 8) {

@@ -13,6 +13,10 @@
 
 namespace guardbit::emulator {
 
+/// K as Triton brings operands of 16 bits that it widens to TF32 to the unit: a lane holds pairs of
+/// neighbours and gives one of them to each instruction.
+inline constexpr LoadOrder widened_pairs = {8, 2, 1};
+
 /// A unit and how operands and the addend reach it.
 struct UnitChoice {
   GemmUnit unit;
@@ -23,6 +27,11 @@ struct UnitChoice {
   double alpha = 1;
   /// initial: its first chain begins with the addend; else the epilogue adds it in one of the ways
   Epilogue::Addition addition = Epilogue::Addition::fma_product;
+
+  /// Does it take a tile of K pair by pair of pieces?
+  bool is_tiled() const { return input.run != 0; }
+  /// Is it one that Triton's compiler makes of the operands, and libraries do not?
+  bool is_of_compilers() const { return is_tiled() || loads == widened_pairs; }
 };
 
 /// Sets the plan's unit, conversion, loads, alpha and what the first chain begins with.

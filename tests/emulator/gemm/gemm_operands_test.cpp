@@ -50,26 +50,39 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
       return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(rest), formats::tf32,
                               Rounding::toward_zero);
     };
-    const CodeMatrix d = execute(words(tf32 + " input=rna/rz:2x2:run16 promote=16"), x);
     const emulator::MatrixInstruction instruction = emulator::require_instruction(
         "sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32", "test");
-    for (std::int64_t at = 0; at < 6; ++at) {
-      std::uint64_t sum = 0;
-      for (std::int64_t run = 0; run < 40; run += 16) {
-        std::uint64_t partial = 0;
-        for (const auto& [of_a, of_b] : {std::pair{1, 0}, {0, 1}, {0, 0}}) {
-          for (std::int64_t begin = run; begin < std::min<std::int64_t>(40, run + 16); begin += 8) {
-            std::vector<std::uint64_t> a, b;
-            for (std::int64_t k = begin; k < begin + 8; ++k) {
-              a.push_back(piece(x.a, at / 2 * 40 + k, of_a));
-              b.push_back(piece(x.b, k * 2 + at % 2, of_b));
+    // Runs of 12 take two instructions, the second one half empty.
+    for (const std::int64_t length : {16, 12}) {
+      for (const int first : {1, 0}) {
+        std::string text = tf32 + " input=rna/rz:2x2:run" + std::to_string(length);
+        if (first == 0) text += ":b_first";
+        for (const bool is_split : {false, true}) {
+          const std::string size = std::to_string(length);
+          const CodeMatrix d = execute(
+              words(text + (is_split ? " split=4x" + size + ":ceil" : " promote=" + size)), x);
+          for (std::int64_t at = 0; at < 6; ++at) {
+            std::uint64_t sum = 0;
+            for (std::int64_t run = 0; run < 40; run += length) {
+              const std::int64_t end = std::min<std::int64_t>(40, run + length);
+              std::uint64_t partial = 0;
+              for (const auto& [of_a, of_b] :
+                   {std::pair{first, 1 - first}, {1 - first, first}, {0, 0}}) {
+                for (std::int64_t begin = run; begin < end; begin += 8) {
+                  std::vector<std::uint64_t> a, b;
+                  for (std::int64_t k = begin; k < std::min(end, begin + 8); ++k) {
+                    a.push_back(piece(x.a, at / 2 * 40 + k, of_a));
+                    b.push_back(piece(x.b, k * 2 + at % 2, of_b));
+                  }
+                  partial = emulator::dot(instruction, {a, b, partial, {}, {}});
+                }
+              }
+              sum = rounded_sum(fp32, sum, partial);
             }
-            partial = emulator::dot(instruction, {a, b, partial, {}, {}});
+            CHECK(d[at] == sum);
           }
         }
-        sum = rounded_sum(fp32, sum, partial);
       }
-      CHECK(d[at] == sum);
     }
   }
   SECTION("scaled rests have a chain of their own") {
@@ -172,6 +185,10 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
     }
     CHECK(execute(words("simt/fma.fp32 loads=2x4:1"), x).bytes ==
           execute(words("simt/fma.fp32"), permuted).bytes);
+  }
+  SECTION("a tree is of rounded products") {
+    CHECK_THROWS_AS(execute(words("simt/fma.fp32 products=tree"), x), formats::Error);
+    CHECK_THROWS_AS(execute(words(tf32 + " products=tree"), x), formats::Error);
   }
   SECTION("two to four: zeros of A do not count") {
     x.a = random_matrix(formats::fp16, 1, 2, 64, random);

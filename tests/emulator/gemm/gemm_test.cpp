@@ -120,12 +120,24 @@ class Judge {
     return formats::convert(formats::fp64, std::bit_cast<std::uint64_t>(x), fp32);
   }
 
-  /// In FP32, times alpha where that is this operand's.
+  /// In that format, times alpha where that is this operand's.
   std::uint64_t scaled(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
-                       AlphaOn place) const {
-    const std::uint64_t x = operand(m, g, i, j, fp32);
+                       AlphaOn place, const Format& f) const {
+    const std::uint64_t x = operand(m, g, i, j, f);
     if (plan_.epilogue.alpha_on != place) return x;
-    return rounded_product(fp32, code(plan_.epilogue.alpha), x);
+    return rounded_product(f, formats::convert(fp32, code(plan_.epilogue.alpha), f), x);
+  }
+
+  /// Neighbours, then neighbours of these, until one is left; the last may have none.
+  static std::uint64_t tree(std::vector<std::uint64_t> numbers) {
+    while (numbers.size() > 1) {
+      std::vector<std::uint64_t> next;
+      for (std::size_t i = 0; i < numbers.size(); i += 2)
+        next.push_back(i + 1 < numbers.size() ? rounded_sum(fp32, numbers[i], numbers[i + 1])
+                                              : numbers[i]);
+      numbers = next;
+    }
+    return numbers[0];
   }
 
   bool begins_with_addend() const {
@@ -144,22 +156,19 @@ class Judge {
   std::uint64_t chain(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks,
                       std::uint64_t sum) const {
     if (plan_.unit.arch == "simt") {
+      const Format f = plan_.unit.instruction == "mul_add.bf16" ? formats::bf16 : fp32;
+      std::vector<std::uint64_t> products;
       for (const std::int64_t k : ks) {
-        const std::uint64_t a = scaled(x_.a, g, i, k, AlphaOn::a),
-                            b = scaled(x_.b, g, k, j, AlphaOn::b);
-        if (plan_.unit.instruction == "mul_add.bf16") {
-          const auto narrow = [](std::uint64_t x) {
-            return formats::convert(fp32, x, formats::bf16);
-          };
-          const std::uint64_t product = rounded_product(formats::bf16, narrow(a), narrow(b));
-          sum = rounded_sum(fp32, sum, formats::convert(formats::bf16, product, fp32));
-          continue;
+        const std::uint64_t a = scaled(x_.a, g, i, k, AlphaOn::a, f),
+                            b = scaled(x_.b, g, k, j, AlphaOn::b, f);
+        if (plan_.unit.instruction == "fma.fp32") {
+          sum = rounded_fma(fp32, a, b, sum);
+        } else {
+          products.push_back(formats::convert(f, rounded_product(f, a, b), fp32));
+          sum = rounded_sum(fp32, sum, products.back());
         }
-        sum = plan_.unit.instruction == "mul_add.fp32"
-                  ? rounded_sum(fp32, sum, rounded_product(fp32, a, b))
-                  : rounded_fma(fp32, a, b, sum);
       }
-      return sum;
+      return plan_.products == emulator::ProductOrder::tree ? tree(products) : sum;
     }
     // Neighbours in K share an instruction up to its K, the incomplete tile first if so planned.
     for (std::size_t begin = 0; begin < ks.size();) {
@@ -227,6 +236,20 @@ class Judge {
     const bool adjacent = p.order == SumOrder::adjacent || p.order == SumOrder::adjacent_last;
     // Threads without a part take part in the halving, with zeros.
     if (!adjacent) sums.resize(std::max(sums.size(), static_cast<std::size_t>(p.parts)));
+    if (p.group > 1) {
+      emulator::Partition of_group = p, of_groups = p;
+      of_group.group = of_groups.group = 0;
+      of_group.parts = of_groups.parts = 1;
+      of_group.sums = of_groups.sums = fp32;
+      std::vector<std::uint64_t> groups;
+      for (std::size_t first = 0; first < sums.size(); first += static_cast<std::size_t>(p.group))
+        groups.push_back(
+            added(of_group,
+                  {sums.begin() + static_cast<std::ptrdiff_t>(first),
+                   sums.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                      sums.size(), first + static_cast<std::size_t>(p.group)))}));
+      return added(of_groups, groups);
+    }
     while (sums.size() > 1) {
       std::vector<std::uint64_t> next;
       const std::size_t half = (sums.size() + 1) / 2;
@@ -316,12 +339,13 @@ TEST_CASE("plans are executed as they are written") {
       {{"simt", "fma.fp32"}, formats::fp16},
       {{"simt", "mul_add.fp32"}, fp32},
       {{"simt", "mul_add.bf16"}, formats::bf16},
+      {{"simt", "mul_add.bf16"}, fp32},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}, formats::fp16},
       {{"sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}, formats::bf16},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}, fp32},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3"}, formats::e4m3}};
   int begun = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 240; ++round) {
     const auto& [unit, format] = units[random.below(units.size())];
     GemmPlan plan = random_plan(random);
     plan.unit = unit;
@@ -329,9 +353,9 @@ TEST_CASE("plans are executed as they are written") {
     plan.convolution = {};
     plan.loads = {};
     plan.promotion.adder = emulator::Promotion::Adder::add;
-    if (unit.instruction == "mul_add.bf16") plan.input = {};
-    const bool is_rounded = unit.arch != "simt" || unit.instruction == "mul_add.bf16";
-    if (is_rounded && plan.epilogue.scales_operand())
+    if (unit.instruction.starts_with("mul_add") && random.one_in(2))
+      plan.products = emulator::ProductOrder::tree;
+    if (unit.arch != "simt" && plan.epilogue.scales_operand())
       plan.epilogue.alpha_on = emulator::Epilogue::AlphaOn::sum;
     if (plan.promotion.interval != 0) plan.residue_first = 0;
     if (plan.promotion.interval != 0) plan.promotion.interval = 32;
@@ -343,7 +367,11 @@ TEST_CASE("plans are executed as they are written") {
     x.a = random_matrix(format, batch, m, k, random);
     x.b = random_matrix(format, batch, k, n, random);
     if (random.one_in(2)) x.c = random_matrix(plan.epilogue.output, batch, m, n, random);
-    const bool begins = plan.epilogue.addition == emulator::Epilogue::Addition::initial;
+    using Addition = emulator::Epilogue::Addition;
+    if (plan.products == emulator::ProductOrder::tree &&
+        plan.epilogue.addition == Addition::initial)
+      plan.epilogue.addition = Addition::separate;
+    const bool begins = plan.epilogue.addition == Addition::initial;
     if (begins && x.c.empty()) x.bias = random_matrix(formats::fp16, 1, 1, n, random);
     begun += begins ? 1 : 0;
     check(plan, x);
@@ -418,7 +446,7 @@ TEST_CASE("what has no room for C or for scales in its chain is refused") {
                                    "input=rz:8x8:slices compute=fp64 add=initial",
                                    "test"),
               x),
-      "plan: add=initial: chains of integer slices begin with zero");
+      "plan: add=initial: integer slices and products=tree begin with zero");
   const std::string scaled =
       "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),

@@ -31,7 +31,8 @@ std::string error_of(const std::string& text) {
 TEST_CASE("a plan reads back what it prints") {
   Random random(71);
   for (int i = 0; i < 3000; ++i) {
-    const GemmPlan plan = random_plan(random);
+    GemmPlan plan = random_plan(random);
+    if (random.one_in(3)) plan.products = emulator::ProductOrder::tree;
     const std::string text = to_text(plan);
     INFO(text);
     REQUIRE(parse_plan(text, "here") == plan);
@@ -58,6 +59,12 @@ TEST_CASE("a plan that says nothing is refused with its place and the choices") 
   CHECK(error_of("simt/fma.fp32 input=rz:21x21:slices").find("20 pieces") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rne:2x2:scaled0").find("a shift") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rne:2x2:run0").find("a run") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rne:b_first").find("two numbers") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 input=rz:2x2:slices:b_first").find("of rests") !=
+        std::string::npos);
+  CHECK(error_of("simt/fma.fp32 split=4x8:adjacent:groups2").find("of halves") !=
+        std::string::npos);
+  CHECK(error_of("simt/fma.fp32 products=forest").find("chain, tree") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 input=rne/rz").find("of pieces") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 stream_k=4x8x8").find("TILE_K") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 stream_k=4x8x8x8:round_robin").find("balanced") !=

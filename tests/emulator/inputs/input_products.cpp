@@ -32,6 +32,7 @@ emulator::Partition random_partition(Random& random) {
   p.tile = one_of(std::array{1, 4, 8, 64}, random);
   p.division = static_cast<emulator::Division>(random.below(4));
   p.order = static_cast<emulator::SumOrder>(random.below(7));
+  if (p.order == emulator::SumOrder::halves && random.one_in(2)) p.group = random.between(2, 4);
   p.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   return p;
 }
@@ -69,7 +70,8 @@ GemmPlan random_plan(Random& random) {
       plan.input.rounding = Rounding::toward_zero;
       plan.input.cut = random.one_in(2) ? Cut::slices : Cut::grouped_slices;
     } else if (random.one_in(2)) {
-      plan.input.run = 32;
+      plan.input.run = one_of(std::array{32, 12}, random);
+      plan.input.b_first = random.one_in(2);
       plan.input.last = Rounding::toward_zero;
     }
   }
@@ -81,7 +83,10 @@ GemmPlan random_plan(Random& random) {
     plan.promotion = {128, static_cast<emulator::Promotion::Adder>(random.below(5))};
   plan.slices = random_partition(random);
   plan.split = random_partition(random);
-  if (!plan.split.whole() && random.one_in(4)) plan.split.order = emulator::SumOrder::in_place;
+  if (!plan.split.whole() && random.one_in(4)) {
+    plan.split.order = emulator::SumOrder::in_place;
+    plan.split.group = 0;
+  }
   if (random.one_in(3)) {
     plan.split = {};
     plan.stream_k = random_stream_k(random);

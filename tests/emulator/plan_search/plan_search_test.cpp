@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "emulator/faults/judge_capture.hpp"
@@ -300,6 +301,109 @@ TEST_CASE("results are explained through ReLU, and scaled after they are rounded
     CHECK(result.plans.front().plan.epilogue.activation == plan.epilogue.activation);
     CHECK(result.plans.front().plan.epilogue.alpha_on == plan.epilogue.alpha_on);
   }
+}
+
+/// FP32 numbers that BF16 holds.
+void widen_from_bf16(emulator::CodeMatrix& matrix) {
+  for (std::int64_t i = 0; i < matrix.size(); ++i) matrix.set(i, matrix[i] & 0xffff0000);
+}
+
+TEST_CASE("what compilers make of products is found among few plans") {
+  Random random(79);
+  const std::string tf32 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 ";
+  const std::string bf16 = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16 ";
+  struct Product {
+    std::string plan;
+    int m, n, k;
+    bool widened = false;
+  };
+  for (const Product& x :
+       {// Reductions of products with a vector.
+        Product{"simt/mul_add.fp32 products=tree lanes=32x4:round_robin:halves "
+                "split=4x128:round_robin:halves d=fp32",
+                48, 1, 1000},
+        {"simt/mul_add.fp32 products=tree lanes=8x1:round_robin:halves "
+         "split=8x8:round_robin:halves alpha=0.37:a d=fp32",
+         1, 48, 300},
+        {"simt/mul_add.fp32 lanes=32x2:round_robin:halves split=8x64:round_robin:halves d=fp32", 1,
+         48, 2000},
+        {"simt/mul_add.bf16 products=tree lanes=32x1:round_robin:halves d=fp32", 48, 1, 500},
+        // Pieces of operands, where parts of K are shorter than a tile.
+        {tf32 + "input=rna/rz:2x2:run12 promote=12 split=8x12:ceil d=fp32", 40, 24, 72},
+        {bf16 + "input=rne:2x2:run40:b_first promote=40 split=16x40:ceil d=fp32", 40, 40, 640},
+        {bf16 + "input=rne:3x3:run32 promote=32 lanes=4x32:ceil:adjacent "
+                "split=8x32:round_robin:halves:groups2 d=fp32",
+         40, 24, 1000},
+        // The last part of K is empty.
+        {tf32 + "lanes=2x24:ceil:adjacent split=4x24:round_robin:halves:groups2 d=fp32", 40, 24,
+         160},
+        // One operand had 16 bits.
+        {tf32 + "input=rna loads=8x2:1 split=16x80:ceil d=fp32", 40, 24, 1280, true},
+        {tf32 + "split=16x64:ceil alpha=0.37:a d=fp32", 40, 24, 1000}}) {
+    INFO(x.plan);
+    const GemmPlan plan = emulator::parse_plan(x.plan, "test");
+    CHECK(to_text(plan) == x.plan);
+    GemmProblem problem;
+    problem.a = random_matrix(formats::fp32, 1, x.m, x.k, random);
+    problem.b = random_matrix(formats::fp32, 1, x.k, x.n, random);
+    if (x.widened) widen_from_bf16(problem.a);
+    GemmCapture capture = recording_of(plan, problem);
+    capture.tf32 = x.plan.starts_with(tf32);
+    emulator::SearchOptions options;
+    options.most_plans = 1;
+    const SearchResult result = search_plans(capture, options);
+    check_explained(capture, result);
+    CHECK(result.tried < 6000);
+  }
+}
+
+TEST_CASE("products with a vector may be rounded to a narrower format before they are added") {
+  Random random(80);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp32, 1, 48, 200, random);
+  x.b = random_matrix(formats::fp32, 1, 200, 1, random);
+  const GemmCapture capture =
+      recording_of(emulator::parse_plan("simt/mul_add.bf16 d=fp32", "test"), x);
+  const emulator::Judgement judged = judge(capture).judgement;
+  CHECK(judged.verdict == emulator::Verdict::valid_rounding);
+  REQUIRE(judged.faults.size() == 2);
+  CHECK(judged.faults[0].kind == emulator::FaultKind::converted_input);
+  CHECK(judged.faults[1].kind == emulator::FaultKind::narrow_accumulator);
+  CHECK(judged.faults[1].name == "bf16");
+}
+
+TEST_CASE("chains that begin with C or with the bias are found") {
+  Random random(79);
+  const std::string matrix_unit = "sm_90/wgmma.mma_async.sync.aligned.m64n";
+  for (const auto& [text, format, of_c] :
+       {std::tuple{std::string("simt/fma.fp32 add=initial d=fp32"), formats::fp32, false},
+        {"simt/fma.fp32 add=initial beta=0.37 activation=relu d=fp32", formats::fp32, true},
+        {matrix_unit + "Nk8.f32.tf32.tf32 input=rz add=initial beta=1 d=fp32", formats::fp32, true},
+        {matrix_unit + "Nk16.f32.bf16.bf16 add=initial d=bf16", formats::bf16, false},
+        {matrix_unit + "Nk16.f32.f16.f16 add=initial alpha=0.37:a beta=1 d=fp32", formats::fp16,
+         true}}) {
+    INFO(text);
+    const GemmPlan plan = emulator::parse_plan(text, "test");
+    CHECK(to_text(plan) == text);
+    GemmProblem x;
+    x.a = random_matrix(format, 1, 40, 24, random, -1, 1);
+    x.b = random_matrix(format, 1, 24, 48, random, -1, 1);
+    (of_c ? x.c : x.bias) = random_matrix(formats::fp32, 1, of_c ? 40 : 1, 48, random, 2, 4);
+    const GemmCapture capture = recording_of(plan, x);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    CHECK(result.plans.front().plan == plan);
+  }
+}
+
+TEST_CASE("an instruction's recording is explained by a plan of the search, not by the nearest") {
+  const SearchResult result = search(emulator::read_gemm_capture(
+      "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"));
+  REQUIRE(result.explained());
+  // The search stops where a plan is exact; of the nearest it reports more.
+  CHECK(result.plans.size() <= 4);
+  for (const emulator::PlanResult& x : result.plans)
+    CHECK(x.plan.epilogue.addition == emulator::Epilogue::Addition::initial);
 }
 
 TEST_CASE("what a result through ReLU cannot hold is wrong") {
