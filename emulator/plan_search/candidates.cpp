@@ -376,7 +376,10 @@ class Stages {
     std::erase_if(units, [&](const UnitChoice& x) {
       return (capture_.alpha != 1 && x.alpha_on == Epilogue::AlphaOn::sum) || x.is_tiled();
     });
-    for (UnitChoice& x : units) x.addition = Epilogue::Addition::initial;
+    for (UnitChoice& x : units) {
+      x.addition = Epilogue::Addition::initial;
+      x.beta = capture_.beta;
+    }
     return named("from the addend on, by every unit that fits", std::move(units));
   }
 

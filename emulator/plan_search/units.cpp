@@ -84,6 +84,7 @@ void apply(const UnitChoice& choice, GemmPlan& plan) {
   plan.epilogue.alpha_on = choice.alpha_on;
   plan.epilogue.alpha = choice.alpha;
   plan.epilogue.addition = choice.addition;
+  plan.epilogue.beta = choice.beta;
 }
 
 namespace {

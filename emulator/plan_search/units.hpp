@@ -27,6 +27,8 @@ struct UnitChoice {
   double alpha = 1;
   /// initial: its first chain begins with the addend; else the epilogue adds it in one of the ways
   Epilogue::Addition addition = Epilogue::Addition::fma_product;
+  /// used if `addition` is initial
+  double beta = 0;
 
   /// Does it take a tile of K pair by pair of pieces?
   bool is_tiled() const { return input.run != 0; }
