@@ -19,8 +19,8 @@ using formats::Format;
 using formats::Rounding;
 
 /// What multiplies and accumulates. With `arch` "simt" the unit is a scalar multiply-add of a CUDA
-/// core: fma.fp32, fma.fp64, fma.fp16, mad.int32, or mul_add.fp32, whose products are rounded
-/// before they are added. Otherwise it is an instruction of the catalogue.
+/// core: fma.fp32, fma.fp64, fma.fp16, mad.int32, or mul_add.fp32, whose products are rounded first
+/// (mul_add.fp16, mul_add.bf16: operands, too). Otherwise it is an instruction of the catalogue.
 struct GemmUnit {
   std::string arch = "simt";
   std::string instruction = "fma.fp32";

@@ -342,10 +342,13 @@ class Stages {
       add(scalar, of_scalar_, warps_of_threads);
     }
     add(compiled_, of_compiled_, split_and_reduced);
-    add(likely_, of_likely_, split_and_reduced);
+    // Where several plans give a result, that of a library gets its usual splits.
+    const bool is_compiled = capture_.metadata.contains("hlo");
+    if (is_compiled) add(likely_, of_likely_, split_and_reduced);
     add(likely_, known_, split_as_high);
     add(likely_, known_, stream_k_as_recorded);
     add(likely_, known_, split);
+    if (!is_compiled) add(likely_, of_likely_, split_and_reduced);
     add(others_, of_reduced_, split_and_reduced);
     add(likely_, known_, split_residue);
     add(likely_, known_, split_promoted);

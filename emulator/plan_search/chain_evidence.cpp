@@ -149,7 +149,7 @@ ChainEvidence::ChainEvidence(const GemmCapture& capture) {
 }
 
 bool ChainEvidence::refutes(const GemmPlan& plan) const {
-  if (plan.epilogue.scales_operand()) return false;
+  if (plan.epilogue.scales_operand() || plan.products == ProductOrder::tree) return false;
   const bool is_fused = plan.unit.instruction == "fma.fp32";
   if (plan.unit.arch != "simt" || !(is_fused || plan.unit.instruction == "mul_add.fp32"))
     return ((fused_ && fused_->is_proved) || (rounded_products_ && rounded_products_->is_proved)) &&

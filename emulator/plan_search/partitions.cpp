@@ -300,7 +300,6 @@ std::vector<GemmPlan> PartitionedPlans::reduced() const {
     for (const int threads : {32, 16, 8, 4, 2, 1}) {
       for (const std::int64_t run : {1, 4, 8, 2, 16}) {
         for (const int warps : {4, 8, 2, 1, 16, 32}) {
-          // A thread's run lies along K where the whole warp does.
           const std::int64_t tile = threads * run;
           if (warps * threads == 1 || warps * tile >= 4 * k_) continue;
           GemmPlan& plan = plans.emplace_back();

@@ -89,7 +89,7 @@ double share_of_bounds(const CodeMatrix& d, const CodeMatrix& exact,
 }
 
 /// What a unit makes of operands if it loses much of them. Nothing for other units.
-struct ConversionOnce {
+struct OperandChange {
   Format format;
   Rounding rounding = Rounding::nearest_even;
   int pieces = 1;
@@ -98,7 +98,7 @@ struct ConversionOnce {
   /// an operand that alpha multiplies first
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
 };
-using Conversion = std::optional<ConversionOnce>;
+using Conversion = std::optional<OperandChange>;
 
 struct FormatOrder {
   bool operator()(const Conversion& x, const Conversion& y) const {
@@ -117,7 +117,7 @@ Conversion conversion_of(const UnitChoice& unit, const Format& a) {
   if (unit.unit.arch == "simt") {
     const std::optional<Format> products = product_format(unit.unit);
     if (!products || products->fraction_bits >= a.fraction_bits) return {};
-    return ConversionOnce{*products, unit.input.rounding, 1, true, unit.alpha_on};
+    return OperandChange{*products, unit.input.rounding, 1, true, unit.alpha_on};
   }
   const MatrixInstruction instruction =
       require_instruction(unit.unit.arch, unit.unit.instruction, "search");
@@ -126,7 +126,7 @@ Conversion conversion_of(const UnitChoice& unit, const Format& a) {
   // Two pieces of BF16 hold 16 bits; others hold nearly all of FP32.
   const int pieces = unit.input.pieces;
   if (pieces != 1 && (instruction.a != formats::bf16 || pieces != 2)) return {};
-  return ConversionOnce{instruction.a, unit.input.rounding, pieces, false, unit.alpha_on};
+  return OperandChange{instruction.a, unit.input.rounding, pieces, false, unit.alpha_on};
 }
 
 bool sums_are_fp16(const UnitChoice& unit) {
@@ -136,8 +136,7 @@ bool sums_are_fp16(const UnitChoice& unit) {
 
 /// The exact results of A and B as the unit takes them: of pieces, all of K once for each product
 /// that it takes.
-CodeMatrix exact_of_converted(const GemmProblem& problem, const UnitChoice& unit,
-                              Epilogue epilogue) {
+CodeMatrix exact_by(const UnitChoice& unit, const GemmProblem& problem, Epilogue epilogue) {
   GemmProblem x = problem;
   if (!problem.sparse_a) {
     GemmPlan plan;
@@ -180,7 +179,7 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   std::map<Conversion, std::vector<double>, FormatOrder> distances;
   for (const auto& [conversion, unit] : conversions) {
     std::vector<double>& list = distances[conversion];
-    const CodeMatrix exact = exact_of_converted(sample, *unit, epilogue);
+    const CodeMatrix exact = exact_by(*unit, sample, epilogue);
     for (std::int64_t at = 0; at < d.size(); ++at)
       list.push_back(
           std::fabs(scalar::decoded(d.format, d[at]) - scalar::decoded(exact.format, exact[at])));
@@ -262,8 +261,8 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
     const auto [entry, is_new] =
         distances.try_emplace(conversion_of(unit, capture.problem.a.format));
     if (!is_new) continue;
-    const CodeMatrix exact = entry->first ? exact_of_converted(sample, unit, epilogue)
-                                          : nearly_exact(sample, epilogue, true, 1);
+    const CodeMatrix exact =
+        entry->first ? exact_by(unit, sample, epilogue) : nearly_exact(sample, epilogue, true, 1);
     entry->second = distance_of(d, exact);
     least = std::min(least, entry->second.absolute);
     const bool of_products = entry->first && entry->first->of_products;

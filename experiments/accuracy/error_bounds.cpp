@@ -178,9 +178,12 @@ Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view 
     x.a = x.b = x.least_a = x.least_b = formats::is_integer(f) ? problem.a.format : f;
     if (formats::is_integer(f)) return x;
     x.execution.add(unit_roundoff(f));
-    if (const auto products = emulator::product_format(plan.unit))
-      x.execution.add(unit_roundoff(*products));
     x.execution.absolute = unit_roundoff(f) * smallest_normal(f);
+    if (const auto products = emulator::product_format(plan.unit)) {
+      x.a = x.b = x.least_a = x.least_b = *products;
+      x.execution.add(unit_roundoff(*products));
+      x.execution.absolute += unit_roundoff(*products) * smallest_normal(*products);
+    }
     return x;
   }
   const MatrixInstruction instruction =
@@ -247,7 +250,11 @@ double reduction_depth(const Partition& partition, std::size_t parts) {
   const bool tree = partition.order == SumOrder::adjacent ||
                     partition.order == SumOrder::adjacent_last ||
                     partition.order == SumOrder::halves;
-  return tree ? static_cast<double>(std::bit_width(parts - 1)) : static_cast<double>(parts - 1);
+  if (!tree) return static_cast<double>(parts - 1);
+  if (partition.group <= 1) return static_cast<double>(std::bit_width(parts - 1));
+  const auto group = static_cast<std::size_t>(partition.group);
+  return static_cast<double>(std::bit_width(std::min(group, parts) - 1) +
+                             std::bit_width((parts + group - 1) / group - 1));
 }
 
 void reduce(Roundings& x, const Partition& partition, const Epilogue& epilogue, std::size_t parts) {
@@ -267,24 +274,38 @@ std::int64_t longest_chain(const GemmPlan& plan, std::int64_t length, std::int64
   return (interval == 0 ? length : std::min(length, interval)) * expansion;
 }
 
+/// Executions of a unit over so many k's. Runs of pieces take whole ones.
+std::int64_t executions_of(const GemmPlan& plan, const Unit& core, std::int64_t length,
+                           std::int64_t expansion) {
+  const std::int64_t run = plan.input.run;
+  if (run == 0) return (length * expansion + core.k - 1) / core.k;
+  return (length + run - 1) / run * expansion * ((run + core.k - 1) / core.k);
+}
+
 /// One accumulator over some k's, with its promotions.
 Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
                 std::int64_t expansion) {
   std::int64_t length = 0, executions = 0;
   for (const KRange& range : ranges) {
     length += range.length();
-    executions += (range.length() * expansion + core.k - 1) / core.k;
+    executions += executions_of(plan, core, range.length(), expansion);
     if (plan.residue_first != 0) ++executions;
   }
   if (core.instruction)
     emulator::require_chain(*core.instruction, longest_chain(plan, length, expansion), "plan");
   Roundings x;
   const std::int64_t interval = plan.promotion.interval;
+  if (plan.products == emulator::ProductOrder::tree && interval == 0) {
+    // A product is rounded once, and added once for each level of the tree.
+    x.add(core.execution, static_cast<double>(std::bit_width(static_cast<std::uint64_t>(length))));
+    x.absolute = core.execution.absolute * static_cast<double>(length);
+    return x;
+  }
   if (interval == 0) {
     x.add(core.execution, static_cast<double>(executions));
     return x;
   }
-  const std::int64_t each = (std::min(interval, length) * expansion + core.k - 1) / core.k + 1;
+  const std::int64_t each = executions_of(plan, core, std::min(interval, length), expansion) + 1;
   const std::int64_t promotions = (length + interval - 1) / interval;
   x.add(core.execution, static_cast<double>(each));
   x.absolute *= static_cast<double>(promotions);

@@ -41,7 +41,7 @@ int last_place(const Format& f, int leading) {
 }
 
 /// What an element should be, as finite terms beside the element itself.
-class Reference {
+class ExactDot {
  public:
   void add(const ExactTerm& term) {
     if (term.significand == 0) return;
@@ -130,7 +130,7 @@ std::vector<Deviation> deviations(const CodeMatrix& d, const CodeMatrix& referen
       list.push_back({result, wanted, not_a_number, not_a_number});
       continue;
     }
-    Reference x;
+    ExactDot x;
     x.add(exact_term(wanted, 1));
     list.push_back(x.against(result, d.format));
   }
@@ -162,13 +162,13 @@ std::vector<Deviation> exact_deviations(const CodeMatrix& d, const GemmProblem& 
                   not_a_number};
             return;
           }
-          Reference x;
+          ExactDot x;
           x.add(exact_term(beta, c));
           x.add(exact_term(bias, 1));
           x.add(element, alpha);
           to = x.against(result, d.format);
           if (activation == emulator::Activation::relu && to.reference < 0)
-            to = Reference{}.against(result, d.format);
+            to = ExactDot{}.against(result, d.format);
         },
         [&](double part) {
           interrupted =

@@ -14,7 +14,7 @@ namespace guardbit::experiments {
 namespace {
 
 constexpr std::size_t block_bytes = 4 * block_length;
-constexpr std::uint32_t fraction_mask = 0x7FFFFF;
+constexpr std::uint32_t fp32_fraction_mask = 0x7FFFFF;
 
 /// A block is a page of memory, where a processor's own prefetching ends.
 [[gnu::always_inline]] inline void prefetch_next(const std::byte* words) {
@@ -40,20 +40,21 @@ template <std::size_t used>
     least = std::min(least, magnitude - 1);  // zero wraps to the largest
   }
   for (std::size_t i = 0; i < block_length; ++i) {
-    const std::uint32_t fraction = magnitudes[i] & fraction_mask;
+    const std::uint32_t fraction = magnitudes[i] & fp32_fraction_mask;
     std::uint32_t slot = (magnitudes[i] >> 23) * static_cast<std::uint32_t>(ranks);
     for (std::size_t k = 0; k < used; ++k) slot += fraction >= cuts[k] ? 1U : 0U;
     places[i] = slot;
   }
   for (std::size_t i = 0; i < block_length; ++i) {
-    const std::uint64_t significand = (magnitudes[i] & fraction_mask) | (fraction_mask + 1);
+    const std::uint64_t significand =
+        (magnitudes[i] & fp32_fraction_mask) | (fp32_fraction_mask + 1);
     terms[2 * i] = significand + (std::uint64_t{1} << count_shift);
     terms[2 * i + 1] = significand * significand;
   }
   prefetch_next(words);
   block.largest = largest;
   block.least_less_one = least;
-  block.has_subnormal = least < fraction_mask;
+  block.has_subnormal = least < fp32_fraction_mask;
   block.has_nonfinite = largest >= formats::fp32_infinity;
 }
 
@@ -73,7 +74,7 @@ template <class Vector>
     least = std::min(least, magnitude - 1);
     exponents[i] = static_cast<std::uint8_t>(magnitude >> 23);
   }
-  if (largest >= formats::fp32_infinity || least < fraction_mask) return false;
+  if (largest >= formats::fp32_infinity || least < fp32_fraction_mask) return false;
   counts.largest = std::max(counts.largest, largest);
   counts.least_less_one = std::min(counts.least_less_one, least);
 

@@ -44,6 +44,28 @@ std::optional<std::uint64_t> numbered(std::string_view part,
   return std::nullopt;
 }
 
+// The single letters come last: elsewhere than in front they may be anything.
+constexpr std::array<std::string_view, 4> step_words = {"step", "iteration", "iter", "s"};
+constexpr std::array<std::string_view, 2> rank_words = {"rank", "r"};
+
+/// Takes step and rank off the end of `name`: `fc1.weight.grad/step100`.
+void take_trailing_places(TraceName& parsed, std::string_view& name) {
+  for (;;) {
+    const std::size_t at = name.find_last_of("./");
+    if (at == std::string_view::npos || at == 0) return;
+    const std::string_view part = name.substr(at + 1);
+    const auto step = numbered(part, std::span(step_words).first(3));
+    const auto rank = numbered(part, std::span(rank_words).first(1));
+    if (step && !parsed.step)
+      parsed.step = step;
+    else if (rank && !parsed.rank)
+      parsed.rank = rank;
+    else
+      return;
+    name = name.substr(0, at);
+  }
+}
+
 /// `grads.fc1.weight`: gradients and updates are called after their parameters. Layers have names
 /// such as `act`, so that other roles are not looked for in front.
 void take_leading_role(TraceName& parsed) {
@@ -71,10 +93,8 @@ std::string TraceName::place_text(const std::string& name) const {
 }
 
 TraceName parse_trace_name(std::string_view name) {
-  // The single letters come last: elsewhere than in front they may be anything.
-  constexpr std::array<std::string_view, 4> step_words = {"step", "iteration", "iter", "s"};
-  constexpr std::array<std::string_view, 2> rank_words = {"rank", "r"};
   TraceName parsed;
+  take_trailing_places(parsed, name);
   char before = '\0';  // the separator before the part that is kept next
   for (std::size_t at = 0; at <= name.size();) {
     const std::size_t end = std::min(name.find_first_of("./", at), name.size());

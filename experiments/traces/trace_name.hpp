@@ -25,11 +25,12 @@ struct TraceName {
   friend bool operator==(const TraceName&, const TraceName&) = default;
 };
 
-/// Reads `step0100.2.weight.grad`, `s200.7.gout`, `rank_0/iter_5/fc1.act` and the like: parts
-/// between dots and slashes. A part of `step`, `s`, `iter` or `iteration` and digits is the step,
-/// one of `rank` or `r` and digits the rank (the first of each, single letters in front only); the
-/// last part may be a role. Where it is none, or only says what a parameter is called (`weight`,
-/// `bias`), the first part may: `grads.fc1.weight`. What is left is the tensor.
+/// Reads `step0100.2.weight.grad`, `s200.7.gout`, `rank_0/iter_5/fc1.act`, `fc1.weight.grad/step3`
+/// and the like: parts between dots and slashes. A part of `step`, `s`, `iter` or `iteration` and
+/// digits is the step, one of `rank` or `r` and digits the rank: at the end of the name, else the
+/// first of each (single letters in front only). The last of the other parts may be a role. Where
+/// it is none, or only says what a parameter is called (`weight`, `bias`), the first part may:
+/// `grads.fc1.weight`. What is left is the tensor.
 TraceName parse_trace_name(std::string_view name);
 
 /// The role that a word stands for: `grad`, `grads`, `gradients`, `wgrad`, `weight_grad`: wgrad;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t grain = std::size_t{1} << 16;  // a whole number of bytes in every packing
 constexpr std::size_t chunk = 1024;                  // elements whose words stay in the first cache
-constexpr std::size_t word_bytes = sizeof(std::uint32_t);
 constexpr std::size_t line = 64;
 
 /// Outputs longer than this are stored past the caches, which they would only empty.
@@ -33,9 +32,9 @@ int exponent_of(const Value& x) { return x.exponent + leading_bit(x.significand)
 struct ArrayConversion::Buffers {
   /// where elements are counted
   kernels::LaneCounts* counts = nullptr;
-  alignas(line) std::array<std::byte, chunk * word_bytes> codes;
-  alignas(line) std::array<std::byte, chunk * word_bytes> words;
-  alignas(line) std::array<std::byte, chunk * word_bytes> products;
+  alignas(line) std::array<std::byte, chunk * kernels::word_bytes> codes;
+  alignas(line) std::array<std::byte, chunk * kernels::word_bytes> words;
+  alignas(line) std::array<std::byte, chunk * kernels::word_bytes> products;
   alignas(line) std::array<std::byte, chunk> results;
   alignas(line) std::array<std::uint32_t, chunk + 2 * kernels::granule> random;
 };
@@ -208,8 +207,8 @@ void ArrayConversion::convert_range(const std::byte* input, std::byte* output, s
 /// Fewer elements than a granule, among zeros.
 void ArrayConversion::convert_some(const std::byte* input, std::byte* output, std::size_t first,
                                    std::size_t count, Buffers& buffers) const {
-  std::array<std::byte, kernels::granule * word_bytes> inputs{};
-  std::array<std::byte, kernels::granule * word_bytes> outputs{};
+  std::array<std::byte, kernels::granule * kernels::word_bytes> inputs{};
+  std::array<std::byte, kernels::granule * kernels::word_bytes> outputs{};
   std::memcpy(inputs.data(), input, (count * from_bits_ + 7) / 8);
   convert_granules(inputs.data(), outputs.data(), first, kernels::granule, false, buffers);
   const std::size_t out_bits = count * to_bits_;

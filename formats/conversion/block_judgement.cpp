@@ -15,8 +15,6 @@ namespace guardbit::formats {
 
 namespace {
 
-constexpr std::size_t word_bytes = sizeof(std::uint32_t);
-
 double number(const Value& x) {
   if (x.kind == Kind::nan) return std::numeric_limits<double>::quiet_NaN();
   const double magnitude = x.kind == Kind::infinity
@@ -81,12 +79,13 @@ void BlockJudgement::add(const std::byte* words, const std::byte* codes, std::si
   for (std::size_t done = 0; done < count; done += most) {
     const std::size_t n = std::min(most, count - done);
     const auto word = [&](std::size_t i) {
-      return load_word<std::uint32_t>(words + (done + i) * word_bytes);
+      return load_word<std::uint32_t>(words + (done + i) * kernels::word_bytes);
     };
     kernels::BlockErrors found;
     if (has_unit) {
-      found = kernels_->block_errors(scale.limits, numbers_.data(), words + done * word_bytes,
-                                     codes + done, n, squares.data(), noise.data(), errors.data());
+      found =
+          kernels_->block_errors(scale.limits, numbers_.data(), words + done * kernels::word_bytes,
+                                 codes + done, n, squares.data(), noise.data(), errors.data());
     }
     if (!has_unit || found.others != 0) {
       for (std::size_t i = 0; i < n; ++i)

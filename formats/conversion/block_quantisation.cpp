@@ -19,23 +19,14 @@ namespace guardbit::formats {
 
 namespace {
 
-constexpr std::size_t chunk = 1024;  // elements; whole blocks of 16 and 32
-constexpr std::size_t most_blocks = chunk / 16;
-constexpr std::size_t word_bytes = sizeof(std::uint32_t);
+constexpr std::size_t chunk_elements = 1024;  // whole blocks of 16 and 32
+constexpr std::size_t most_blocks = chunk_elements / 16;
 constexpr std::uint32_t infinity = fp32_infinity;
 constexpr std::uint32_t sign_bit = 0x80000000;
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
 std::uint32_t word_at(const std::byte* words, std::size_t index) {
-  return load_word<std::uint32_t>(words + index * word_bytes);
-}
-
-/// Both are products of few bits.
-Value times(const Value& x, const Value& y) {
-  const Unrounded product = multiply(x, y);
-  assert(product.significand >> 64 == 0);
-  return {product.kind, product.negative, product.exponent,
-          static_cast<std::uint64_t>(product.significand)};
+  return load_word<std::uint32_t>(words + index * kernels::word_bytes);
 }
 
 Value power_of_two(int exponent) { return {Kind::finite, false, exponent, 1}; }
@@ -46,6 +37,13 @@ bool is_symmetric(Rounding rounding) {
 
 }  // namespace
 
+Value scaled(const Value& x, const Value& scale) {
+  const Unrounded product = multiply(x, scale);
+  assert(product.significand >> 64 == 0);
+  return {product.kind, product.negative, product.exponent,
+          static_cast<std::uint64_t>(product.significand)};
+}
+
 std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
                           const BlockQuantisationOptions& options) {
   const Format& element = format.element;
@@ -55,7 +53,7 @@ std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
                       ? number
                       : power_of_two(number.exponent + leading_bit(number.significand));
   divisor.exponent += format.element_exponent;
-  if (options.tensor_scale) divisor = times(divisor, *options.tensor_scale);
+  if (options.tensor_scale) divisor = scaled(divisor, *options.tensor_scale);
   return encode(format.scale, divide(largest, divisor), options.rule.rounding, overflow_saturate);
 }
 
@@ -67,7 +65,7 @@ std::uint64_t block_element(const BlockFormat& format, const Value& x, std::uint
                   options.rounding, options.overflow);
   }
   unit.exponent += format.element_exponent;
-  if (options.tensor_scale) unit = times(unit, *options.tensor_scale);
+  if (options.tensor_scale) unit = scaled(unit, *options.tensor_scale);
   const Unrounded quotient = x.kind == Kind::nan ? exactly(x) : divide(x, unit);
   return encode(format.element, quotient, options.rounding, options.overflow, random);
 }
@@ -169,7 +167,7 @@ bool BlockQuantisation::prepare_carries() {
     carries.next.fill(never);
     Value unit = decode(format_.scale, scale);
     if (unit.kind == Kind::zero) continue;  // thresholds are out of reach, too
-    if (options_.tensor_scale) unit = times(unit, *options_.tensor_scale);
+    if (options_.tensor_scale) unit = scaled(unit, *options_.tensor_scale);
     const int zeros = std::countr_zero(unit.significand);
     const std::uint64_t significand = unit.significand >> zeros;
     const int exponent = unit.exponent + zeros + format_.element_exponent + step - 32;
@@ -288,8 +286,8 @@ void BlockQuantisation::quantise_chunk(const std::byte* words, std::uint64_t fir
   const auto size = static_cast<std::size_t>(block_size_);
   const std::size_t blocks = count / size;
   const auto by_reference = [&](std::size_t b) {
-    quantise_by_reference(words + b * size * word_bytes, first + b * size, codes + b * size,
-                          scales[b]);
+    quantise_by_reference(words + b * size * kernels::word_bytes, first + b * size,
+                          codes + b * size, scales[b]);
   };
   if (method_ == Method::reference) {
     for (std::size_t b = 0; b < blocks; ++b) by_reference(b);
@@ -298,7 +296,8 @@ void BlockQuantisation::quantise_chunk(const std::byte* words, std::uint64_t fir
   std::array<std::uint32_t, most_blocks> maxima{};
   kernels_->block_maxima(words, std::countr_zero(size), maxima.data(), count);
   const auto largest = std::span(maxima).first(blocks);
-  std::array<std::uint32_t, chunk + 2 * kernels::granule> random_words;  // written before read
+  std::array<std::uint32_t, chunk_elements + 2 * kernels::granule>
+      random_words;                        // written before read
   const std::uint64_t before = first % 4;  // of four elements that share a block of random words
   if (is_stochastic()) {
     kernels_->random_words(options_.seed, first - before, random_words.data(),
@@ -320,18 +319,18 @@ void BlockQuantisation::codes(const std::byte* words, std::uint64_t first, std::
   const auto size = static_cast<std::size_t>(block_size_);
   const std::size_t unit = std::max(size, kernels::granule);
   const std::size_t whole = count / unit * unit;
-  for (std::size_t done = 0; done < whole; done += chunk) {
-    quantise_chunk(words + done * word_bytes, first + done, std::min(chunk, whole - done),
-                   codes + done, scales + done / size);
+  for (std::size_t done = 0; done < whole; done += chunk_elements) {
+    quantise_chunk(words + done * kernels::word_bytes, first + done,
+                   std::min(chunk_elements, whole - done), codes + done, scales + done / size);
   }
   if (whole == count) return;
   // The rest, among zeros, which change no scale.
   const std::size_t rest = count - whole;
-  std::array<std::byte, chunk * word_bytes> padded;  // written before read
-  std::array<std::byte, chunk> padded_codes;
-  std::array<std::byte, chunk> padded_scales;
-  std::memcpy(padded.data(), words + whole * word_bytes, rest * word_bytes);
-  std::memset(padded.data() + rest * word_bytes, 0, (unit - rest) * word_bytes);
+  std::array<std::byte, chunk_elements * kernels::word_bytes> padded;  // written before read
+  std::array<std::byte, chunk_elements> padded_codes;
+  std::array<std::byte, chunk_elements> padded_scales;
+  std::memcpy(padded.data(), words + whole * kernels::word_bytes, rest * kernels::word_bytes);
+  std::memset(padded.data() + rest * kernels::word_bytes, 0, (unit - rest) * kernels::word_bytes);
   quantise_chunk(padded.data(), first + whole, unit, padded_codes.data(), padded_scales.data());
   std::memcpy(codes + whole, padded_codes.data(), rest);
   std::memcpy(scales + whole / size, padded_scales.data(), (rest + size - 1) / size);
@@ -343,10 +342,11 @@ void BlockQuantisation::quantise_row(const std::byte* words, std::uint64_t first
   const int width = bits(format_.element);
   if (width == 8) return codes(words, first, length, elements, scales);
   const auto size = static_cast<std::size_t>(block_size_);
-  std::array<std::byte, chunk> in_bytes;  // written before read
-  for (std::size_t done = 0; done < length; done += chunk) {
-    const std::size_t count = std::min(chunk, length - done);
-    codes(words + done * word_bytes, first + done, count, in_bytes.data(), scales + done / size);
+  std::array<std::byte, chunk_elements> in_bytes;  // written before read
+  for (std::size_t done = 0; done < length; done += chunk_elements) {
+    const std::size_t count = std::min(chunk_elements, length - done);
+    codes(words + done * kernels::word_bytes, first + done, count, in_bytes.data(),
+          scales + done / size);
     pack_dense(width, in_bytes.data(), elements + done * static_cast<std::size_t>(width) / 8, count,
                *kernels_);
   }
@@ -355,13 +355,13 @@ void BlockQuantisation::quantise_row(const std::byte* words, std::uint64_t first
 void BlockQuantisation::operator()(std::span<const std::byte> input, std::int64_t rows,
                                    std::int64_t length, std::span<std::byte> elements,
                                    std::span<std::byte> scales) const {
-  assert(static_cast<std::size_t>(rows * length) * word_bytes <= input.size());
+  assert(static_cast<std::size_t>(rows * length) * kernels::word_bytes <= input.size());
   assert(static_cast<std::size_t>(rows * element_bytes(format_, length)) <= elements.size());
   assert(static_cast<std::size_t>(rows * scale_bytes(format_, length)) <= scales.size());
   // Rows of whole chunks follow each other without padding, as if cut from one row.
-  if (length % static_cast<std::int64_t>(chunk) == 0) {
-    rows = rows * length / static_cast<std::int64_t>(chunk);
-    length = chunk;
+  if (length % static_cast<std::int64_t>(chunk_elements) == 0) {
+    rows = rows * length / static_cast<std::int64_t>(chunk_elements);
+    length = chunk_elements;
   }
   const auto row_length = static_cast<std::size_t>(length);
   const std::size_t row_grain =
@@ -372,8 +372,9 @@ void BlockQuantisation::operator()(std::span<const std::byte> input, std::int64_
                [&](std::size_t begin, std::size_t end) {
                  for (std::size_t row = begin; row < end; ++row) {
                    const auto r = static_cast<std::int64_t>(row);
-                   quantise_row(input.data() + row * row_length * word_bytes, row * row_length,
-                                row_length, elements.data() + r * element_bytes(format_, length),
+                   quantise_row(input.data() + row * row_length * kernels::word_bytes,
+                                row * row_length, row_length,
+                                elements.data() + r * element_bytes(format_, length),
                                 scales.data() + r * scale_bytes(format_, length));
                  }
                  if (!options_.progress) return;

@@ -56,6 +56,9 @@ struct BlockQuantisationOptions {
   std::function<void(std::size_t done)> progress;
 };
 
+/// x * scale, whose significands have at most 64 bits together.
+Value scaled(const Value& x, const Value& scale);
+
 /// The scale of a block whose largest finite magnitude is `largest` (zero if all are).
 std::uint64_t block_scale(const BlockFormat& format, const Value& largest,
                           const BlockQuantisationOptions& options);

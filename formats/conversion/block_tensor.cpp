@@ -24,8 +24,6 @@ namespace guardbit::formats {
 
 namespace {
 
-constexpr std::size_t word_bytes = sizeof(std::uint32_t);
-
 /// A shape seen along one of its axes.
 struct Along {
   /// indices before the axis, on it, behind it
@@ -73,8 +71,8 @@ std::vector<std::byte> rows_of(std::span<const std::byte> items, const Along& al
 std::span<const std::byte> words_of(const Tensor& tensor, int threads,
                                     std::vector<std::byte>& made) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
-  if (tensor.format == fp32) return tensor.bytes.first(count * word_bytes);
-  made.resize(count * word_bytes);
+  if (tensor.format == fp32) return tensor.bytes.first(count * kernels::word_bytes);
+  made.resize(count * kernels::word_bytes);
   ConversionOptions options;
   options.threads = threads;
   convert_array(tensor.format, tensor.packing, tensor.bytes, fp32, Packing::container, made, count,
@@ -85,7 +83,8 @@ std::span<const std::byte> words_of(const Tensor& tensor, int threads,
 std::uint32_t largest_finite(const std::byte* words, std::size_t count) {
   std::uint32_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t magnitude = load_word<std::uint32_t>(words + i * word_bytes) & 0x7FFFFFFF;
+    const std::uint32_t magnitude =
+        load_word<std::uint32_t>(words + i * kernels::word_bytes) & 0x7FFFFFFF;
     largest = std::max(largest, magnitude < fp32_infinity ? magnitude : 0);
   }
   return largest;
@@ -95,12 +94,6 @@ std::vector<std::int64_t> scales_shape(std::vector<std::int64_t> shape, std::siz
                                        const BlockFormat& format) {
   shape[axis] = block_count(format, shape[axis]);
   return shape;
-}
-
-Value times(const Value& x, const Value& y) {
-  const Unrounded product = multiply(x, y);
-  return {product.kind, product.negative, product.exponent,
-          static_cast<std::uint64_t>(product.significand)};
 }
 
 void add(BlockSummary& sum, const BlockSummary& part) {
@@ -197,7 +190,7 @@ class RowQuantisation {
       const std::size_t next =
           is_one_instruction ? end : std::min(end, (block / blocks_of_row_ + 1) * blocks_of_row_);
       const std::size_t first = first_of_block(block);
-      quantisation_.codes(words + (first - origin) * word_bytes, first,
+      quantisation_.codes(words + (first - origin) * kernels::word_bytes, first,
                           first_of_block(next) - first, codes.data() + (first - origin),
                           scales.data() + (block - begin));
       block = next;
@@ -205,8 +198,8 @@ class RowQuantisation {
     BlockSummary sum;
     for (std::size_t block = begin; block < end; ++block) {
       const std::size_t first = first_of_block(block);
-      judgement_.add(words + (first - origin) * word_bytes, codes.data() + (first - origin),
-                     first_of_block(block + 1) - first,
+      judgement_.add(words + (first - origin) * kernels::word_bytes,
+                     codes.data() + (first - origin), first_of_block(block + 1) - first,
                      std::to_integer<std::uint64_t>(scales[block - begin]), first, sum);
     }
     summary = sum;
@@ -249,11 +242,11 @@ Value tensor_scale_of(const Tensor& tensor, const BlockFormat& format, int threa
   const std::span<const std::byte> words = words_of(tensor, threads, made);
   const kernels::Kernels& kernels = *kernels::available().front();
   std::atomic<std::uint32_t> largest = 0;
-  parallel_for(words.size() / word_bytes, 64 * group, threads,
+  parallel_for(words.size() / kernels::word_bytes, 64 * group, threads,
                [&](std::size_t begin, std::size_t end) {
                  std::uint32_t most = 0;
                  for (std::size_t at = begin; at < end; at += group) {
-                   const std::byte* const here = words.data() + at * word_bytes;
+                   const std::byte* const here = words.data() + at * kernels::word_bytes;
                    const std::size_t count = std::min(group, end - at);
                    std::uint32_t found = fp32_infinity;
                    if (count == group) kernels.block_maxima(here, shift, &found, group);
@@ -265,8 +258,8 @@ Value tensor_scale_of(const Tensor& tensor, const BlockFormat& format, int threa
                  }
                });
   if (largest == 0) return {Kind::finite, false, 0, 1};
-  Value most = times(decode(format.element, max_finite_code(format.element)),
-                     decode(format.scale, max_finite_code(format.scale)));
+  Value most = scaled(decode(format.element, max_finite_code(format.element)),
+                      decode(format.scale, max_finite_code(format.scale)));
   most.exponent += format.element_exponent;
   const Unrounded quotient = divide(decode(fp32, largest), most);
   const std::uint64_t code = encode(*format.tensor_scale, quotient);
@@ -305,8 +298,8 @@ BlockSummary quantise(const Tensor& tensor, const BlockFormat& format, std::size
   const ArrayConversion widen(tensor.format, tensor.packing, fp32, Packing::container, alone);
   const auto words_of_part = [&](std::size_t first, std::size_t count,
                                  std::vector<std::byte>& memory) {
-    if (!in_parts) return words.data() + first * word_bytes;
-    memory.resize(count * word_bytes);
+    if (!in_parts) return words.data() + first * kernels::word_bytes;
+    memory.resize(count * kernels::word_bytes);
     const auto width = static_cast<std::size_t>(storage_bits(tensor.format, tensor.packing)) / 8;
     widen(tensor.bytes.subspan(first * width, count * width), memory, count);
     return static_cast<const std::byte*>(memory.data());
@@ -365,7 +358,7 @@ ConversionSummary restore(const BlockTensor& tensor, const BlockFormat& format, 
   values.width = width + bits(format.scale);
   values.value = [&](std::uint64_t index) {
     const Value x = decode_element(format, index & low_bits(width), index >> width);
-    return tensor.tensor_scale ? times(x, *tensor.tensor_scale) : x;
+    return tensor.tensor_scale ? scaled(x, *tensor.tensor_scale) : x;
   };
   values.indices = [&](std::size_t begin, std::size_t end, std::uint16_t* indices) {
     for (std::size_t i = begin; i < end;) {

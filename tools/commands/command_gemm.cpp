@@ -18,6 +18,7 @@
 #include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -102,9 +103,10 @@ void print(const GemmOptions& options, const Choice& choice, const emulator::Gem
     print_json(j);
     return;
   }
-  std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", " << outputs
-            << " outputs, engine " << engine << ", " << std::fixed << std::setprecision(2)
-            << seconds << " s: " << formats::printable(options.output) << '\n'
+  std::cout << problem.m() << " x " << problem.n() << " x " << problem.k() << ", "
+            << counted(outputs, "output") << ", engine " << engine << ", " << std::fixed
+            << std::setprecision(2) << seconds << " s: " << formats::printable(options.output)
+            << '\n'
             << "plan  " << emulator::to_text(choice.plan) << '\n';
   if (!choice.varies.empty())
     std::cout << "      varies with the shape and the call: " << choice.varies

@@ -123,8 +123,8 @@ void print(const Summary& summary) {
     return;
   }
   std::cout << counted(summary.executions, "execution") << " of " << options.instruction << ", "
-            << summary.outputs << " outputs, engine " << summary.engine.name << ", " << std::fixed
-            << std::setprecision(2) << summary.seconds
+            << counted(summary.outputs, "output") << ", engine " << summary.engine.name << ", "
+            << std::fixed << std::setprecision(2) << summary.seconds
             << " s: " << formats::printable(options.output) << '\n';
 }
 

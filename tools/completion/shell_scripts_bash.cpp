@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& names, const std::string& sep
 }
 
 /// One `case` of the script: what may follow a command, by the word before the cursor.
-std::string case_of(const CLI::App& command) {
+std::string bash_case(const CLI::App& command) {
   std::string options, positional, values;
   std::string commands;
   bool one_positional = false;
@@ -40,7 +40,7 @@ std::string case_of(const CLI::App& command) {
 
 // The script reads the line itself: bash breaks its words at ':' and '=' (COMP_WORDBREAKS), which
 // instruction names and user-defined formats contain, and takes completions from the last break on.
-constexpr std::string_view script_head = R"(_guardbit() {
+constexpr std::string_view bash_head = R"(_guardbit() {
   local IFS=$' \t\n' line=${COMP_LINE-}
   local words='' has_value='' options='' positional='' most=0 current previous path='' at=1
   [[ -n $line ]] && line=${line:0:${COMP_POINT:-${#line}}} || line="${COMP_WORDS[*]:0:COMP_CWORD+1}"
@@ -59,7 +59,7 @@ constexpr std::string_view script_head = R"(_guardbit() {
   case $path in
 )";
 
-constexpr std::string_view script_tail = R"(  esac
+constexpr std::string_view bash_tail = R"(  esac
   if [[ -z $has_value ]]; then
     # The one word that a command takes usually comes first.
     ((most == 1 && last > at)) && [[ ${given[at]} != -* ]] && positional=''
@@ -81,11 +81,11 @@ complete -F _guardbit guardbit
 
 std::string bash_script(const CLI::App& app) {
   std::string cases;
-  for_each_command(app, [&](const CLI::App& command) { cases += case_of(command); });
+  for_each_command(app, [&](const CLI::App& command) { cases += bash_case(command); });
   return "# bash completion of guardbit; load it with: source <(guardbit completion bash)\n"
          "_guardbit_instructions='" +
          instruction_words() + "'\n_guardbit_paths='" + path_list(app) + "'\n" +
-         std::string(script_head) + cases + std::string(script_tail);
+         std::string(bash_head) + cases + std::string(bash_tail);
 }
 
 }  // namespace guardbit::tools

@@ -21,7 +21,7 @@ std::string adding(const std::string& words) {
              : "compadd -- " + (words == instruction_names ? "${=_guardbit_instructions}" : words);
 }
 
-std::string case_of(const CLI::App& command) {
+std::string zsh_case(const CLI::App& command) {
   std::string values, options, commands, positional;
   for (const CLI::App* below : commands_below(command))
     commands += " " + described(below->get_name(), below->get_description());
@@ -44,7 +44,7 @@ std::string case_of(const CLI::App& command) {
          "      ;;\n";
 }
 
-constexpr std::string_view script_head = R"(_guardbit() {
+constexpr std::string_view zsh_head = R"(_guardbit() {
   local above='' at=2 previous=${words[CURRENT-1]}
   local -a options commands
   if [[ $PREFIX == --*=* ]]; then
@@ -58,7 +58,7 @@ constexpr std::string_view script_head = R"(_guardbit() {
   case $above in
 )";
 
-constexpr std::string_view script_tail = R"(  esac
+constexpr std::string_view zsh_tail = R"(  esac
   if [[ $PREFIX == -* ]]; then
     _describe -o option options
   elif (( ${#commands} )); then
@@ -72,12 +72,12 @@ compdef _guardbit guardbit
 
 std::string zsh_script(const CLI::App& app) {
   std::string cases;
-  for_each_command(app, [&](const CLI::App& command) { cases += case_of(command); });
+  for_each_command(app, [&](const CLI::App& command) { cases += zsh_case(command); });
   return "#compdef guardbit\n"
          "# zsh completion of guardbit; load it with: source <(guardbit completion zsh)\n"
          "typeset -g _guardbit_instructions='" +
          instruction_words() + "'\ntypeset -g _guardbit_paths='" + path_list(app) + "'\n" +
-         std::string(script_head) + cases + std::string(script_tail);
+         std::string(zsh_head) + cases + std::string(zsh_tail);
 }
 
 }  // namespace guardbit::tools

@@ -12,6 +12,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -26,10 +27,10 @@ using nlohmann::ordered_json;
 constexpr std::int64_t map_rows = 24, map_columns = 64;
 
 /// Batch entry, row and column of an element.
-struct Place {
+struct ElementPlace {
   std::int64_t batch, row, column;
 };
-Place place_of(const emulator::CodeMatrix& d, std::int64_t at) {
+ElementPlace place_of(const emulator::CodeMatrix& d, std::int64_t at) {
   return {at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns};
 }
 
@@ -118,7 +119,7 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
   const ErrorAnalysis& x = report.analysis;
   out << formats::printable(report.file) << " against "
       << (report.reference == "exact" ? "the exact product" : formats::printable(report.reference))
-      << ": " << x.outputs << " outputs in " << formats::name_of(report.d.format) << ", "
+      << ": " << counted(x.outputs, "output") << " in " << formats::name_of(report.d.format) << ", "
       << std::fixed << std::setprecision(2) << report.seconds << std::defaultfloat << " s\n";
   print_specials(out, x);
   const auto share = [&](std::int64_t count) {
@@ -146,7 +147,7 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
       << '\n';
   print_bounds(out, report);
   if (x.worst) {
-    const Place at = place_of(report.d, *x.worst);
+    const ElementPlace at = place_of(report.d, *x.worst);
     const Deviation& worst = report.deviations[static_cast<std::size_t>(*x.worst)];
     out << "worst    ";
     if (report.d.batch > 1) out << "batch entry " << at.batch << ", ";
@@ -204,7 +205,7 @@ ordered_json to_json(const ErrorReport& report) {
                    {"mean_zero", report.bound.mean_zero}};
   }
   if (x.worst) {
-    const Place at = place_of(report.d, *x.worst);
+    const ElementPlace at = place_of(report.d, *x.worst);
     const Deviation& worst = report.deviations[static_cast<std::size_t>(*x.worst)];
     j["worst"] = {
         {"batch", at.batch},      {"row", at.row},

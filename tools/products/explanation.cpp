@@ -51,7 +51,7 @@ nlohmann::ordered_json to_json(const emulator::Fault& fault) {
 /// How much the result says of the order of its sums.
 void print_control(const emulator::OrderControl& control) {
   std::cout << "\nWith K in a random order, ";
-  const std::string outputs = std::to_string(control.outputs) + " outputs that were tried ";
+  const std::string outputs = counted(control.outputs, "output") + " that were tried ";
   const std::string some = std::to_string(control.refuting) + " of " + outputs;
   if (control.refuting == 0)
     std::cout << "all " << outputs << "stay as they are: any order of the sums fits.\n";
@@ -72,10 +72,10 @@ void print_stop(const Explanation& explanation) {
 
 void print_exact(const Explanation& explanation) {
   const auto& plans = explanation.search.plans;
-  std::cout << paint("explained", Colour::green) << ": " << explanation.outputs
-            << " outputs, 0 mismatches\n\n  "
-            << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
-            << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0]) << '\n';
+  std::cout << paint("explained", Colour::green) << ": " << counted(explanation.outputs, "output")
+            << ", 0 mismatches\n\n  " << paint(emulator::to_text(plans[0].plan), Colour::bold)
+            << "\n  " << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0])
+            << '\n';
   if (explanation.control) print_control(*explanation.control);
   if (plans.size() == 1) return;
   std::cout << "\nThese operands cannot tell it from:\n";
@@ -168,7 +168,7 @@ void print_unexplained(const Explanation& explanation) {
   std::cout << '\n'
             << paint("not explained", Colour::red) << " by " << explanation.search.tried
             << " plans; the nearest leaves " << explanation.diagnosis.mismatches << " of "
-            << explanation.diagnosis.outputs << " outputs:\n";
+            << counted(explanation.diagnosis.outputs, "output") << ":\n";
   print_plan(plans.front());
   print_differences(explanation.diagnosis);
 }

@@ -32,24 +32,24 @@ using nlohmann::ordered_json;
 namespace {
 
 /// A tensor of a file, and what is known of it.
-struct Place {
+struct TensorPlace {
   std::size_t index = 0;
   experiments::TraceName meaning;
   std::optional<double> loss_scale = {};
 };
 
-std::vector<Place> places_of(const std::string& file, const formats::TensorStreams& content,
-                             const std::string& role) {
+std::vector<TensorPlace> places_of(const std::string& file, const formats::TensorStreams& content,
+                                   const std::string& role) {
   const Sidecar sidecar(file, content.metadata);
-  std::vector<Place> places;
+  std::vector<TensorPlace> places;
   for (std::size_t i = 0; i < content.tensors.size(); ++i) {
     const formats::Tensor& tensor = content.tensors[i].tensor;
     if (tensor.format.encoding != formats::Encoding::floating) continue;
-    Place place = {i, meaning_of(file, tensor.name)};
+    TensorPlace place = {i, meaning_of(file, tensor.name)};
     sidecar.complete(tensor.name, place.meaning, place.loss_scale);
     if (role.empty() || place.meaning.role == role) places.push_back(std::move(place));
   }
-  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+  std::stable_sort(places.begin(), places.end(), [](const TensorPlace& a, const TensorPlace& b) {
     return a.meaning.step.value_or(0) < b.meaning.step.value_or(0);
   });
   return places;
@@ -159,7 +159,7 @@ void compare_recipes(RecipeResults& results, const std::vector<std::string>& wor
   std::map<std::string, Memory> memories;
   for (const std::string& file : files_by_step(words, role, overrides)) {
     const formats::TensorStreams content = formats::open_tensors(file, overrides);
-    for (const Place& place : places_of(file, content, role)) {
+    for (const TensorPlace& place : places_of(file, content, role)) {
       pause();
       const formats::StreamedTensor& stream = content.tensors[place.index];
       const formats::Tensor& tensor = stream.tensor;

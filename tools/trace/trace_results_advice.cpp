@@ -35,6 +35,12 @@ std::vector<const TracedTensor*> asked_tensors(const TraceResults& results) {
 
 std::string power_text(int exponent) { return "2^" + std::to_string(exponent); }
 
+/// "from 2^3 to 2^9", "of 2^3"
+std::string range_text(const ScaleWindow& window) {
+  if (*window.first == *window.last) return "of " + power_text(*window.first);
+  return "from " + power_text(*window.first) + " to " + power_text(*window.last);
+}
+
 std::string scale_text(double scale) {
   int exponent = 0;
   return scale > 0 && std::frexp(scale, &exponent) == 0.5 ? power_text(exponent - 1)
@@ -93,8 +99,7 @@ void add_exceptions(const TraceResults& results, TraceAdvice& advice) {
     const ScaleWindow own = window_of(results, format, s);
     std::string text = formats::printable(name, 80) + " loses " + percent_text(lost) + " there";
     if (own.first) {
-      text += ", and nothing to speak of with a scale of its own from " + power_text(*own.first) +
-              " to " + power_text(*own.last);
+      text += ", and nothing to speak of with a scale of its own " + range_text(own);
     } else if (const auto other = recommended_format(results, s)) {
       text += ", and keeps its numbers in " + results.questions.formats[*other];
     }
@@ -210,8 +215,9 @@ TraceAdvice advice_of(const TraceResults& results) {
           "Use " + format + " with the scale " + power_text(*advice.scale) + " for " + what +
           ": nothing overflows and " + percent_text(lost) +
           " of the numbers other than zero underflow; it is the narrowest format here for which "
-          "that holds, at scales from " +
-          power_text(*window.first) + " to " + power_text(*window.last) + ".");
+          "that holds, at " +
+          (*window.first == *window.last ? "that scale alone" : "scales " + range_text(window)) +
+          ".");
     } else {
       advice.sentences.push_back("No format here keeps " + what + " with one scale; " + format +
                                  " with the scale " + power_text(*advice.scale) +

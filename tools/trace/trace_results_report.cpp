@@ -135,7 +135,7 @@ std::string details(const TraceResults& results, const std::string& name,
 }
 
 /// The safe scales, or else the best one that does not overflow.
-std::string window_text(const experiments::ScaleWindow& window) {
+std::string window_html(const experiments::ScaleWindow& window) {
   if (!window.recommended) return "overflows";
   if (!window.first)
     return "<span class=\"quiet\">none; best " + power(*window.recommended) + "</span>";
@@ -153,7 +153,7 @@ std::string windows(const TraceResults& results,
     html += "<tr><td>" + escaped(name) + "</td>";
     for (std::size_t f = 0; f < results.questions.formats.size(); ++f) {
       const auto window = window_of(results, f, s);
-      html += "<td>" + window_text(window) + "</td>";
+      html += "<td>" + window_html(window) + "</td>";
     }
     const auto format = recommended_format(results, s);
     html += "<td>" + (format ? escaped(results.questions.formats[*format]) : "none") + "</td></tr>";

@@ -28,9 +28,9 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 /// The binades that any tensor has.
-struct Range {
+struct BinadeRange {
   int first = 0, last = 0;
-  explicit Range(const TraceStatistics& total) {
+  explicit BinadeRange(const TraceStatistics& total) {
     if (total.binades.empty()) return;
     first = total.binades.begin()->first;
     last = total.binades.rbegin()->first;
@@ -39,7 +39,7 @@ struct Range {
 };
 
 /// Shares of the numbers by binade, from the smallest to the largest of the whole trace.
-std::string plot(const TraceStatistics& statistics, const Range& range) {
+std::string plot(const TraceStatistics& statistics, const BinadeRange& range) {
   std::array<std::uint64_t, plot_columns> columns{};
   for (const auto& [binade, count] : statistics.binades)
     columns[static_cast<std::size_t>((binade - range.first) / range.per_column())] += count;
@@ -235,7 +235,7 @@ Columns<TracedUpdate> update_columns(const TraceResults& results) {
 void print_trace(std::ostream& out, const TraceResults& results) {
   const TraceQuestions& questions = results.questions;
   const TraceStatistics total = total_of(results);
-  const Range range(total);
+  const BinadeRange range(total);
   if (!questions.formats.empty()) {
     out << "underflow of numbers other than zero at " << scale_text(questions.scales.front())
         << " → at the best scale without overflow (policy " << results.policy << ")\n";

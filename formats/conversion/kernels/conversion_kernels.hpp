@@ -10,6 +10,9 @@
 
 namespace guardbit::formats::kernels {
 
+/// of an FP32 number
+inline constexpr std::size_t word_bytes = sizeof(std::uint32_t);
+
 /// Elements that a kernel takes at a time: every count below is a multiple of it.
 inline constexpr std::size_t granule = 64;
 

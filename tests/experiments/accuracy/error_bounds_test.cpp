@@ -33,6 +33,9 @@ struct Tried {
 const std::vector<Tried> plans = {
     {"simt/fma.fp32 d=fp32", formats::fp32},
     {"simt/fma.fp32 split=7x8:round_robin:halves lanes=4x1:round_robin d=fp16", formats::fp32},
+    {"simt/mul_add.bf16 d=fp32", formats::fp32},
+    {"simt/mul_add.fp16 products=tree lanes=4x2:round_robin:halves d=fp32", formats::fp32},
+    {"simt/mul_add.fp32 products=tree split=8x4:round_robin:halves:groups2 d=fp32", formats::fp32},
     {"simt/fma.fp64 compute=fp64 d=fp64", formats::fp64},
     {"simt/fma.fp16 compute=fp16 d=fp16", formats::fp16},
     {f16 + " d=fp16", formats::fp16},
@@ -42,6 +45,7 @@ const std::vector<Tried> plans = {
     {bf16 + " input=rz d=bf16", formats::fp32},
     {tf32 + " input=rz residue_first=16 d=fp32", formats::fp32},
     {tf32 + " input=rne:2x3 d=fp32", formats::fp32},
+    {tf32 + " input=rna/rz:2x2:run12:b_first promote=12 d=fp32", formats::fp32},
     {f16 + " input=rne:2x2:scaled11 promote=16 d=fp32", formats::fp32},
     {f16 + " stream_k=3x2x2x32:balanced:bf16 d=fp32", formats::fp16},
     {f16 + " split=3x32:ceil:in_place d=fp16", formats::fp16},

@@ -27,6 +27,11 @@ TEST_CASE("trace: names say step, rank, tensor and role") {
         TraceName{std::nullopt, std::nullopt, "grad.fc1", "act"});
   CHECK(parse_trace_name("act.weight") ==
         TraceName{std::nullopt, std::nullopt, "act.weight", "weight"});
+  // Step and rank at the end.
+  CHECK(parse_trace_name("fc1.weight.grad/step3") ==
+        TraceName{3, std::nullopt, "fc1.weight", "wgrad"});
+  CHECK(parse_trace_name("fc1.gout.rank_2.iter-40") == TraceName{40, 2, "fc1", "grad_out"});
+  CHECK(parse_trace_name("step3") == TraceName{std::nullopt, std::nullopt, "step3", ""});
   // Words that only look like steps.
   CHECK(parse_trace_name("net.s3.r2.gout") ==
         TraceName{std::nullopt, std::nullopt, "net.s3.r2", "grad_out"});

@@ -67,10 +67,11 @@ TEST_CASE("a model changed as a hypothesis says gives the words that it predicts
   const std::set<std::string_view> beyond_the_model = {"Q2b", "Q3b", "Q3c", "Q4c", "Q8", "Q11"};
   for_each_test([&](const Question& question, const HypothesisTest& test) {
     const Observation assumed = observe_model(test.assumed, test);
+    INFO(describe_inputs(test));
     int distinguished = 0;
     for (const Hypothesis& hypothesis : test.hypotheses()) {
       if (!hypothesis.model) continue;
-      INFO(hypothesis.meaning << "; " << describe_inputs(test));
+      INFO(hypothesis.meaning);
       const Observation observation = observe_model(*hypothesis.model, test);
       CHECK(observation.words == hypothesis.words);
       if (!(observation == assumed)) ++distinguished;
