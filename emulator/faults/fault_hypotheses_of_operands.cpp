@@ -25,6 +25,12 @@ double truncated(const formats::Format& format, double x) {
   return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
 }
 
+/// Rounds to the format's precision, ties away from zero.
+double rounded_away(const formats::Format& format, double x) {
+  const double spacing = 2 * half_spacing(format, x);
+  return std::isfinite(x) ? std::round(x / spacing) * spacing : x;
+}
+
 /// One line of D and the operand element that makes it wrong: a column of B for a row of D.
 struct LineFault {
   std::int64_t k = 0;
@@ -138,11 +144,19 @@ Faults find_input_conversion(const ProductNumbers& x) {
     bool truncates = false;
     /// the sum of two numbers of the format
     bool in_two_pieces = false;
+    bool ties_away = false;
   };
-  const Conversion conversions[] = {
-      {formats::tf32},       {formats::tf32, true},        {formats::fp16}, {formats::bf16},
-      {formats::bf16, true}, {formats::bf16, false, true}, {formats::e4m3}, {formats::e4m3, true},
-      {formats::e5m2},       {formats::e5m2, true}};
+  const Conversion conversions[] = {{formats::tf32},
+                                    {formats::tf32, true},
+                                    {formats::tf32, false, false, true},
+                                    {formats::fp16},
+                                    {formats::bf16},
+                                    {formats::bf16, true},
+                                    {formats::bf16, false, true},
+                                    {formats::e4m3},
+                                    {formats::e4m3, true},
+                                    {formats::e5m2},
+                                    {formats::e5m2, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   for (const Conversion& conversion : conversions) {
@@ -150,7 +164,9 @@ Faults find_input_conversion(const ProductNumbers& x) {
     const bool truncates = conversion.truncates, in_two_pieces = conversion.in_two_pieces;
     if (format.fraction_bits >= x.input.fraction_bits) continue;
     const auto convert = [&](double value) {
-      const double first = truncates ? truncated(format, value) : scalar::rounded(format, value);
+      const double first = truncates              ? truncated(format, value)
+                           : conversion.ties_away ? rounded_away(format, value)
+                                                  : scalar::rounded(format, value);
       return in_two_pieces ? first + scalar::rounded(format, value - first) : first;
     };
     const auto fits = [&](bool of_a, bool of_b) {

@@ -379,7 +379,7 @@ TEST_CASE("chains that begin with C or with the bias are found") {
        {std::tuple{std::string("simt/fma.fp32 add=initial d=fp32"), formats::fp32, false},
         {"simt/fma.fp32 add=initial beta=0.37 activation=relu d=fp32", formats::fp32, true},
         {matrix_unit + "Nk8.f32.tf32.tf32 input=rz add=initial beta=1 d=fp32", formats::fp32, true},
-        {matrix_unit + "Nk16.f32.bf16.bf16 add=initial d=bf16", formats::bf16, false},
+        {matrix_unit + "Nk16.f32.bf16.bf16 add=initial d=fp32", formats::bf16, false},
         {matrix_unit + "Nk16.f32.f16.f16 add=initial alpha=0.37:a beta=1 d=fp32", formats::fp16,
          true}}) {
     INFO(text);
