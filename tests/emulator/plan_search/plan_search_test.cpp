@@ -16,6 +16,7 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_library.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
 #include "tests/catch.hpp"
@@ -394,6 +395,36 @@ TEST_CASE("chains that begin with C or with the bias are found") {
     check_explained(capture, result);
     CHECK(result.plans.front().plan == plan);
   }
+}
+
+TEST_CASE("sums that lean to zero are of matrix units, others of multiply-adds") {
+  Random random(80);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 1, 24, 512, random, -1, 1);
+  x.b = random_matrix(formats::fp16, 1, 512, 24, random, -1, 1);
+  x.bias = random_matrix(formats::fp32, 1, 1, 24, random, -1, 1);
+  for (const std::string unit :
+       {"simt/fma.fp32", "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}) {
+    const GemmCapture capture =
+        recording_of(emulator::parse_plan(unit + " split=4x64:ceil d=fp32", "test"), x);
+    const GemmPlan likely = emulator::candidates_for(capture).units.front();
+    CHECK(likely.unit.arch + "/" + likely.unit.instruction == unit);
+  }
+}
+
+TEST_CASE("operands rounded with ties away from zero leave a result right") {
+  Random random(81);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp32, 1, 20, 64, random, -8, -6);
+  x.b = random_matrix(formats::fp32, 1, 64, 20, random, -1, 1);
+  // One element of each row, halfway between numbers of TF32, is larger than all others.
+  for (std::int64_t i = 0; i < 20; ++i) x.a.set(x.a.index(0, i, 7), 0x44801000);
+  const GemmCapture capture = recording_of(
+      emulator::parse_plan("sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rna",
+                           "test"),
+      x);
+  CHECK(judge(capture).judgement.verdict == emulator::Verdict::valid_rounding);
+  check_explained(capture, search(capture));
 }
 
 TEST_CASE("an instruction's recording is explained by a plan of the search, not by the nearest") {
