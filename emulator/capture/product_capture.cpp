@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "emulator/capture/bound_operands.hpp"
+#include "emulator/gemm/scalar.hpp"
 #include "formats/codec.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
@@ -215,18 +216,24 @@ GemmProblem GemmCapture::lowered(const ConvolutionOrder& order) const {
 void GemmCapture::set_factors(Epilogue& epilogue) const {
   epilogue.alpha = alpha;
   epilogue.beta = beta;
-  epilogue.activation = activation;
+  // It may be another form of what was asked for.
+  if (function_of(epilogue.activation) != activation) epilogue.activation = activation;
 }
 
 std::vector<Output> telling_outputs(const GemmCapture& capture, std::int64_t count) {
   const CodeMatrix& d = capture.d;
   if (capture.activation != Activation::none) {
     std::vector<Output> outputs = scattered_outputs(d.batch, d.rows, d.columns, 8 * count);
-    std::erase_if(outputs, [&](const Output& x) {
-      return formats::decode(d.format, d(x.batch, x.row, x.column)).kind == formats::Kind::zero;
-    });
+    const auto others = std::stable_partition(
+        outputs.begin(), outputs.end(),
+        [&, least = least_unchanged(capture.activation)](const Output& x) {
+          return scalar::decoded(d.format, d(x.batch, x.row, x.column)) >= least;
+        });
+    // What ReLU made zero tells nothing, where it left anything.
+    if (capture.activation == Activation::relu && others != outputs.begin())
+      outputs.erase(others, outputs.end());
     if (std::ssize(outputs) > count) outputs.resize(static_cast<std::size_t>(count));
-    if (!outputs.empty()) return outputs;
+    return outputs;
   }
   return scattered_outputs(d.batch, d.rows, d.columns, count);
 }

@@ -41,8 +41,8 @@ struct GemmCapture {
   GemmProblem lowered(const ConvolutionOrder& order) const;
 };
 
-/// At most `count` outputs of different rows and columns; where D went through an activation, those
-/// that it left, if there are any.
+/// At most `count` outputs of different rows and columns; where D went through an activation, first
+/// those that it left as they were.
 std::vector<Output> telling_outputs(const GemmCapture& capture, std::int64_t count);
 
 /// formats::Error for whatever does not fit: one line with file, place and choices.

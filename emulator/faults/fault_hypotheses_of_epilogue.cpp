@@ -61,21 +61,16 @@ Expected changed(const ProductNumbers& x, double alpha, double beta, double cons
   return result;
 }
 
-double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
-double gelu_by_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-}
-
 struct NamedFunction {
   const char* name;
   double (*function)(double);
 };
 
 constexpr NamedFunction activations[] = {
-    {"relu", [](double x) { return std::max(x, 0.0); }},
-    {"gelu", gelu},
-    {"gelu_tanh", gelu_by_tanh},
-    {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+    {"relu", [](double x) { return activated_in_doubles(Activation::relu, x); }},
+    {"gelu", [](double x) { return activated_in_doubles(Activation::gelu, x); }},
+    {"gelu_tanh", [](double x) { return activated_in_doubles(Activation::gelu_tanh, x); }},
+    {"silu", [](double x) { return activated_in_doubles(Activation::silu, x); }},
     {"tanh", [](double x) { return std::tanh(x); }},
     {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
     {"abs", [](double x) { return std::abs(x); }},
@@ -103,12 +98,12 @@ Expected through(const NamedFunction& activation, const Expected& x) {
   return y;
 }
 
-/// How far the function of a result that is rounded to D's format first may lie from that of the
-/// result.
+/// How far the function of a result that is rounded to D's format first, as its factor may be, may
+/// lie from that of the result.
 RealMatrix rounded_before(const NamedFunction& activation, const ProductNumbers& x,
                           const Expected& asked) {
   return mapped(asked.result, [&](double at) {
-    const double value = activation.function(at), half = 1.01 * half_spacing(x.output, at);
+    const double value = activation.function(at), half = 3.1 * half_spacing(x.output, at);
     return std::max(std::abs(activation.function(at + half) - value),
                     std::abs(activation.function(at - half) - value));
   });
@@ -162,7 +157,8 @@ Faults find_factors(const ProductNumbers& x) {
       rest[i] -= x.bias.values[x.bias.rows == 1 ? i % static_cast<std::size_t>(x.n()) : i];
   std::vector<const std::vector<double>*> columns = {&x.product.values, &ones};
   if (!x.c.empty()) columns.push_back(&x.c.values);
-  const std::vector<double> w = nearest_factors(columns, rest, [](std::size_t) { return true; });
+  const std::vector<double> w =
+      nearest_factors(columns, rest, [&](std::size_t i) { return !x.is_hidden(i); });
   const double alpha = simple_near(w[0]), beta = x.c.empty() ? 0 : settled(w[2], 3e-3);
   double size = 0;
   for (const double value : x.d.values) size += std::isfinite(value) ? std::abs(value) : 0;
@@ -249,10 +245,14 @@ Faults find_dropped_outputs(const ProductNumbers& x) {
   constexpr std::size_t fewest = 32;
   const Expected asked = x.asked();
   std::size_t zeros = 0, positive = 0, together = 0;
+  // What a smooth activation makes zero was not dropped, but does not part zeros either.
+  const auto is_blank = [&](std::size_t i) {
+    return is_smooth(x.activation) ? x.is_zero(i) : x.d.values[i] == 0;
+  };
   for (std::size_t i = 0; i < x.d.values.size(); ++i) {
     if (x.d.values[i] != 0) continue;
     ++zeros;
-    together += i + 1 < x.d.values.size() && x.d.values[i + 1] == 0 ? 1U : 0U;
+    together += i + 1 < x.d.values.size() && is_blank(i + 1) ? 1U : 0U;
     positive += asked.result.values[i] > 0 ? 1U : 0U;
   }
   const std::size_t all = x.d.values.size();

@@ -70,15 +70,20 @@ std::vector<double> fitted_weights(const ProductNumbers& x) {
         sums[static_cast<std::size_t>(k)] += of_a(k, j) * x.b(k, j);
     return sums;
   };
+  const auto known = [&](RealMatrix e) {
+    for (std::size_t at = 0; at < e.values.size(); ++at)
+      if (x.is_hidden(at)) e.values[at] = 0;
+    return e;
+  };
   const auto times = [&](const std::vector<double>& w) {
     RealMatrix weighted = x.b;
     for (std::int64_t k = 0; k < x.k(); ++k)
       for (std::int64_t j = 0; j < x.n(); ++j) weighted(k, j) *= w[static_cast<std::size_t>(k)];
-    return seen(multiply(x.a, weighted));
+    return seen(known(multiply(x.a, weighted)));
   };
   auto [diagonal, size_b] = squares_of_k(x);
   for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] *= size_b[k];
-  return solve_symmetric(times, diagonal, seen(errors(x, x.asked())), steps);
+  return solve_symmetric(times, diagonal, seen(known(errors(x, x.asked()))), steps);
 }
 
 std::vector<std::int64_t> at_value(const std::vector<double>& list, double value) {

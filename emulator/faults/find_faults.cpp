@@ -228,7 +228,7 @@ double largest_error(const ProductNumbers& x, const Expected& asked) {
   double largest = 0;
   for (std::size_t i = 0; i < x.d.values.size(); ++i) {
     const double error = x.d.values[i] - asked.result.values[i];
-    if (std::isfinite(error) && asked.magnitude.values[i] > 0)
+    if (std::isfinite(error) && asked.magnitude.values[i] > 0 && !x.is_blurred(i))
       largest = std::max(largest, std::abs(error) / asked.magnitude.values[i]);
   }
   return largest;
@@ -270,7 +270,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   // A narrower format that D went through is looked at apart from everything else.
   Faults conversions;
   WholeProduct converted = whole;
-  if (const auto held = held_format(x)) {
+  if (const auto held = is_smooth(x.activation) ? std::nullopt : held_format(x)) {
     ProductNumbers y = x;
     y.output = *held;
     const bool to_nearest = agrees(y, asked);

@@ -8,6 +8,7 @@
 
 #include "emulator/faults/code_numbers.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "formats/support/words.hpp"
 
 namespace guardbit::emulator {
 
@@ -218,24 +219,39 @@ std::optional<std::int64_t> entry_held(const GemmCapture& capture, const GemmPro
   return {};
 }
 
-/// What a result that went through ReLU cannot hold: negative elements.
-std::optional<Judgement> not_activated(const GemmCapture& capture) {
-  std::int64_t negative = 0;
-  double largest = 0;
-  for (std::int64_t at = 0; at < capture.d.size(); ++at) {
-    const double x = scalar::decoded(capture.d.format, capture.d[at]);
-    negative += x < 0 ? 1 : 0;
-    largest = std::min(largest, x);
-  }
-  if (negative == 0) return {};
+Judgement without_activation(const GemmCapture& capture, std::int64_t wrong,
+                             const std::string& why) {
   Judgement result{Verdict::wrong};
   result.outputs = capture.d.size();
-  result.wrong = negative;
-  result.largest_error = -largest;
-  result.faults = {{.kind = FaultKind::activation,
-                    .name = "none",
-                    .text = "D did not go through relu: " + std::to_string(negative) +
-                            (negative == 1 ? " element is" : " elements are") + " negative"}};
+  result.wrong = wrong;
+  result.faults = {
+      {.kind = FaultKind::activation,
+       .name = "none",
+       .text = "D did not go through " + std::string(formats::word_of(capture.activation)) + why}};
+  return result;
+}
+
+/// What a result that went through the activation cannot hold: elements below its least value.
+std::optional<Judgement> not_activated(const GemmCapture& capture) {
+  if (capture.activation == Activation::none) return {};
+  // Rounding takes the least value of a smooth function a little further.
+  const bool smooth = is_smooth(capture.activation);
+  const double least =
+      smooth ? 1.02 * activated_in_doubles(capture.activation, place_of_minimum(capture.activation))
+             : 0;
+  std::int64_t below = 0;
+  double lowest = 0;
+  for (std::int64_t at = 0; at < capture.d.size(); ++at) {
+    const double x = scalar::decoded(capture.d.format, capture.d[at]);
+    below += x < least ? 1 : 0;
+    lowest = std::min(lowest, x);
+  }
+  if (below == 0) return {};
+  const std::string why = ": " + std::to_string(below) +
+                          (below == 1 ? " element is " : " elements are ") +
+                          (smooth ? "below " + text_of(least, 2) : "negative");
+  Judgement result = without_activation(capture, below, why);
+  result.largest_error = -lowest;
   return result;
 }
 
@@ -246,16 +262,18 @@ bool same_faults(const Judgement& x, const Judgement& y) {
 
 }  // namespace
 
-CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& interrupted) {
+namespace {
+
+CaptureJudgement judge_as_asked(const GemmCapture& capture,
+                                const std::function<bool()>& interrupted) {
   constexpr std::int64_t most_entries = 64;
   const GemmProblem problem = capture.lowered({});
   CaptureJudgement result;
   result.outputs = capture.d.size();
-  if (capture.activation == Activation::relu)
-    if (auto judgement = not_activated(capture)) {
-      result.judgement = std::move(*judgement);
-      return result;
-    }
+  if (auto judgement = not_activated(capture)) {
+    result.judgement = std::move(*judgement);
+    return result;
+  }
   const std::vector<std::int64_t> entries = spread(capture.d.batch, most_entries);
   const double work = std::max(most_work / static_cast<double>(entries.size()), 2e6);
   std::int64_t looked_at = 0;
@@ -307,6 +325,39 @@ CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& 
                                      capture.activation == Activation::none
                                  ? "; the sums of all rows and columns with random signs chose them"
                                  : ""));
+  return result;
+}
+
+/// The function that a judgement names as what D went through.
+std::string named_function(const Judgement& judgement) {
+  const bool is_named =
+      judgement.faults.size() == 1 && judgement.faults.front().kind == FaultKind::activation;
+  return is_named ? judgement.faults.front().name : "";
+}
+
+}  // namespace
+
+CaptureJudgement judge(const GemmCapture& capture, const std::function<bool()>& interrupted) {
+  CaptureJudgement result = judge_as_asked(capture, interrupted);
+  const bool is_wrong = result.judgement.verdict == Verdict::wrong;
+  if (!is_smooth(capture.activation) || (!is_wrong && result.judgement.faults.empty()))
+    return result;
+  // Did it go through nothing, or through another function?
+  GemmCapture plain = capture;
+  plain.activation = Activation::none;
+  CaptureJudgement other = judge_as_asked(plain, interrupted);
+  if (other.judgement.verdict != Verdict::wrong) {
+    if (!is_wrong || named_function(result.judgement) == "none") return result;
+    other.judgement = without_activation(capture, result.judgement.wrong, "");
+    return other;
+  }
+  const std::string name = named_function(other.judgement);
+  if (name.empty() || name == "unknown") return result;
+  if (name != formats::word_of(function_of(capture.activation))) return other;
+  if (!is_wrong) return result;
+  result.judgement.verdict = Verdict::valid_rounding;
+  result.judgement.wrong = 0;
+  result.judgement.faults.clear();
   return result;
 }
 

@@ -3,6 +3,7 @@
 // One product as numbers: what was asked, what was computed, and how far honest rounding may take
 // the one from the other.
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -42,8 +43,9 @@ struct LineNumbers {
 struct ProductNumbers {
   RealMatrix a, b, c, bias, d;
   double alpha = 1, beta = 0;
-  /// D went through it. Where it made an output zero, `d` holds the result before it if that is
-  /// what was asked: everything else here speaks of results before the activation.
+  /// D went through it. Everything else here speaks of results before the activation, `d` too:
+  /// where it made an output zero, `d` holds what was asked if that gives zero; where it is another
+  /// function, the number near what was asked of which D is the function.
   Activation activation = Activation::none;
   formats::Format input, output;
   /// A * B, and |A| * |B|
@@ -59,9 +61,19 @@ struct ProductNumbers {
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }
   std::int64_t k() const { return a.columns; }
-  /// D itself is zero there. (A result through ReLU holds nothing negative.)
+  /// The activation leaves too little of the result there to fit anything to.
+  bool is_hidden(std::size_t at) const {
+    return activation != Activation::none && !(d.values[at] > 0);
+  }
+  /// So little that `d` is a guess.
+  bool is_blurred(std::size_t at) const { return is_smooth(activation) && is_hidden(at); }
+  /// D itself is zero there, or nearly.
   bool is_zero(std::size_t at) const {
-    return d.values[at] == 0 || (activation == Activation::relu && d.values[at] < 0);
+    const double x = d.values[at];
+    const bool is_lost = activation == Activation::relu
+                             ? x < 0
+                             : x < -1 && activated_in_doubles(activation, x) > -1e-7;
+    return x == 0 || is_lost;
   }
 
   /// What was asked.

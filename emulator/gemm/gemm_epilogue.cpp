@@ -142,14 +142,20 @@ class Ending {
       for (std::int64_t at = begin * n; at < end * n; ++at) {
         const double x =
             ended(at / (m * n), at / n % m, at % n, sums[static_cast<std::size_t>(at)]);
-        codes.set(at, scalar::encoded(e_.output, activated(x)));
+        codes.set(at, scalar::encoded(e_.output, stored_and_activated(x)));
       }
     });
   }
 
-  template <class Number>
-  Number activated(Number x) const {
-    return e_.activation == Activation::relu && x <= 0 ? Number{0} : x;
+  double stored_and_activated(double x) const {
+    if (e_.via) x = scalar::rounded(*e_.via, x);
+    if (e_.activation == Activation::relu && x <= 0) return 0;
+    if (!is_smooth(e_.activation)) return x;
+    // No kernel's: plan search asks for what is nearly exact.
+    if (e_.compute == formats::fp64) return activated_in_doubles(e_.activation, x);
+    auto single = static_cast<float>(x);
+    activate(e_.activation, e_.output, {&single, 1});
+    return single;
   }
 
   double ended(std::int64_t g, std::int64_t i, std::int64_t j, double x) const {
@@ -200,7 +206,7 @@ class Ending {
   /// The same in FP32, row by row.
   void finish_singles(std::span<const float> sums, CodeMatrix& d, int threads) const {
     const SinglesOf c(addends_.c), bias(addends_.bias);
-    const Narrowing output(e_.output);
+    const Narrowing output(e_.output), via(e_.via.value_or(formats::fp32));
     std::byte* const codes = d.bytes.writable();
     const std::int64_t m = problem_.m();
     const auto n = static_cast<std::size_t>(problem_.n());
@@ -217,8 +223,8 @@ class Ending {
         if (rounds_sums_) output.round(line.x);
         scale(g, i, line);
         add(output, line);
-        if (e_.activation != Activation::none)
-          for (float& x : line.x) x = activated(x);
+        via.round(line.x);
+        activate(e_.activation, e_.output, line.x);
         output.encode(line.x, codes + static_cast<std::size_t>(at) * row_bytes);
       }
     });
@@ -321,6 +327,7 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
   // Only the last part goes through the activation.
   Epilogue plain = e;
   plain.activation = Activation::none;
+  plain.via.reset();
   CodeMatrix d = finish(plain, problem, {all.c, is_last_bias ? no_addend() : all.bias, all.beta},
                         parts.front(), threads);
   for (std::size_t p = 1; p < parts.size(); ++p) {

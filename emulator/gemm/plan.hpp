@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/functions/activation.hpp"
 #include "formats/format.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/rounding.hpp"
@@ -211,14 +212,6 @@ struct ConvolutionOrder {
   friend bool operator==(const ConvolutionOrder&, const ConvolutionOrder&) = default;
 };
 
-/// What a result goes through, after all additions and before it is rounded to D's format.
-enum class Activation : std::uint8_t {
-  none,
-  /// the greater of it and +0; a NaN stays one
-  relu,
-};
-constexpr auto words(Activation) { return std::array{"none", "relu"}; }
-
 /// How an accumulator becomes an element of D. An addend is beta * c, or the bias where there is
 /// no c; a bias beside a c is added to what `addition` gives.
 struct Epilogue {
@@ -259,6 +252,8 @@ struct Epilogue {
   /// D; rounded to nearest even
   Format output = formats::fp32;
   double alpha = 1, beta = 0;
+  /// What a result is rounded to first, where a second kernel takes it from memory to make D of it.
+  std::optional<Format> via;
   Activation activation = Activation::none;
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };

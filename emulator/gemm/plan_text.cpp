@@ -147,10 +147,11 @@ class PlanReader {
     if (key == "d") return format(value, plan_.epilogue.output);
     if (key == "alpha") return read_alpha();
     if (key == "beta") return real(value, plan_.epilogue.beta);
+    if (key == "via") return format(value, plan_.epilogue.via.emplace());
     if (key == "activation") return word(value, plan_.epilogue.activation);
     throw Error(
         std::string(where_), "unknown key " + formats::in_quotes(key),
-        "input, conv, loads, residue_first, products, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta, activation");
+        "input, conv, loads, residue_first, products, promote, lanes, split, stream_k, add, scales, compute, d, alpha, beta, via, activation");
   }
 
  private:
@@ -348,6 +349,7 @@ std::vector<PlanField> fields_of(const GemmPlan& plan) {
   add(e.alpha == 1, "alpha",
       number_text(e.alpha) + (e.alpha_on == AlphaOn::sum ? "" : ":" + word_of(e.alpha_on)));
   add(e.beta == 0, "beta", number_text(e.beta));
+  if (e.via) add(false, "via", formats::name_of(*e.via));
   add(e.activation == Activation::none, "activation", word_of(e.activation));
   add(false, "d", formats::name_of(e.output));
   return fields;
@@ -359,6 +361,23 @@ std::string to_text(const GemmPlan& plan) {
     text += text.empty() ? field.value : " " + field.key + "=" + field.value;
   return text;
 }
+
+namespace {
+
+/// Functions are those of FP32 numbers.
+void require_computable(const Epilogue& e, std::string_view where) {
+  const std::string name(formats::word_of(e.activation));
+  if (is_smooth(e.activation) && e.compute != formats::fp32 && e.compute != formats::fp16)
+    throw Error(std::string(where),
+                "activation=" + name + " does not go with compute=" + formats::name_of(e.compute),
+                "compute=fp32, compute=fp16");
+  if (e.activation == Activation::gelu_erfc && !has_steps_of_gelu_erfc(e.output))
+    throw Error(std::string(where),
+                "activation=" + name + " does not go with d=" + formats::name_of(e.output),
+                "d=fp32, d=fp16, d=bf16");
+}
+
+}  // namespace
 
 GemmPlan parse_plan(std::string_view text, std::string_view where) {
   GemmPlan plan;
@@ -380,6 +399,7 @@ GemmPlan parse_plan(std::string_view text, std::string_view where) {
   if (!has_unit) throw Error(std::string(where), "the plan names no unit", "ARCH/INSTRUCTION");
   if (!plan.stream_k.none() && !plan.split.whole())
     throw Error(std::string(where), "the plan has both split and stream_k", "one of them");
+  require_computable(plan.epilogue, where);
   return plan;
 }
 

@@ -89,6 +89,19 @@ std::string addition_words(Epilogue::Addition addition) {
   return "";
 }
 
+std::string activation_words(Activation activation) {
+  switch (activation) {
+    case Activation::none: return "";
+    case Activation::relu: return "negative results are zero (ReLU)";
+    case Activation::gelu: return "GELU by erf";
+    case Activation::gelu_cuda12: return "GELU by the erf of CUDA 12";
+    case Activation::gelu_erfc: return "GELU by XLA's erfc, each step rounded to the result";
+    case Activation::gelu_tanh: return "GELU by tanh";
+    case Activation::silu: return "SiLU";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string describe(const GemmPlan& plan) {
@@ -119,7 +132,8 @@ std::string describe(const GemmPlan& plan) {
   if (plan.epilogue.alpha_on == Epilogue::AlphaOn::d)
     add("the sum rounded to the result before it is multiplied by alpha");
   add(addition_words(plan.epilogue.addition));
-  if (plan.epilogue.activation == Activation::relu) add("negative results are zero (ReLU)");
+  if (plan.epilogue.via) add("stored as " + formats::name_of(*plan.epilogue.via) + " first");
+  add(activation_words(plan.epilogue.activation));
   return text + "; result in " + formats::name_of(plan.epilogue.output);
 }
 

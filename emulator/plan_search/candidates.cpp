@@ -132,13 +132,30 @@ std::vector<ConvolutionOrder> walks_for(const GemmCapture& capture) {
   return walks;
 }
 
+/// Every epilogue with each form of its activation, by one kernel and by a second one, which takes
+/// what the first one stored in D's format.
+std::vector<Epilogue> activated_in_all_forms(const std::vector<Epilogue>& epilogues) {
+  std::vector<Epilogue> list;
+  for (const Epilogue& epilogue : epilogues) {
+    for (const Activation form : forms_of(epilogue.activation)) {
+      if (form == Activation::gelu_erfc && !has_steps_of_gelu_erfc(epilogue.output)) continue;
+      Epilogue& e = list.emplace_back(epilogue);
+      e.activation = form;
+      // The steps of this form are rounded to D's format, what comes first as well.
+      if (e.output == formats::fp32 || form == Activation::gelu_erfc) continue;
+      list.emplace_back(Epilogue(e)).via = e.output;
+    }
+  }
+  return list;
+}
+
 std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   const Format d = capture.d.format;
   Epilogue e;
   e.output = d;
   capture.set_factors(e);
-  if (d == formats::fp64) e.compute = formats::fp64;
-  if (d == formats::int32) e.compute = formats::int32;
+  // Plans have functions of FP32 numbers alone.
+  if (!is_smooth(e.activation) && (d == formats::fp64 || d == formats::int32)) e.compute = d;
   const GemmProblem& x = capture.problem;
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
   std::vector<Epilogue> list;
@@ -166,6 +183,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
       list.back().alpha_on = Epilogue::AlphaOn::d;
     }
   }
+  if (is_smooth(e.activation)) list = activated_in_all_forms(list);
   return list;
 }
 

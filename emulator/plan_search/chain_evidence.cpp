@@ -68,8 +68,10 @@ std::optional<LeadingRun> leading_run_in(const ProductNumbers& x, const Add& add
     const double last = half_spacing(x.output, wanted);
     error[at] = x.d.values[at] - wanted;
     weight[at] = 1 / (weight[at] + last * last / 3);
-    // An activation hides the errors of outputs that it makes zero.
-    const bool is_hidden = x.activation != Activation::none && x.is_zero(at);
+    // An activation hides the errors of outputs that it makes zero, or anything but themselves.
+    const bool is_hidden = is_smooth(x.activation)
+                               ? wanted < least_unchanged(x.activation)
+                               : x.activation != Activation::none && x.is_zero(at);
     if (is_hidden || !std::isfinite(error[at]) || !std::isfinite(weight[at]))
       error[at] = weight[at] = 0;
     sizes.push_back(std::fabs(error[at]) * std::sqrt(weight[at]));

@@ -363,6 +363,10 @@ void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem) {
   if ((!initial && e.alpha != 1) || scaled || addend) x.add(u, 4);
   if (addend || !problem.bias.empty()) x.add(u, 3);
   if (e.addition == Epilogue::Addition::rounded) x.add(unit_roundoff(e.output));
+  if (e.via) {
+    x.add(unit_roundoff(*e.via));
+    x.absolute += unit_roundoff(*e.via) * smallest_normal(*e.via);
+  }
   if (u != 0) x.absolute += 4 * u * smallest_normal(e.compute);
 }
 
@@ -439,6 +443,18 @@ double slices_error(const GemmPlan& plan, const Unit& core, const GemmProblem& p
          (left_out * (1 + x.worst()) + kept * x.worst());
 }
 
+/// A smooth activation is nowhere steeper than 1.13, and its programs err by less than some units
+/// of their argument, in FP32 or in the format to which their steps are rounded.
+void go_through_activation(ErrorBound& bound, const Epilogue& e) {
+  if (!emulator::is_smooth(e.activation)) return;
+  constexpr double steepest = 1.13;
+  double own = 16 * unit_roundoff(formats::fp32);
+  if (e.activation == emulator::Activation::gelu_erfc) own += 8 * unit_roundoff(e.output);
+  bound.sum = steepest * bound.sum + own * (1 + bound.sum);
+  bound.likely = steepest * bound.likely + own * (1 + bound.likely);
+  bound.absolute = steepest * bound.absolute + smallest_normal(e.output);
+}
+
 }  // namespace
 
 ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
@@ -482,6 +498,7 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
     bound.least_a = smallest_normal(core.least_a) * input.least_growth;
     bound.least_b = smallest_normal(core.least_b) * input.least_growth;
   }
+  go_through_activation(bound, plan.epilogue);
   return bound;
 }
 

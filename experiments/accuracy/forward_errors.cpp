@@ -169,6 +169,11 @@ std::vector<Deviation> exact_deviations(const CodeMatrix& d, const GemmProblem& 
           to = x.against(result, d.format);
           if (activation == emulator::Activation::relu && to.reference < 0)
             to = ExactDot{}.against(result, d.format);
+          if (emulator::is_smooth(activation)) {
+            ExactDot y;
+            y.add(exact_term(emulator::activated_in_doubles(activation, to.reference), 1));
+            to = y.against(result, d.format);
+          }
         },
         [&](double part) {
           interrupted =

@@ -126,7 +126,9 @@ void set_plan(const CompareOptions& options, Case& x) {
   if (!x.plan) return;
   x.plan->epilogue.alpha = x.alpha;
   x.plan->epilogue.beta = x.beta;
-  x.plan->epilogue.activation = x.activation;
+  // The plan may have another form of what was asked for.
+  if (function_of(x.plan->epilogue.activation) != function_of(x.activation))
+    x.plan->epilogue.activation = x.activation;
   if (x.plan->epilogue.output != x.d.format)
     throw Error(formats::printable(options.d), "is " + formats::name_of(x.d.format) +
                                                    " and the plan's result " +

@@ -154,6 +154,7 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
   for (emulator::Fault& fault : explanation.findings)
     fault.text += missing_part(plan.plan, fault, capture.problem.k());
   capture.set_factors(plan.plan.epilogue);
+  if (mended.capture.d.format != capture.d.format) plan.plan.epilogue.via = mended.capture.d.format;
   plan.plan.epilogue.output = capture.d.format;
   // To execute a plan on a large product only to count what is wrong would take too long.
   constexpr double most_work = 3e8;
@@ -165,8 +166,9 @@ void search_mended(const GemmCapture& capture, const emulator::Mended& mended,
     plan.mismatches = explanation.diagnosis.mismatches;
   }
   explanation.search.plans = {plan};
-  if (plan.mismatches != 0) return;  // else it is as asked, after all
-  explanation.findings.clear();
+  if (plan.mismatches != 0) return;
+  // It is as asked, after all, or went through a narrower format.
+  if (!plan.plan.epilogue.via) explanation.findings.clear();
   explanation.mended_plan.clear();
   explanation.verdict = emulator::Verdict::exact_plan;
 }
@@ -201,15 +203,6 @@ bool is_done_by_a_unit(const GemmCapture& capture, const std::vector<emulator::O
   options.simple = true;
   options.most_plans = 1;
   return emulator::search_plans(few, options).explained();
-}
-
-/// The activation that the recording names, if D went through it and all else is right.
-std::string recorded_activation(const GemmCapture& capture, const emulator::Judgement& judgement) {
-  const auto named = capture.metadata.find("activation");
-  if (named == capture.metadata.end() || judgement.faults.size() != 1) return "";
-  const emulator::Fault& fault = judgement.faults.front();
-  const bool is_it = fault.kind == emulator::FaultKind::activation && fault.name == named->second;
-  return is_it ? named->second : "";
 }
 
 /// "d.npy: right up to rounding (off by at most 5.9e-08 of its terms); K split over thread blocks
@@ -250,14 +243,6 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
   explanation.looked_at = judgement.outputs;
   explanation.largest_error = judgement.largest_error;
   explanation.limits = std::move(judged.limits);
-  // Plans have few activations: none is searched where D went through another.
-  explanation.activation = recorded_activation(capture, judgement);
-  if (!explanation.activation.empty()) {
-    explanation.verdict = Verdict::valid_rounding;
-    explanation.wrong = 0;
-    explanation.seconds = seconds_since(start);
-    return explanation;
-  }
   // Recordings of single instructions hold operands that are chosen to be difficult.
   const bool is_instruction = capture.kind == "instruction";
   if (is_instruction || (explanation.verdict == Verdict::wrong &&

@@ -70,6 +70,14 @@ void print_stop(const Explanation& explanation) {
   for (const std::string& stage : explanation.search.ruled_out) std::cout << "  " << stage << '\n';
 }
 
+/// What a result points to, under a title.
+void print_findings(const Explanation& explanation, const std::string& title) {
+  if (explanation.findings.empty()) return;
+  std::cout << '\n' << title << '\n';
+  for (const emulator::Fault& finding : explanation.findings)
+    std::cout << "  " << finding.text << '\n';
+}
+
 void print_exact(const Explanation& explanation) {
   const auto& plans = explanation.search.plans;
   std::cout << paint("explained", Colour::green) << ": " << counted(explanation.outputs, "output")
@@ -77,6 +85,7 @@ void print_exact(const Explanation& explanation) {
             << "\n  " << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0])
             << '\n';
   if (explanation.control) print_control(*explanation.control);
+  print_findings(explanation, "What it points to:");
   if (plans.size() == 1) return;
   std::cout << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
@@ -103,15 +112,12 @@ void print_verdict(const Explanation& explanation) {
               << explanation.looked_at
               << " elements are further from the exact result than rounding takes them";
   std::cout << '\n';
-  if (explanation.findings.empty()) return;
-  std::cout << '\n'
-            << (explanation.verdict == Verdict::wrong ? paint("This looks like a bug:", Colour::red)
-                : explanation.diagnosis.looks_like_bug
-                    ? paint("Up to rounding it is right, but this looks like a bug:", Colour::red)
-                    : "What it points to:")
-            << '\n';
-  for (const emulator::Fault& finding : explanation.findings)
-    std::cout << "  " << finding.text << '\n';
+  print_findings(explanation,
+                 explanation.verdict == Verdict::wrong
+                     ? paint("This looks like a bug:", Colour::red)
+                 : explanation.diagnosis.looks_like_bug
+                     ? paint("Up to rounding it is right, but this looks like a bug:", Colour::red)
+                     : "What it points to:");
 }
 
 void print_plan(const emulator::PlanResult& x) {
@@ -149,10 +155,7 @@ void print_unexplained(const Explanation& explanation) {
   print_verdict(explanation);
   const auto& plans = explanation.search.plans;
   if (plans.empty()) {
-    if (!explanation.activation.empty())
-      std::cout << "not explained: the activation " << explanation.activation
-                << " is not modelled yet\n";
-    else if (explanation.search.stopped)
+    if (explanation.search.stopped)
       std::cout << "not explained: there was no time to try a plan\n";
     else if (explanation.verdict != emulator::Verdict::wrong)
       std::cout << "not explained: no unit of the catalogue takes these operands\n";

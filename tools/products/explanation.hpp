@@ -30,8 +30,6 @@ struct Explanation {
   std::vector<emulator::Fault> findings;
   /// what was not looked at
   std::vector<std::string> limits;
-  /// that the recording names and D went through; plans have none yet
-  std::string activation;
   emulator::SearchResult search;
   /// of the first plan, where it is exact
   std::optional<emulator::OrderControl> control;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/gemm/scalar.hpp"
 #include "emulator/model/dot.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_arithmetic.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
@@ -451,6 +453,44 @@ TEST_CASE("what has no room for C or for scales in its chain is refused") {
       "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),
                     "plan: " + scaled + " takes scale factors of blocks of K, which no plan has");
+}
+
+TEST_CASE("a result is stored as the plan says and goes through its function") {
+  Random random(84);
+  // Few outputs and many take different ways.
+  for (const std::int64_t n : {7, 160}) {
+    GemmProblem x;
+    x.a = random_matrix(formats::bf16, 1, 9, 24, random);
+    x.b = random_matrix(formats::bf16, 1, 24, n, random);
+    x.bias = random_matrix(formats::bf16, 1, 1, n, random);
+    const std::string unit = n == 7 ? "simt/fma.fp32 split=2x8:ceil"
+                                    : "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16";
+    if (n != 7) x.bias = {};
+    const CodeMatrix sums = execute(emulator::parse_plan(unit + " d=fp32", "test"), x);
+    for (const std::string via : {"", " via=bf16", " via=fp16"}) {
+      for (const auto activation :
+           {emulator::Activation::none, emulator::Activation::relu, emulator::Activation::gelu,
+            emulator::Activation::gelu_erfc, emulator::Activation::silu}) {
+        for (const Format& output : {fp32, formats::fp16, formats::bf16}) {
+          const std::string text = unit + via +
+                                   " activation=" + std::string(formats::word_of(activation)) +
+                                   " d=" + formats::name_of(output);
+          INFO(text);
+          const CodeMatrix d = execute(emulator::parse_plan(text, "test"), x);
+          std::int64_t wrong = 0;
+          for (std::int64_t at = 0; at < d.size(); ++at) {
+            double value = emulator::scalar::decoded(fp32, sums[at]);
+            if (via == " via=bf16") value = emulator::scalar::rounded(formats::bf16, value);
+            if (via == " via=fp16") value = emulator::scalar::rounded(formats::fp16, value);
+            auto single = static_cast<float>(value);
+            emulator::activate(activation, output, {&single, 1});
+            wrong += d[at] != emulator::scalar::encoded(output, single) ? 1 : 0;
+          }
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("a bias is what the first of several parts in D meets") {

@@ -33,6 +33,10 @@ TEST_CASE("a plan reads back what it prints") {
   for (int i = 0; i < 3000; ++i) {
     GemmPlan plan = random_plan(random);
     if (random.one_in(3)) plan.products = emulator::ProductOrder::tree;
+    emulator::Epilogue& e = plan.epilogue;
+    if (random.one_in(4)) e.via = random.one_in(2) ? formats::fp16 : formats::bf16;
+    if (random.one_in(3) && e.compute == formats::fp32)
+      e.activation = random.one_in(2) ? emulator::Activation::gelu : emulator::Activation::silu;
     const std::string text = to_text(plan);
     INFO(text);
     REQUIRE(parse_plan(text, "here") == plan);
@@ -73,6 +77,12 @@ TEST_CASE("a plan that says nothing is refused with its place and the choices") 
         std::string::npos);
   CHECK(error_of("simt/fma.fp32 d=fp17").find("fp17") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 alpha=one").find("a number") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 activation=gello").find("gelu_cuda12") != std::string::npos);
+  CHECK(error_of("simt/fma.fp64 compute=fp64 activation=silu d=fp64").find("compute=fp32") !=
+        std::string::npos);
+  CHECK(error_of("simt/fma.fp32 activation=gelu_erfc d=e4m3").find("d=bf16") != std::string::npos);
+  CHECK(error_of("simt/fma.fp32 activation=gelu d=e4m3").empty());
+  CHECK(error_of("simt/fma.fp32 via=fp17").find("fp17") != std::string::npos);
   CHECK(error_of("simt/fma.fp32 promote=64:twice").find("scaled_fma") != std::string::npos);
 }
 

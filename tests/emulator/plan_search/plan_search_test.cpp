@@ -19,6 +19,7 @@
 #include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
 
@@ -302,6 +303,99 @@ TEST_CASE("results are explained through ReLU, and scaled after they are rounded
     CHECK(result.plans.front().plan.epilogue.activation == plan.epilogue.activation);
     CHECK(result.plans.front().plan.epilogue.alpha_on == plan.epilogue.alpha_on);
   }
+}
+
+TEST_CASE("results are explained through smooth activations, in the form that they have") {
+  Random random(79);
+  const std::string matrix_unit = "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.";
+  for (const auto& [text, asked, format] :
+       {std::tuple{std::string("simt/fma.fp32 split=3x32:ceil activation=gelu_cuda12 d=fp32"),
+                   "gelu", formats::fp32},
+        {"simt/fma.fp32 activation=gelu_erfc d=fp32", "gelu", formats::fp32},
+        {"simt/fma.fp32 alpha=0.37 activation=gelu d=fp32", "gelu", formats::fp32},
+        {"simt/fma.fp32 activation=silu d=fp32", "silu", formats::fp32},
+        {matrix_unit + "f16.f16 activation=gelu_erfc d=fp16", "gelu", formats::fp16},
+        {matrix_unit + "f16.f16 via=fp16 activation=gelu_cuda12 d=fp16", "gelu", formats::fp16},
+        {matrix_unit + "bf16.bf16 split=2x64:ceil activation=gelu_tanh d=bf16", "gelu_tanh",
+         formats::bf16}}) {
+    INFO(text);
+    const GemmPlan plan = emulator::parse_plan(text, "test");
+    CHECK(to_text(plan) == text);
+    GemmProblem x;
+    x.a = random_matrix(format, 1, 40, 96, random, -2, 1);
+    x.b = random_matrix(format, 1, 96, 48, random, -2, 1);
+    GemmCapture capture = recording_of(plan, x);
+    capture.activation = *formats::find_word<emulator::Activation>(asked);
+    CHECK(judge(capture).judgement.verdict == emulator::Verdict::valid_rounding);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    CHECK(result.plans.front().plan.epilogue.activation == plan.epilogue.activation);
+  }
+}
+
+TEST_CASE("what did not go through the smooth activation that was asked for is wrong") {
+  Random random(80);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp32, 1, 40, 96, random, -2, 1);
+  x.b = random_matrix(formats::fp32, 1, 96, 48, random, -2, 1);
+  const auto of = [&](const std::string& activation) {
+    return recording_of(
+        emulator::parse_plan("simt/fma.fp32 activation=" + activation + " d=fp32", "test"), x);
+  };
+  for (const auto& [done, asked, name] : {std::tuple{"none", "gelu", "none"},
+                                          {"relu", "gelu", "relu"},
+                                          {"silu", "gelu", "silu"},
+                                          {"gelu", "silu", "gelu"},
+                                          {"gelu_cuda12", "relu", "none"},
+                                          {"gelu_tanh", "none", "gelu_tanh"}}) {
+    CAPTURE(done, asked);
+    GemmCapture capture = of(done);
+    capture.activation = *formats::find_word<emulator::Activation>(asked);
+    const emulator::Judgement judgement = judge(capture).judgement;
+    CHECK(judgement.verdict == emulator::Verdict::wrong);
+    REQUIRE(judgement.faults.size() == 1);
+    CHECK(judgement.faults[0].kind == emulator::FaultKind::activation);
+    CHECK(judgement.faults[0].name == name);
+  }
+  // Other faults are named through the function.
+  GemmCapture capture = of("gelu");
+  capture.activation = emulator::Activation::gelu;
+  GemmCapture damaged = capture;
+  for (std::int64_t row = 16; row < 32; ++row)
+    for (std::int64_t column = 8; column < 40; ++column)
+      damaged.d.set(damaged.d.index(0, row, column), 0);
+  const emulator::Judgement blank = judge(damaged).judgement;
+  CHECK(blank.verdict == emulator::Verdict::wrong);
+  REQUIRE(blank.faults.size() == 1);
+  CHECK(blank.faults[0].kind == emulator::FaultKind::not_written);
+  GemmProblem without = x;
+  for (std::int64_t row = 0; row < without.a.rows; ++row)
+    for (std::int64_t k = 16; k < 24; ++k) without.a.set(without.a.index(0, row, k), 0);
+  for (const std::string activation : {"relu", "gelu_cuda12", "gelu_tanh", "silu"}) {
+    CAPTURE(activation);
+    const std::string unit = "simt/fma.fp32 activation=" + activation;
+    const auto fault_of = [&](const std::string& plan, const GemmProblem& computed) {
+      GemmCapture wrong = recording_of(emulator::parse_plan(plan, "test"), computed);
+      wrong.problem = x;
+      wrong.alpha = 1;
+      const emulator::Judgement judgement = judge(wrong).judgement;
+      CHECK(judgement.verdict == emulator::Verdict::wrong);
+      REQUIRE(judgement.faults.size() == 1);
+      return judgement.faults[0].kind;
+    };
+    CHECK(fault_of(unit + " d=fp32", without) == emulator::FaultKind::missing_k);
+    CHECK(fault_of(unit + " alpha=1.5 d=fp32", x) == emulator::FaultKind::alpha);
+  }
+  // A plan is found for what was not asked for.
+  GemmCapture asked_without = of("gelu_cuda12");
+  asked_without.activation = {};
+  const emulator::Judgement unasked = judge(asked_without).judgement;
+  REQUIRE(unasked.faults.size() == 1);
+  CHECK(unasked.faults[0].name == "gelu");
+  const auto mended = emulator::mended(asked_without, unasked);
+  REQUIRE(mended);
+  CHECK(search(mended->capture).plans.front().plan.epilogue.activation ==
+        emulator::Activation::gelu_cuda12);
 }
 
 /// FP32 numbers that BF16 holds.

@@ -49,6 +49,11 @@ const std::vector<Tried> plans = {
     {f16 + " input=rne:2x2:scaled11 promote=16 d=fp32", formats::fp32},
     {f16 + " stream_k=3x2x2x32:balanced:bf16 d=fp32", formats::fp16},
     {f16 + " split=3x32:ceil:in_place d=fp16", formats::fp16},
+    {"simt/fma.fp32 activation=gelu_cuda12 d=fp32", formats::fp32},
+    {"simt/fma.fp32 via=bf16 activation=silu d=fp32", formats::fp32},
+    {f16 + " activation=gelu_tanh d=fp16", formats::fp16},
+    {f16 + " activation=gelu_erfc d=fp16", formats::fp16},
+    {bf16 + " activation=gelu_erfc d=bf16", formats::bf16},
     {int8 + " input=rz:4x4:slices compute=fp64 d=fp64", formats::fp64},
     {int8 + " input=rz:3x4:grouped_slices compute=fp64 d=fp32", formats::fp32},
     {e4m3 + " d=fp32", formats::e4m3},
@@ -75,8 +80,8 @@ ErrorAnalysis analysed(const GemmPlan& plan, const GemmProblem& problem) {
   const CodeMatrix d = emulator::execute(plan, problem, 2);
   const double alpha = plan.epilogue.alpha, beta = plan.epilogue.beta;
   const ErrorBound bound = error_bound(plan, problem, "test");
-  return analyse(exact_deviations(d, problem, alpha, beta, 2, "test"), d.format,
-                 magnitudes(problem, alpha, beta, 2, "test"), bound,
+  return analyse(exact_deviations(d, problem, alpha, beta, 2, "test", {}, plan.epilogue.activation),
+                 d.format, magnitudes(problem, alpha, beta, 2, "test"), bound,
                  magnitudes(problem, alpha, beta, 2, "test", bound.least_a, bound.least_b));
 }
 
