@@ -104,11 +104,9 @@ void set_asked(const ExplainOptions& options, GemmCapture& capture) {
     throw Error("explain", "there is a --beta, but no C");
   capture.alpha = options.alpha.value_or(capture.alpha);
   capture.beta = options.beta.value_or(capture.beta);
-  if (!options.activation.empty()) {
+  if (!options.activation.empty())
     capture.activation = formats::require_word<emulator::Activation>(
         "activation", options.activation, "--activation");
-    capture.metadata["activation"] = options.activation;
-  }
   capture.tf32 = capture.tf32 || options.tf32;
   if (!options.arch.empty()) capture.arch = options.arch;
 }
