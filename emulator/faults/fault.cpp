@@ -17,6 +17,7 @@ constexpr std::array meanings = {
     std::string_view("the products of this k have another factor"),
     std::string_view("for these k an operand holds what belongs to other k"),
     std::string_view("one operand's k are in another order than the other's"),
+    std::string_view("elements behind the end of K are added"),
     std::string_view("rows of D hold what belongs to other rows"),
     std::string_view("columns of D hold what belongs to other columns"),
     std::string_view("an operand, C, D or tiles of one are transposed"),
@@ -27,9 +28,11 @@ constexpr std::array meanings = {
     std::string_view("elements of an operand have lost their sign or have the other one"),
     std::string_view("elements of an operand or of D are zero here and there"),
     std::string_view("a matrix was read or written with another leading dimension or start"),
+    std::string_view("elements of an operand were read as numbers of another format"),
     std::string_view("C or the bias was read from other rows or columns"),
-    std::string_view("elements of D are zero that should not be"),
-    std::string_view("elements of D are NaN or infinite where the operands give numbers"),
+    std::string_view("elements of D are zero, or all one other number, that should not be"),
+    std::string_view(
+        "elements of D are NaN or infinite where the operands give numbers, or the other way round"),
     std::string_view("one element of A, B or D has another value"),
     std::string_view("the product has another factor"),
     std::string_view("C has another factor"),
@@ -95,8 +98,17 @@ std::string text_of(const std::vector<Places>& places) {
   for (std::size_t i = 0; i < places.size() && i < most; ++i)
     text += (text.empty() ? "" : ", ") + range(places[i]);
   if (places.size() > most)
-    text += " and " + std::to_string(places.size() - most) + " further ranges";
+    text += " and " + std::to_string(places.size() - most) +
+            (places.size() == most + 1 ? " further range" : " further ranges");
   return text;
+}
+
+bool is_one(const std::vector<Places>& places) {
+  return places.size() == 1 && places[0].end == places[0].begin + 1;
+}
+
+std::string lines_of(const std::string& noun, const std::vector<Places>& places) {
+  return noun + (is_one(places) ? " " : "s ") + text_of(places);
 }
 
 std::string text_of(double number, int digits) {

@@ -19,6 +19,7 @@ enum class FaultKind : std::uint8_t {
   weighted_k,
   stale_k,
   permuted_k,
+  unmasked_tail,
   permuted_rows,
   permuted_columns,
   transposed,
@@ -29,6 +30,7 @@ enum class FaultKind : std::uint8_t {
   wrong_sign,
   dropout,
   wrong_stride,
+  misread_format,
   misplaced_c,
   not_written,
   not_a_number,
@@ -54,6 +56,7 @@ constexpr auto words(FaultKind) {
                     "weighted_k",
                     "stale_k",
                     "permuted_k",
+                    "unmasked_tail",
                     "permuted_rows",
                     "permuted_columns",
                     "transposed",
@@ -64,6 +67,7 @@ constexpr auto words(FaultKind) {
                     "wrong_sign",
                     "dropout",
                     "wrong_stride",
+                    "misread_format",
                     "misplaced_c",
                     "not_written",
                     "not_a_number",
@@ -94,6 +98,10 @@ std::vector<Places> places_of(const std::vector<std::int64_t>& numbers);
 std::vector<std::int64_t> numbers_in(const std::vector<Places>& places);
 /// "3, 7 to 9", "3 and every 4th further one up to 63"
 std::string text_of(const std::vector<Places>& places);
+/// "row 3", "rows 7 to 9"
+std::string lines_of(const std::string& noun, const std::vector<Places>& places);
+/// Exactly one number.
+bool is_one(const std::vector<Places>& places);
 /// "0.75", with so many digits
 std::string text_of(double number, int digits = 6);
 

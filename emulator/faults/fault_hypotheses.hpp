@@ -24,6 +24,14 @@ Faults find_softmax(const ProductNumbers& x);
 Faults find_some_function(const ProductNumbers& x);
 /// Integers modulo a power of two.
 Faults find_wrapping(const ProductNumbers& x);
+/// Results below the smallest normal number that are zero.
+Faults find_flushed_results(const ProductNumbers& x);
+/// Results too large for D's format that are its largest number, though it has infinities.
+Faults find_saturation(const ProductNumbers& x);
+/// A constant that hides in the bound of honest rounding.
+Faults find_small_constant(const ProductNumbers& x);
+/// D truncated to its format, or rounded to any of two neighbours.
+Faults find_other_rounding(const ProductNumbers& x);
 /// D rounded to multiples of a number.
 Faults find_multiples(const ProductNumbers& x);
 /// A narrower format that D before its last rounding, or the product before C was added, went
@@ -38,6 +46,12 @@ Faults find_scaled_operand(const ProductNumbers& x);
 Faults find_k_weights(const ProductNumbers& x);
 /// A range of K that is missing, repeated or negated, for fewer outputs than elements of K.
 Faults find_k_range(const ProductNumbers& x);
+/// The same in some outputs, scattered over D.
+Faults find_scattered_range(const ProductNumbers& x);
+/// A tile of K of one operand that is another of its tiles.
+Faults find_stale_tile(const ProductNumbers& x);
+/// Products behind the end of K that are added, as the last tile of K is not masked.
+Faults find_unmasked_tail(const ProductNumbers& x);
 /// Elements of K of one operand in the places of others.
 Faults find_k_sources(const ProductNumbers& x);
 /// Rows or columns of D, of the product or of C in the places of others.

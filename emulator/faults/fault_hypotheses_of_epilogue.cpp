@@ -109,6 +109,18 @@ RealMatrix rounded_before(const NamedFunction& activation, const ProductNumbers&
   });
 }
 
+/// True if D's format has most of what is expected, as what overflows agrees with everything, and
+/// if it is not one number for all, as where a function has reached its limit.
+bool is_told(const ProductNumbers& x, const Expected& expected) {
+  const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
+  const std::vector<double>& values = expected.result.values;
+  const auto told = std::count_if(values.begin(), values.end(),
+                                  [&](double value) { return std::abs(value) < largest; });
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return told * 8 >= std::ssize(values) * 7 &&
+         !(*high - *low <= 1e-3 * std::max(std::abs(*low), std::abs(*high)));
+}
+
 /// Of the functions that D agrees with, the one that it lies nearest to; null if there is none.
 const char* nearest_activation(const ProductNumbers& x, const Expected& asked) {
   const char* name = nullptr;
@@ -116,7 +128,7 @@ const char* nearest_activation(const ProductNumbers& x, const Expected& asked) {
   for (const NamedFunction& activation : activations) {
     const Expected expected = through(activation, asked);
     const RealMatrix extra = rounded_before(activation, x, asked);
-    if (!agrees(x, expected, &extra)) continue;
+    if (!is_told(x, expected) || !agrees(x, expected, &extra)) continue;
     double squares = 0;
     for (std::size_t i = 0; i < x.d.values.size(); ++i) {
       const double error = x.d.values[i] - expected.result.values[i];
@@ -173,8 +185,10 @@ Faults find_factors(const ProductNumbers& x) {
     const RealMatrix extra =
         mapped(expected.magnitude, [&](double value) { return (blur + 0x1p-20) * value; });
     if (!agrees(x, expected, &extra)) continue;
+    const bool is_constant = std::abs(p) < 1e-6 * std::abs(x.alpha) && x.c.empty();
+    if (is_constant) return {};
     Faults faults;
-    name_factors(x, p, q, std::abs(r) < 1e-3 * size ? 0 : r, faults);
+    name_factors(x, p, q, agrees(x, changed(x, p, q, 0), &extra) ? 0 : r, faults);
     return faults;
   }
   return {};
@@ -187,7 +201,8 @@ Faults find_activation(const ProductNumbers& x) {
     const Expected expected = through(activation, asked);
     const double factor = simple_near(nearest_factors({&expected.result.values}, x.d.values,
                                                       [](std::size_t) { return true; })[0]);
-    if (factor == 0 || !std::isfinite(factor)) continue;
+    const bool is_likely = std::abs(factor) > 0x1p-20 && std::abs(factor) < 0x1p20;
+    if (!is_likely || !is_told(x, expected)) continue;
     const auto scaled = [&](double value) { return factor * value; };
     const auto scaled_size = [&](double value) { return std::abs(factor) * value; };
     if (agrees(x, {mapped(expected.result, scaled), mapped(expected.magnitude, scaled_size)}))

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -38,6 +39,46 @@ double error_of_chains(const ProductNumbers& x, const formats::Format& format, s
   return std::sqrt(square / count);
 }
 
+/// Before C and the bias are added, D is one or a sum of a few numbers of this format: most of them
+/// have zeros below the bits of their parts, which others have by chance.
+bool sums_are_in(const ProductNumbers& x, const formats::Format& format) {
+  constexpr int zeros = 4;
+  const Expected asked = x.asked(), addend = asked - x.product_alone();
+  const double grid =
+      std::ldexp(1.0, std::min(x.output.fraction_bits - format.fraction_bits, zeros));
+  std::int64_t on_grid = 0, told = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double sum = x.d.values[i] - addend.result.values[i];
+    const double step = grid * 2 * half_spacing(x.output, sum);
+    // What the addition of C rounded away says nothing.
+    const double allowed =
+        addend.magnitude.values[i] == 0 ? 0 : 1.001 * x.rounding_of_d(x.d.values[i]);
+    if (!std::isfinite(sum) || sum == 0 || allowed > 0.1 * step) continue;
+    ++told;
+    if (std::abs(sum - std::round(sum / step) * step) <= allowed) ++on_grid;
+  }
+  return told >= 24 && on_grid * 2 > told;
+}
+
+/// All outputs but a few agree: those next to a tie go either way.
+bool nearly_agrees(const ProductNumbers& x, const Expected& expected) {
+  return disagreement(x, expected).count * 16 <= std::ssize(x.d.values);
+}
+
+/// The largest power of two of which all these numbers are multiples; 0 of none.
+double common_step(const std::vector<double>& values) {
+  double step = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value) || value == 0) continue;
+    int exponent = 0;
+    const auto significand =
+        static_cast<std::uint64_t>(std::ldexp(std::abs(std::frexp(value, &exponent)), 53));
+    const double lowest = std::ldexp(1.0, exponent - 53 + std::countr_zero(significand));
+    step = step == 0 ? lowest : std::min(step, lowest);
+  }
+  return step;
+}
+
 /// D agrees with sums of products that are rounded to the operands' format.
 bool agrees_with_rounded_products(const ProductNumbers& x) {
   ProductNumbers rounded = x;
@@ -54,8 +95,9 @@ bool agrees_with_rounded_products(const ProductNumbers& x) {
 }  // namespace
 
 std::optional<formats::Format> held_format(const ProductNumbers& x) {
-  constexpr std::int64_t fewest = 24;
+  constexpr std::int64_t fewest = 24, fewest_to_agree = 3;
   const Expected asked = x.asked();
+  const double step = common_step(x.d.values);
   for (const auto& format : {formats::e5m2, formats::e4m3, formats::bf16, formats::fp16}) {
     if (format.fraction_bits >= x.output.fraction_bits || formats::is_integer(x.output)) continue;
     // Outputs that the format holds although their exact values are others.
@@ -65,10 +107,15 @@ std::optional<formats::Format> held_format(const ProductNumbers& x) {
       const double value = x.d.values[i], exact = asked.result.values[i];
       if (!std::isfinite(value) || x.is_zero(i)) continue;
       holds_all = scalar::rounded(format, value) == value;
+      // Small whole numbers are in every format.
+      if (2 * half_spacing(format, value) <= step) continue;
       if (std::abs(exact - scalar::rounded(format, exact)) > 0.1 * half_spacing(format, exact))
         ++held;
     }
-    if (holds_all && held >= fewest) return format;
+    if (!holds_all || held < fewest_to_agree) continue;
+    ProductNumbers y = x;
+    y.output = format;
+    if (held >= fewest || agrees(y, asked)) return format;
   }
   return {};
 }
@@ -93,16 +140,115 @@ Faults find_output_conversion(const ProductNumbers& x) {
     const RealMatrix spacing =
         mapped(asked.result, [&](double value) { return half_spacing(format, value); });
     const bool is_narrower = format.fraction_bits < x.output.fraction_bits;
-    if (!is_narrower && format != x.output && agrees(x, asked, &spacing))
+    Expected rounded = asked;
+    for (double& value : rounded.result.values) value = scalar::rounded(format, value);
+    if (!is_narrower && format != x.output && agrees(x, asked, &spacing) &&
+        nearly_agrees(x, rounded))
       return fault("d", "D was rounded to " + name + " before it was rounded to its own format");
     if (x.c.empty() && x.bias.empty()) continue;
     const RealMatrix of_product = mapped(x.product, [&](double value) {
       return 1.001 * std::abs(x.alpha) * half_spacing(format, value);
     });
-    if (agrees(x, asked, &of_product))
+    const Expected product = x.product_alone(), addend = asked - product;
+    rounded = addend;
+    for (std::size_t i = 0; i < rounded.result.values.size(); ++i) {
+      rounded.result.values[i] += scalar::rounded(format, product.result.values[i]);
+      rounded.magnitude.values[i] += product.magnitude.values[i];
+    }
+    if (agrees(x, asked, &of_product) && nearly_agrees(x, rounded))
       return fault("product", "the product was rounded to " + name + " before C was added");
   }
   return {};
+}
+
+Faults find_other_rounding(const ProductNumbers& x) {
+  constexpr std::int64_t fewest = 24;
+  if (formats::is_integer(x.output) || x.spacings != 0.5) return {};
+  const Expected asked = x.asked();
+  ProductNumbers y = x;
+  y.spacings = 1;
+  if (!agrees(y, asked)) return {};
+  // Where the exact result lies clearly between two numbers of the format: which one D took.
+  std::int64_t near = 0, far = 0, far_outside = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double exact = asked.result.values[i], seen = x.d.values[i];
+    const double half = half_spacing(x.output, exact),
+                 noise = x.rounding_unit() * asked.magnitude.values[i];
+    if (!std::isfinite(seen) || noise > 0.1 * half) continue;
+    const bool is_far = std::abs(seen - exact) > half + noise;
+    (is_far ? far : near) += 1;
+    far_outside += is_far && std::abs(seen) > std::abs(exact) ? 1 : 0;
+  }
+  if (far < fewest) return {};
+  const std::string name = formats::name_of(x.output);
+  const bool is_truncated = far_outside == 0 && 4 * far > near;
+  return {{.kind = FaultKind::converted_output,
+           .operand = "d",
+           .name = name,
+           .text = is_truncated ? "D was truncated to " + name + ", not rounded to nearest"
+                                : "D was rounded to one of the two neighbours in " + name +
+                                      ", not always to the nearest, as stochastic rounding does"}};
+}
+
+Faults find_flushed_results(const ProductNumbers& x) {
+  constexpr std::int64_t fewest = 8;
+  if (formats::is_integer(x.output)) return {};
+  const double least = std::ldexp(1.0, 1 - x.output.bias);
+  Expected expected = x.asked();
+  std::int64_t flushed = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    double& wanted = expected.result.values[i];
+    if (x.d.values[i] != 0 || !(std::abs(wanted) < least)) continue;
+    if (std::abs(wanted) > half_spacing(x.output, 0)) ++flushed;
+    wanted = 0;
+  }
+  if (flushed < fewest || !agrees(x, expected)) return {};
+  const std::string name = formats::name_of(x.output);
+  return {{.kind = FaultKind::converted_output,
+           .operand = "d",
+           .name = name,
+           .text = std::to_string(flushed) + " results below " + text_of(least) +
+                   ", the smallest normal number of " + name + ", are zero"}};
+}
+
+Faults find_saturation(const ProductNumbers& x) {
+  if (formats::is_integer(x.output) || !formats::has_infinity(x.output)) return {};
+  const Expected asked = x.asked();
+  const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
+  std::int64_t limited = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i)
+    limited +=
+        std::abs(x.d.values[i]) == largest && std::abs(asked.result.values[i]) > 1.001 * largest
+            ? 1
+            : 0;
+  if (limited == 0) return {};
+  const std::string name = formats::name_of(x.output);
+  return {{.kind = FaultKind::converted_output,
+           .operand = "d",
+           .name = name,
+           .text = std::to_string(limited) + (limited == 1 ? " result" : " results") +
+                   " too large for " + name + (limited == 1 ? " is " : " are ") + text_of(largest) +
+                   ", not infinite: the conversion saturates"}};
+}
+
+Faults find_small_constant(const ProductNumbers& x) {
+  const Expected asked = x.asked();
+  // Sums that are truncated lean to zero: only on both sides of it a constant is told from that.
+  std::int64_t above = 0, below = 0;
+  double sum = 0, square = 0, count = 0;
+  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+    const double error = x.d.values[i] - asked.result.values[i];
+    if (!std::isfinite(error)) continue;
+    (asked.result.values[i] > 0 ? above : below) += 1;
+    sum += error, square += error * error, count += 1;
+  }
+  if (count < 64 || above * 5 < below || below * 5 < above) return {};
+  const double mean = sum / count, spread_of_errors = std::sqrt(square / count - mean * mean);
+  if (!(std::abs(mean) > 4 * spread_of_errors)) return {};
+  return {{.kind = FaultKind::constant,
+           .value = mean,
+           .text = "the constant " + text_of(mean, 4) +
+                   " is added to every element: a small one, but all errors are near it"}};
 }
 
 Faults find_multiples(const ProductNumbers& x) {
@@ -176,6 +322,7 @@ Faults find_narrow_accumulator(const ProductNumbers& x) {
   const Expected asked = x.asked();
   for (const auto& format : {formats::fp16, formats::bf16}) {
     if (format.fraction_bits >= x.output.fraction_bits && format != x.output) continue;
+    if (format != x.output && !sums_are_in(x, format)) continue;
     const double unit =
         std::ldexp(1.5, -1 - format.fraction_bits) * std::sqrt(static_cast<double>(x.k()));
     const RealMatrix extra = mapped(asked.magnitude, [&](double value) { return unit * value; });

@@ -219,6 +219,50 @@ Faults moved_k(const ProductNumbers& x, const Sources& source, bool of_b) {
                    " holds other elements: " + first}};
 }
 
+/// Elements of K that have another factor, all alike.
+struct KRange {
+  std::int64_t begin = 0, end = 0;
+  /// of the factor: -1 missing, 1 twice, -2 negated
+  double change = 0;
+};
+
+/// The range that takes most away from the error of these outputs, if it is nearly all.
+std::optional<KRange> best_range(const ProductNumbers& x, const RealMatrix& error,
+                                 const std::vector<std::int64_t>& outputs) {
+  const std::int64_t k = x.k();
+  // prefix[o][l]: what the first l elements of K give of output o, in units of alpha.
+  std::vector<std::vector<double>> prefix;
+  std::vector<double> wrong;
+  double all = 0;
+  for (const std::int64_t o : outputs) {
+    const std::int64_t i = o / x.n(), j = o % x.n();
+    std::vector<double>& sums = prefix.emplace_back(1, 0.0);
+    for (std::int64_t l = 0; l < k; ++l) sums.push_back(sums.back() + x.a(i, l) * x.b(l, j));
+    wrong.push_back(error(i, j));
+    all += wrong.back() * wrong.back();
+  }
+  double least = all / 16;
+  KRange best;
+  const auto look = [&](std::int64_t begin, std::int64_t end) {
+    for (const double change : {-1.0, 1.0, -2.0}) {
+      double left = 0;
+      for (std::size_t o = 0; o < wrong.size() && left < least; ++o) {
+        const double rest = wrong[o] - change * (prefix[o][static_cast<std::size_t>(end)] -
+                                                 prefix[o][static_cast<std::size_t>(begin)]);
+        left += rest * rest;
+      }
+      if (left < least) least = left, best = {begin, end, change};
+    }
+  };
+  // Every tail and head, and tiles.
+  const std::int64_t grain = k <= 256 ? 1 : std::max<std::int64_t>(8, (k / 512 + 7) / 8 * 8);
+  for (std::int64_t begin = 1; begin < k; ++begin) look(begin, k), look(0, begin);
+  for (std::int64_t begin = 0; begin < k; begin += grain)
+    for (std::int64_t end = begin + grain; end < k; end += grain) look(begin, end);
+  if (best.change == 0) return {};
+  return best;
+}
+
 }  // namespace
 
 Faults find_k_weights(const ProductNumbers& x) {
@@ -242,55 +286,104 @@ Faults find_k_weights(const ProductNumbers& x) {
   }
   if (std::all_of(change.begin(), change.end(), [](double d) { return d == 0; })) return {};
   if (!agrees(x, with_weights(x, weight))) return {};
+  // Where some k hardly count, their fitted factors may be anything: missing, repeated and negated
+  // ones alone are simpler.
+  std::vector<double> simple = change, simple_weight = weight;
+  for (std::size_t l = 0; l < change.size(); ++l)
+    if (change[l] != -1 && change[l] != 1 && change[l] != -2)
+      simple[l] = 0, simple_weight[l] = common;
+  const bool is_simple = simple != change &&
+                         std::any_of(simple.begin(), simple.end(), [](double d) { return d != 0; });
+  if (is_simple && agrees(x, with_weights(x, simple_weight))) change = simple;
   Faults faults = name_weights(change);
   if (common != 1) faults.push_back(alpha_fault(x, common * x.alpha));
   return faults;
 }
 
 Faults find_k_range(const ProductNumbers& x) {
-  constexpr std::int64_t fewest_outputs = 8, most_outputs = 48;
-  const std::int64_t outputs = x.m() * x.n(), k = x.k();
-  if (outputs < fewest_outputs || k < 2) return {};
-  // prefix[o][l]: what the first l elements of K give of output o, in units of alpha.
-  const std::int64_t step = std::max<std::int64_t>(1, outputs / most_outputs);
-  const RealMatrix error = errors(x, x.asked());
-  std::vector<std::vector<double>> prefix;
-  std::vector<double> wrong;
-  double all = 0;
-  for (std::int64_t o = 0; o < outputs; o += step) {
-    const std::int64_t i = o / x.n(), j = o % x.n();
-    std::vector<double>& sums = prefix.emplace_back(1, 0.0);
-    for (std::int64_t l = 0; l < k; ++l) sums.push_back(sums.back() + x.a(i, l) * x.b(l, j));
-    wrong.push_back(error(i, j));
-    all += wrong.back() * wrong.back();
-  }
-  struct Best {
-    double left, change = 0;
-    std::int64_t begin = 0, end = 0;
-  } best{all / 16};
-  const auto look = [&](std::int64_t begin, std::int64_t end) {
-    for (const double change : {-1.0, 1.0, -2.0}) {
-      double left = 0;
-      for (std::size_t o = 0; o < wrong.size() && left < best.left; ++o) {
-        const double rest = wrong[o] - change * (prefix[o][static_cast<std::size_t>(end)] -
-                                                 prefix[o][static_cast<std::size_t>(begin)]);
-        left += rest * rest;
-      }
-      if (left < best.left) best = {left, change, begin, end};
-    }
-  };
-  // Every tail and head, and tiles.
-  const std::int64_t grain = k <= 256 ? 1 : std::max<std::int64_t>(8, (k / 512 + 7) / 8 * 8);
-  for (std::int64_t begin = 1; begin < k; ++begin) look(begin, k), look(0, begin);
-  for (std::int64_t begin = 0; begin < k; begin += grain)
-    for (std::int64_t end = begin + grain; end < k; end += grain) look(begin, end);
-  if (best.change == 0) return {};
-  std::vector<double> weight(static_cast<std::size_t>(k), 1.0), change(weight.size());
-  for (std::int64_t l = best.begin; l < best.end; ++l) {
-    change[static_cast<std::size_t>(l)] = best.change;
-    weight[static_cast<std::size_t>(l)] += best.change;
+  constexpr std::int64_t fewest = 8, most = 48;
+  const std::int64_t outputs = x.m() * x.n();
+  if (outputs < fewest || x.k() < 2) return {};
+  std::vector<std::int64_t> some;
+  for (std::int64_t o = 0; o < outputs; o += std::max<std::int64_t>(1, outputs / most))
+    some.push_back(o);
+  const auto range = best_range(x, errors(x, x.asked()), some);
+  if (!range) return {};
+  std::vector<double> weight(static_cast<std::size_t>(x.k()), 1.0), change(weight.size());
+  for (std::int64_t l = range->begin; l < range->end; ++l) {
+    change[static_cast<std::size_t>(l)] = range->change;
+    weight[static_cast<std::size_t>(l)] += range->change;
   }
   return agrees(x, with_weights(x, weight)) ? name_weights(change) : Faults{};
+}
+
+Faults find_scattered_range(const ProductNumbers& x) {
+  constexpr std::int64_t fewest = 12, most = 48;
+  Expected expected = x.asked();
+  const Disagreement wrong = disagreement(x, expected);
+  if (wrong.count < fewest || 2 * wrong.count > std::ssize(wrong.at) || x.k() < 2) return {};
+  std::vector<std::int64_t> all, some;
+  for (std::size_t at = 0; at < wrong.at.size(); ++at)
+    if (wrong.at[at]) all.push_back(static_cast<std::int64_t>(at));
+  for (const std::int64_t i : spread(std::ssize(all), most))
+    some.push_back(all[static_cast<std::size_t>(i)]);
+  const auto range = best_range(x, errors(x, expected), some);
+  if (!range) return {};
+  std::vector<double> change(static_cast<std::size_t>(x.k()));
+  for (std::int64_t l = range->begin; l < range->end; ++l)
+    change[static_cast<std::size_t>(l)] = range->change;
+  for (const std::int64_t at : all) {
+    const std::int64_t i = at / x.n(), j = at % x.n();
+    double sum = 0;
+    for (std::int64_t l = range->begin; l < range->end; ++l) sum += x.a(i, l) * x.b(l, j);
+    expected.result(i, j) += x.alpha * range->change * sum;
+    expected.magnitude(i, j) *= 2;
+  }
+  if (!agrees(x, expected)) return {};
+  Faults faults = name_weights(change);
+  for (Fault& fault : faults)
+    fault.text = "here and there, in " + std::to_string(wrong.count) + " of " +
+                 std::to_string(std::ssize(wrong.at)) + " elements: " + fault.text +
+                 ", as where parts of a sum race";
+  return faults;
+}
+
+Faults find_stale_tile(const ProductNumbers& x) {
+  constexpr std::int64_t farthest = 4;
+  const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
+  const RealMatrix error = errors(few, few.asked());
+  const double all = dot(error.values, error.values);
+  if (!(all > 0)) return {};
+  struct Best {
+    double left;
+    std::int64_t tile = 0, begin = 0, from = 0;
+    bool of_b = false;
+  } best{0.05 * all};
+  // What the outputs change by where a tile of the operand is that of `from`.
+  const auto look = [&](std::int64_t tile, std::int64_t begin, std::int64_t from, bool of_b) {
+    double left = 0;
+    for (std::int64_t i = 0; i < few.m(); ++i)
+      for (std::int64_t j = 0; j < few.n() && left < best.left; ++j) {
+        double change = 0;
+        for (std::int64_t l = 0; l < tile; ++l)
+          change += of_b ? few.a(i, begin + l) * (few.b(from + l, j) - few.b(begin + l, j))
+                         : (few.a(i, from + l) - few.a(i, begin + l)) * few.b(begin + l, j);
+        left += std::pow(error(i, j) - change, 2);
+      }
+    if (left < best.left) best = {left, tile, begin, from, of_b};
+  };
+  for (const std::int64_t tile : {128, 64, 32, 16, 8})
+    for (std::int64_t begin = 0; begin + tile <= x.k(); begin += tile)
+      for (std::int64_t by = -farthest; by <= farthest; ++by) {
+        const std::int64_t from = begin + by * tile;
+        if (by == 0 || from < 0 || from + tile > x.k()) continue;
+        for (const bool of_b : {false, true}) look(tile, begin, from, of_b);
+      }
+  if (best.tile == 0) return {};
+  Sources source = all_numbers(x.k());
+  for (std::int64_t l = 0; l < best.tile; ++l)
+    source[static_cast<std::size_t>(best.begin + l)] = best.from + l;
+  return agrees(x, with_sources(x, source, best.of_b)) ? moved_k(x, source, best.of_b) : Faults{};
 }
 
 Faults find_k_sources(const ProductNumbers& x) {

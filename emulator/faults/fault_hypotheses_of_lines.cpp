@@ -99,31 +99,32 @@ Faults moved_rows(const ProductNumbers& x, bool are_columns) {
   const Expected all = x.asked();
   const char* const line = are_columns ? "column" : "row";
   const auto name = [&](const std::optional<Sources>& sources, const char* operand,
-                        const std::string& what, FaultKind kind) {
+                        const std::string& one, const std::string& what, FaultKind kind) {
     std::vector<std::int64_t> moved;
     for (std::size_t i = 0; i < sources->size(); ++i)
       if ((*sources)[i] != static_cast<std::int64_t>(i))
         moved.push_back(static_cast<std::int64_t>(i));
     Fault fault{.kind = kind,
                 .operand = operand,
-                .text = std::string(line) + (moved.size() == 1 ? " " : "s ") +
-                        text_of(x.rows.places(moved)) + what + ": " + rule_of(x, *sources, line)};
+                .text = lines_of(line, x.rows.places(moved)) + (moved.size() == 1 ? one : what) +
+                        ": " + rule_of(x, *sources, line)};
     (are_columns ? fault.columns : fault.rows) = x.rows.places(moved);
     return Faults{fault};
   };
   const FaultKind kind = are_columns ? FaultKind::permuted_columns : FaultKind::permuted_rows;
   if (const auto s = row_sources(x, all, nothing))
-    return name(s, "d", " of D hold what belongs to others", kind);
+    return name(s, "d", " of D holds what belongs to another", " of D hold what belongs to others",
+                kind);
   if (x.c.empty() && x.bias.empty()) return {};
   // The product alone moved, or C alone.
   const Expected product = x.product_alone(), addend = all - product;
   if (const auto s = row_sources(x, product, addend))
-    return name(s, are_columns ? "b" : "a", " of the product are those of others, C is right",
-                kind);
+    return name(s, are_columns ? "b" : "a", " of the product is that of another, C is right",
+                " of the product are those of others, C is right", kind);
+  const std::string added = x.c.empty() ? "bias" : "C";
   if (const auto s = row_sources(x, addend, product))
-    return name(s, "c",
-                std::string(" of D have the ") + (x.c.empty() ? "bias" : "C") + " of others",
-                FaultKind::misplaced_c);
+    return name(s, "c", " of D has the " + added + " of another",
+                " of D have the " + added + " of others", FaultKind::misplaced_c);
   return {};
 }
 
@@ -162,12 +163,21 @@ LineFit fit_rows(const RealMatrix& d, const RealMatrix& base, bool with_factor,
   return fit;
 }
 
-/// "each column of D has a factor of its own: 1.5, 2, 0.25, ..."
-std::string factor_text(const std::string& which, const std::string& what,
+/// "each column of D has a factor of its own: 1.5, 2, 0.25, ..."; "columns 16 to 31 of D have the
+/// factor 0.5"
+std::string factor_text(const std::string& which, bool is_plural, const std::string& what,
                         const std::vector<double>& factors,
                         const std::vector<std::int64_t>& changed) {
   constexpr std::size_t most_shown = 3;
-  std::string text = which + " of " + what + " has a factor of its own";
+  std::string text = which + " of " + what + (is_plural ? " have " : " has ");
+  std::vector<double> used;
+  for (const std::int64_t i : changed) used.push_back(factors[static_cast<std::size_t>(i)]);
+  const double middle = simple_near(median(used));
+  if (std::all_of(used.begin(), used.end(), [&](double factor) {
+        return std::abs(factor - middle) <= 1e-3 * std::abs(middle);
+      }))
+    return text + "the factor " + text_of(middle, 4);
+  text += is_plural ? "factors of their own" : "a factor of its own";
   const std::size_t shown = std::min(most_shown, changed.size());
   for (std::size_t i = 0; i < shown; ++i)
     text.append(i == 0 ? ": " : ", ")
@@ -175,13 +185,76 @@ std::string factor_text(const std::string& which, const std::string& what,
   return changed.size() > shown ? text + ", ..." : text;
 }
 
+/// Rows that agree with `base` and `fixed` as they are.
+std::vector<bool> right_rows(const ProductNumbers& x, Expected base, const Expected& fixed) {
+  for (std::size_t i = 0; i < base.result.values.size(); ++i) {
+    base.result.values[i] += fixed.result.values[i];
+    base.magnitude.values[i] += fixed.magnitude.values[i];
+  }
+  const Disagreement wrong = disagreement(x, base);
+  std::vector<bool> right(static_cast<std::size_t>(x.m()), true);
+  for (std::size_t at = 0; at < wrong.at.size(); ++at)
+    if (wrong.at[at]) right[at / static_cast<std::size_t>(x.n())] = false;
+  return right;
+}
+
+/// The factor of the bias that is as good as a number of its own for each of these columns; the
+/// right one is 1.
+std::optional<double> factor_of_bias(const ProductNumbers& x, const std::vector<double>& added,
+                                     const std::vector<std::int64_t>& changed) {
+  if (std::ssize(x.bias.values) != x.m()) return {};
+  double product = 0, square = 0, size = 0, left = 0;
+  const auto at = [](const std::vector<double>& list, std::int64_t i) {
+    return list[static_cast<std::size_t>(i)];
+  };
+  for (const std::int64_t i : changed) {
+    product += at(added, i) * at(x.bias.values, i);
+    square += at(x.bias.values, i) * at(x.bias.values, i);
+  }
+  if (changed.size() < 3 || square == 0) return {};
+  const double factor = simple_near(product / square);
+  for (const std::int64_t i : changed) {
+    size += std::pow(at(added, i), 2);
+    left += std::pow(at(added, i) - factor * at(x.bias.values, i), 2);
+  }
+  if (!(left < 1e-3 * size)) return {};
+  return 1 + factor;
+}
+
+/// The factor of each row's sum over A that is as good as a number of its own for each row: what
+/// the other operand has too much.
+std::optional<double> factor_of_sums(const ProductNumbers& x, const std::vector<double>& added,
+                                     const std::vector<std::int64_t>& changed) {
+  if (changed.size() < 3 || 2 * std::ssize(changed) < x.m()) return {};
+  double product = 0, square = 0, size = 0, left = 0;
+  std::vector<double> sums;
+  for (const std::int64_t i : changed) {
+    double& sum = sums.emplace_back();
+    for (std::int64_t k = 0; k < x.k(); ++k) sum += x.alpha * x.a(i, k);
+    product += added[static_cast<std::size_t>(i)] * sum;
+    square += sum * sum;
+  }
+  if (square == 0) return {};
+  const double factor = simple_near(product / square);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    const double number = added[static_cast<std::size_t>(changed[i])];
+    size += number * number;
+    left += std::pow(number - factor * sums[i], 2);
+  }
+  if (!(left < 1e-3 * size)) return {};
+  return factor;
+}
+
 /// Rows of D are rows of `base`, each with a factor and a constant of its own, and `fixed`.
 Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected& fixed,
                    bool are_columns, const char* what) {
   const RealMatrix d = difference(x.d, fixed.result);
+  const std::vector<bool> right = right_rows(x, base, fixed);
   for (const auto& [with_factor, with_constant] :
        {std::pair{false, true}, {true, false}, {true, true}}) {
-    const LineFit fit = fit_rows(d, base.result, with_factor, with_constant);
+    LineFit fit = fit_rows(d, base.result, with_factor, with_constant);
+    for (std::size_t i = 0; i < right.size(); ++i)
+      if (right[i]) fit.factor[i] = 1, fit.constant[i] = 0;
     Expected expected = base;
     RealMatrix extra(x.m(), x.n());
     double clearest = 0;  // change by the fit, in roundings of D
@@ -218,13 +291,29 @@ Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected
       (are_columns ? fault.columns : fault.rows) = places;
       faults.push_back(fault);
     };
-    const std::string which = places.empty()
-                                  ? "each " + line
-                                  : line + (changed.size() == 1 ? " " : "s ") + text_of(places);
-    if (with_factor) add(FaultKind::line_factor, factor_text(which, what, fit.factor, changed));
-    if (with_constant)
+    const std::string which = places.empty() ? "each " + line : lines_of(line, places);
+    if (with_factor)
+      add(FaultKind::line_factor,
+          factor_text(which, !places.empty() && !is_one(places), what, fit.factor, changed));
+    const auto bias =
+        with_factor || !are_columns ? std::nullopt : factor_of_bias(x, fit.constant, changed);
+    const auto zero_point = with_factor ? std::nullopt : factor_of_sums(x, fit.constant, changed);
+    if (zero_point) {
+      const std::string operand = are_columns ? "A" : "B";
+      add(FaultKind::bias, "a number for each " + line + " is added: " + text_of(*zero_point) +
+                               " times the sum of " + (are_columns ? "B's " : "A's ") + line +
+                               ", as if " + text_of(*zero_point) +
+                               " were added to each element of " + operand + " (a zero point)");
+      faults.back().value = zero_point;
+    } else if (bias) {
+      add(FaultKind::bias, (*bias == 0   ? "the bias is not added"
+                            : *bias == 2 ? "the bias is added twice"
+                                         : "the bias has the factor " + text_of(*bias)) +
+                               (places.empty() ? "" : " in " + lines_of(line, places)));
+      faults.back().value = bias;
+    } else if (with_constant)
       add(FaultKind::bias, "a number for each " + line + " is added" +
-                               (places.empty() ? "" : ", in " + line + "s " + text_of(places)));
+                               (places.empty() ? "" : ", in " + lines_of(line, places)));
     return faults;
   }
   return {};

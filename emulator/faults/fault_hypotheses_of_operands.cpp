@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "emulator/faults/fault_hypotheses.hpp"
@@ -29,6 +30,14 @@ double truncated(const formats::Format& format, double x) {
 double rounded_away(const formats::Format& format, double x) {
   const double spacing = 2 * half_spacing(format, x);
   return std::isfinite(x) ? std::round(x / spacing) * spacing : x;
+}
+
+double to_significant_bits(int bits, double x) {
+  int exponent = 0;
+  const double significand = std::frexp(x, &exponent);
+  return std::isfinite(x)
+             ? std::ldexp(std::nearbyint(std::ldexp(significand, bits)), exponent - bits)
+             : x;
 }
 
 /// One line of D and the operand element that makes it wrong: a column of B for a row of D.
@@ -135,6 +144,25 @@ std::string conversion_text(const std::string& which, const std::string& format,
   return which + how + format + " before they were multiplied";
 }
 
+/// Subnormal numbers of the operands' own format that are taken as zero.
+Faults find_flushed_inputs(const ProductNumbers& x) {
+  const double least = std::ldexp(1.0, 1 - x.input.bias);
+  const auto flushed = [&](double value) { return std::abs(value) < least ? 0 : value; };
+  for (const auto& [operand, of_a, of_b] :
+       {std::tuple{"both", true, true}, {"a", true, false}, {"b", false, true}}) {
+    const RealMatrix a = of_a ? mapped(x.a, flushed) : x.a, b = of_b ? mapped(x.b, flushed) : x.b;
+    if ((of_a && a.values == x.a.values) || (of_b && b.values == x.b.values)) continue;
+    if (!agrees(x, with_operands(x, a, b))) continue;
+    const std::string which = of_a && of_b ? "A and B" : of_a ? "A" : "B";
+    const std::string name = formats::name_of(x.input);
+    return {{.kind = FaultKind::converted_input,
+             .operand = operand,
+             .name = name,
+             .text = "subnormal " + name + " numbers of " + which + " were taken as zero"}};
+  }
+  return {};
+}
+
 }  // namespace
 
 Faults find_input_conversion(const ProductNumbers& x) {
@@ -145,6 +173,8 @@ Faults find_input_conversion(const ProductNumbers& x) {
     /// the sum of two numbers of the format
     bool in_two_pieces = false;
     bool ties_away = false;
+    /// by the format's significant bits alone, as if each number had a scale
+    bool is_scaled = false;
   };
   const Conversion conversions[] = {{formats::tf32},
                                     {formats::tf32, true},
@@ -156,7 +186,9 @@ Faults find_input_conversion(const ProductNumbers& x) {
                                     {formats::e4m3},
                                     {formats::e4m3, true},
                                     {formats::e5m2},
-                                    {formats::e5m2, true}};
+                                    {formats::e5m2, true},
+                                    {formats::e4m3, false, false, false, true},
+                                    {formats::e5m2, false, false, false, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   for (const Conversion& conversion : conversions) {
@@ -164,6 +196,7 @@ Faults find_input_conversion(const ProductNumbers& x) {
     const bool truncates = conversion.truncates, in_two_pieces = conversion.in_two_pieces;
     if (format.fraction_bits >= x.input.fraction_bits) continue;
     const auto convert = [&](double value) {
+      if (conversion.is_scaled) return to_significant_bits(format.fraction_bits + 1, value);
       const double first = truncates              ? truncated(format, value)
                            : conversion.ties_away ? rounded_away(format, value)
                                                   : scalar::rounded(format, value);
@@ -184,16 +217,20 @@ Faults find_input_conversion(const ProductNumbers& x) {
     };
     const auto fault = [&](const char* operand, const std::string& which) {
       const std::string name = formats::name_of(format);
-      return Faults{{.kind = FaultKind::converted_input,
-                     .operand = operand,
-                     .name = name,
-                     .text = conversion_text(which, name, truncates, in_two_pieces)}};
+      return Faults{
+          {.kind = FaultKind::converted_input,
+           .operand = operand,
+           .name = name,
+           .text = conversion.is_scaled
+                       ? which + " rounded to " + std::to_string(format.fraction_bits + 1) +
+                             " significant bits, those of " + name + ", before they were multiplied"
+                       : conversion_text(which, name, truncates, in_two_pieces)}};
     };
     if (fits(true, true)) return fault("both", "A and B were");
     if (fits(true, false)) return fault("a", "elements of A were");
     if (fits(false, true)) return fault("b", "elements of B were");
   }
-  return {};
+  return find_flushed_inputs(x);
 }
 
 Faults find_scaled_operand(const ProductNumbers& x) {

@@ -46,8 +46,8 @@ std::vector<std::int64_t> numbers(std::int64_t begin, std::int64_t count) {
 
 std::string place_text(const ProductNumbers& x, std::int64_t row, std::int64_t column,
                        const Rectangle& size) {
-  return "rows " + text_of(x.rows.places(numbers(row, size.rows))) + ", columns " +
-         text_of(x.columns.places(numbers(column, size.columns)));
+  return lines_of("row", x.rows.places(numbers(row, size.rows))) + ", " +
+         lines_of("column", x.columns.places(numbers(column, size.columns)));
 }
 
 Fault fault_at(const ProductNumbers& x, const Rectangle& r, FaultKind kind,
@@ -131,7 +131,7 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
   Fault whole{
       .rows = x.rows.places(area.rows), .columns = x.columns.places(area.columns), .operand = "d"};
   const std::string where =
-      "rows " + text_of(whole.rows) + ", columns " + text_of(whole.columns) + " of D";
+      lines_of("row", whole.rows) + ", " + lines_of("column", whole.columns) + " of D";
   if (count == 1) {
     whole.kind = FaultKind::wrong_element;
     whole.value = x.d(area.rows[0], area.columns[0]);
@@ -148,6 +148,17 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
   if (zeros == count) {
     whole.kind = FaultKind::not_written;
     whole.text = where + " are zero: nothing was written there, or zeros were";
+    return {whole};
+  }
+  const double value = x.d(area.rows[0], area.columns[0]);
+  const bool is_constant = std::all_of(area.rows.begin(), area.rows.end(), [&](std::int64_t i) {
+    return std::all_of(area.columns.begin(), area.columns.end(),
+                       [&](std::int64_t j) { return x.d(i, j) == value; });
+  });
+  if (is_constant && count > 2) {
+    whole.kind = FaultKind::not_written;
+    whole.value = value;
+    whole.text = where + " are all " + text_of(value, 9) + ", whatever the operands give";
     return {whole};
   }
   return {};

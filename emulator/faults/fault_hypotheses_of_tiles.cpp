@@ -148,7 +148,7 @@ Fault TileWords::fault(FaultKind kind, const std::string& text) const {
 std::string TileWords::where() const {
   std::string text;
   if (std::ssize(tile_.rows) != x_.m())
-    text = (is_b_ ? "columns " : "rows ") + text_of(x_.rows.places(tile_.rows)) + ", ";
+    text = lines_of(is_b_ ? "column" : "row", x_.rows.places(tile_.rows)) + ", ";
   return text + "k = " + text_of({{tile_.begin, tile_.end}}) + " of " + name_;
 }
 
@@ -230,10 +230,10 @@ Faults TileWords::other_place() const {
       if (!agrees_with(x_, a)) continue;
       std::vector<std::int64_t> rows;
       for (std::int64_t i = 0; i < count; ++i) rows.push_back(row + i);
-      return {fault(FaultKind::moved_tile, where() + " hold what belongs to " +
-                                               (is_b_ ? "columns " : "rows ") +
-                                               text_of(x_.rows.places(rows)) +
-                                               ", k = " + text_of({{k, k + tile_.length()}}))};
+      return {fault(FaultKind::moved_tile,
+                    where() + " hold what belongs to " +
+                        lines_of(is_b_ ? "column" : "row", x_.rows.places(rows)) +
+                        ", k = " + text_of({{k, k + tile_.length()}}))};
     }
   }
   return {};

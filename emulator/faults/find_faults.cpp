@@ -15,12 +15,13 @@ namespace {
 using Hypothesis = Faults (*)(const ProductNumbers&);
 using Interrupted = std::function<bool()>;
 
-/// Those that speak of all outputs, simple ones first.
+/// Those that speak of all outputs, simple ones first. Numbers that nothing explains, in a part of
+/// an operand, come last: of all of D they are looked for after its parts.
 constexpr Hypothesis of_all[] = {
     find_factors,         find_wrapping,          find_activation,       find_softmax,
     find_dropped_outputs, find_output_conversion, find_input_conversion, find_k_weights,
     find_wrong_elements,  find_permuted_lines,    find_line_changes,     find_k_range,
-    find_k_sources,       find_wrong_tile};
+    find_stale_tile,      find_k_sources,         find_unmasked_tail,    find_wrong_tile};
 
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
@@ -93,17 +94,18 @@ std::vector<Region> areas_of(const Disagreement& wrong, std::int64_t m, std::int
 
 /// "rows 16 to 31, columns 0 to 15"
 std::string where(const ProductNumbers& x, const Region& region) {
-  return "rows " + text_of(x.rows.places(region.rows)) + ", columns " +
-         text_of(x.columns.places(region.columns));
+  return lines_of("row", x.rows.places(region.rows)) + ", " +
+         lines_of("column", x.columns.places(region.columns));
 }
 
 /// What happened in one region of D.
-Faults in_region(const ProductNumbers& x, const Region& region, const Interrupted& interrupted) {
+Faults in_region(const ProductNumbers& x, const Region& region,
+                 std::span<const Hypothesis> hypotheses, const Interrupted& interrupted) {
   for (const auto look : {find_blank, find_misplaced})
     if (Faults faults = look(x, region); !faults.empty()) return faults;
   const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
   if (is_all) return {};
-  Faults faults = first_that_fits(x.selected(region.rows, region.columns), of_all, interrupted);
+  Faults faults = first_that_fits(x.selected(region.rows, region.columns), hypotheses, interrupted);
   for (Fault& fault : faults) {
     if (fault.kind == FaultKind::wrong_element) continue;
     if (fault.rows.empty()) fault.rows = x.rows.places(region.rows);
@@ -140,9 +142,13 @@ Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
 Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
                 const Interrupted& interrupted) {
   constexpr std::size_t most = 6;
-  if (Faults faults = in_region(x, extent_of(wrong, x.n()), interrupted); !faults.empty())
+  const Region extent = extent_of(wrong, x.n());
+  const auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
+  if (Faults faults = in_region(x, extent, all_but_last, interrupted); !faults.empty())
     return faults;
+  if (Faults faults = find_wrong_tile(x); !faults.empty()) return faults;
   if (Faults faults = one_value(x, wrong); !faults.empty()) return faults;
+  if (Faults faults = find_scattered_range(x); !faults.empty()) return faults;
   // A few elements, each by itself.
   Faults all;
   if (wrong.count <= static_cast<std::int64_t>(most)) {
@@ -157,7 +163,7 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
   if (areas.size() < 2) return {};
   std::size_t named = 0;
   for (std::size_t i = 0; i < std::min(most, areas.size()); ++i) {
-    Faults faults = in_region(x, areas[i], interrupted);
+    Faults faults = in_region(x, areas[i], of_all, interrupted);
     if (!faults.empty()) ++named;
     if (faults.empty())
       faults = {
@@ -287,15 +293,20 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   result.examples = examples_of(x, wrong);
   Faults faults;
   if (wrong.count == 0) {
-    faults = hidden_faults(x, asked, interrupted);
+    faults = find_saturation(x);
+    if (faults.empty()) faults = find_small_constant(x);
+    if (faults.empty()) faults = hidden_faults(x, asked, interrupted);
   } else {
     // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
     faults = find_input_conversion(x);
+    if (faults.empty()) faults = find_flushed_results(x);
     if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
+    if (faults.empty()) faults = find_other_rounding(x);
     if (faults.empty()) faults = find_rounded_products(x);
     if (faults.empty()) faults = find_scaled_operand(x);
-    if (faults.empty()) faults = first_that_fits(x, of_all, interrupted);
+    if (faults.empty())
+      faults = first_that_fits(x, std::span(of_all).first(std::size(of_all) - 1), interrupted);
     if (faults.empty()) faults = find_misread_matrix(converted);
     if (faults.empty()) faults = find_running_sums(converted);
     if (faults.empty()) faults = in_parts(x, wrong, interrupted);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "emulator/faults/code_numbers.hpp"
+#include "emulator/faults/misread_codes.hpp"
+#include "emulator/faults/nonfinite_outputs.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/support/words.hpp"
 
@@ -127,6 +129,16 @@ Chosen choose(const std::vector<double>& off, std::int64_t count) {
       lines.insert(result.off[static_cast<std::size_t>(o)]);
   }
   take(0, n, count);
+  // A few lines that are off may hold what belongs to lines near them.
+  if (std::ssize(result.off) * 4 < n) {
+    const std::set<std::int64_t> chosen = lines;
+    for (const std::int64_t o : result.off) {
+      if (!chosen.contains(o) || std::ssize(lines) >= 2 * count) continue;
+      for (const std::int64_t by : {1, 2, 4, 8, 16, 32, 64})
+        for (const std::int64_t i : {o - by, o + by})
+          if (i >= 0 && i < n) lines.insert(i);
+    }
+  }
   result.lines.assign(lines.begin(), lines.end());
   return result;
 }
@@ -196,27 +208,42 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
   ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
   x.rows.wrong = rows.off;
+  x.rows.count = m, x.rows.looked_at = std::ssize(rows.lines);
   x.columns.wrong = columns.off;
+  x.columns.count = n, x.columns.looked_at = std::ssize(columns.lines);
   WholeProduct whole = whole_of(capture, problem, g);
   // Where operands have scales, their codes alone are no numbers.
   if (is_scaled) whole.m = 0;
-  return judge(x, whole, interrupted);
+  Judgement result = judge(x, whole, interrupted);
+  const bool is_named =
+      std::any_of(result.faults.begin(), result.faults.end(),
+                  [](const Fault& fault) { return fault.kind != FaultKind::unknown; });
+  if (result.verdict != Verdict::wrong) return result;
+  if (Faults faults = find_other_entry(capture, problem, g); !faults.empty()) {
+    result.faults = std::move(faults);
+  } else if (!is_named) {
+    faults = find_misread_codes(capture, problem, g);
+    if (!faults.empty()) result.faults = std::move(faults);
+  }
+  return result;
 }
 
-/// The entry of which entry g of D is the product, if that is another one.
-std::optional<std::int64_t> entry_held(const GemmCapture& capture, const GemmProblem& problem,
-                                       std::int64_t g) {
-  constexpr std::int64_t side = 6;
-  const std::vector<std::int64_t> rows = spread(problem.m(), side),
-                                  columns = spread(problem.n(), side);
-  const ProductNumbers here = numbers_of(capture, problem, g, rows, columns);
-  for (std::int64_t other = 0; other < capture.d.batch; ++other) {
-    if (other == g) continue;
-    ProductNumbers x = numbers_of(capture, problem, other, rows, columns);
-    x.d = here.d;
-    if (std::ssize(x.d.values) >= 8 && agrees(x, x.asked())) return other;
-  }
-  return {};
+/// One batch entry, what is NaN or infinite in it besides.
+Judgement judge_entry_and_classes(const GemmCapture& capture, const GemmProblem& problem,
+                                  std::int64_t g, double work, LeftOut& left_out,
+                                  const std::function<bool()>& interrupted) {
+  Judgement result = judge_entry(capture, problem, g, work, left_out, interrupted);
+  const auto lost = find_lost_nonfinite(capture, problem, g);
+  if (!lost) return result;
+  if (result.verdict != Verdict::wrong) result.faults.clear();
+  result.verdict = Verdict::wrong;
+  result.wrong += std::ssize(lost->outputs);
+  result.outputs = std::max(result.outputs, result.wrong);
+  result.faults.insert(result.faults.begin(), lost->fault);
+  const std::vector<std::int64_t> some = spread(std::ssize(lost->outputs), 8);
+  for (const std::int64_t i : some)
+    result.examples.push_back(lost->outputs[static_cast<std::size_t>(i)]);
+  return result;
 }
 
 Judgement without_activation(const GemmCapture& capture, std::int64_t wrong,
@@ -231,6 +258,24 @@ Judgement without_activation(const GemmCapture& capture, std::int64_t wrong,
   return result;
 }
 
+/// "C" or "the bias", if D is that and ReLU of the product; else nothing.
+std::string added_after_relu(const GemmCapture& capture) {
+  if (capture.activation != Activation::relu || capture.convolution) return "";
+  const GemmProblem& problem = capture.problem;
+  const bool has_c = !problem.c.empty() && capture.beta != 0;
+  if (!has_c && problem.bias.empty()) return "";
+  GemmCapture plain = capture;
+  plain.activation = Activation::none;
+  const ProductNumbers x =
+      numbers_of(plain, problem, 0, spread(problem.m(), 48), spread(problem.n(), 48));
+  const Expected product = x.product_alone();
+  Expected expected = x.asked();
+  for (std::size_t i = 0; i < expected.result.values.size(); ++i)
+    expected.result.values[i] -= std::min(product.result.values[i], 0.0);
+  if (!agrees(x, expected)) return "";
+  return has_c ? "C" : "the bias";
+}
+
 /// What a result that went through the activation cannot hold: elements below its least value.
 std::optional<Judgement> not_activated(const GemmCapture& capture) {
   if (capture.activation == Activation::none) return {};
@@ -241,10 +286,14 @@ std::optional<Judgement> not_activated(const GemmCapture& capture) {
              : 0;
   std::int64_t below = 0;
   double lowest = 0;
+  std::set<std::int64_t> rows, columns;
   for (std::int64_t at = 0; at < capture.d.size(); ++at) {
     const double x = scalar::decoded(capture.d.format, capture.d[at]);
-    below += x < least ? 1 : 0;
+    if (!(x < least)) continue;
+    ++below;
     lowest = std::min(lowest, x);
+    rows.insert(at / capture.d.columns % capture.d.rows);
+    columns.insert(at % capture.d.columns);
   }
   if (below == 0) return {};
   const std::string why = ": " + std::to_string(below) +
@@ -252,6 +301,25 @@ std::optional<Judgement> not_activated(const GemmCapture& capture) {
                           (smooth ? "below " + text_of(least, 2) : "negative");
   Judgement result = without_activation(capture, below, why);
   result.largest_error = -lowest;
+  Fault& fault = result.faults.front();
+  if (const std::string addend = added_after_relu(capture); !addend.empty()) {
+    fault.text = "relu was applied before " + addend + " was added" + why;
+    return result;
+  }
+  // Where there are zeros outside of their rows and columns, the function was left out in a part.
+  constexpr std::int64_t fewest_zeros = 8;
+  std::int64_t zeros = 0;
+  for (std::int64_t at = 0; at < capture.d.size(); ++at) {
+    const bool is_inside = rows.contains(at / capture.d.columns % capture.d.rows) &&
+                           columns.contains(at % capture.d.columns);
+    if (!is_inside && scalar::decoded(capture.d.format, capture.d[at]) == 0) ++zeros;
+  }
+  if (zeros >= fewest_zeros) {
+    fault.rows = places_of({rows.begin(), rows.end()});
+    fault.columns = places_of({columns.begin(), columns.end()});
+    fault.text = "in " + lines_of("row", fault.rows) + ", " + lines_of("column", fault.columns) +
+                 ": " + fault.text;
+  }
   return result;
 }
 
@@ -281,7 +349,8 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
   std::vector<std::pair<std::int64_t, Judgement>> judged;
   for (const std::int64_t g : entries) {
     if (!judged.empty() && interrupted && interrupted()) break;
-    judged.emplace_back(g, judge_entry(capture, problem, g, work, left_out, interrupted));
+    judged.emplace_back(g,
+                        judge_entry_and_classes(capture, problem, g, work, left_out, interrupted));
     looked_at += judged.back().second.outputs;
   }
   if (judged.empty()) {
@@ -305,11 +374,6 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
     for (const auto& [row, column] : x.examples)
       if (result.examples.size() < most_examples) result.examples.push_back({g, row, column});
     if (all_alike || x.faults.empty() || total.faults.size() >= most_faults) continue;
-    if (x.verdict == Verdict::wrong && capture.d.batch > 1)
-      if (const auto other = entry_held(capture, problem, g))
-        x.faults = {{.kind = FaultKind::moved_tile,
-                     .operand = "d",
-                     .text = "D holds the product of entry " + std::to_string(*other)}};
     for (Fault& fault : x.faults) {
       fault.text = "batch entry " + std::to_string(g) + ": " + fault.text;
       total.faults.push_back(fault);
@@ -317,7 +381,7 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
   }
   if (left_out.infinite)
     result.limits.emplace_back(
-        "rows of A and columns of B that hold infinities or NaNs were not looked at");
+        "rows of A and columns of B that hold infinities or NaNs were looked at for these alone");
   if (left_out.some)
     result.limits.push_back(std::to_string(looked_at) + " of " + std::to_string(result.outputs) +
                             " outputs were looked at one by one" +

@@ -36,7 +36,7 @@ Expected scaled(const ProductNumbers& x, double factor) {
 /// Adds factor * addend to the result and its size to the magnitude; one row or one column serves
 /// all.
 void add(Expected& x, const RealMatrix& addend, double factor) {
-  if (addend.empty()) return;
+  if (addend.empty() || factor == 0) return;  // then it is not read, as in BLAS
   for (std::int64_t i = 0; i < x.result.rows; ++i) {
     for (std::int64_t j = 0; j < x.result.columns; ++j) {
       const double term = factor * addend(addend.rows == 1 ? 0 : i, addend.columns == 1 ? 0 : j);
@@ -97,6 +97,33 @@ void undo_activation(ProductNumbers& x) {
   }
 }
 
+double to_tf32(double x) { return scalar::rounded(formats::tf32, x); }
+double truncated_to_tf32(double x) {
+  const double spacing = 2 * half_spacing(formats::tf32, x);
+  return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
+}
+double as_it_is(double x) { return x; }
+
+/// Rounds FP32 operands to TF32, as it was asked for, each in the way that takes the product
+/// nearest to D: to nearest, toward zero, or not at all.
+void round_to_tf32(ProductNumbers& x) {
+  using Conversion = double (*)(double);
+  constexpr Conversion conversions[] = {as_it_is, to_tf32, truncated_to_tf32};
+  const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
+  double least = std::numeric_limits<double>::infinity();
+  std::pair<Conversion, Conversion> best = {as_it_is, as_it_is};
+  for (const Conversion of_a : conversions) {
+    for (const Conversion of_b : conversions) {
+      ProductNumbers y = few;
+      y.a = mapped(y.a, of_a), y.b = mapped(y.b, of_b);
+      y.multiply_operands();
+      const double error = error_of(y, y.asked());
+      if (error < least) least = error, best = {of_a, of_b};
+    }
+  }
+  x.a = mapped(x.a, best.first), x.b = mapped(x.b, best.second);
+}
+
 }  // namespace
 
 ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
@@ -125,6 +152,7 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
   x.beta = x.c.empty() ? 0 : capture.beta;
   x.input = capture.tf32 ? formats::tf32 : problem.a.format;
   x.output = capture.d.format;
+  if (capture.tf32) round_to_tf32(x);
   x.multiply_operands();
   x.activation = capture.activation;
   undo_activation(x);
@@ -136,11 +164,13 @@ std::vector<Places> LineNumbers::places(const std::vector<std::int64_t>& lines) 
   for (const std::int64_t line : lines) result.push_back((*this)(line));
   std::set_intersection(wrong.begin(), wrong.end(), numbers.begin(), numbers.end(),
                         std::back_inserter(both));
-  return places_of(!both.empty() && both == result ? wrong : result);
+  if (!both.empty() && both == result) return places_of(wrong);
+  if (looked_at > 1 && std::ssize(result) == looked_at) return {{0, count}};
+  return places_of(result);
 }
 
 LineNumbers LineNumbers::selected(const std::vector<std::int64_t>& lines) const {
-  LineNumbers result{{}, wrong};
+  LineNumbers result{{}, wrong, count, looked_at};
   for (const std::int64_t line : lines) result.numbers.push_back((*this)(line));
   return result;
 }

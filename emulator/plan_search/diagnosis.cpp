@@ -9,6 +9,7 @@
 #include "emulator/capture/capture.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
 
 namespace guardbit::emulator {
@@ -32,7 +33,10 @@ std::string place_text(const FailedArea& x) {
 class Comparer {
  public:
   Comparer(const GemmCapture& capture, const GemmPlan& plan, int threads)
-      : capture_(capture), computed_(execute(plan, capture.lowered(plan.convolution), threads)) {}
+      : capture_(capture),
+        plan_(plan),
+        threads_(threads),
+        computed_(execute(plan, capture.lowered(plan.convolution), threads)) {}
 
   Diagnosis run();
 
@@ -40,7 +44,13 @@ class Comparer {
   std::vector<FailedArea> areas(const std::vector<std::int64_t>& failed) const;
   FailedArea grow(std::vector<bool>& cells, const std::vector<std::int64_t>& counts,
                   std::int64_t start) const;
+  /// Do the outputs that agree say that the plan's order is the kernel's? In another order most of
+  /// them would differ.
+  bool is_order_told(const std::vector<std::int64_t>& failed) const;
+
   const GemmCapture& capture_;
+  const GemmPlan& plan_;
+  int threads_;
   CodeMatrix computed_;
 };
 
@@ -131,6 +141,21 @@ std::vector<FailedArea> Comparer::areas(const std::vector<std::int64_t>& failed)
   return result;
 }
 
+bool Comparer::is_order_told(const std::vector<std::int64_t>& failed) const {
+  constexpr std::int64_t most = 256, fewest = 24;
+  const CodeMatrix& d = capture_.d;
+  std::vector<std::int64_t> agreeing;
+  for (std::int64_t at = 0; at < d.size(); ++at)
+    if (!std::binary_search(failed.begin(), failed.end(), at)) agreeing.push_back(at);
+  std::vector<Output> outputs;
+  for (const std::int64_t i : spread(std::ssize(agreeing), most)) {
+    const std::int64_t at = agreeing[static_cast<std::size_t>(i)];
+    outputs.push_back({at / (d.rows * d.columns), at / d.columns % d.rows, at % d.columns});
+  }
+  const auto control = order_control(capture_, plan_, outputs, threads_);
+  return !control || (control->refuting >= fewest && control->refuting * 2 >= control->outputs);
+}
+
 Diagnosis Comparer::run() {
   Diagnosis result;
   const std::vector<std::int64_t> failed = mismatches(capture_, computed_);
@@ -168,6 +193,17 @@ Diagnosis Comparer::run() {
   if (everywhere || by_chance) {
     result.findings.emplace_back(
         "differences all over: the order or precision of the sums is none that was tried");
+    return result;
+  }
+  if (result.nans == 0 && result.largest_distance == 0) {
+    result.findings.emplace_back(
+        "zeros with the other sign, as another order of the sums gives them");
+    return result;
+  }
+  if (result.nans == 0 && !is_order_told(failed)) {
+    result.findings.emplace_back(
+        "the outputs that agree do so in other orders, too: the order or precision of the sums is "
+        "none that was tried");
     return result;
   }
   for (FailedArea& x : result.areas) {

@@ -48,21 +48,26 @@ GemmProblem permuted(const GemmProblem& outputs, const std::vector<std::int64_t>
 }  // namespace
 
 std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
-                                          int threads) {
-  constexpr std::int64_t most_elements = std::int64_t{1} << 22, most_outputs = 1024;
+                                          std::span<const Output> outputs, int threads) {
   const GemmProblem problem = capture.lowered(plan.convolution);
   if (formats::is_integer(problem.a.format) || problem.sparse_a || problem.k() < 2 ||
-      capture.d.size() == 0 || plan.epilogue.addition == Epilogue::Addition::initial)
+      outputs.empty() || plan.epilogue.addition == Epilogue::Addition::initial)
     return {};
-  const std::int64_t count =
-      std::clamp<std::int64_t>(most_elements / problem.k(), 16, most_outputs);
-  const std::vector<Output> outputs = telling_outputs(capture, count);
-  const std::span<const Output> looked_at(outputs);
   const std::int64_t block = problem.scale_k != 0 ? problem.scale_k : problem.k();
   const GemmProblem otherwise =
-      permuted(select(problem, looked_at), random_order(problem.k(), block));
+      permuted(select(problem, outputs), random_order(problem.k(), block));
   const CodeMatrix d = execute(plan, otherwise, threads);
-  return OrderControl{d.size(), count_mismatches(select(capture.d, looked_at), d)};
+  return OrderControl{d.size(), count_mismatches(select(capture.d, outputs), d)};
+}
+
+std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
+                                          int threads) {
+  constexpr std::int64_t most_elements = std::int64_t{1} << 22, most_outputs = 1024;
+  const std::int64_t k = capture.lowered(plan.convolution).k();
+  if (k < 1 || capture.d.size() == 0) return {};
+  const std::vector<Output> outputs =
+      telling_outputs(capture, std::clamp<std::int64_t>(most_elements / k, 16, most_outputs));
+  return order_control(capture, plan, outputs, threads);
 }
 
 }  // namespace guardbit::emulator

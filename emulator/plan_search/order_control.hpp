@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "emulator/capture/product_capture.hpp"
 #include "emulator/gemm/plan.hpp"
@@ -22,5 +23,8 @@ struct OrderControl {
 /// structured sparsity, and chains that begin with C.
 std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
                                           int threads);
+/// Of these outputs.
+std::optional<OrderControl> order_control(const GemmCapture& capture, const GemmPlan& plan,
+                                          std::span<const Output> outputs, int threads);
 
 }  // namespace guardbit::emulator

@@ -14,6 +14,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -239,7 +240,14 @@ void add_compare(CLI::App& app, int& status) {
       "Example: guardbit compare d.npy d_fp64.npy\n"
       "Example: guardbit compare d.npy --a a.npy --b b.npy --exact --plot errors.pdf --y log\n"
       "Example: guardbit compare tests/golden/gemm/mm_tf32_72x88x520.safetensors --exact --plan 'sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 residue_first=16 split=8x4:ceil d=fp32'");
-  command->callback([options, &status] { status = compare(*options); });
+  command->callback([options, command, &status] {
+    if (options->places.a.empty() && options->places.b.empty())
+      refuse_unread(*command, {"--c", "--bias", "--scale-a", "--scale-b", "--sparse"},
+                    "with --a and --b");
+    if (options->places.a.empty() && !options->exact && options->plan.empty())
+      refuse_unread(*command, {"--alpha", "--beta"}, "with --exact or --plan");
+    status = compare(*options);
+  });
 }
 
 }  // namespace guardbit::tools

@@ -23,6 +23,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -72,25 +73,6 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   return capture;
 }
 
-/// A capture holds its operands: options that name others are refused.
-GemmCapture capture_of(const ExplainOptions& options) {
-  const GemmPlaces& x = options.places;
-  const std::string diff = options.diff.empty() ? "" : options.diff.front();
-  for (const auto& [option, place] : {std::pair{"--a", &x.a},
-                                      {"--b", &x.b},
-                                      {"--c", &x.c},
-                                      {"--bias", &x.bias},
-                                      {"--scale-a", &x.scale_a},
-                                      {"--scale-b", &x.scale_b},
-                                      {"--from", &x.from},
-                                      {"--d", &options.d},
-                                      {"--diff", &diff}})
-    if (!place->empty())
-      throw Error("explain",
-                  std::string(option) + " is not for a CAPTURE, which holds its operands");
-  return emulator::read_gemm_capture(options.capture);
-}
-
 /// What the options say was asked for, in place of what the capture says.
 void set_asked(const ExplainOptions& options, GemmCapture& capture) {
   for (const auto& [option, factor] :
@@ -101,7 +83,7 @@ void set_asked(const ExplainOptions& options, GemmCapture& capture) {
     throw Error(formats::printable(capture.path),
                 "holds an instruction: it has no --alpha, --beta, --activation or --tf32");
   if (options.beta && *options.beta != 0 && capture.problem.c.empty())
-    throw Error("explain", "there is a --beta, but no C");
+    throw Error("explain", "there is a beta, so C is needed");
   capture.alpha = options.alpha.value_or(capture.alpha);
   capture.beta = options.beta.value_or(capture.beta);
   if (!options.activation.empty())
@@ -259,6 +241,7 @@ Explanation explain(const ExplainOptions& options, const GemmCapture& capture) {
     if (explanation.search.explained()) {
       explanation.verdict = Verdict::exact_plan;
       explanation.findings.clear();
+      explanation.limits.clear();  // the plan was compared with every output
       explanation.control =
           emulator::order_control(capture, explanation.search.plans.front().plan, options.threads);
     } else if (!explanation.search.plans.empty()) {
@@ -291,7 +274,7 @@ int explain_command(const ExplainOptions& options) {
   const EndAtOnce at_once;
   std::vector<GemmCapture> captures;
   if (!options.capture.empty()) {
-    captures.push_back(capture_of(options));
+    captures.push_back(emulator::read_gemm_capture(options.capture));
   } else {
     if (options.places.a.empty() || options.places.b.empty() ||
         (options.d.empty() && options.diff.empty()))
@@ -352,7 +335,14 @@ void add_explain(CLI::App& app, int& status) {
       "Exit status: 0 explained, 1 not explained, 2 bad input, 130 interrupted.\n"
       "Example: guardbit explain tests/golden/gemm/mm_fp32_33x17x100.safetensors\n"
       "Example: guardbit explain --a a.npy --b b.npy --d d.npy --arch sm_90 --tf32");
-  command->callback([options, &status] { status = explain_command(*options); });
+  command->callback([options, command, &status] {
+    if (!options->capture.empty())
+      refuse_unread(*command,
+                    {"--a", "--b", "--c", "--bias", "--scale-a", "--scale-b", "--sparse", "--from",
+                     "--d", "--diff"},
+                    "without a CAPTURE");
+    status = explain_command(*options);
+  });
 }
 
 }  // namespace guardbit::tools

@@ -140,6 +140,8 @@ int gemm(const GemmOptions& options) {
   const emulator::GemmPlan& plan = choice.plan;
   if (plan.epilogue.beta != 0 && input.problem.c.empty())
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
+  if (plan.epilogue.beta == 0 && !input.problem.c.empty() && !options.beta)
+    throw formats::Error("--c", "is not read: the plan has no beta; --beta 1 adds all of it");
   const std::string_view engine = emulator::plan_engine(options.engine, plan).name;
   const Interruption interruption;
   formats::TensorOutput output = output_of_d(options, plan, input);

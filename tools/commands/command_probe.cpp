@@ -23,6 +23,7 @@
 #include "formats/text.hpp"
 #include "tools/catalogue/instruction_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -344,7 +345,14 @@ void add_probe(CLI::App& app, int&) {
       "Example: guardbit probe --engine reference --arch sm_90 --instruction mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\n"
       "Example: guardbit probe --exec ./my_unit --a fp16 --c fp32 --d fp32 --k 16 -o my_unit.txt\n"
       "Example: guardbit probe --exec 'python3 my_matmul.py' --a fp32 --d fp32 --k 32 --plot tree.pdf");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] {
+    if (!options->instruction.empty())
+      refuse_unread(
+          *command,
+          {"--a", "--b", "--c", "--d", "--k", "--m", "--n", "--row", "--column", "--timeout"},
+          "with --exec");
+    run(*options);
+  });
 }
 
 }  // namespace guardbit::tools

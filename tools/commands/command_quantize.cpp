@@ -26,6 +26,7 @@
 #include "formats/tensors/storage.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -528,7 +529,15 @@ void add_quantize(CLI::App& app, int& status) {
       "Example: guardbit quantize w.npy --prune --multiply x.npy -o d.npz\n"
       "Of a checkpoint of 'guardbit train' weights are quantised, biases stay; "
       "to see what the network is worth on integers: [quantisation] in train's configuration.");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, command, &status] {
+    if (options->calibrator != "percentile")
+      refuse_unread(*command, {"--percentile"}, "with --calibrator percentile");
+    if (options->granularity != "block")
+      refuse_unread(*command, {"--block"}, "with --granularity block");
+    if (options->multiply.empty())
+      refuse_unread(*command, {"--arch", "--instruction", "--requantise"}, "with --multiply");
+    status = run(*options);
+  });
 }
 
 }  // namespace guardbit::tools

@@ -7,6 +7,7 @@
 #include "formats/files/atomic_output.hpp"
 #include "formats/support/error.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
@@ -102,6 +103,7 @@ void add_train(CLI::App& app, int& status) {
     if (!options->digits.empty()) {
       write_images(*options, *images, *test, *seed);
     } else {
+      refuse_unread(*command, {"--images", "--test-images", "--seed"}, "with --write-digits");
       status = train(*options);
     }
   });

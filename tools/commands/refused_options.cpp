@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/support/suggestions.hpp"
 
@@ -112,6 +113,13 @@ std::string refused_option(const CLI::App& app, const CLI::ParseError& error) {
           if (text.find(word) != std::string::npos) return refused_word(*option, word, text);
   }
   return text;
+}
+
+void refuse_unread(const CLI::App& command, std::initializer_list<const char*> options,
+                   const std::string& when) {
+  for (const char* const name : options)
+    if (command.get_option(name)->count() != 0)
+      throw formats::Error(name, "is read " + when + " alone");
 }
 
 }  // namespace guardbit::tools

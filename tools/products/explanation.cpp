@@ -102,6 +102,11 @@ void print_verdict(const Explanation& explanation) {
     std::cout << paint("not judged", Colour::yellow) << ": "
               << emulator::meaning_of(explanation.verdict)
               << ", and no instruction of these formats that was tried gives this result";
+  else if (explanation.verdict != Verdict::wrong && !explanation.findings.empty() &&
+           !explanation.diagnosis.looks_like_bug)
+    std::cout << paint("right", Colour::yellow)
+              << " if what stands below was meant: beyond that, no element is further from the exact "
+                 "result than rounding takes it";
   else if (explanation.verdict != Verdict::wrong)
     std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
@@ -168,10 +173,17 @@ void print_unexplained(const Explanation& explanation) {
     print_plan(mended);
     return;
   }
+  const emulator::Diagnosis& nearest = explanation.diagnosis;
   std::cout << '\n'
             << paint("not explained", Colour::red) << " by " << explanation.search.tried
-            << " plans; the nearest leaves " << explanation.diagnosis.mismatches << " of "
-            << counted(explanation.diagnosis.outputs, "output") << ":\n";
+            << " plans; the nearest leaves " << nearest.mismatches << " of "
+            << counted(nearest.outputs, "output");
+  // A plan that misses most outputs is not near, but one of many that are as far off.
+  if (nearest.mismatches * 2 > nearest.outputs) {
+    std::cout << ", so that none comes near\n";
+    return;
+  }
+  std::cout << ":\n";
   print_plan(plans.front());
   print_differences(explanation.diagnosis);
 }

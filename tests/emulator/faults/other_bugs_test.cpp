@@ -332,6 +332,71 @@ std::vector<Plant> bugs(std::int64_t m, std::int64_t n, std::int64_t k) {
                    d((t - 1) / columns * 16 + i, (t - 1) % columns * 16 + j);
          return plus(d, x.c);
        }},
+      {"B is a stage ahead of A",
+       {permuted_k},
+       reading(a, [=](auto, auto j, auto l) { return (l + 16) % k * n + j; })},
+      {"A is a stage behind, zeros come first",
+       {stale_k},
+       reading([=](auto i, auto, auto l) { return l < 16 ? -1 : i * k + l - 16; }, b)},
+      {"a stage of A is stale in a band of columns",
+       {stale_k},
+       reading(
+           [=](auto i, auto j, auto l) {
+             return i * k + (j >= 32 && j < 48 && l >= 16 && l < 32 ? l - 16 : l);
+           },
+           b)},
+      {"a swizzle of B is not undone",
+       {permuted_k},
+       reading(a, [=](auto, auto j, auto l) { return (l ^ (j / 8 % 8)) * n + j; })},
+      {"blocks of fragments of A are exchanged",
+       {transposed},
+       reading(
+           [=](auto i, auto, auto l) {
+             const bool is_beside = ((i ^ l) & 8) != 0 && (l ^ 8) < k;
+             return is_beside ? (i ^ 8) * k + (l ^ 8) : i * k + l;
+           },
+           b)},
+      {"the tail of K is not masked",
+       {unmasked_tail, unknown},
+       [=](const Subject& x) {
+         const std::int64_t more = (k + 31) / 32 * 32 + 16 - k;
+         RealMatrix d = product_of(x);
+         for (std::int64_t i = 0; i + 1 < d.rows; ++i)
+           for (std::int64_t j = 0; j < d.columns; ++j)
+             for (std::int64_t l = 0; l < more; ++l) d(i, j) += x.a(i + 1, l) * x.b(l + 16, j);
+         return plus(d, x.c);
+       }},
+      {"a part of K is lost here and there",
+       {missing_k},
+       [=](const Subject& x) {
+         Subject y = x;
+         scale_k(y, 32, k, 0);
+         RealMatrix d = product_of(x);
+         const RealMatrix other = product_of(y);
+         std::mt19937_64 random(4);
+         for (std::size_t at = 0; at < d.values.size(); ++at)
+           if (random() % 20 == 0) d.values[at] = other.values[at];
+         return plus(d, x.c);
+       }},
+      {"one thread's elements are a constant",
+       {not_written},
+       after([](RealMatrix& d, const Subject&) {
+         for (const std::int64_t i : {21, 29})
+           for (const std::int64_t j : {26, 27}) d(i, j) = 7.125;
+       })},
+      {"a few columns have half their scale",
+       {line_factor},
+       after([](RealMatrix& d, const Subject&) {
+         for (std::int64_t i = 0; i < d.rows; ++i)
+           for (std::int64_t j = 16; j < 32; ++j) d(i, j) *= 0.5;
+       })},
+      {"A has a zero point",
+       {bias},
+       [](const Subject& x) {
+         Subject y = x;
+         y.a = mapped(x.a, [](double v) { return v + 3; });
+         return plus(product_of(y), x.c);
+       }},
       {"noise of 5 percent", {unknown}, after([](RealMatrix& d, const Subject&) {
          std::mt19937_64 random(5);
          std::normal_distribution<double> normal;

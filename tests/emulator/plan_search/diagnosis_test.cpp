@@ -128,7 +128,7 @@ TEST_CASE("planted bugs are named") {
   }
   SECTION("a row of NaNs") {
     for (std::int64_t j = 0; j < 96; ++j) x.put(50, j, 0x7fffffff);
-    says(x.finding(), "rows 50, columns 0 to 95 of D are NaN");
+    says(x.finding(), "row 50, columns 0 to 95 of D are NaN");
   }
   SECTION("the whole result transposed") {
     for (std::int64_t i = 0; i < 96; ++i)
