@@ -396,8 +396,8 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
           if (is_stopped()) return;
           const std::int64_t g = line / m();
           for (std::int64_t j = 0; j < n(); ++j) {
-            double& result = sums[static_cast<std::size_t>(line * n() + j)];
-            double sum = result;
+            double& total = sums[static_cast<std::size_t>(line * n() + j)];
+            double sum = total;
             for (const KRange& range : ranges) {
               for (std::int64_t i = range.begin; i < range.end; ++i) {
                 const double a = of_a[static_cast<std::size_t>(line * k + i)];
@@ -412,7 +412,7 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
                               : scalar::rounded(x_.sum, product + sum);
               }
             }
-            result = sum;
+            total = sum;
           }
         }
       });
