@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "emulator/capture/product_capture.hpp"
+#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/faults/judge_capture.hpp"
 #include "emulator/faults/mended.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
@@ -62,6 +63,7 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   GemmCapture capture;
   capture.path = d_place;
   capture.kind = "gemm";
+  emulator::require_page(options.arch, "--arch");
   capture.arch = "sm_90";
   capture.problem = std::move(input.problem);
   const formats::Tensor d = read_operand("--d", "d", d_place, formats::fp32);

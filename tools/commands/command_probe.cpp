@@ -365,6 +365,8 @@ void add_probe(CLI::App& app, int& status) {
           *command,
           {"--a", "--b", "--c", "--d", "--k", "--m", "--n", "--row", "--column", "--timeout"},
           "with --exec");
+    if (!options->kernel.command.empty())
+      refuse_unread(*command, {"--arch", "--engine", "--toolkit"}, "with --instruction");
     status = run(*options);
   });
 }

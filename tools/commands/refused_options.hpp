@@ -15,7 +15,7 @@ namespace guardbit::tools {
 std::string refused_option(const CLI::App& app, const CLI::ParseError& error);
 
 /// formats::Error if one of these options was given though nothing reads it: `when` says when it is
-/// read, as in "with --exec".
+/// read, as in "with --exec" (alone) or "without --json".
 void refuse_unread(const CLI::App& command, std::initializer_list<const char*> options,
                    const std::string& when);
 
