@@ -241,10 +241,9 @@ TEST_CASE("options of explain say what was asked for in place of what a capture 
   CHECK(verdict({"--alpha", "0.5"}) == Words{"wrong", "alpha"});
   CHECK(verdict({"--beta", "0.5"}) == Words{"wrong", "beta"});
   CHECK(verdict({"--activation", "relu"}) == Words{"wrong", "activation"});
-  for (const auto& [option, error] :
-       {std::pair{"--a", "guardbit: --a: is read without a CAPTURE"},
-        {"--bias", "guardbit: --bias: is read without a CAPTURE"},
-        {"--arch", "sm_91"}}) {
+  for (const auto& [option, error] : {std::pair{"--a", "guardbit: --a: is read without a CAPTURE"},
+                                      {"--bias", "guardbit: --bias: is read without a CAPTURE"},
+                                      {"--arch", "sm_91"}}) {
     const CommandResult result =
         run_command({"explain", capture, option, option == std::string("--arch") ? "sm_91" : "x"});
     CHECK(result.status == 2);

@@ -63,7 +63,6 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   GemmCapture capture;
   capture.path = d_place;
   capture.kind = "gemm";
-  emulator::require_page(options.arch, "--arch");
   capture.arch = "sm_90";
   capture.problem = std::move(input.problem);
   const formats::Tensor d = read_operand("--d", "d", d_place, formats::fp32);
@@ -95,7 +94,10 @@ void set_asked(const ExplainOptions& options, GemmCapture& capture) {
     capture.activation = formats::require_word<emulator::Activation>(
         "activation", options.activation, "--activation");
   capture.tf32 = capture.tf32 || options.tf32;
-  if (!options.arch.empty()) capture.arch = options.arch;
+  if (!options.arch.empty()) {
+    emulator::require_page(options.arch, "--arch");
+    capture.arch = options.arch;
+  }
 }
 
 /// Which part of the plan's K the missing elements are, if they are one: a part that was never
