@@ -91,12 +91,12 @@ std::optional<Narrowed> with_narrower_operands(const BlackBox& unit,
       BlackBox box = unit;
       box.a = box.b = f;
       box.answer = [&unit, f](std::span<const Question> questions) {
-        std::vector<Question> list(questions.begin(), questions.end());
-        for (Question& q : list) {
+        std::vector<Question> widened(questions.begin(), questions.end());
+        for (Question& q : widened) {
           q.a = converted(f, std::move(q.a), unit.a);
           q.b = converted(f, std::move(q.b), unit.b);
         }
-        return unit.answer(list);
+        return unit.answer(widened);
       };
       return Narrowed{std::move(box), "of A and B only what " + formats::name_of(f) +
                                           " holds counts, rounded " + in_words(rounding) +

@@ -184,7 +184,8 @@ bool settle_nans(const BlackBox& box, Search& x, std::mt19937_64& random) {
 }
 
 ProbeReport report_of(const BlackBox& box, const TreeAnswer& tree, const Search& x) {
-  ProbeReport report{.a = box.a, .b = box.b, .c = box.c, .d = box.d};
+  ProbeReport report;
+  report.a = box.a, report.b = box.b, report.c = box.c, report.d = box.d;
   report.tree = tree.tree;
   report.tree_observable = tree.observable;
   report.tree_note = tree.note;
