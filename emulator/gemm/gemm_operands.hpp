@@ -51,7 +51,9 @@ struct GemmOperands {
   std::shared_ptr<const FewDots> few = nullptr;
 
   /// Elements of K; filled up where pieces or loads ask for it.
-  std::int64_t k() const { return expansion == 1 ? b.rows : b.rows / (expansion * places) * run; }
+  std::int64_t k() const {
+    return expansion == 1 && run == places ? b.rows : b.rows / (expansion * places) * run;
+  }
   /// Where the products of element k begin. Runs with zeros behind them begin whole.
   std::int64_t place_of(std::int64_t k) const { return (k / run * places + k % run) * expansion; }
 };
