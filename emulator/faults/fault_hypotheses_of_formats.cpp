@@ -79,6 +79,44 @@ double common_step(const std::vector<double>& values) {
   return step;
 }
 
+/// The number as a sum of BF16 numbers: the first ones truncated, the last one rounded.
+std::vector<double> bf16_pieces(double x, int count) {
+  std::vector<double> pieces;
+  for (int i = 0; i + 1 < count; ++i) {
+    const double spacing = 2 * half_spacing(formats::bf16, x);
+    pieces.push_back(std::trunc(x / spacing) * spacing);
+    x -= pieces.back();
+  }
+  pieces.push_back(scalar::rounded(formats::bf16, x));
+  return pieces;
+}
+
+/// D agrees with sums of products of BF16 pieces whose ranks add up to at most `most_rank`, each
+/// product rounded to BF16.
+bool agrees_with_rounded_pieces(const ProductNumbers& x, int count, int most_rank) {
+  const auto pieces_of = [&](const RealMatrix& matrix) {
+    std::vector<std::vector<double>> pieces;
+    for (const double value : matrix.values) pieces.push_back(bf16_pieces(value, count));
+    return pieces;
+  };
+  const auto a = pieces_of(x.a), b = pieces_of(x.b);
+  ProductNumbers rounded = x;
+  for (std::int64_t i = 0; i < x.m(); ++i)
+    for (std::int64_t j = 0; j < x.n(); ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < x.k(); ++k) {
+        const auto& of_a = a[static_cast<std::size_t>(i * x.k() + k)];
+        const auto& of_b = b[static_cast<std::size_t>(k * x.n() + j)];
+        for (int p = 0; p < count; ++p)
+          for (int q = 0; q < count && p + q <= most_rank; ++q)
+            sum += scalar::rounded(formats::bf16, of_a[static_cast<std::size_t>(p)] *
+                                                      of_b[static_cast<std::size_t>(q)]);
+      }
+      rounded.product(i, j) = sum;
+    }
+  return agrees(x, rounded.asked());
+}
+
 /// D agrees with sums of products that are rounded to the operands' format.
 bool agrees_with_rounded_products(const ProductNumbers& x) {
   ProductNumbers rounded = x;
@@ -314,6 +352,18 @@ Faults find_rounded_products(const ProductNumbers& x) {
              .name = name,
              .text = "A and B were rounded to " + name + " before they were multiplied"},
             of_products(format)};
+  }
+  // FP32 by pieces of BF16, where a compiler keeps the products of pieces in BF16, too.
+  for (const auto& [count, most_rank] : {std::pair{2, 1}, {3, 2}, {3, 4}}) {
+    const ProductNumbers few = x.selected(spread(x.m(), 4), spread(x.n(), 16));
+    if (!agrees_with_rounded_pieces(few, count, most_rank) ||
+        !agrees_with_rounded_pieces(x, count, most_rank))
+      continue;
+    Fault fault = of_products(formats::bf16);
+    fault.text =
+        "A and B are sums of BF16 numbers, and each product of two of these is rounded to bf16 before "
+        "it is added";
+    return {fault};
   }
   return {};
 }

@@ -26,6 +26,12 @@ double truncated(const formats::Format& format, double x) {
   return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
 }
 
+/// Rounds to the format's precision, ties away from zero.
+double rounded_away(const formats::Format& format, double x) {
+  const double spacing = 2 * half_spacing(format, x);
+  return std::isfinite(x) ? std::round(x / spacing) * spacing : x;
+}
+
 double to_significant_bits(int bits, double x) {
   int exponent = 0;
   const double significand = std::frexp(x, &exponent);
@@ -166,11 +172,13 @@ Faults find_input_conversion(const ProductNumbers& x) {
     bool truncates = false;
     /// the sum of two numbers of the format
     bool in_two_pieces = false;
+    bool ties_away = false;
     /// by the format's significant bits alone, as if each number had a scale
     bool is_scaled = false;
   };
   const Conversion conversions[] = {{formats::tf32},
                                     {formats::tf32, true},
+                                    {formats::tf32, false, false, true},
                                     {formats::fp16},
                                     {formats::bf16},
                                     {formats::bf16, true},
@@ -179,8 +187,8 @@ Faults find_input_conversion(const ProductNumbers& x) {
                                     {formats::e4m3, true},
                                     {formats::e5m2},
                                     {formats::e5m2, true},
-                                    {formats::e4m3, false, false, true},
-                                    {formats::e5m2, false, false, true}};
+                                    {formats::e4m3, false, false, false, true},
+                                    {formats::e5m2, false, false, false, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   for (const Conversion& conversion : conversions) {
@@ -189,7 +197,9 @@ Faults find_input_conversion(const ProductNumbers& x) {
     if (format.fraction_bits >= x.input.fraction_bits) continue;
     const auto convert = [&](double value) {
       if (conversion.is_scaled) return to_significant_bits(format.fraction_bits + 1, value);
-      const double first = truncates ? truncated(format, value) : scalar::rounded(format, value);
+      const double first = truncates              ? truncated(format, value)
+                           : conversion.ties_away ? rounded_away(format, value)
+                                                  : scalar::rounded(format, value);
       return in_two_pieces ? first + scalar::rounded(format, value - first) : first;
     };
     const auto fits = [&](bool of_a, bool of_b) {

@@ -299,12 +299,12 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   } else {
     // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
     faults = find_input_conversion(x);
+    if (faults.empty()) faults = find_scaled_operand(x);
     if (faults.empty()) faults = find_flushed_results(x);
-    if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
-    if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty()) faults = find_other_rounding(x);
     if (faults.empty()) faults = find_rounded_products(x);
-    if (faults.empty()) faults = find_scaled_operand(x);
+    if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
+    if (faults.empty()) faults = not_a_number(x, wrong);
     if (faults.empty())
       faults = first_that_fits(x, std::span(of_all).first(std::size(of_all) - 1), interrupted);
     if (faults.empty()) faults = find_misread_matrix(converted);

@@ -129,6 +129,16 @@ Chosen choose(const std::vector<double>& off, std::int64_t count) {
       lines.insert(result.off[static_cast<std::size_t>(o)]);
   }
   take(0, n, count);
+  // A few lines that are off may hold what belongs to lines near them.
+  if (std::ssize(result.off) * 4 < n) {
+    const std::set<std::int64_t> chosen = lines;
+    for (const std::int64_t o : result.off) {
+      if (!chosen.contains(o) || std::ssize(lines) >= 2 * count) continue;
+      for (const std::int64_t by : {1, 2, 4, 8, 16, 32, 64})
+        for (const std::int64_t i : {o - by, o + by})
+          if (i >= 0 && i < n) lines.insert(i);
+    }
+  }
   result.lines.assign(lines.begin(), lines.end());
   return result;
 }
@@ -198,7 +208,9 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
   ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
   x.rows.wrong = rows.off;
+  x.rows.count = m, x.rows.looked_at = std::ssize(rows.lines);
   x.columns.wrong = columns.off;
+  x.columns.count = n, x.columns.looked_at = std::ssize(columns.lines);
   WholeProduct whole = whole_of(capture, problem, g);
   // Where operands have scales, their codes alone are no numbers.
   if (is_scaled) whole.m = 0;

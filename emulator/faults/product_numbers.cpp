@@ -164,11 +164,13 @@ std::vector<Places> LineNumbers::places(const std::vector<std::int64_t>& lines) 
   for (const std::int64_t line : lines) result.push_back((*this)(line));
   std::set_intersection(wrong.begin(), wrong.end(), numbers.begin(), numbers.end(),
                         std::back_inserter(both));
-  return places_of(!both.empty() && both == result ? wrong : result);
+  if (!both.empty() && both == result) return places_of(wrong);
+  if (looked_at > 1 && std::ssize(result) == looked_at) return {{0, count}};
+  return places_of(result);
 }
 
 LineNumbers LineNumbers::selected(const std::vector<std::int64_t>& lines) const {
-  LineNumbers result{{}, wrong};
+  LineNumbers result{{}, wrong, count, looked_at};
   for (const std::int64_t line : lines) result.numbers.push_back((*this)(line));
   return result;
 }

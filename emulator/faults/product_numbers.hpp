@@ -28,12 +28,14 @@ struct LineNumbers {
   std::vector<std::int64_t> numbers = {};
   /// all lines of D that are known to be wrong, whether they are looked at or not
   std::vector<std::int64_t> wrong = {};
+  /// lines of D; how many of them are looked at, here and where this is a selection of
+  std::int64_t count = 0, looked_at = 0;
 
   std::int64_t operator()(std::int64_t line) const {
     return numbers.empty() ? line : numbers[static_cast<std::size_t>(line)];
   }
-  /// Lines that are looked at, in the numbers of D. If they are those of the wrong ones that are
-  /// looked at, all wrong ones are meant.
+  /// Lines that are looked at, in the numbers of D. If they are all of these, all of D are meant;
+  /// if they are those of the wrong ones, all wrong ones.
   std::vector<Places> places(const std::vector<std::int64_t>& lines) const;
   LineNumbers selected(const std::vector<std::int64_t>& lines) const;
 };

@@ -83,6 +83,12 @@ void promote_row(Promotion::Adder adder, const Sums& partial, std::size_t first,
   }
 }
 
+GemmOperands without_c(const GemmOperands& operands) {
+  GemmOperands x = operands;
+  x.c = {};
+  return x;
+}
+
 /// The first model that takes the instruction, or what continues it where it has no addend.
 const Engine& first_model_of(const MatrixInstruction& instruction) {
   const std::optional<Continuation> continuation = continuation_of(instruction);
@@ -107,6 +113,10 @@ bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
 
 Sums Chain::run(const KRanges& ranges, bool first) const {
   const bool begins_with_c = first && !x_.c.empty();
+  if (!begins_with_c && !x_.c.empty() && !x_.instruction) {
+    const GemmOperands from_zero = without_c(x_);
+    return Chain(plan_, from_zero, problem_, execution_).run(ranges, first);
+  }
   if (plan_.promotion.interval != 0) return run_promoted(ranges, begins_with_c);
   return x_.instruction ? run_instruction(ordered(ranges), begins_with_c)
                         : run_scalar(ordered(ranges));
@@ -134,14 +144,16 @@ KRanges Chain::ordered(const KRanges& ranges) const {
 
 Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   std::vector<float> sums;
+  const GemmOperands from_zero = without_c(x_);
+  const Chain others(plan_, from_zero, problem_, execution_);
   Partition intervals;
   intervals.tile = plan_.promotion.interval;
   intervals.division = Division::ceil;
   const std::int64_t length = length_of(ranges);
   intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
   for (const KRanges& part : divide(intervals, ranges)) {
-    const Sums partial =
-        x_.instruction ? run_instruction(part, begins_with_c && sums.empty()) : run_scalar(part);
+    const Sums partial = x_.instruction ? run_instruction(part, begins_with_c && sums.empty())
+                                        : (sums.empty() ? *this : others).run_scalar(part);
     if (sums.empty()) sums.assign(partial.size(), 0.0F);
     if (is_stopped()) break;
     promote(partial, part.front().begin, sums);
@@ -253,18 +265,28 @@ std::vector<double> decoded(const CodeMatrix& matrix) {
   return values;
 }
 
+/// What the chains begin with: zeros, or the numbers of `c`, one entry of which serves all.
+template <class Real>
+std::vector<Real> first_sums(const CodeMatrix& c, std::int64_t outputs) {
+  std::vector<Real> sums(static_cast<std::size_t>(outputs));
+  if (c.empty()) return sums;
+  const Sums numbers = sums_of(c);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] = static_cast<Real>(numbers[i % numbers.size()]);
+  return sums;
+}
+
 }  // namespace
 
 template <class Real>
 Sums Chain::run_dots(const KRanges& ranges) const {
-  std::vector<Real> sums(static_cast<std::size_t>(x_.a.batch));
+  std::vector<Real> sums = first_sums<Real>(x_.c, outputs());
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
-    Real sum{0};
+    Real& sum = sums[static_cast<std::size_t>(g)];
     for (const KRange& range : ranges)
       sum = multiply_add::dot(numbers<Real>(x_.a, g, 0) + range.begin,
                               numbers<Real>(x_.b, g, range.begin), range.length(), sum,
                               x_.products.has_value());
-    sums[static_cast<std::size_t>(g)] = sum;
   }
   return sums;
 }
@@ -272,7 +294,7 @@ Sums Chain::run_dots(const KRanges& ranges) const {
 template <class Real>
 Sums Chain::run_fma(const KRanges& ranges) const {
   if (m() == 1 && n() == 1 && x_.b.all_strides().row == 1) return run_dots<Real>(ranges);
-  std::vector<Real> sums(static_cast<std::size_t>(outputs()));
+  std::vector<Real> sums = first_sums<Real>(x_.c, outputs());
   // Rows of B that stay in the second-level cache while some rows of A pass.
   constexpr std::size_t lines_together = 16;
   const std::int64_t together = std::max<std::int64_t>(8, (std::int64_t{1} << 16) / n());
@@ -364,7 +386,7 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
   if (x_.sum == formats::fp64) return run_fma<double>(ranges);
   const std::int64_t k = x_.a.columns;
   const std::vector<double> of_a = decoded(x_.a), of_b = decoded(x_.b);
-  std::vector<double> sums(static_cast<std::size_t>(outputs()));
+  std::vector<double> sums = first_sums<double>(x_.c, outputs());
   const bool integer = formats::is_integer(x_.sum);
   formats::parallel_for(
       sums.size() / static_cast<std::size_t>(n()), 4, execution_.threads,
@@ -374,7 +396,8 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
           if (is_stopped()) return;
           const std::int64_t g = line / m();
           for (std::int64_t j = 0; j < n(); ++j) {
-            double sum = 0;
+            double& total = sums[static_cast<std::size_t>(line * n() + j)];
+            double sum = total;
             for (const KRange& range : ranges) {
               for (std::int64_t i = range.begin; i < range.end; ++i) {
                 const double a = of_a[static_cast<std::size_t>(line * k + i)];
@@ -389,7 +412,7 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
                               : scalar::rounded(x_.sum, product + sum);
               }
             }
-            sums[static_cast<std::size_t>(line * n() + j)] = sum;
+            total = sum;
           }
         }
       });

@@ -73,8 +73,8 @@ bool keeps_sums(const Epilogue& e, const GemmProblem& x) {
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
   const bool is_one = initial || e.scales_operand() || scalar::rounded(e.compute, e.alpha) == 1;
   return e.output == formats::fp32 && (e.compute == formats::fp32 || e.compute == formats::fp64) &&
-         is_one && !scaled && !e.via && e.activation == Activation::none && x.bias.empty() &&
-         (initial || x.c.empty() || e.beta == 0);
+         is_one && !scaled && !e.via && e.activation == Activation::none &&
+         (x.bias.empty() || (initial && x.c.empty())) && (initial || x.c.empty() || e.beta == 0);
 }
 
 /// Writes NaNs of FP32 as scalar::encoded does.

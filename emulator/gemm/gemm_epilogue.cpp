@@ -87,6 +87,17 @@ class Narrowing {
   std::optional<formats::ArrayConversion> narrow_, widen_;
 };
 
+const CodeMatrix& no_addend() {
+  static const CodeMatrix none;
+  return none;
+}
+
+/// What is left to add: a chain may have begun with C, or with the bias where there is no C.
+Addends addends_of(const Epilogue& e, const GemmProblem& problem) {
+  if (e.addition != Epilogue::Addition::initial) return {problem.c, problem.bias, e.beta};
+  return {no_addend(), problem.c.empty() ? no_addend() : problem.bias, 0};
+}
+
 /// The epilogue of one problem.
 class Ending {
  public:
@@ -97,7 +108,7 @@ class Ending {
         initial_(e.addition == Epilogue::Addition::initial),
         alpha_(initial_ || e.scales_operand() ? 1 : scalar::rounded(e.compute, e.alpha)),
         rounds_sums_(!initial_ && e.alpha_on == Epilogue::AlphaOn::d),
-        has_c_(!initial_ && !addends.c.empty() && addends.beta != 0),
+        has_c_(!addends.c.empty() && addends.beta != 0),
         has_bias_(!addends.bias.empty()),
         is_scaled_(problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty())),
         weight_(has_c_ ? scalar::rounded(e.compute, addends.beta) : 1) {}
@@ -175,15 +186,15 @@ class Ending {
         x = scalar::fma(f, weight_, c, scalar::multiply(f, factor, x));
         break;
       case Addition::separate:
+      case Addition::initial:
         x = scalar::add(f, scalar::multiply(f, factor, x), scalar::multiply(f, weight_, c));
         break;
       case Addition::rounded:
         x = scalar::add(f, scalar::rounded(e_.output, scalar::multiply(f, factor, x)),
                         scalar::multiply(f, weight_, c));
         break;
-      case Addition::initial: break;  // a bias beside it is added below
     }
-    if ((has_c_ || initial_) && has_bias_) x = scalar::add(f, x, number(addends_.bias, 0));
+    if (has_c_ && has_bias_) x = scalar::add(f, x, number(addends_.bias, 0));
     return x;
   }
 
@@ -252,7 +263,7 @@ class Ending {
     const auto weight = static_cast<float>(weight_);
     const auto count = static_cast<std::int64_t>(n);
     std::vector<float>& addend = has_c_ ? line.c : line.bias;
-    const bool bias_beside = (has_c_ || initial_) && has_bias_;
+    const bool bias_beside = has_c_ && has_bias_;
     switch (e_.addition) {
       case Addition::fma_product:
         for (float& x : addend) x *= weight;
@@ -269,12 +280,12 @@ class Ending {
         multiply_add::fma_row(weight, addend.data(), line.x.data(), count);
         break;
       case Addition::separate:
+      case Addition::initial:
       case Addition::rounded:
         multiply_by_factors(line);
         if (e_.addition == Addition::rounded) output.round(line.x);
         for (std::size_t j = 0; j < n; ++j) line.x[j] += weight * addend[j];
         break;
-      case Addition::initial: break;
     }
     for (std::size_t j = 0; bias_beside && j < n; ++j) line.x[j] += line.bias[j];
   }
@@ -301,7 +312,7 @@ CodeMatrix finish(const Epilogue& e, const GemmProblem& problem, const Addends& 
 
 CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Sums& sums,
                   int threads) {
-  return finish(epilogue, problem, {problem.c, problem.bias, epilogue.beta}, sums, threads);
+  return finish(epilogue, problem, addends_of(epilogue, problem), sums, threads);
 }
 
 CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts,
@@ -309,19 +320,20 @@ CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<
   const Epilogue& e = plan.epilogue;
   if (plan.split.order != SumOrder::in_place || parts.size() <= 1)
     return finish(e, problem, add_up(plan.split, e.compute, std::move(parts)), threads);
-  const CodeMatrix no_bias;
+  const Addends all = addends_of(e, problem);
   // Without C, a bias is what the first part meets in D.
-  const bool has_c = !problem.c.empty() && e.beta != 0;
+  const bool is_last_bias =
+      e.addition == Epilogue::Addition::initial || (!all.c.empty() && e.beta != 0);
   // Only the last part goes through the activation.
   Epilogue plain = e;
   plain.activation = Activation::none;
   plain.via.reset();
-  CodeMatrix d = finish(plain, problem, {problem.c, has_c ? no_bias : problem.bias, e.beta},
+  CodeMatrix d = finish(plain, problem, {all.c, is_last_bias ? no_addend() : all.bias, all.beta},
                         parts.front(), threads);
   for (std::size_t p = 1; p < parts.size(); ++p) {
     const bool is_last = p + 1 == parts.size();
-    d = finish(is_last ? e : plain, problem, {d, has_c && is_last ? problem.bias : no_bias, 1},
-               parts[p], threads);
+    d = finish(is_last ? e : plain, problem,
+               {d, is_last_bias && is_last ? all.bias : no_addend(), 1}, parts[p], threads);
   }
   return d;
 }

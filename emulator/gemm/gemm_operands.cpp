@@ -336,10 +336,6 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
                     plan.unit.instruction,
                 "simt/mul_add.fp32, simt/mul_add.fp16, simt/mul_add.bf16");
   if (plan.unit.arch == "simt") {
-    if (plan.epilogue.addition == Epilogue::Addition::initial)
-      throw Error(std::string(where),
-                  "add=initial is of instructions of the catalogue: the chain of simt/" +
-                      plan.unit.instruction + " begins with zero");
     x.sum = scalar_format(plan.unit, where);
     x.products = product_format(plan.unit);
     const bool integer = formats::is_integer(x.sum);
@@ -397,12 +393,25 @@ GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
 
 CodeMatrix initial_sums(const GemmPlan& plan, const GemmOperands& operands,
                         const GemmProblem& problem, std::string_view where) {
-  if (!operands.instruction || plan.epilogue.addition != Epilogue::Addition::initial) return {};
-  if (problem.c.empty()) throw Error(std::string(where), "add=initial needs a C");
-  if (!takes_addend(*operands.instruction))
+  if (plan.epilogue.addition != Epilogue::Addition::initial) return {};
+  const bool has_c = !problem.c.empty();
+  if (!has_c && problem.bias.empty())
+    throw Error(std::string(where), "add=initial needs a C or a bias");
+  if (plan.input.has_integer_slices() || plan.products == ProductOrder::tree)
+    throw Error(std::string(where),
+                "add=initial: integer slices and products=tree begin with zero");
+  if (operands.instruction && !takes_addend(*operands.instruction))
     throw Error(std::string(where), std::string(std::string_view(operands.instruction->name)) +
                                         " takes no addend: no chain of it begins with C");
-  return converted(problem.c, operands.instruction->c, Rounding::nearest_even);
+  CodeMatrix addend = has_c ? problem.c : problem.bias;
+  const double beta = plan.epilogue.beta;
+  if (has_c && beta != 0 && beta != 1) multiply_by(beta, plan.epilogue.compute, addend);
+  addend = converted(addend, operands.instruction ? operands.instruction->c : operands.sum,
+                     Rounding::nearest_even);
+  if (has_c) return addend;
+  addend.strides = {addend.all_strides().batch, 0, addend.all_strides().column};
+  addend.rows = problem.m();
+  return addend;
 }
 
 std::shared_ptr<const FewDots> few_dots_of(const GemmOperands& x) {

@@ -224,7 +224,7 @@ struct Epilogue {
     separate,
     /// round(alpha * accumulator) + addend, rounded to D's format first
     rounded,
-    /// the first chain begins with c instead of zero; alpha and beta are not used
+    /// the first chain begins with the addend (a beta of 0 counts as 1); alpha of sums is not used
     initial,
   };
   friend constexpr auto words(Addition) {

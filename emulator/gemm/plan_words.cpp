@@ -84,7 +84,7 @@ std::string addition_words(Epilogue::Addition addition) {
     case Epilogue::Addition::separate: return "alpha * sum and the addend added separately";
     case Epilogue::Addition::rounded:
       return "alpha * sum rounded to the result before the addition";
-    case Epilogue::Addition::initial: return "the chain begins with c";
+    case Epilogue::Addition::initial: return "the chain begins with the addend";
   }
   return "";
 }

@@ -72,6 +72,8 @@ std::vector<GemmPlan> stage_of(const std::vector<UnitChoice>& units, KnownPartit
 /// these formats, the recording's own machine first.
 Candidates instruction_candidates(const GemmCapture& capture, const std::string& arch) {
   Candidates result;
+  GemmPlan begun;
+  begun.epilogue.addition = Epilogue::Addition::initial;
   std::vector<GemmPlan> stage;
   std::vector<std::string> pages = {arch};
   for (const Arch& machine : architectures())
@@ -82,14 +84,14 @@ Candidates instruction_candidates(const GemmCapture& capture, const std::string&
     const auto instruction = find_instruction(arch, named->second);
     if (instruction && takes_addend(*instruction) && instruction->a == x.a.format &&
         instruction->b == x.b.format && instruction->d == capture.d.format)
-      stage.emplace_back().unit = {arch, named->second};
+      stage.emplace_back(begun).unit = {arch, named->second};
   }
   for (const std::string& page : pages) {
     const auto add_instructions = [&](const Format& a, const Format& b, Rounding rounding) {
       for (const MatrixInstruction* instruction :
            instructions_for(page, a, b, false, &capture.d.format)) {
         if (!takes_addend(*instruction)) continue;
-        GemmPlan& plan = stage.emplace_back();
+        GemmPlan& plan = stage.emplace_back(begun);
         plan.unit = {page, std::string(std::string_view(instruction->name))};
         plan.input.rounding = rounding;
       }
@@ -155,7 +157,6 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
   // Plans have functions of FP32 numbers alone.
   if (!is_smooth(e.activation) && (d == formats::fp64 || d == formats::int32)) e.compute = d;
   const GemmProblem& x = capture.problem;
-  const bool has_addend = (!x.c.empty() && e.beta != 0) || !x.bias.empty();
   const bool scaled = x.scale_k == 0 && !(x.scale_a.empty() && x.scale_b.empty());
   std::vector<Epilogue> list;
   using Addition = Epilogue::Addition;
@@ -163,7 +164,7 @@ std::vector<Epilogue> epilogues_for(const GemmCapture& capture) {
        {Addition::fma_product, Addition::separate, Addition::fma_addend, Addition::rounded}) {
     for (const auto scales :
          {Epilogue::Scales::joint, Epilogue::Scales::a_then_b, Epilogue::Scales::b_then_a}) {
-      if (!has_addend && addition != Addition::fma_product) continue;
+      if (!has_addend(capture) && addition != Addition::fma_product) continue;
       if (!scaled && scales != Epilogue::Scales::joint) continue;
       e.addition = addition;
       e.scales = scales;
@@ -278,6 +279,7 @@ class Stages {
         known_(std::make_shared<KnownPartitions>(k)),
         result_(result) {
     of_plain_ = std::make_shared<KnownPartitions>(k);
+    of_begun_ = std::make_shared<KnownPartitions>(k);
     for (Known* known : {&of_others_, &of_unlikely_, &of_warps_, &of_reduced_, &of_scalar_,
                          &of_compiled_, &of_likely_}) {
       *known = std::make_shared<KnownPartitions>(k);
@@ -342,6 +344,7 @@ class Stages {
     }
     add(likely_, known_, split_as_deep);
     add(all_, known_, whole);
+    add(begun_units(), of_begun_, whole);
     add(plain_units(), of_plain_, whole);
     add(good_, known_, promoted);
     add(good_, known_, residue);
@@ -385,6 +388,22 @@ class Stages {
     add(unlikely_, of_unlikely_, sliced);
   }
 
+  /// Good units whose first chain begins with the addend: compilers (Triton) give a product its
+  /// addend so where all of K is one tile, and alpha is 1 or multiplies an operand.
+  Units begun_units() const {
+    if (!has_addend(capture_)) return named("", {});
+    std::vector<UnitChoice> units = *good_.list;
+    units.insert(units.end(), compiled_.list->begin(), compiled_.list->end());
+    std::erase_if(units, [&](const UnitChoice& x) {
+      return (capture_.alpha != 1 && x.alpha_on == Epilogue::AlphaOn::sum) || x.is_tiled();
+    });
+    for (UnitChoice& x : units) {
+      x.addition = Epilogue::Addition::initial;
+      x.beta = capture_.beta;
+    }
+    return named("from the addend on, by every unit that fits", std::move(units));
+  }
+
   /// Good units to which wide loads bring K in another order: the lanes of a warp load for one
   /// instruction. A multiply-add of one thread has no lanes.
   Units matrix_units() const {
@@ -421,7 +440,7 @@ class Stages {
   std::shared_ptr<LazyEvidence> evidence_;
   Units all_, likely_, others_, good_, unlikely_, compiled_;
   /// The partitions that stages have given: to the likeliest unit, and to those of these names.
-  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_reduced_, of_scalar_,
+  Known known_, of_others_, of_unlikely_, of_warps_, of_plain_, of_begun_, of_reduced_, of_scalar_,
       of_compiled_, of_likely_;
   Candidates& result_;
 };

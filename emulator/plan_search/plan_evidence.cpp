@@ -212,6 +212,40 @@ bool keeps_fp32(const UnitChoice& unit) {
   return instruction.steps.list[0].spec.kept_fraction_bits >= formats::fp32.fraction_bits;
 }
 
+/// True if D's errors lean neither to zero nor away from it, as many as they are: FP32 sums of
+/// multiply-adds are rounded to nearest, those of matrix units are cut, so that a long one's errors
+/// lean to zero.
+bool is_rounded_to_nearest(const GemmCapture& capture, const Epilogue& epilogue) {
+  constexpr std::int64_t most_outputs = 2048, most_products = std::int64_t{1} << 22;
+  constexpr std::int64_t fewest_errors = 256, fewest_products = 128;
+  const GemmProblem all = capture.lowered({});
+  const bool is_linear =
+      capture.activation == Activation::none || capture.activation == Activation::relu;
+  if (!is_linear || all.k() < fewest_products || !all.scale_a.empty() || !all.scale_b.empty())
+    return false;
+  const std::vector<Output> outputs =
+      telling_outputs(capture, std::min(most_outputs, most_products / all.k()));
+  const GemmProblem sample = select(all, std::span<const Output>(outputs));
+  const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
+  const CodeMatrix exact = nearly_exact(sample, epilogue, true, 1);
+  Epilogue plain = epilogue;
+  plain.activation = Activation::none;
+  const CodeMatrix sums = nearly_exact(sample, plain, false, 1);
+  const auto number = [](const CodeMatrix& x, std::int64_t at) {
+    return scalar::decoded(x.format, x[at]);
+  };
+  std::int64_t to_zero = 0, away = 0;
+  for (std::int64_t at = 0; at < d.size(); ++at) {
+    const double error = number(d, at) - number(exact, at);
+    if (!std::isfinite(error) || error == 0) continue;
+    ++((error < 0) == (number(sums, at) > 0) ? to_zero : away);
+  }
+  // Three standard deviations of a fair coin.
+  const double count = static_cast<double>(to_zero + away);
+  return to_zero + away >= fewest_errors &&
+         std::fabs(static_cast<double>(to_zero - away)) < 3 * std::sqrt(count);
+}
+
 }  // namespace
 
 GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
@@ -291,6 +325,11 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   const bool narrow_sums =
       a_format == formats::fp16 && d_format == formats::fp16 && distances.at({}).ulps > 0.75;
   if (narrow_sums) std::stable_partition(units.begin(), rest, sums_are_fp16);
+  // Multiply-adds and matrix units both take operands of 16 bits as they are.
+  if (formats::bits(a_format) == 16 && d_format == formats::fp32 &&
+      is_rounded_to_nearest(capture, epilogue))
+    std::stable_partition(units.begin(), rest,
+                          [](const UnitChoice& x) { return x.unit.arch == "simt"; });
   // A unit may keep 13 bits of FP8 products. Its FP32 results then lie further from exact ones than
   // truncated FP32 sums of K products can.
   if (formats::bits(a_format) == 8 && d_format == formats::fp32 && sample.k() > 32) {

@@ -128,6 +128,10 @@ void Search::try_plan(const GemmPlan& plan, const Sample& sample, const GemmOper
         if (epilogue.alpha_on != Epilogue::AlphaOn::sum) continue;
         epilogue.alpha_on = plan.epilogue.alpha_on;
       }
+      if (plan.epilogue.addition == Epilogue::Addition::initial) {
+        if (epilogue.addition != candidates_.epilogues.front().addition) continue;
+        epilogue.addition = plan.epilogue.addition;
+      }
       // Only FP16 sums are ever added and scaled in FP16.
       if (epilogue.compute == formats::fp16 && operands.sum != formats::fp16) continue;
       GemmPlan whole = x;

@@ -122,6 +122,10 @@ std::shared_ptr<const GemmOperands> PreparedOperands::get(const GemmPlan& plan) 
   operands.loads = plan.loads;
   operands.epilogue.alpha = plan.epilogue.alpha;
   operands.epilogue.alpha_on = plan.epilogue.alpha_on;
+  if (plan.epilogue.addition == Epilogue::Addition::initial) {
+    operands.epilogue.addition = plan.epilogue.addition;
+    operands.epilogue.beta = plan.epilogue.beta;
+  }
   auto [entry, is_new] = prepared_.try_emplace(to_text(operands));
   if (is_new) {
     try {

@@ -83,6 +83,8 @@ void apply(const UnitChoice& choice, GemmPlan& plan) {
   if (choice.loads.lanes != 0) plan.loads = choice.loads;
   plan.epilogue.alpha_on = choice.alpha_on;
   plan.epilogue.alpha = choice.alpha;
+  plan.epilogue.addition = choice.addition;
+  plan.epilogue.beta = choice.beta;
 }
 
 namespace {
@@ -252,6 +254,11 @@ void add_scaled_operands(const GemmCapture& capture, std::vector<UnitChoice>& un
 }
 
 }  // namespace
+
+bool has_addend(const GemmCapture& capture) {
+  const GemmProblem& x = capture.problem;
+  return (!x.c.empty() && capture.beta != 0) || !x.bias.empty();
+}
 
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch) {
   std::vector<UnitChoice> units = units_by_format(capture, arch);

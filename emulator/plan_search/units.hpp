@@ -17,7 +17,7 @@ namespace guardbit::emulator {
 /// neighbours and gives one of them to each instruction.
 inline constexpr LoadOrder widened_pairs = {8, 2, 1};
 
-/// A unit and how operands reach it.
+/// A unit and how operands and the addend reach it.
 struct UnitChoice {
   GemmUnit unit;
   InputConversion input;
@@ -25,6 +25,10 @@ struct UnitChoice {
   Epilogue::AlphaOn alpha_on = Epilogue::AlphaOn::sum;
   /// used if `alpha_on` is an operand
   double alpha = 1;
+  /// initial: its first chain begins with the addend; else the epilogue adds it in one of the ways
+  Epilogue::Addition addition = Epilogue::Addition::fma_product;
+  /// used if `addition` is initial
+  double beta = 0;
 
   /// Does it take a tile of K pair by pair of pieces?
   bool is_tiled() const { return input.run != 0; }
@@ -32,7 +36,7 @@ struct UnitChoice {
   bool is_of_compilers() const { return is_tiled() || loads == widened_pairs; }
 };
 
-/// Sets the plan's unit, conversion, loads and alpha.
+/// Sets the plan's unit, conversion, loads, alpha and what the first chain begins with.
 void apply(const UnitChoice& choice, GemmPlan& plan);
 
 /// The machine's instructions for operands of formats a and b, with D in `d` if that is given.
@@ -40,6 +44,9 @@ void apply(const UnitChoice& choice, GemmPlan& plan);
 std::vector<const MatrixInstruction*> instructions_for(std::string_view arch, const Format& a,
                                                        const Format& b, bool sparse,
                                                        const Format* d = nullptr);
+
+/// Is C or a bias added to the capture's product?
+bool has_addend(const GemmCapture& capture);
 
 /// The units that may have multiplied the capture's operands, likely ones first.
 std::vector<UnitChoice> units_for(const GemmCapture& capture, std::string_view arch);

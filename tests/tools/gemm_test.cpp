@@ -172,13 +172,16 @@ TEST_CASE("explain says what it could not look at") {
       infinite, {},
       std::vector{tensor_of("a", {8, 16}, std::vector<float>(128, HUGE_VALF)),
                   tensor_of("b", {16, 8}, std::vector<float>(128, 1.0F)),
-                  tensor_of("d", {8, 8}, std::vector<float>(64, 0.0F))});
-  const std::vector<std::string> words = {"explain",       "--a", infinite + ":a", "--b",
-                                          infinite + ":b", "--d", infinite + ":d"};
+                  tensor_of("d", {8, 8}, std::vector<float>(64, NAN))});
+  const std::vector<std::string> words = {"explain",       "--a",           infinite + ":a",
+                                          "--b",           infinite + ":b", "--d",
+                                          infinite + ":d", "--time-limit",  "1e-9"};
   const CommandResult result = run_command(words);
   CHECK(result.status == 1);
   check_holds(result.out, "  not judged: no output could be looked at\n");
-  check_holds(result.out, "rows of A and columns of B that hold infinities or NaNs were not");
+  check_holds(
+      result.out,
+      "rows of A and columns of B that hold infinities or NaNs were looked at for these alone");
   CHECK(!holds(result.out, "right"));
   for (const std::string factor : {"nan", "inf"}) {
     std::vector<std::string> with_factor = words;
@@ -219,6 +222,41 @@ TEST_CASE("explain says whether the result tells the order of its sums") {
       {"explain", "--a", ones + ":a", "--b", ones + ":b", "--d", ones + ":d", "--json"});
   CHECK(silent.status == 0);
   CHECK(json::parse(silent.out)["order_control"] == json{{"outputs", 64}, {"refuting", 0}});
+}
+
+TEST_CASE("options of explain say what was asked for in place of what a capture says") {
+  const std::string capture = "tests/golden/gemm/addmm_f16_33x17x100_1_1.safetensors";
+  const auto verdict = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> line = {"explain", capture, "--json", "--max-plans", "1"};
+    line.insert(line.end(), options.begin(), options.end());
+    const json j = json::parse(run_command(line).out);
+    std::vector<std::string> kinds = {j["verdict"].get<std::string>()};
+    for (const json& fault : j["findings"]) kinds.push_back(fault["kind"]);
+    return kinds;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(verdict({}) == Words{"exact_plan"});
+  CHECK(verdict({"--alpha", "1", "--beta", "1", "--activation", "none", "--arch", "sm_90"}) ==
+        Words{"exact_plan"});
+  CHECK(verdict({"--alpha", "0.5"}) == Words{"wrong", "alpha"});
+  CHECK(verdict({"--beta", "0.5"}) == Words{"wrong", "beta"});
+  CHECK(verdict({"--activation", "relu"}) == Words{"wrong", "activation"});
+  for (const auto& [option, error] :
+       {std::pair{"--a", "guardbit: --a: is read without a CAPTURE alone"},
+        {"--bias", "guardbit: --bias: is read without a CAPTURE alone"},
+        {"--arch", "sm_91"}}) {
+    const CommandResult result =
+        run_command({"explain", capture, option, option == std::string("--arch") ? "sm_91" : "x"});
+    CHECK(result.status == 2);
+    check_holds(result.error, error);
+  }
+  const CommandResult instruction = run_command(
+      {"explain",
+       "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors",
+       "--alpha", "2"});
+  CHECK(instruction.status == 2);
+  check_holds(instruction.error,
+              "holds an instruction: it has no --alpha, --beta, --activation or --tf32");
 }
 
 TEST_CASE("explain searches the recordings of an instruction") {

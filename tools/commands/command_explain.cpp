@@ -23,6 +23,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/support/words.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
@@ -41,12 +42,11 @@ using emulator::GemmCapture;
 using formats::Error;
 
 struct ExplainOptions {
-  std::string capture, d, arch = "sm_90";
+  std::string capture, d, arch;
   GemmPlaces places;
   std::vector<std::string> diff, specs;
-  double alpha = 1;
-  std::optional<double> beta;
-  std::string activation = "none";
+  std::optional<double> alpha, beta;
+  std::string activation;
   bool tf32 = false, json = false;
   std::size_t most_plans = 8;
   /// seconds; 0: none
@@ -59,7 +59,7 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   GemmCapture capture;
   capture.path = d_place;
   capture.kind = "gemm";
-  capture.arch = options.arch;
+  capture.arch = "sm_90";
   capture.problem = std::move(input.problem);
   const formats::Tensor d = read_operand("--d", "d", d_place, formats::fp32);
   if ((d.shape.size() != 2 && d.shape.size() != 3) || d.packing != formats::Packing::container)
@@ -69,17 +69,28 @@ GemmCapture capture_of(const ExplainOptions& options, const std::string& d_place
   const emulator::GemmProblem& x = capture.problem;
   if (capture.d.rows != x.m() || capture.d.columns != x.n() || capture.d.batch != x.a.batch)
     throw Error("--d " + formats::printable(d_place), "is not of the shape of A * B");
-  for (const auto& [option, factor] :
-       {std::pair{"--alpha", options.alpha}, {"--beta", options.beta.value_or(0)}})
-    if (!std::isfinite(factor)) throw Error(option, "is no finite number");
-  if (options.beta.value_or(0) != 0 && x.c.empty())
-    throw Error("explain", "there is a beta, so --c is needed");
-  capture.alpha = options.alpha;
-  capture.beta = options.beta.value_or(x.c.empty() ? 0 : 1);
-  capture.activation =
-      formats::require_word<emulator::Activation>("activation", options.activation, "--activation");
-  capture.tf32 = options.tf32;
+  capture.beta = x.c.empty() ? 0 : 1;
   return capture;
+}
+
+/// What the options say was asked for, in place of what the capture says.
+void set_asked(const ExplainOptions& options, GemmCapture& capture) {
+  for (const auto& [option, factor] :
+       {std::pair{"--alpha", options.alpha}, {"--beta", options.beta}})
+    if (factor && !std::isfinite(*factor)) throw Error(option, "is no finite number");
+  const bool asks = options.alpha || options.beta || !options.activation.empty() || options.tf32;
+  if (asks && capture.kind == "instruction")
+    throw Error(formats::printable(capture.path),
+                "holds an instruction: it has no --alpha, --beta, --activation or --tf32");
+  if (options.beta && *options.beta != 0 && capture.problem.c.empty())
+    throw Error("explain", "there is a beta, so C is needed");
+  capture.alpha = options.alpha.value_or(capture.alpha);
+  capture.beta = options.beta.value_or(capture.beta);
+  if (!options.activation.empty())
+    capture.activation = formats::require_word<emulator::Activation>(
+        "activation", options.activation, "--activation");
+  capture.tf32 = capture.tf32 || options.tf32;
+  if (!options.arch.empty()) capture.arch = options.arch;
 }
 
 /// Which part of the plan's K the missing elements are, if they are one: a part that was never
@@ -273,6 +284,7 @@ int explain_command(const ExplainOptions& options) {
     captures.reserve(results.size());
     for (const std::string& result : results) captures.push_back(capture_of(options, result));
   }
+  for (GemmCapture& capture : captures) set_asked(options, capture);
   std::vector<Explanation> accounts;
   accounts.reserve(captures.size());
   for (const GemmCapture& capture : captures) accounts.push_back(explain(options, capture));
@@ -302,10 +314,11 @@ void add_explain(CLI::App& app, int& status) {
   command->add_option("--d", options->d, "The result: [M, N] or [B, M, N]");
   command->add_option("--diff", options->diff, "Two results of the same operands: what changed")
       ->expected(2);
-  command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command->add_option("--arch", options->arch, "The machine (default sm_90, or the capture's)");
   add_spec_option(*command, options->specs);
-  command->add_option("--alpha", options->alpha, "D = alpha * A * B + beta * C (default 1)");
-  command->add_option("--beta", options->beta, "Default 1 with --c");
+  command->add_option("--alpha", options->alpha,
+                      "D = alpha * A * B + beta * C (default 1, or the capture's)");
+  command->add_option("--beta", options->beta, "Default 1 with --c, or the capture's");
   command->add_option("--activation", options->activation,
                       "What D went through: " + formats::list_of_words<emulator::Activation>());
   command->add_flag("--tf32", options->tf32, "FP32 operands were multiplied in TF32 mode");
@@ -322,7 +335,14 @@ void add_explain(CLI::App& app, int& status) {
       "Exit status: 0 explained, 1 not explained, 2 bad input, 130 interrupted.\n"
       "Example: guardbit explain tests/golden/gemm/mm_fp32_33x17x100.safetensors\n"
       "Example: guardbit explain --a a.npy --b b.npy --d d.npy --arch sm_90 --tf32");
-  command->callback([options, &status] { status = explain_command(*options); });
+  command->callback([options, command, &status] {
+    if (!options->capture.empty())
+      refuse_unread(*command,
+                    {"--a", "--b", "--c", "--bias", "--scale-a", "--scale-b", "--sparse", "--from",
+                     "--d", "--diff"},
+                    "without a CAPTURE");
+    status = explain_command(*options);
+  });
 }
 
 }  // namespace guardbit::tools

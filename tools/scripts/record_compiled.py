@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records matrix products that compilers made, as captures of kind gemm.
 
-  record_compiled.py record FOLDER [--seconds 240] [--jax 420] [--torch 280]   (needs JAX, PyTorch with Triton, a GPU)
+  record_compiled.py record FOLDER [--seconds 240] [--jax 420] [--torch 280] [--seed 1]   (needs JAX, PyTorch with Triton, a GPU)
       products drawn from a seed: JAX's (XLA chooses or tunes a Triton kernel, cuBLAS or cuBLASLt) and those of
       torch.compile (Triton templates, one of their configurations drawn, or the fastest of three); several processes share
       the GPU; what is finished in time is packed into FOLDER/*.tar.gz, errors are in FOLDER/log.txt
@@ -137,7 +137,7 @@ def operands_of(item, seed):
     return made
 
 
-def draw_jax(count, seed=1):
+def draw_jax(count, seed):
     draw, items = Draw(seed), []
     for i in range(count):
         m, n, k = draw.shape(("tiny", "small", "middle", "middle", "deep", "deep", "deep", "thin", "large"))
@@ -166,7 +166,7 @@ def draw_jax(count, seed=1):
     return items
 
 
-def draw_torch(count, seed=2):
+def draw_torch(count, seed):
     draw, items = Draw(seed), []
     for i in range(count):
         m, n, k = draw.shape(("small", "middle", "middle", "deep", "deep", "large", "large"))
@@ -442,12 +442,12 @@ class TorchWorker:
 
 # Processes
 
-def work(by, folder, count, seconds):
+def work(by, folder, count, seconds, seed):
     """Takes items that no other process has taken, until time is over."""
     end = time.time() + seconds
     worker = {"jax": JaxWorker, "torch": TorchWorker}[by]()
     print(f"{by}: ready after {time.time() - end + seconds:.1f} s", flush=True)
-    items = draw_jax(count) if by == "jax" else draw_torch(count)
+    items = draw_jax(count, seed) if by == "jax" else draw_torch(count, seed + 1)
     for number, item in enumerate(items):
         if time.time() > end:
             break
@@ -477,7 +477,7 @@ def record(options):
         private = dict(environment, TORCHINDUCTOR_CACHE_DIR=f"{options.scratch}/inductor{index}", TRITON_CACHE_DIR=f"{options.scratch}/triton{index}")
         log = open(os.path.join(options.scratch, f"{by}{index}.log"), "ab")
         count = options.jax if by == "jax" else options.torch
-        return subprocess.Popen([sys.executable, os.path.abspath(__file__), "work", by, folder, str(count), str(left)], env=private,
+        return subprocess.Popen([sys.executable, os.path.abspath(__file__), "work", by, folder, str(count), str(left), str(options.seed)], env=private,
                                 stdout=log, stderr=log, start_new_session=True)
 
     for by, workers in (("jax", options.jax_workers), ("torch", options.torch_workers)):
@@ -560,7 +560,7 @@ def fill(options):
 
 def main():
     if sys.argv[1:2] == ["work"]:
-        return work(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))
+        return work(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]), int(sys.argv[6]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     x = commands.add_parser("record")
@@ -569,6 +569,7 @@ def main():
     x.add_argument("--seconds", type=float, default=240)
     x.add_argument("--jax", type=int, default=420)
     x.add_argument("--torch", type=int, default=280)
+    x.add_argument("--seed", type=int, default=1)
     x.add_argument("--jax-workers", type=int, default=5)
     x.add_argument("--torch-workers", type=int, default=5)
     x = commands.add_parser("fill")

@@ -42,6 +42,19 @@ TEST_CASE("CUDA's functions give the hardware's results for all inputs", "[sweep
   CHECK(digest_of(of_codes(tail_13)) == 0xb2ecea97629f4dc1);
 }
 
+TEST_CASE("activations give PyTorch's results, and steps of compilers the GPU's, for all inputs",
+          "[sweep]") {
+  const auto digest_of_activation = [](Activation activation) {
+    return digest_of(of_codes([=](float x) { return activated(activation, x); }));
+  };
+  CHECK(digest_of_activation(Activation::gelu) == 0x275da2d4000f88b3);
+  CHECK(digest_of_activation(Activation::gelu_tanh) == 0xd46ea1a17ee0aae6);
+  CHECK(digest_of_activation(Activation::silu) == 0xc7b1890c3eb41234);
+  CHECK(digest_of_activation(Activation::gelu_cuda12) == 0xd364b9d66b768cf8);
+  CHECK(digest_of(of_codes(tail_12)) == 0x48fd5c668ff6e391);
+  CHECK(digest_of(of_codes(emulator::xla_math::erfc)) == 0xe4860afe10fa0bbe);
+}
+
 /// How far a function lies from what doubles give, in units of the result's last place.
 template <class Function, class Exact>
 double largest_error(const Function& function, const Exact& exact, float from, float to) {

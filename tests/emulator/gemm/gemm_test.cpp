@@ -67,7 +67,10 @@ class Judge {
             ks[at]);
       std::vector<std::uint64_t> slice_sums;
       slice_sums.reserve(slices.size());
-      for (const auto& [slice, own] : slices) slice_sums.push_back(promoted(g, i, j, own));
+      for (const auto& [slice, own] : slices) {
+        const bool is_first = sums.empty() && slice_sums.empty();
+        slice_sums.push_back(promoted(g, i, j, own, is_first ? first_sum(g, i, j) : 0));
+      }
       sums.push_back(added(plan_.slices, slice_sums));
     }
     if (plan_.split.order == SumOrder::in_place) return in_place(g, i, j, sums);
@@ -139,8 +142,21 @@ class Judge {
     return numbers[0];
   }
 
-  std::uint64_t chain(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks) const {
-    std::uint64_t sum = 0;
+  bool begins_with_addend() const {
+    return plan_.epilogue.addition == emulator::Epilogue::Addition::initial;
+  }
+
+  /// What the first chain begins with, in FP32.
+  std::uint64_t first_sum(std::int64_t g, std::int64_t i, std::int64_t j) const {
+    if (!begins_with_addend()) return 0;
+    if (x_.c.empty()) return formats::convert(x_.bias.format, x_.bias(0, 0, j), fp32);
+    const std::uint64_t c = formats::convert(x_.c.format, x_.c(g, i, j), fp32);
+    const double beta = plan_.epilogue.beta;
+    return beta == 0 ? c : rounded_product(fp32, code(beta), c);
+  }
+
+  std::uint64_t chain(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks,
+                      std::uint64_t sum) const {
     if (plan_.unit.arch == "simt") {
       const Format f = plan_.unit.instruction == "mul_add.bf16" ? formats::bf16 : fp32;
       std::vector<std::uint64_t> products;
@@ -180,15 +196,16 @@ class Judge {
     return sum;
   }
 
-  std::uint64_t promoted(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks) const {
+  std::uint64_t promoted(std::int64_t g, std::int64_t i, std::int64_t j, const Ks& ks,
+                         std::uint64_t first) const {
     const auto interval = static_cast<std::size_t>(plan_.promotion.interval);
-    if (interval == 0) return chain(g, i, j, ks);
+    if (interval == 0) return chain(g, i, j, ks, first);
     std::uint64_t sum = 0;
     for (std::size_t begin = 0; begin < ks.size(); begin += interval) {
       const Ks part(
           ks.begin() + static_cast<std::ptrdiff_t>(begin),
           ks.begin() + static_cast<std::ptrdiff_t>(std::min(ks.size(), begin + interval)));
-      sum = rounded_sum(fp32, sum, chain(g, i, j, part));
+      sum = rounded_sum(fp32, sum, chain(g, i, j, part, begin == 0 ? first : 0));
     }
     return sum;
   }
@@ -251,7 +268,7 @@ class Judge {
 
   /// C's code in FP32; nothing where none is added.
   std::optional<std::uint64_t> addend(std::int64_t g, std::int64_t i, std::int64_t j) const {
-    if (x_.c.empty() || plan_.epilogue.beta == 0) return {};
+    if (x_.c.empty() || plan_.epilogue.beta == 0 || begins_with_addend()) return {};
     return formats::convert(x_.c.format, x_.c(g, i, j), fp32);
   }
 
@@ -268,8 +285,9 @@ class Judge {
                       bool is_last = true) const {
     const emulator::Epilogue& e = plan_.epilogue;
     std::uint64_t result = 0;
-    const std::uint64_t alpha = code(e.scales_operand() ? 1 : e.alpha), beta = code(weight);
-    if (e.alpha_on == AlphaOn::d)
+    const bool has_alpha = !e.scales_operand() && !begins_with_addend();
+    const std::uint64_t alpha = code(has_alpha ? e.alpha : 1), beta = code(weight);
+    if (e.alpha_on == AlphaOn::d && has_alpha)
       sum = formats::convert(e.output, formats::convert(fp32, sum, e.output), fp32);
     if (!added) {
       result = rounded_product(fp32, alpha, sum);
@@ -285,6 +303,7 @@ class Judge {
           result = rounded_fma(fp32, beta, c, product);
           break;
         case emulator::Epilogue::Addition::separate:
+        case emulator::Epilogue::Addition::initial:
           result = rounded_sum(fp32, product, addend);
           break;
         default:
@@ -327,6 +346,7 @@ TEST_CASE("plans are executed as they are written") {
       {{"sm_80", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}, formats::bf16},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}, fp32},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk32.f32.e4m3.e4m3"}, formats::e4m3}};
+  int begun = 0;
   for (int round = 0; round < 240; ++round) {
     const auto& [unit, format] = units[random.below(units.size())];
     GemmPlan plan = random_plan(random);
@@ -342,8 +362,6 @@ TEST_CASE("plans are executed as they are written") {
     if (plan.promotion.interval != 0) plan.residue_first = 0;
     if (plan.promotion.interval != 0) plan.promotion.interval = 32;
     plan.epilogue.compute = fp32;
-    if (plan.epilogue.addition == emulator::Epilogue::Addition::initial)
-      plan.epilogue.addition = emulator::Epilogue::Addition::separate;
     plan.epilogue.output = random.one_in(2) ? fp32 : formats::fp16;
     const int m = random.between(1, 5), n = random.between(1, 5), k = random.between(1, 150);
     const int batch = random.between(1, 2);
@@ -351,8 +369,16 @@ TEST_CASE("plans are executed as they are written") {
     x.a = random_matrix(format, batch, m, k, random);
     x.b = random_matrix(format, batch, k, n, random);
     if (random.one_in(2)) x.c = random_matrix(plan.epilogue.output, batch, m, n, random);
+    using Addition = emulator::Epilogue::Addition;
+    if (plan.products == emulator::ProductOrder::tree &&
+        plan.epilogue.addition == Addition::initial)
+      plan.epilogue.addition = Addition::separate;
+    const bool begins = plan.epilogue.addition == Addition::initial;
+    if (begins && x.c.empty()) x.bias = random_matrix(formats::fp16, 1, 1, n, random);
+    begun += begins ? 1 : 0;
     check(plan, x);
   }
+  CHECK(begun > 20);
 }
 
 TEST_CASE("scales and C enter where the plan says") {
@@ -414,11 +440,15 @@ TEST_CASE("what has no room for C or for scales in its chain is refused") {
   GemmProblem x;
   x.a = random_matrix(fp32, 1, 2, 8, random);
   x.b = random_matrix(fp32, 1, 8, 3, random);
+  CHECK_THROWS_WITH(execute(emulator::parse_plan("simt/fma.fp32 add=initial", "test"), x),
+                    "plan: add=initial needs a C or a bias");
   x.c = random_matrix(fp32, 1, 2, 3, random);
-  for (const std::string unit : {"fma.fp32", "mul_add.fp32", "fma.fp64"})
-    CHECK_THROWS_WITH(execute(emulator::parse_plan("simt/" + unit + " add=initial", "test"), x),
-                      "plan: add=initial is of instructions of the catalogue: the chain of simt/" +
-                          unit + " begins with zero");
+  CHECK_THROWS_WITH(
+      execute(emulator::parse_plan("sm_90/wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8 "
+                                   "input=rz:8x8:slices compute=fp64 add=initial",
+                                   "test"),
+              x),
+      "plan: add=initial: integer slices and products=tree begin with zero");
   const std::string scaled =
       "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3";
   CHECK_THROWS_WITH(execute(emulator::parse_plan("sm_120/" + scaled, "test"), x),

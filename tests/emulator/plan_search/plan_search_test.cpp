@@ -16,6 +16,7 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_library.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
 #include "formats/support/words.hpp"
@@ -464,6 +465,70 @@ TEST_CASE("products with a vector may be rounded to a narrower format before the
   CHECK(judged.faults[0].kind == emulator::FaultKind::converted_input);
   CHECK(judged.faults[1].kind == emulator::FaultKind::narrow_accumulator);
   CHECK(judged.faults[1].name == "bf16");
+}
+
+TEST_CASE("chains that begin with C or with the bias are found") {
+  Random random(79);
+  const std::string matrix_unit = "sm_90/wgmma.mma_async.sync.aligned.m64n";
+  for (const auto& [text, format, of_c] :
+       {std::tuple{std::string("simt/fma.fp32 add=initial d=fp32"), formats::fp32, false},
+        {"simt/fma.fp32 add=initial beta=0.37 activation=relu d=fp32", formats::fp32, true},
+        {matrix_unit + "Nk8.f32.tf32.tf32 input=rz add=initial beta=1 d=fp32", formats::fp32, true},
+        {matrix_unit + "Nk16.f32.bf16.bf16 add=initial d=fp32", formats::bf16, false},
+        {matrix_unit + "Nk16.f32.f16.f16 add=initial alpha=0.37:a beta=1 d=fp32", formats::fp16,
+         true}}) {
+    INFO(text);
+    const GemmPlan plan = emulator::parse_plan(text, "test");
+    CHECK(to_text(plan) == text);
+    GemmProblem x;
+    x.a = random_matrix(format, 1, 40, 24, random, -1, 1);
+    x.b = random_matrix(format, 1, 24, 48, random, -1, 1);
+    (of_c ? x.c : x.bias) = random_matrix(formats::fp32, 1, of_c ? 40 : 1, 48, random, 2, 4);
+    const GemmCapture capture = recording_of(plan, x);
+    const SearchResult result = search(capture);
+    check_explained(capture, result);
+    CHECK(result.plans.front().plan == plan);
+  }
+}
+
+TEST_CASE("sums that lean to zero are of matrix units, others of multiply-adds") {
+  Random random(80);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp16, 1, 24, 512, random, -1, 1);
+  x.b = random_matrix(formats::fp16, 1, 512, 24, random, -1, 1);
+  x.bias = random_matrix(formats::fp32, 1, 1, 24, random, -1, 1);
+  for (const std::string unit :
+       {"simt/fma.fp32", "sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}) {
+    const GemmCapture capture =
+        recording_of(emulator::parse_plan(unit + " split=4x64:ceil d=fp32", "test"), x);
+    const GemmPlan likely = emulator::candidates_for(capture).units.front();
+    CHECK(likely.unit.arch + "/" + likely.unit.instruction == unit);
+  }
+}
+
+TEST_CASE("operands rounded with ties away from zero leave a result right") {
+  Random random(81);
+  GemmProblem x;
+  x.a = random_matrix(formats::fp32, 1, 20, 64, random, -8, -6);
+  x.b = random_matrix(formats::fp32, 1, 64, 20, random, -1, 1);
+  // One element of each row, halfway between numbers of TF32, is larger than all others.
+  for (std::int64_t i = 0; i < 20; ++i) x.a.set(x.a.index(0, i, 7), 0x44801000);
+  const GemmCapture capture = recording_of(
+      emulator::parse_plan("sm_90/wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32 input=rna",
+                           "test"),
+      x);
+  CHECK(judge(capture).judgement.verdict == emulator::Verdict::valid_rounding);
+  check_explained(capture, search(capture));
+}
+
+TEST_CASE("an instruction's recording is explained by a plan of the search, not by the nearest") {
+  const SearchResult result = search(emulator::read_gemm_capture(
+      "tests/golden/mma.sync/mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32.tiny.safetensors"));
+  REQUIRE(result.explained());
+  // The search stops where a plan is exact; of the nearest it reports more.
+  CHECK(result.plans.size() <= 4);
+  for (const emulator::PlanResult& x : result.plans)
+    CHECK(x.plan.epilogue.addition == emulator::Epilogue::Addition::initial);
 }
 
 TEST_CASE("what a result through ReLU cannot hold is wrong") {
