@@ -232,6 +232,26 @@ class SumErrors {
   std::vector<int> counts_;
 };
 
+/// beta C, or the bias where there is no C, with which the first chain begins.
+void begin_with_addend(Roundings& x, const Epilogue& e, const GemmProblem& problem,
+                       const Format& first) {
+  const Format sums = x.held;
+  const emulator::CodeMatrix& addend = problem.c.empty() ? problem.bias : problem.c;
+  double largest = largest_magnitude(addend);
+  x.held = addend.format;
+  if (!problem.c.empty() && e.beta != 0 && e.beta != 1) {
+    if (std::max(std::fabs(e.beta), largest) > largest_number(e.compute)) x.overflow();
+    x.convert_to(e.compute);
+    x.add(constant_error(e.compute, e.beta));
+    x.multiply_in(e.compute);
+    x.absolute *= std::max(1.0, std::fabs(e.beta));
+    largest *= std::max(1.0, std::fabs(e.beta));
+  }
+  if (largest > largest_number(first)) x.overflow();
+  x.convert_to(first);
+  x.held = sums;
+}
+
 /// The epilogue, up to the rounding to D's format. Of a split in place, `parts` go through it.
 void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem, std::size_t parts) {
   const Format& compute = e.compute;
@@ -324,14 +344,11 @@ void limit_sums(ErrorBound& bound, const Roundings& x, const Epilogue& e,
 /// Plans that give something else than what is asked for.
 void require_sum(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
   const bool initial = plan.epilogue.addition == Epilogue::Addition::initial;
-  const bool in_place = plan.split.order == SumOrder::in_place && plan.split.parts > 1;
   const bool scaled = !(problem.scale_a.empty() && problem.scale_b.empty());
   const auto refuse = [&](const char* why) {
     throw formats::Error(std::string(where), std::string("no bound: ") + why);
   };
-  if (initial && in_place) refuse("with add=initial a split in place loses its first parts");
   if (initial && scaled) refuse("with add=initial the scales multiply C as well");
-  if (initial && plan.input.has_integer_slices()) refuse("sums of slices do not begin with C");
   if (scaled && (problem.scale_k != 0) == (plan.promotion.adder == Promotion::Adder::add))
     refuse(problem.scale_k != 0 ? "scales of blocks of K need a promotion that takes them"
                                 : "the promotion and the epilogue both take the scales");
@@ -350,12 +367,7 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
     x.absolute += slices_error(plan, problem, unit, x.worst(), where);
   const bool scales_parts = plan.promotion.adder != Promotion::Adder::add;
   x.absolute += input.error.absolute * (scales_parts ? growth_by_scales(problem) : 1);
-  const Format of_sums = x.held;
-  if (e.addition == Epilogue::Addition::initial && !problem.c.empty()) {
-    x.held = problem.c.format;
-    x.convert_to(unit.sum);
-    x.held = of_sums;
-  }
+  if (e.addition == Epilogue::Addition::initial) begin_with_addend(x, e, problem, unit.c);
   const bool in_place = plan.split.order == SumOrder::in_place;
   finish(x, e, problem, in_place ? sums.parts() : 1);
 

@@ -103,7 +103,7 @@ Roundings execution(const MatrixInstruction& instruction) {
 UnitErrors scalar_errors(const emulator::GemmPlan& plan, const emulator::GemmProblem& problem,
                          std::string_view where) {
   UnitErrors x;
-  x.sum = emulator::scalar_format(plan.unit, where);
+  x.c = x.sum = emulator::scalar_format(plan.unit, where);
   const auto products = emulator::product_format(plan.unit);
   if (formats::is_integer(x.sum)) {
     if (!formats::is_integer(problem.a.format) || !formats::is_integer(problem.b.format))
@@ -129,7 +129,7 @@ UnitErrors unit_errors(const emulator::GemmPlan& plan, const emulator::GemmProbl
   UnitErrors x;
   x.k = instruction.shape.k;
   x.a = x.least_a = instruction.a, x.b = x.least_b = instruction.b;
-  x.sum = instruction.d;
+  x.c = instruction.c, x.sum = instruction.d;
   for (const Step& step : instruction.steps) {
     if (step.widened) x.least_a = x.least_b = *step.widened;
     x.flushes = x.flushes || step.spec.input != Subnormals::keep;

@@ -13,8 +13,8 @@
 namespace guardbit::experiments {
 
 struct UnitErrors {
-  /// of its operands and of its sums
-  formats::Format a{}, b{}, sum{};
+  /// of its operands, of the addend that a chain begins with, and of its sums
+  formats::Format a{}, b{}, c{}, sum{};
   /// whose smallest exponent it aligns by
   formats::Format least_a{}, least_b{};
   /// of a product, where that is rounded before it is added

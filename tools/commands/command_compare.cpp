@@ -121,10 +121,10 @@ void set_plan(const CompareOptions& options, Case& x) {
       if (x.plan->epilogue.beta != 0) x.beta = x.plan->epilogue.beta;
     }
   }
-  // A chain that begins with C has neither.
+  // A chain that begins with its addend has no alpha.
   if (x.plan && x.plan->epilogue.addition == emulator::Epilogue::Addition::initial &&
-      !options.places.a.empty())
-    x.alpha = x.beta = 1;
+      !x.plan->epilogue.scales_operand() && !options.places.a.empty())
+    x.alpha = 1;
   x.alpha = options.alpha.value_or(x.alpha);
   x.beta = options.beta.value_or(x.beta);
   if (x.beta != 0 && x.problem && x.problem->c.empty())

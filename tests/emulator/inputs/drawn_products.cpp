@@ -32,13 +32,13 @@ const std::vector<DrawnUnit>& units() {
   const std::vector<Format> halves = {fp16, fp32}, brains = {bf16, fp32}, singles = {fp32, fp16},
                             eights = {e4m3, e4m3, fp32}, bytes = {int8};
   static const std::vector<DrawnUnit> list = {
-      {{"simt", "fma.fp32"}, {fp32, fp32, bf16, fp64}, false},
-      {{"simt", "fma.fp64"}, {fp64, fp32, fp16}, false},
-      {{"simt", "fma.fp16"}, halves, false},
-      {{"simt", "mul_add.fp32"}, {fp32, bf16}, false},
-      {{"simt", "mul_add.fp16"}, halves, false},
-      {{"simt", "mul_add.bf16"}, brains, false},
-      {{"simt", "mad.int32"}, bytes, false},
+      {{"simt", "fma.fp32"}, {fp32, fp32, bf16, fp64}},
+      {{"simt", "fma.fp64"}, {fp64, fp32, fp16}},
+      {{"simt", "fma.fp16"}, halves},
+      {{"simt", "mul_add.fp32"}, {fp32, bf16}},
+      {{"simt", "mul_add.fp16"}, halves},
+      {{"simt", "mul_add.bf16"}, brains},
+      {{"simt", "mad.int32"}, bytes},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}, halves},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f16.f16.f16"}, halves},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16"}, brains},
@@ -246,14 +246,15 @@ DrawnProduct drawn_product(Random& random) {
     const Format c = one_of(std::array{formats::fp32, formats::fp16}, random);
     p.c = Numbers(random)(is_integer ? formats::int32 : c, 4, 5, random);
     plan.epilogue.beta = one_of(std::array{1.0, -0.7, 1e-5}, random);
-    const bool in_place = plan.split.order == emulator::SumOrder::in_place;
-    if (unit.begins_with_c && !in_place && !sliced && p.scale_a.empty() && random.one_in(2)) {
-      plan.epilogue.addition = Epilogue::Addition::initial;
-      plan.epilogue.alpha = plan.epilogue.beta = 1;
-      plan.epilogue.alpha_on = Epilogue::AlphaOn::sum;
-    }
   }
   if (random.one_in(3)) p.bias = Numbers(random)(formats::fp32, 1, 5, random);
+  const bool has_addend = !p.c.empty() || !p.bias.empty();
+  const bool begins_with_zero = sliced || plan.products == emulator::ProductOrder::tree;
+  if (has_addend && unit.begins_with_c && !begins_with_zero && p.scale_a.empty() &&
+      random.one_in(2)) {
+    plan.epilogue.addition = Epilogue::Addition::initial;
+    if (!plan.epilogue.scales_operand()) plan.epilogue.alpha = 1;
+  }
   return x;
 }
 

@@ -61,7 +61,7 @@ Tally judge(std::uint64_t seed, int count) {
 }
 
 TEST_CASE("the deterministic bound holds for plans drawn over every key") {
-  const Tally tally = judge(17, 400);
+  const Tally tally = judge(17, 2000);
   CHECK(tally.refused * 20 < tally.plans);
   // Most outputs are judged, and many bounds are not far above what happens.
   CHECK(tally.judged * 4 > tally.outputs * 3);
