@@ -52,7 +52,8 @@ struct GemmOperands {
 
   /// Elements of K; filled up where pieces or loads ask for it.
   std::int64_t k() const {
-    return expansion == 1 && run == places ? b.rows : b.rows / (expansion * places) * run;
+    const bool is_plain = expansion == 1 && places == run;
+    return is_plain ? b.rows : b.rows / (expansion * places) * run;
   }
   /// Where the products of element k begin. Runs with zeros behind them begin whole.
   std::int64_t place_of(std::int64_t k) const { return (k / run * places + k % run) * expansion; }

@@ -143,7 +143,9 @@ std::vector<Epilogue> activated_in_all_forms(const std::vector<Epilogue>& epilog
       e.activation = form;
       // The steps of this form are rounded to D's format, what comes first as well.
       if (e.output == formats::fp32 || form == Activation::gelu_erfc) continue;
-      list.emplace_back(Epilogue(e)).via = e.output;
+      Epilogue by_two_kernels = e;
+      by_two_kernels.via = e.output;
+      list.push_back(by_two_kernels);
     }
   }
   return list;
