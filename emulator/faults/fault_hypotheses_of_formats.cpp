@@ -368,11 +368,35 @@ Faults find_rounded_products(const ProductNumbers& x) {
   return {};
 }
 
+namespace {
+
+/// D is as far from the exact result as parts of sums that are rounded to the format once take it,
+/// and exact results would not look so.
+bool is_sum_of_parts(const ProductNumbers& x, const Expected& asked,
+                     const formats::Format& format) {
+  ProductNumbers exact = x;
+  exact.d = asked.result;
+  if (sums_are_in(exact, format)) return false;
+  constexpr double parts = 16;  // of the smallest numbers
+  const double unit = std::ldexp(1.0, -1 - format.fraction_bits),
+               least = parts * half_spacing(format, 0);
+  const RealMatrix extra =
+      mapped(asked.magnitude, [&](double value) { return unit * value + least; });
+  return agrees(x, asked, &extra);
+}
+
+}  // namespace
+
 Faults find_narrow_accumulator(const ProductNumbers& x) {
   const Expected asked = x.asked();
   for (const auto& format : {formats::fp16, formats::bf16}) {
     if (format.fraction_bits >= x.output.fraction_bits && format != x.output) continue;
     if (format != x.output && !sums_are_in(x, format)) continue;
+    if (format != x.output && is_sum_of_parts(x, asked, format))
+      return {{.kind = FaultKind::narrow_accumulator,
+               .name = formats::name_of(format),
+               .text = "parts of the sums were rounded to " + formats::name_of(format) +
+                       " before they were added"}};
     const double unit =
         std::ldexp(1.5, -1 - format.fraction_bits) * std::sqrt(static_cast<double>(x.k()));
     const RealMatrix extra = mapped(asked.magnitude, [&](double value) { return unit * value; });

@@ -3,26 +3,22 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/continuation.hpp"
-#include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/gemm_operands.hpp"
 #include "emulator/gemm/stream_k.hpp"
-#include "formats/codec.hpp"
+#include "experiments/accuracy/operand_errors.hpp"
+#include "experiments/accuracy/unit_errors.hpp"
 #include "formats/support/error.hpp"
 
-// Derivation. A fused block cuts each of its L products and the addend to multiples of 2^(E - F),
-// losing less than 2^(E - F) each, and E is the exponent of one of them: 2^E is at most the largest
-// magnitude among the terms, where factors below the smallest normal number are counted as that
-// number, because the unit aligns them by it. So a block's sum is off by less than
-// (L + 1) 2^-F (|p_1| + ... + |p_L| + |c|), and its conversion by u of the sum: a factor of at most
-// 1 + (L + 1) 2^-F + u for everything that went in. Factors multiply along a chain, through
-// promotion, slices, split and epilogue: |computed - exact| <= (product of the factors - 1) S.
+// Derivation. Each step of a plan multiplies everything that went into it by 1 + e, with |e| at
+// most what roundings.hpp, unit_errors.cpp and operand_errors.cpp say. Factors multiply along a
+// chain, through promotion, slices, split and epilogue:
+// |computed - exact| <= (product of the factors - 1) S. The steps here are those of
+// emulator/gemm: part_sum.cpp, sums.cpp and gemm_epilogue.cpp, in this order.
 //
 // With independent errors of mean zero the exponents add as squares (Hoeffding's inequality on the
 // logarithms of the factors): sqrt(sum of squares) * lambda in place of the sum, for each output
@@ -31,416 +27,285 @@ namespace guardbit::experiments {
 
 namespace {
 
-using emulator::AccumulatorSpec;
 using emulator::Epilogue;
 using emulator::Format;
+using emulator::GemmOperands;
 using emulator::GemmPlan;
 using emulator::GemmProblem;
 using emulator::KRange;
 using emulator::KRanges;
-using emulator::MatrixInstruction;
-using emulator::Operation;
 using emulator::Partition;
-using emulator::Rounding;
-using emulator::Step;
-using emulator::Subnormals;
-using emulator::Summation;
+using emulator::Promotion;
 using emulator::SumOrder;
+using Cut = emulator::InputConversion::Cut;
 
-bool is_nearest(Rounding rounding) {
-  return rounding == Rounding::nearest_even || rounding == Rounding::nearest_away;
+double growth_by_scales(const GemmProblem& problem) {
+  return std::max(1.0, largest_magnitude(problem.scale_a)) *
+         std::max(1.0, largest_magnitude(problem.scale_b));
 }
 
-/// The largest relative error of rounding to that many significant bits.
-double unit_roundoff(int precision, Rounding rounding) {
-  return std::ldexp(1.0, is_nearest(rounding) ? -precision : 1 - precision);
-}
-double unit_roundoff(const Format& f, Rounding rounding = Rounding::nearest_even) {
-  return formats::is_integer(f) ? 0 : unit_roundoff(formats::precision(f), rounding);
-}
-
-double smallest_normal(const Format& f) { return std::ldexp(1.0, formats::min_exponent(f)); }
-
-/// Errors on the way from the operands to a result, as factors 1 + e.
-struct Roundings {
-  double logarithm = 0, squares = 0, largest = 0;
-  double absolute = 0;
-  bool mean_zero = true;
-
-  void add(double error, double count = 1) { add(error, error * error, count); }
-  void add(double error, double square, double count) {
-    logarithm += count * std::log1p(error);
-    squares += count * square;
-    if (count > 0) largest = std::max(largest, error);
-  }
-  void add(const Roundings& other, double count) {
-    logarithm += count * other.logarithm;
-    squares += count * other.squares;
-    largest = std::max(largest, count > 0 ? other.largest : 0);
-    absolute += count * other.absolute;
-    mean_zero = mean_zero && (other.mean_zero || count == 0);
-  }
-  double worst() const { return std::expm1(logarithm * (1 + 1e-9)); }
-  double likely(double lambda) const {
-    const double few = lambda * std::sqrt(squares) + squares / (1 - std::min(largest, 0.5));
-    return std::min(worst(), std::expm1(few));
-  }
-};
-
-/// One accumulation of `products` products.
-Roundings accumulation(const Step& step, const MatrixInstruction& instruction, int products) {
-  const AccumulatorSpec& s = step.spec;
-  Roundings x;
-  if (s.summation == Summation::integer) return x;
-  const int precision =
-      s.result_fraction_bits != 0 ? s.result_fraction_bits + 1 : formats::precision(step.result);
-  const double u = unit_roundoff(precision, s.result);
-  const int length = s.terms == 0 ? products : std::min(s.terms, products);
-  const int blocks = (products + length - 1) / length;
-  const auto terms = static_cast<double>(length + 1);
-  const auto cut = [](int kept_bits) { return std::ldexp(1.0, -kept_bits); };
-  x.mean_zero = is_nearest(s.result);
-  const bool flushes = s.output != Subnormals::keep;
-  // Half a subnormal spacing or all of it, or everything below the normal numbers.
-  double lost = (flushes ? 1 : u) * smallest_normal(step.result);
-  switch (s.summation) {
-    case Summation::fused:
-    case Summation::two_stage: {
-      const double grid = cut(s.kept_fraction_bits);
-      double error = terms * grid + u, square = terms * grid * grid + u * u;
-      if (s.summation == Summation::two_stage) {
-        // The sum and the addend are floored once more each, the total twice
-        // (emulator/model/dot.hpp).
-        const double floors = 2 * grid + 2 * cut(s.sum_kept_fraction_bits) +
-                              2 * cut(s.total_kept_fraction_bits) +
-                              (s.addend_cutoff == 0 ? 0 : cut(s.addend_cutoff - 1));
-        error += floors, square += floors * floors;
-      }
-      x.add(error, square, blocks);
-      x.mean_zero = false;
-      const int least = std::max(s.min_exponent, formats::min_exponent(instruction.c));
-      lost += terms * std::ldexp(grid, least);
-      break;
-    }
-    case Summation::exact: x.add(u, blocks); break;
-    case Summation::pairwise: {
-      const int depth = 2 + static_cast<int>(std::bit_width(static_cast<unsigned>(length - 1)));
-      x.add(u, static_cast<double>(blocks) * depth);
-      lost *= 2 * length;
-      break;
-    }
-    case Summation::fma_chain:
-      x.add(u, products);
-      lost *= products;
-      break;
-    case Summation::integer: break;
-  }
-  x.absolute = lost * blocks;
-  return x;
-}
-
-/// One execution of an instruction.
-Roundings execution(const MatrixInstruction& instruction) {
-  Roundings x;
-  const int stored = emulator::stored_k(instruction, instruction.shape.k);
-  for (const Step& step : instruction.steps) {
-    if (step.operation != Operation::dot) {
-      x.add(unit_roundoff(step.result, step.spec.result));
-      x.mean_zero = x.mean_zero && is_nearest(step.spec.result);
-      x.absolute += smallest_normal(step.result) * (step.spec.output == Subnormals::keep ? 0 : 1) +
-                    smallest_normal(step.result) * unit_roundoff(step.result, step.spec.result);
-      continue;
-    }
-    int products = 0;
-    for (int k = 0; k < stored; ++k) products += step.selection.contains(k) ? 1 : 0;
-    if (products != 0) x.add(accumulation(step, instruction, products), 1);
-  }
-  return x;
-}
-
-struct Unit {
-  /// of its operands
-  Format a{}, b{};
-  /// whose smallest exponent it aligns by
-  Format least_a{}, least_b{};
-  /// of `k` products
-  Roundings execution;
-  std::int64_t k = 1;
-  bool flushes = false;
-  /// nothing for a multiply-add
-  std::optional<MatrixInstruction> instruction;
-};
-
-Unit unit_of(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
-  Unit x;
-  if (plan.unit.arch == "simt") {
-    const Format f = emulator::scalar_format(plan.unit, where);
-    x.a = x.b = x.least_a = x.least_b = formats::is_integer(f) ? problem.a.format : f;
-    if (formats::is_integer(f)) return x;
-    x.execution.add(unit_roundoff(f));
-    x.execution.absolute = unit_roundoff(f) * smallest_normal(f);
-    if (const auto products = emulator::product_format(plan.unit)) {
-      x.a = x.b = x.least_a = x.least_b = *products;
-      x.execution.add(unit_roundoff(*products));
-      x.execution.absolute += unit_roundoff(*products) * smallest_normal(*products);
-    }
-    return x;
-  }
-  const MatrixInstruction instruction =
-      emulator::require_instruction(plan.unit.arch, plan.unit.instruction, where);
-  x.instruction = instruction;
-  x.k = instruction.shape.k;
-  x.a = x.least_a = instruction.a, x.b = x.least_b = instruction.b;
-  for (const Step& step : instruction.steps) {
-    if (step.widened) x.least_a = x.least_b = *step.widened;
-    x.flushes = x.flushes || step.spec.input != Subnormals::keep;
-  }
-  x.execution = execution(instruction);
-  return x;
-}
-
-/// Relative error of an element of `from` converted to `to`.
-double conversion(const Format& from, const Format& to, Rounding rounding) {
-  if (from == to || formats::is_integer(from)) return 0;
-  const bool contained = formats::precision(from) <= formats::precision(to) &&
-                         formats::max_exponent(from) <= formats::max_exponent(to) &&
-                         formats::min_exponent(from) - from.fraction_bits >=
-                             formats::min_exponent(to) - to.fraction_bits;
-  return contained ? 0 : unit_roundoff(to, rounding);
-}
-
-/// What conversions and pieces do to a product, and how much its pieces' products add up to.
-struct Conversions {
-  Roundings error;
-  double magnitude = 1;
-  /// of the smallest normal number, so that all pieces are normal
-  double least_growth = 1;
-};
-
-Conversions conversions(const GemmPlan& plan, const GemmProblem& problem, const Unit& core) {
-  Conversions x;
-  if (plan.input.has_integer_slices()) return x;  // their error is absolute
-  const int pieces = plan.input.pieces;
-  const double a = conversion(problem.a.format, core.a, plan.input.rounding);
-  const double b = conversion(problem.b.format, core.b, plan.input.rounding);
-  const Rounding last = plan.input.last.value_or(plan.input.rounding);
-  x.error.mean_zero = (a == 0 && b == 0) || (is_nearest(plan.input.rounding) && is_nearest(last));
-  if (pieces == 1) {
-    x.error.add(a);
-    x.error.add(b);
-    x.magnitude = (1 + a) * (1 + b);
-    return x;
-  }
-  const double u = std::max({a, b, conversion(problem.a.format, core.a, last),
-                             conversion(problem.b.format, core.b, last)});
-  x.magnitude = 0;
-  double omitted = 0;
-  for (int i = 0; i < pieces; ++i)
-    for (int j = 0; j < pieces; ++j)
-      (i + j < plan.input.ranks ? x.magnitude : omitted) += std::pow(u, i + j) * (1 + u) * (1 + u);
-  x.error.add(std::pow(u, pieces), 2);
-  x.error.add(omitted);
-  x.least_growth =
-      std::max(1.0, std::pow(std::ldexp(1 / std::max(u, 1e-300), -plan.input.shift), pieces - 1));
-  return x;
+/// Factors that are multiplied by each other, and then with a sum, in one format.
+double product_of_scales_error(const Format& f, double least) {
+  return std::max(unit_roundoff(f), underflow(f) / least);
 }
 
 double reduction_depth(const Partition& partition, std::size_t parts) {
   if (parts <= 1) return 0;
-  const bool tree = partition.order == SumOrder::adjacent ||
-                    partition.order == SumOrder::adjacent_last ||
-                    partition.order == SumOrder::halves;
-  if (!tree) return static_cast<double>(parts - 1);
-  if (partition.group <= 1) return static_cast<double>(std::bit_width(parts - 1));
+  const std::size_t all = std::max(parts, static_cast<std::size_t>(partition.parts));
+  const auto halvings = [](std::size_t count) {
+    return static_cast<double>(std::bit_width(count - 1));
+  };
+  switch (partition.order) {
+    case SumOrder::adjacent:
+    case SumOrder::adjacent_last: return halvings(parts);
+    case SumOrder::halves: break;
+    default: return static_cast<double>(parts - 1);
+  }
+  if (partition.group <= 1) return halvings(all);
   const auto group = static_cast<std::size_t>(partition.group);
-  return static_cast<double>(std::bit_width(std::min(group, parts) - 1) +
-                             std::bit_width((parts + group - 1) / group - 1));
+  return halvings(std::min(group, all)) + halvings((all + group - 1) / group);
 }
 
-void reduce(Roundings& x, const Partition& partition, const Epilogue& epilogue, std::size_t parts) {
-  const Format &compute = epilogue.compute, &output = epilogue.output;
+/// Adds parts up, each with these errors.
+void add_up(Roundings& x, const Partition& partition, const Format& compute, std::size_t parts) {
   if (parts <= 1) return;
-  if (partition.sums != compute) x.add(unit_roundoff(partition.sums));
-  if (partition.order == SumOrder::in_place)
-    x.add(unit_roundoff(output), static_cast<double>(parts));
-  const double depth = reduction_depth(partition, parts);
-  x.add(unit_roundoff(compute), depth);
+  if (partition.sums != formats::fp32 && partition.sums != compute) x.convert_to(partition.sums);
+  x.convert_to(compute);
   x.absolute *= static_cast<double>(parts);
+  x.add_up_in(compute, reduction_depth(partition, parts));
 }
 
-/// The longest sum of a unit in an accumulator over so many k's.
-std::int64_t longest_chain(const GemmPlan& plan, std::int64_t length, std::int64_t expansion) {
-  const std::int64_t interval = plan.promotion.interval;
-  return (interval == 0 ? length : std::min(length, interval)) * expansion;
-}
+/// The sums of a plan's parts.
+class SumErrors {
+ public:
+  SumErrors(const GemmPlan& plan, const GemmProblem& problem, const UnitErrors& unit, double piece,
+            std::string_view where)
+      : plan_(plan),
+        problem_(problem),
+        unit_(unit),
+        piece_(piece),
+        // K as the chains of one output take it.
+        x_(emulator::prepare_factors(plan, emulator::part(problem, {0, 1, 0, 1, 0, 1}), where)),
+        counts_(products_of_ranks(plan.input)) {}
 
-/// Executions of a unit over so many k's. Runs of pieces take whole ones.
-std::int64_t executions_of(const GemmPlan& plan, const Unit& core, std::int64_t length,
-                           std::int64_t expansion) {
-  const std::int64_t run = plan.input.run;
-  if (run == 0) return (length * expansion + core.k - 1) / core.k;
-  return (length + run - 1) / run * expansion * ((run + core.k - 1) / core.k);
-}
-
-/// One accumulator over some k's, with its promotions.
-Roundings chain(const GemmPlan& plan, const Unit& core, const KRanges& ranges,
-                std::int64_t expansion) {
-  std::int64_t length = 0, executions = 0;
-  for (const KRange& range : ranges) {
-    length += range.length();
-    executions += executions_of(plan, core, range.length(), expansion);
-    if (plan.residue_first != 0) ++executions;
-  }
-  if (core.instruction)
-    emulator::require_chain(*core.instruction, longest_chain(plan, length, expansion), "plan");
-  Roundings x;
-  const std::int64_t interval = plan.promotion.interval;
-  if (plan.products == emulator::ProductOrder::tree && interval == 0) {
-    // A product is rounded once, and added once for each level of the tree.
-    x.add(core.execution, static_cast<double>(std::bit_width(static_cast<std::uint64_t>(length))));
-    x.absolute = core.execution.absolute * static_cast<double>(length);
-    return x;
-  }
-  if (interval == 0) {
-    x.add(core.execution, static_cast<double>(executions));
-    return x;
-  }
-  const std::int64_t each = executions_of(plan, core, std::min(interval, length), expansion) + 1;
-  const std::int64_t promotions = (length + interval - 1) / interval;
-  x.add(core.execution, static_cast<double>(each));
-  x.absolute *= static_cast<double>(promotions);
-  const bool plain = plan.promotion.adder == emulator::Promotion::Adder::add;
-  x.add(unit_roundoff(formats::fp32), static_cast<double>(promotions + (plain ? 0 : 2)));
-  return x;
-}
-
-/// The ways in which K is cut: of stream-K, every tile's.
-std::vector<std::vector<KRanges>> cuts_of(const GemmPlan& plan, const GemmProblem& problem) {
-  const std::int64_t k = problem.k();
-  if (plan.stream_k.none()) return {emulator::divide(plan.split, {{0, k}})};
-  const emulator::TileOrder order(plan.stream_k, problem.a.batch, problem.m(), problem.n());
-  std::vector<std::vector<KRanges>> list;
-  for (std::int64_t tile = 0; tile < order.count(); ++tile) {
-    std::vector<KRanges> cuts;
-    for (const KRange& range : emulator::stream_k_cuts(plan.stream_k, order.count(), tile, k))
-      cuts.push_back({range});
-    if (std::find(list.begin(), list.end(), cuts) == list.end()) list.push_back(std::move(cuts));
-  }
-  return list;
-}
-
-/// The accumulator that loses most.
-Roundings accumulation(const GemmPlan& plan, const Unit& core, const GemmProblem& problem,
-                       std::int64_t expansion) {
-  Roundings most;
-  Partition reduction = plan.split;
-  if (!plan.stream_k.none()) reduction.order = plan.stream_k.order;
-  if (!plan.stream_k.none()) reduction.sums = plan.stream_k.sums;
-  for (const std::vector<KRanges>& parts : cuts_of(plan, problem)) {
-    Roundings worst;
-    for (const KRanges& part : parts) {
-      const auto slices = emulator::divide(plan.slices, part);
-      Roundings of_part;
-      for (const KRanges& slice : slices) {
-        const Roundings x = chain(plan, core, slice, expansion);
-        if (x.logarithm >= of_part.logarithm) of_part = x;
-      }
-      reduce(of_part, plan.slices, plan.epilogue, slices.size());
-      if (of_part.logarithm >= worst.logarithm) worst = of_part;
+  /// The part that loses most; of stream-K and most splits, all parts added.
+  Roundings operator()() const {
+    Roundings most;
+    Partition partition = plan_.split;
+    if (!plan_.stream_k.none()) {
+      partition = {};
+      partition.order = plan_.stream_k.order;
+      partition.sums = plan_.stream_k.sums;
     }
-    reduce(worst, reduction, plan.epilogue, parts.size());
-    if (worst.logarithm >= most.logarithm) most = worst;
+    bool first = true;
+    for (const std::vector<KRanges>& parts : cuts()) {
+      Roundings worst = part(parts.front());
+      for (std::size_t i = 1; i < parts.size(); ++i) worst = worse(worst, part(parts[i]));
+      if (partition.order != SumOrder::in_place)
+        add_up(worst, partition, plan_.epilogue.compute, parts.size());
+      most = first ? worst : keep_format(worse(most, worst), most, worst);
+      first = false;
+    }
+    return most;
   }
-  return most;
+  std::size_t parts() const {
+    return plan_.stream_k.none() ? emulator::divide(plan_.split, {{0, x_.k()}}).size() : 1;
+  }
+
+ private:
+  /// Whole tiles hold what the unit gives, others what additions give.
+  static Roundings keep_format(Roundings most, const Roundings& x, const Roundings& y) {
+    most.held = contains(x.held, y.held) ? x.held : y.held;
+    return most;
+  }
+
+  /// The ways in which K is cut: of stream-K, every tile's.
+  std::vector<std::vector<KRanges>> cuts() const {
+    const std::int64_t k = x_.k();
+    if (plan_.stream_k.none()) return {emulator::divide(plan_.split, {{0, k}})};
+    const emulator::TileOrder order(plan_.stream_k, problem_.a.batch, problem_.m(), problem_.n());
+    std::vector<std::vector<KRanges>> list;
+    for (std::int64_t tile = 0; tile < order.count(); ++tile) {
+      std::vector<KRanges> cuts;
+      for (const KRange& range : emulator::stream_k_cuts(plan_.stream_k, order.count(), tile, k))
+        cuts.push_back({range});
+      if (std::find(list.begin(), list.end(), cuts) == list.end()) list.push_back(std::move(cuts));
+    }
+    return list;
+  }
+
+  Roundings part(const KRanges& ranges) const {
+    const auto slices = emulator::divide(plan_.slices, ranges);
+    Roundings worst = accumulator(slices.front());
+    for (std::size_t i = 1; i < slices.size(); ++i) worst = worse(worst, accumulator(slices[i]));
+    add_up(worst, plan_.slices, plan_.epilogue.compute, slices.size());
+    return worst;
+  }
+
+  Roundings accumulator(const KRanges& ranges) const {
+    if (!plan_.input.has_integer_slices()) {
+      Roundings x = chain(x_, ranges, true);
+      if (plan_.input.cut == Cut::scaled_rest) add_scaled_pieces(x, ranges);
+      return x;
+    }
+    // The chains are exact.
+    Roundings x;
+    x.multiply_in(plan_.epilogue.compute, slice_additions(plan_.input));
+    return x;
+  }
+
+  /// What the chains of lesser ranks lose, and their additions.
+  void add_scaled_pieces(Roundings& x, const KRanges& ranges) const {
+    x.convert_to(formats::fp32);
+    for (const emulator::PieceProducts& other : x_.apart) {
+      const auto rank = static_cast<std::size_t>(other.rank);
+      Roundings apart = chain(other.operands, ranges, false);
+      apart.convert_to(formats::fp32);
+      x.add(counts_[rank] * std::pow(piece_, other.rank) * apart.worst());
+      x.absolute += apart.absolute;
+      // Such a chain may hold more than its share of the sum.
+      const double held =
+          counts_[rank] * std::pow(std::ldexp(piece_, plan_.input.shift), other.rank);
+      x.largest_finite = std::min(x.largest_finite, apart.largest_finite / std::max(1.0, held));
+      x.multiply_in(formats::fp32);
+    }
+  }
+
+  /// One accumulator over some k's, with its promotions.
+  Roundings chain(const GemmOperands& x, const KRanges& ranges, bool promoted) const {
+    KRanges places = ranges;
+    for (KRange& range : places) range = {x.place_of(range.begin), x.place_of(range.end)};
+    const std::int64_t interval = promoted ? x.place_of(plan_.promotion.interval) : 0;
+    if (interval == 0) return executions(x, places, x.place_of(plan_.residue_first));
+    std::int64_t length = 0;
+    for (const KRange& range : places) length += range.length();
+    Partition intervals;
+    intervals.tile = interval;
+    intervals.parts = static_cast<int>((length + interval - 1) / interval);
+    const auto parts = emulator::divide(intervals, places);
+    Roundings worst = executions(x, parts.front(), 0);
+    for (std::size_t i = 1; i < parts.size(); ++i) worst = worse(worst, executions(x, parts[i], 0));
+    worst.convert_to(formats::fp32);
+    if (plan_.promotion.adder != Promotion::Adder::add) scale(worst);
+    worst.absolute *= static_cast<double>(parts.size());
+    worst.add_up_in(formats::fp32, static_cast<double>(parts.size()));
+    return worst;
+  }
+
+  /// A partial sum, multiplied by the scales of its block.
+  void scale(Roundings& x) const {
+    const double least = least_magnitude(problem_.scale_a) * least_magnitude(problem_.scale_b);
+    x.add(unit_roundoff(formats::fp32), 2);  // of the scales themselves
+    x.add(product_of_scales_error(formats::fp32, least));
+    x.absolute += 2 * underflow(formats::fp32);
+    x.absolute *= growth_by_scales(problem_);
+    x.multiply_in(formats::fp32);
+  }
+
+  /// The executions of a unit in one chain, or a tree of products.
+  Roundings executions(const GemmOperands& x, const KRanges& ranges, std::int64_t residue) const {
+    std::int64_t length = 0, count = 0;
+    for (const KRange& range : ranges) {
+      length += range.length();
+      count += (range.length() + unit_.k - 1) / unit_.k;
+      if (residue != 0 && range.length() % residue != 0) ++count;
+    }
+    if (x.instruction) emulator::require_chain(*x.instruction, length, "plan");
+    const bool is_tree = plan_.products == emulator::ProductOrder::tree;
+    Roundings sum;
+    sum.add(unit_.product, 1);
+    sum.absolute *= static_cast<double>(length);
+    // A tree adds a product once for each of its levels.
+    const auto levels =
+        static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(length)));
+    sum.add(unit_.execution, static_cast<double>(is_tree ? levels : count));
+    sum.pass(unit_.sum);
+    sum.held = unit_.sum;
+    return sum;
+  }
+
+  const GemmPlan& plan_;
+  const GemmProblem& problem_;
+  const UnitErrors& unit_;
+  double piece_;
+  GemmOperands x_;
+  std::vector<int> counts_;
+};
+
+/// beta C, or the bias where there is no C, with which the first chain begins.
+void begin_with_addend(Roundings& x, const Epilogue& e, const GemmProblem& problem,
+                       const Format& first) {
+  const Format sums = x.held;
+  const emulator::CodeMatrix& addend = problem.c.empty() ? problem.bias : problem.c;
+  double largest = largest_magnitude(addend);
+  x.held = addend.format;
+  if (!problem.c.empty() && e.beta != 0 && e.beta != 1) {
+    if (std::max(std::fabs(e.beta), largest) > largest_number(e.compute)) x.overflow();
+    x.convert_to(e.compute);
+    x.add(constant_error(e.compute, e.beta));
+    x.multiply_in(e.compute);
+    x.absolute *= std::max(1.0, std::fabs(e.beta));
+    largest *= std::max(1.0, std::fabs(e.beta));
+  }
+  if (largest > largest_number(first)) x.overflow();
+  x.convert_to(first);
+  x.held = sums;
 }
 
-void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem) {
+/// The epilogue, up to the rounding to D's format. Of a split in place, `parts` go through it.
+void finish(Roundings& x, const Epilogue& e, const GemmProblem& problem, std::size_t parts) {
+  const Format& compute = e.compute;
   const bool initial = e.addition == Epilogue::Addition::initial;
-  const bool scaled = !(problem.scale_a.empty() && problem.scale_b.empty());
-  const bool addend = !initial && !problem.c.empty() && e.beta != 0;
-  const double u = unit_roundoff(e.compute);
-  // alpha, the scales' product, alpha times it, the sum times that; or the addend's own.
-  if ((!initial && e.alpha != 1) || scaled || addend) x.add(u, 4);
-  if (addend || !problem.bias.empty()) x.add(u, 3);
-  if (e.addition == Epilogue::Addition::rounded) x.add(unit_roundoff(e.output));
-  if (e.via) {
-    x.add(unit_roundoff(*e.via));
-    x.absolute += unit_roundoff(*e.via) * smallest_normal(*e.via);
+  const bool scaled = problem.scale_k == 0 && !(problem.scale_a.empty() && problem.scale_b.empty());
+  const bool has_c = !initial && !problem.c.empty() && e.beta != 0;
+  const double alpha = initial || e.scales_operand() ? 1 : e.alpha;
+  if (e.alpha_on == Epilogue::AlphaOn::d && !initial) x.convert_to(e.output);
+  x.convert_to(compute);
+  double growth = std::max(1.0, std::fabs(alpha));
+  if (scaled) {
+    const double least = least_magnitude(problem.scale_a) * least_magnitude(problem.scale_b);
+    for (const emulator::CodeMatrix* scales : {&problem.scale_a, &problem.scale_b}) {
+      if (!scales->empty() && !contains(compute, scales->format)) x.add(unit_roundoff(compute));
+    }
+    growth *= growth_by_scales(problem);
+    x.add(product_of_scales_error(compute, least));
+    x.add(product_of_scales_error(compute, least * std::min(1.0, std::fabs(alpha))));
+    x.multiply_in(compute);
   }
-  if (u != 0) x.absolute += 4 * u * smallest_normal(e.compute);
-}
-
-bool holds_subnormals(const emulator::CodeMatrix& x) {
-  for (std::int64_t i = 0; i < x.size(); ++i) {
-    const std::uint64_t magnitude = x[i] & formats::magnitude_mask(x.format);
-    if (magnitude != 0 && magnitude < formats::min_normal_code(x.format)) return true;
+  if (growth > largest_number(compute)) x.overflow();
+  x.add(constant_error(compute, alpha));
+  if (alpha != 1 || scaled) x.multiply_in(compute);
+  const bool adds = has_c || !problem.bias.empty();
+  if (adds && e.addition == Epilogue::Addition::rounded) {
+    x.convert_to(e.output);
+    x.convert_to(compute);
   }
-  return false;
-}
-
-double largest_magnitude(const emulator::CodeMatrix& scales) {
-  double largest = scales.empty() ? 1 : 0;  // of factors that are not there
-  for (std::int64_t i = 0; i < scales.size(); ++i) {
-    const formats::Value v = formats::decode(scales.format, scales[i]);
-    if (v.kind == formats::Kind::finite)
-      largest = std::max(largest, std::ldexp(static_cast<double>(v.significand), v.exponent));
+  if (has_c) {
+    x.held = problem.c.format;
+    x.convert_to(compute);
+    if (std::max(std::fabs(e.beta), largest_magnitude(problem.c)) > largest_number(compute))
+      x.overflow();
+    x.add(constant_error(compute, e.beta));
+    x.multiply_in(compute, 2);
+    growth *= std::max(1.0, std::fabs(e.beta));
   }
-  return largest;
-}
-
-/// Products of pieces of each total rank below `ranks`.
-std::vector<int> products_of_ranks(const emulator::InputConversion& input) {
-  std::vector<int> counts(static_cast<std::size_t>(input.ranks));
-  for (int i = 0; i < input.pieces; ++i) {
-    for (int j = 0; j < input.pieces; ++j) {
-      const int rank = i + j;
-      if (rank < input.ranks) ++counts[static_cast<std::size_t>(rank)];
+  if (!problem.bias.empty()) {
+    if (largest_magnitude(problem.bias) > largest_number(compute)) x.overflow();
+    x.held = problem.bias.format;
+    x.convert_to(compute);
+    x.add_up_in(compute);
+  }
+  x.absolute *= growth;
+  if (parts > 1) {
+    // What stands in D goes through it with each part.
+    x.absolute *= static_cast<double>(parts);
+    for (std::size_t part = 1; part < parts; ++part) {
+      x.convert_to(e.output);
+      x.convert_to(compute);
+      x.add_up_in(compute);
     }
   }
-  return counts;
-}
-
-/// Pieces with chains of their own: what those of the lesser ranks lose, and their additions.
-void add_scaled_pieces(Roundings& x, const GemmPlan& plan, const Unit& core,
-                       const GemmProblem& problem, double piece) {
-  GemmPlan unpromoted = plan;
-  unpromoted.promotion = {};
-  const std::vector<int> counts = products_of_ranks(plan.input);
-  double share = 1;
-  for (std::size_t rank = 1; rank < counts.size(); ++rank) {
-    share *= piece;
-    const Roundings apart = accumulation(unpromoted, core, problem, counts[rank]);
-    x.add(counts[rank] * share * apart.worst());
-    x.absolute += apart.absolute;
-    x.add(unit_roundoff(formats::fp32));
-  }
-}
-
-/// Slices: with lines below 2^E, slice s of `bits` bits is below w^s 2^E, w = 2^-bits, and what the
-/// last of p leaves below w^p 2^E. So products of slices of total rank t are below w^t K 2^(Ea+Eb);
-/// those from rank r on are left out, and the additions of the others round sums of less than
-/// (1 + 2 w + 3 w^2 + ...) K 2^(Ea+Eb). Chains are exact where INT32 holds them.
-double slices_error(const GemmPlan& plan, const Unit& core, const GemmProblem& problem,
-                    Roundings& x, std::string_view where) {
-  const int bits = formats::bits(core.a) - 1;
-  const double w = std::ldexp(1.0, -bits), k = static_cast<double>(problem.k());
-  const std::vector<int> counts = products_of_ranks(plan.input);
-  const bool grouped = plan.input.cut == emulator::InputConversion::Cut::grouped_slices;
-  const int most = grouped ? *std::max_element(counts.begin(), counts.end()) : 1;
-  if (std::ldexp(k * most, 2 * bits) >= std::ldexp(1.0, 31))
-    throw formats::Error(std::string(where), "no bound: INT32 sums of this K may wrap");
-  double kept = 0,
-         left_out = 2 * std::pow(w, plan.input.pieces) + std::pow(w, 2 * plan.input.pieces);
-  double additions = 1;
-  for (std::size_t t = 0; t < counts.size(); ++t) {
-    kept += counts[t] * std::pow(w, t);
-    additions += grouped ? 1 : counts[t];
-  }
-  for (int t = plan.input.ranks; t <= 2 * plan.input.pieces - 2; ++t)
-    left_out += (2 * plan.input.pieces - 1 - t) * std::pow(w, t);
-  x.add(unit_roundoff(plan.epilogue.compute), additions);
-  return k * 4 * largest_magnitude(problem.a) * largest_magnitude(problem.b) *
-         (left_out * (1 + x.worst()) + kept * x.worst());
+  if (e.via) x.convert_to(*e.via);
 }
 
 /// A smooth activation is nowhere steeper than 1.13, and its programs err by less than some units
@@ -455,23 +320,56 @@ void go_through_activation(ErrorBound& bound, const Epilogue& e) {
   bound.absolute = steepest * bound.absolute + smallest_normal(e.output);
 }
 
+/// The rounding to D's format.
+void round_to_d(ErrorBound& bound, const Epilogue& e, const Format& held) {
+  const Format& d = e.output;
+  if (contains(d, held)) return;
+  if (formats::precision(d) < formats::precision(held)) bound.last = unit_roundoff(d);
+  bound.absolute += underflow(d);
+}
+
+/// Where D cannot show an overflow on the way as an infinity or a NaN, sums must stay below it.
+void limit_sums(ErrorBound& bound, const Roundings& x, const Epilogue& e,
+                const GemmProblem& problem) {
+  const bool hides = !formats::has_infinity(e.output) || std::isfinite(x.largest_limited) ||
+                     e.activation != emulator::Activation::none;
+  const double largest = hides ? std::min(x.largest_limited, x.largest_finite) : x.largest_limited;
+  if (std::isinf(largest)) return;
+  double least = std::min(1.0, least_magnitude(problem.scale_a)) *
+                 std::min(1.0, least_magnitude(problem.scale_b));
+  if (e.addition != Epilogue::Addition::initial) least *= std::min(1.0, std::fabs(e.alpha));
+  bound.largest_sum = largest * least / (1 + bound.sum);
+}
+
+/// Plans that give something else than what is asked for.
+void require_sum(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
+  const bool initial = plan.epilogue.addition == Epilogue::Addition::initial;
+  const bool scaled = !(problem.scale_a.empty() && problem.scale_b.empty());
+  const auto refuse = [&](const char* why) {
+    throw formats::Error(std::string(where), std::string("no bound: ") + why);
+  };
+  if (initial && scaled) refuse("with add=initial the scales multiply C as well");
+  if (scaled && (problem.scale_k != 0) == (plan.promotion.adder == Promotion::Adder::add))
+    refuse(problem.scale_k != 0 ? "scales of blocks of K need a promotion that takes them"
+                                : "the promotion and the epilogue both take the scales");
+}
+
 }  // namespace
 
 ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::string_view where) {
-  const Unit core = unit_of(plan, problem, where);
-  const Conversions input = conversions(plan, problem, core);
-  const std::vector<int> counts = products_of_ranks(plan.input);
-  const bool one_chain = plan.input.cut == emulator::InputConversion::Cut::rest;
-  Roundings x = accumulation(plan, core, problem,
-                             one_chain ? std::accumulate(counts.begin(), counts.end(), 0) : 1);
-  if (plan.input.has_integer_slices()) {
-    x.absolute += slices_error(plan, core, problem, x, where);
-  } else if (!one_chain) {
-    add_scaled_pieces(x, plan, core, problem,
-                      std::max(conversion(problem.a.format, core.a, plan.input.rounding),
-                               conversion(problem.b.format, core.b, plan.input.rounding)));
-  }
-  finish(x, plan.epilogue, problem);
+  require_sum(plan, problem, where);
+  const Epilogue& e = plan.epilogue;
+  const UnitErrors unit = unit_errors(plan, problem, where);
+  const OperandErrors input = operand_errors(plan, problem, unit);
+  const SumErrors sums(plan, problem, unit, input.piece, where);
+  Roundings x = sums();
+  if (plan.input.has_integer_slices())
+    x.absolute += slices_error(plan, problem, unit, x.worst(), where);
+  const bool scales_parts = plan.promotion.adder != Promotion::Adder::add;
+  x.absolute += input.error.absolute * (scales_parts ? growth_by_scales(problem) : 1);
+  if (e.addition == Epilogue::Addition::initial) begin_with_addend(x, e, problem, unit.c);
+  const bool in_place = plan.split.order == SumOrder::in_place;
+  finish(x, e, problem, in_place ? sums.parts() : 1);
 
   ErrorBound bound;
   const double outputs =
@@ -481,24 +379,12 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   bound.sum = input.error.worst() + input.magnitude * x.worst();
   bound.likely = input.error.likely(bound.lambda) + input.magnitude * x.likely(bound.lambda);
   bound.mean_zero = input.error.mean_zero && x.mean_zero;
-  const bool flushed = core.flushes && (holds_subnormals(problem.a) || holds_subnormals(problem.b));
-  if (flushed) bound.sum += 1, bound.likely += 1;
-  const Format& d = plan.epilogue.output;
-  if (formats::is_integer(d)) {
-    bound.absolute = plan.epilogue.compute == d ? 0 : 0.5;
-  } else if (formats::precision(d) < formats::precision(plan.epilogue.compute) ||
-             formats::is_integer(plan.epilogue.compute)) {
-    bound.last = unit_roundoff(d);
-    bound.absolute = unit_roundoff(d) * smallest_normal(d);
-  }
-  bound.absolute +=
-      x.absolute * (1 + bound.sum) * std::max(1.0, std::fabs(plan.epilogue.alpha)) *
-      std::max(1.0, largest_magnitude(problem.scale_a) * largest_magnitude(problem.scale_b));
-  if (!formats::is_integer(core.a)) {
-    bound.least_a = smallest_normal(core.least_a) * input.least_growth;
-    bound.least_b = smallest_normal(core.least_b) * input.least_growth;
-  }
-  go_through_activation(bound, plan.epilogue);
+  bound.absolute = x.absolute * (1 + bound.sum);
+  bound.least_a = input.least_a, bound.least_b = input.least_b;
+  limit_sums(bound, x, e, problem);
+  if (!input.fit) bound.largest_sum = -1;  // not even of zeros
+  go_through_activation(bound, e);
+  round_to_d(bound, e, emulator::is_smooth(e.activation) ? formats::fp32 : x.held);
   return bound;
 }
 

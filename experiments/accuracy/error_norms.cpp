@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "experiments/accuracy/roundings.hpp"
 #include "formats/codec.hpp"
 
 namespace guardbit::experiments {
@@ -52,6 +53,7 @@ double part_of(double error, double bound) {
 }
 
 void check(const Deviation& x, const ErrorBound& bound, double sum, ErrorAnalysis& result) {
+  if (sum > bound.largest_sum) return;
   const auto limit = [&](double relative) {
     const double of_sum = relative * sum;
     return of_sum + bound.last * (std::fabs(x.reference) + of_sum) + bound.absolute;
@@ -62,6 +64,7 @@ void check(const Deviation& x, const ErrorBound& bound, double sum, ErrorAnalysi
   worst = std::max(worst, part_of(error, limit(bound.sum)));
   double& likely = result.probabilistic->largest_part;
   likely = std::max(likely, part_of(error, limit(bound.likely)));
+  ++result.deterministic->judged, ++result.probabilistic->judged;
 }
 
 /// Sums whose means and quotients are the figures.
@@ -152,11 +155,9 @@ ErrorAnalysis analyse(const std::vector<Deviation>& deviations, const formats::F
   result.outputs = std::ssize(deviations);
   if (!sums.empty()) result.largest_componentwise = 0;
   if (bound) result.deterministic = result.probabilistic = BoundCheck{};
-  const double largest = formats::is_integer(d) ? std::ldexp(1.0, d.fraction_bits)
-                                                : std::ldexp(2 - std::ldexp(1.0, -d.fraction_bits),
-                                                             formats::max_exponent(d));
+  const double largest = largest_number(d);
   Totals totals;
-  double most_ulps = -1;
+  double most_ulps = 0;
   for (std::size_t i = 0; i < deviations.size(); ++i) {
     const Deviation& x = deviations[i];
     double ulps = std::fabs(x.ulps);

@@ -71,6 +71,8 @@ struct SpecialCounts {
 /// How often a bound is met: the largest error as a part of the bound, 0 where nothing is compared.
 struct BoundCheck {
   double largest_part = 0;
+  /// elements that the bound says something about
+  std::int64_t judged = 0;
   bool holds() const { return largest_part <= 1; }
 };
 
@@ -99,7 +101,7 @@ struct ErrorAnalysis {
   double bias_relative = 0;
   /// the same of |result| - |reference|: negative toward zero
   double bias_magnitude = 0;
-  /// the element with most ulps, or a disagreeing special
+  /// the element with most ulps, or a disagreeing special; none of equal results
   std::optional<std::int64_t> worst;
   std::optional<BoundCheck> deterministic, probabilistic;
 };

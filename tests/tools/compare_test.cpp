@@ -113,6 +113,24 @@ TEST_CASE("compare takes NaNs alike, whatever their signs") {
   CHECK(json_of(json_words)["nan"]["both"] == 1);
 }
 
+TEST_CASE("compare has no figures where nothing is compared, and no worst of equal results") {
+  const TemporaryFolder folder;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  formats::write_tensors(folder.path("x.npy"), {}, std::vector{tensor_of("x", {1, 2}, {nan, nan})});
+  formats::write_tensors(folder.path("y.npy"), {}, std::vector{tensor_of("y", {1, 2}, {2, 1})});
+  const CommandResult text = run_command({"compare", folder.path("x.npy"), folder.path("y.npy")});
+  INFO(text.out);
+  CHECK(holds(text.out, "equal    0 of 0 (-)"));
+  CHECK(holds(text.out, "ulp      largest -, mean -, root mean square -"));
+  CHECK_FALSE(holds(text.out, "from 0 to 0"));
+  const json none = json_of({"compare", folder.path("x.npy"), folder.path("y.npy"), "--json"});
+  CHECK(none["ulp"]["max"] == nullptr);
+  CHECK(none["bias"]["magnitude"] == nullptr);
+  CHECK(json_of({"compare", tf32, tf32, "--json"})["worst"] == nullptr);
+  CHECK_FALSE(holds(run_command({"compare", tf32, tf32}).out, "worst"));
+  CHECK(run_command({"compare", tf32, tf32, "--max-ulp", "-1"}).status == 2);
+}
+
 TEST_CASE("compare takes a number, and FP8 codes that NumPy knows as integers") {
   const TemporaryFolder folder;
   formats::write_tensors(folder.path("s.npy"), {}, std::vector{tensor_of("s", {}, {1.5F})});

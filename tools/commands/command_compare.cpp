@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -125,6 +126,10 @@ void set_plan(const CompareOptions& options, Case& x) {
       if (x.plan->epilogue.beta != 0) x.beta = x.plan->epilogue.beta;
     }
   }
+  // A chain that begins with its addend has no alpha.
+  if (x.plan && x.plan->epilogue.addition == emulator::Epilogue::Addition::initial &&
+      !x.plan->epilogue.scales_operand() && !options.places.a.empty())
+    x.alpha = 1;
   x.alpha = options.alpha.value_or(x.alpha);
   x.beta = options.beta.value_or(x.beta);
   if (x.beta != 0 && x.problem && x.problem->c.empty())
@@ -177,6 +182,9 @@ ErrorReport report_of(const CompareOptions& options, const Case& x,
     bound = report.bound = experiments::error_bound(*x.plan, *x.problem, "--plan");
     bound_sums = experiments::magnitudes(*x.problem, x.alpha, x.beta, options.threads, where,
                                          bound->least_a, bound->least_b);
+    report.has_small_factors =
+        !std::equal(bound_sums.begin(), bound_sums.end(), report.sums.begin(),
+                    [](double with_least, double sum) { return !(with_least > sum); });
   }
   report.analysis =
       experiments::analyse(report.deviations, x.d.format, report.sums, bound, bound_sums);
@@ -232,8 +240,10 @@ void add_compare(CLI::App& app, int& status) {
   command->add_option("--plan", options->plan,
                       "How it was computed, as explain prints it: error bounds of that plan");
   add_spec_option(*command, options->specs);
-  command->add_option("--max-ulp", options->most_ulps,
-                      "Exit with 1 when an error is larger, or an infinity or NaN is wrong");
+  command
+      ->add_option("--max-ulp", options->most_ulps,
+                   "Exit with 1 when an error is larger, or an infinity or NaN is wrong")
+      ->check(CLI::NonNegativeNumber);
   add_plot_options(
       *command, options->plot,
       "Draw a map of the errors, and how often each distance occurs (axes and range are of these), into this file");

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "emulator/explain/explain.hpp"
@@ -62,8 +63,12 @@ void print_map(std::ostream& out, const ErrorReport& report) {
       out << shade_of(map.largest[static_cast<std::size_t>(i * map.columns + j)], largest);
     out << "|\n";
   }
-  out << "  '@' from " << number(largest / 2) << " to " << number(largest)
-      << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, '!' an infinity or a NaN on one side only, '/' nothing to compare: no element is finite on both sides\n";
+  if (largest != 0)
+    out << "  '@' from " << number(largest / 2) << " to " << number(largest)
+        << ", each of '%#*+=-:.' half as much as the one before it, ' ' none, ";
+  else
+    out << "  ' ' no error, ";
+  out << "'!' an infinity or a NaN on one side only, '/' nothing to compare: no element is finite on both sides\n";
 }
 
 void print_specials(std::ostream& out, const ErrorAnalysis& x) {
@@ -85,18 +90,37 @@ void print_specials(std::ostream& out, const ErrorAnalysis& x) {
   out << '\n';
 }
 
+/// What is judged, term by term.
+std::string formula(const ErrorReport& report, double relative) {
+  const experiments::ErrorBound& x = report.bound;
+  std::string text = number(relative) + " |A||B|";
+  if (x.last != 0) text += " + " + number(x.last) + " |D|";
+  if (x.absolute != 0) text += " + " + number(x.absolute);
+  return text;
+}
+
 void print_bounds(std::ostream& out, const ErrorReport& report) {
   const ErrorAnalysis& x = report.analysis;
   if (!report.plan) return;
   const auto line = [&](const char* name, double relative, const experiments::BoundCheck& check) {
-    out << name << number(relative) << " |A||B| + " << number(report.bound.last)
-        << " |D|: the largest error is " << number(check.largest_part) << " of it, "
+    out << name << formula(report, relative) << ": ";
+    if (check.judged == 0) {
+      out << "nothing to judge\n";
+      return;
+    }
+    out << "the largest error is " << number(check.largest_part) << " of it, "
         << paint(check.holds() ? "holds" : "does not hold",
                  check.holds() ? Colour::green : Colour::red)
         << '\n';
   };
   line("bound    deterministic ", report.bound.sum, *x.deterministic);
   line("         probabilistic ", report.bound.likely, *x.probabilistic);
+  if (report.has_small_factors)
+    out << "         factors below " << number(report.bound.least_a) << " of A and "
+        << number(report.bound.least_b) << " of B count as these in |A||B|\n";
+  if (const std::int64_t out_of_reach = x.compared - x.deterministic->judged; out_of_reach != 0)
+    out << "         not judged: " << counted(out_of_reach, "output")
+        << " that may overflow, in D or on the way\n";
   out << "         lambda = " << number(report.bound.lambda) << ", "
       << number(100 * report.bound.confidence) << " % for all outputs together"
       << (report.bound.mean_zero
@@ -122,25 +146,25 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
       << ": " << counted(x.outputs, "output") << " in " << formats::name_of(report.d.format) << ", "
       << std::fixed << std::setprecision(2) << report.seconds << std::defaultfloat << " s\n";
   print_specials(out, x);
+  // Of no element there is no figure.
+  const auto figure = [&](double value) { return x.compared == 0 ? "-" : number(value); };
   const auto share = [&](std::int64_t count) {
-    return number(x.compared == 0
-                      ? 0
-                      : 100 * static_cast<double>(count) / static_cast<double>(x.compared)) +
-           " %";
+    return figure(100 * static_cast<double>(count) / static_cast<double>(x.compared)) +
+           (x.compared == 0 ? "" : " %");
   };
   out << "equal    " << x.equal << " of " << x.compared << " (" << share(x.equal)
       << "), within half an ulp " << x.within_half_ulp << " (" << share(x.within_half_ulp) << ")\n"
-      << "ulp      largest " << number(x.largest_ulps) << ", mean " << number(x.mean_ulps)
-      << ", root mean square " << number(x.root_mean_square_ulps) << '\n'
-      << "relative largest " << number(x.largest_relative) << ", mean " << number(x.mean_relative)
+      << "ulp      largest " << figure(x.largest_ulps) << ", mean " << figure(x.mean_ulps)
+      << ", root mean square " << figure(x.root_mean_square_ulps) << '\n'
+      << "relative largest " << figure(x.largest_relative) << ", mean " << figure(x.mean_relative)
       << '\n'
-      << "norms    Frobenius " << number(x.frobenius) << ", largest error by mean magnitude "
-      << number(x.largest_by_mean) << '\n';
+      << "norms    Frobenius " << figure(x.frobenius) << ", largest error by mean magnitude "
+      << figure(x.largest_by_mean) << '\n';
   if (x.largest_componentwise)
-    out << "|A||B|   largest " << number(*x.largest_componentwise) << ", mean "
-        << number(*x.mean_componentwise) << '\n';
-  out << "bias     " << number(x.bias_ulps) << " ulp; of the magnitudes "
-      << number(x.bias_magnitude)
+    out << "|A||B|   largest " << figure(*x.largest_componentwise) << ", mean "
+        << figure(*x.mean_componentwise) << '\n';
+  out << "bias     " << figure(x.bias_ulps) << (x.compared == 0 ? "" : " ulp")
+      << "; of the magnitudes " << figure(x.bias_magnitude)
       << (x.bias_magnitude < 0   ? " (toward zero)"
           : x.bias_magnitude > 0 ? " (away from zero)"
                                  : "")
@@ -161,6 +185,10 @@ void print(std::ostream& out, const ErrorReport& report, bool with_map) {
 ordered_json to_json(const ErrorReport& report) {
   const ErrorAnalysis& x = report.analysis;
   const experiments::SpecialCounts& s = x.specials;
+  // Of no element there is no figure.
+  const auto figure = [&](double value) {
+    return x.compared == 0 ? ordered_json(nullptr) : ordered_json(value);
+  };
   ordered_json j = {
       {"file", report.file},
       {"reference", report.reference},
@@ -178,17 +206,22 @@ ordered_json to_json(const ErrorReport& report) {
         {"reference_only", s.infinity_reference}}},
       {"equal", x.equal},
       {"within_half_ulp", x.within_half_ulp},
-      {"ulp", {{"max", x.largest_ulps}, {"mean", x.mean_ulps}, {"rms", x.root_mean_square_ulps}}},
-      {"relative", {{"max", x.largest_relative}, {"mean", x.mean_relative}}},
-      {"absolute", {{"max", x.largest_error}, {"mean", x.mean_error}}},
-      {"normwise", {{"frobenius", x.frobenius}, {"max_by_mean", x.largest_by_mean}}},
+      {"ulp",
+       {{"max", figure(x.largest_ulps)},
+        {"mean", figure(x.mean_ulps)},
+        {"rms", figure(x.root_mean_square_ulps)}}},
+      {"relative", {{"max", figure(x.largest_relative)}, {"mean", figure(x.mean_relative)}}},
+      {"absolute", {{"max", figure(x.largest_error)}, {"mean", figure(x.mean_error)}}},
+      {"normwise",
+       {{"frobenius", figure(x.frobenius)}, {"max_by_mean", figure(x.largest_by_mean)}}},
       {"componentwise",
-       {{"max", or_null(x.largest_componentwise)}, {"mean", or_null(x.mean_componentwise)}}},
+       {{"max", x.largest_componentwise ? figure(*x.largest_componentwise) : nullptr},
+        {"mean", x.mean_componentwise ? figure(*x.mean_componentwise) : nullptr}}},
       {"bias",
-       {{"error", x.bias_error},
-        {"ulp", x.bias_ulps},
-        {"relative", x.bias_relative},
-        {"magnitude", x.bias_magnitude}}},
+       {{"error", figure(x.bias_error)},
+        {"ulp", figure(x.bias_ulps)},
+        {"relative", figure(x.bias_relative)},
+        {"magnitude", figure(x.bias_magnitude)}}},
       {"bounds", nullptr},
       {"worst", nullptr}};
   if (report.plan) {
@@ -200,6 +233,10 @@ ordered_json to_json(const ErrorReport& report) {
                    {"deterministic", check(report.bound.sum, *x.deterministic)},
                    {"probabilistic", check(report.bound.likely, *x.probabilistic)},
                    {"rounding_of_d", report.bound.last},
+                   {"absolute", report.bound.absolute},
+                   {"least_a", report.bound.least_a},
+                   {"least_b", report.bound.least_b},
+                   {"judged", x.deterministic->judged},
                    {"lambda", report.bound.lambda},
                    {"confidence", report.bound.confidence},
                    {"mean_zero", report.bound.mean_zero}};

@@ -25,6 +25,8 @@ struct ErrorReport {
   std::optional<emulator::GemmPlan> plan;
   /// with a plan
   experiments::ErrorBound bound;
+  /// Some factors count as more than they are in the sums that the bound is relative to.
+  bool has_small_factors = false;
   double seconds = 0;
 };
 

@@ -139,6 +139,37 @@ TEST_CASE("products that are rounded before they are added are right, and their 
   }
 }
 
+TEST_CASE("sums of parts in a 16-bit workspace are right at any scale, and its format is named") {
+  constexpr std::int64_t tile = 64;
+  for (const double scale : {1e-3, 1.0, 1e3}) {
+    for (const std::int64_t k : {264, 520}) {
+      CAPTURE(scale, k);
+      Subject x = subject_of({48, 40, k}, {formats::fp16, formats::fp32}, 11);
+      x.c = RealMatrix(48, 40);
+      for (double& value : x.a.values) value = scalar::rounded(formats::fp16, value * scale);
+      RealMatrix d(48, 40);
+      for (std::int64_t i = 0; i < 48; ++i) {
+        for (std::int64_t j = 0; j < 40; ++j) {
+          for (std::int64_t begin = 0; begin < k; begin += tile) {
+            double part = 0;
+            for (std::int64_t l = begin; l < std::min(k, begin + tile); ++l)
+              part = scalar::rounded(formats::fp32, part + x.a(i, l) * x.b(l, j));
+            d(i, j) =
+                scalar::rounded(formats::fp32, d(i, j) + scalar::rounded(formats::fp16, part));
+          }
+        }
+      }
+      const Judgement judgement = judge(numbers(x, d));
+      CHECK(judgement.verdict == Verdict::valid_rounding);
+      for (const Fault& fault : judgement.faults) {
+        CHECK(fault.kind == FaultKind::narrow_accumulator);
+        CHECK(fault.name == "fp16");
+      }
+      if (k == 520) CHECK(judgement.faults.size() == 1);
+    }
+  }
+}
+
 TEST_CASE("results that went through a narrower format are right, and the format is named") {
   const Types type{formats::fp32, formats::fp32};
   for (const std::int64_t k : {64, 1024}) {

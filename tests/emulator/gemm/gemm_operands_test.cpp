@@ -213,5 +213,21 @@ TEST_CASE("operands are cut, permuted and compressed as planned") {
   }
 }
 
+TEST_CASE("runs of one product of pieces end where their operands end") {
+  const std::string unit = "sm_80/mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64";
+  Random random(8);
+  for (const std::int64_t k : {1, 6, 17, 100}) {
+    CAPTURE(k);
+    GemmProblem p;
+    p.a = tests::random_matrix(formats::fp32, 1, 3, k, random);
+    p.b = tests::random_matrix(formats::fp32, 1, k, 4, random);
+    // FP64 holds the leading pieces, and zeros between runs change no sum.
+    const CodeMatrix runs =
+        execute(emulator::parse_plan(unit + " input=rne:2x1:run6 d=fp64", "test"), p, 1);
+    const CodeMatrix whole = execute(emulator::parse_plan(unit + " d=fp64", "test"), p, 1);
+    for (std::int64_t i = 0; i < whole.size(); ++i) CHECK(runs[i] == whole[i]);
+  }
+}
+
 }  // namespace
 }  // namespace guardbit::tests
