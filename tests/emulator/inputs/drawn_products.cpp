@@ -65,7 +65,7 @@ const std::vector<DrawnUnit>& units() {
 }
 
 template <class Value, std::size_t count>
-const Value& one_of(const std::array<Value, count>& values, Random& random) {
+const Value& drawn_from(const std::array<Value, count>& values, Random& random) {
   return values[random.below(count)];
 }
 
@@ -76,7 +76,7 @@ Enum any_of(std::uint64_t count, Random& random) {
 
 emulator::InputConversion conversion(const Format& from, bool to_integers, Random& random) {
   emulator::InputConversion x;
-  x.rounding = one_of(
+  x.rounding = drawn_from(
       std::array{Rounding::nearest_even, Rounding::nearest_away, Rounding::toward_zero}, random);
   if (to_integers && formats::is_integer(from)) return {};
   if (to_integers) {
@@ -94,7 +94,7 @@ emulator::InputConversion conversion(const Format& from, bool to_integers, Rando
     x.shift = random.between(1, 12);
     return x;
   }
-  if (random.one_in(2)) x.run = one_of(std::array{32, 12}, random);
+  if (random.one_in(2)) x.run = drawn_from(std::array{32, 12}, random);
   x.b_first = random.one_in(2);
   if (random.one_in(2)) x.last = Rounding::toward_zero;
   return x;
@@ -103,11 +103,12 @@ emulator::InputConversion conversion(const Format& from, bool to_integers, Rando
 emulator::Partition partition(Random& random) {
   emulator::Partition p;
   p.parts = random.between(2, 9);
-  p.tile = one_of(std::array{1, 4, 16, 32}, random);
+  p.tile = drawn_from(std::array{1, 4, 16, 32}, random);
   p.division = any_of<emulator::Division>(4, random);
   p.order = any_of<emulator::SumOrder>(7, random);
   if (p.order == emulator::SumOrder::halves && random.one_in(2)) p.group = random.between(2, 4);
-  p.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16, formats::fp64}, random);
+  p.sums =
+      drawn_from(std::array{formats::fp32, formats::fp16, formats::bf16, formats::fp64}, random);
   return p;
 }
 
@@ -117,12 +118,12 @@ void draw_division(GemmPlan& plan, Random& random) {
     emulator::StreamK& x = plan.stream_k;
     x.blocks = random.between(1, 9);
     x.tile_m = random.between(1, 3), x.tile_n = random.between(1, 4);
-    x.tile_k = one_of(std::array{1, 8, 16, 64}, random);
+    x.tile_k = drawn_from(std::array{1, 8, 16, 64}, random);
     x.tiles = any_of<emulator::StreamK::Tiles>(3, random);
     x.along_m = random.one_in(2);
     x.division = random.one_in(2) ? emulator::Division::ceil : emulator::Division::balanced;
     x.order = any_of<emulator::SumOrder>(7, random);
-    x.sums = one_of(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
+    x.sums = drawn_from(std::array{formats::fp32, formats::fp16, formats::bf16}, random);
   } else if (random.one_in(2)) {
     plan.split = partition(random);
     if (!random.one_in(4)) return;
@@ -136,14 +137,14 @@ void draw_epilogue(GemmPlan& plan, bool is_integer, Random& random) {
   Epilogue& e = plan.epilogue;
   e.addition = any_of<Epilogue::Addition>(4, random);
   e.scales = any_of<Epilogue::Scales>(3, random);
-  e.output = one_of(std::array{fp32, fp16, bf16, e4m3, fp64, int8}, random);
-  if (random.one_in(3)) e.compute = one_of(std::array{fp64, fp16, bf16}, random);
+  e.output = drawn_from(std::array{fp32, fp16, bf16, e4m3, fp64, int8}, random);
+  if (random.one_in(3)) e.compute = drawn_from(std::array{fp64, fp16, bf16}, random);
   if (is_integer && random.one_in(2)) e.compute = e.output = int32;
   if (random.one_in(2)) {
-    e.alpha = one_of(std::array{0.37, -1.7, 1e-3, 100.0}, random);
+    e.alpha = drawn_from(std::array{0.37, -1.7, 1e-3, 100.0}, random);
     e.alpha_on = any_of<Epilogue::AlphaOn>(4, random);
   }
-  if (random.one_in(6)) e.via = one_of(std::array{fp16, bf16, fp32}, random);
+  if (random.one_in(6)) e.via = drawn_from(std::array{fp16, bf16, fp32}, random);
   if (random.one_in(4)) e.activation = emulator::Activation::relu;
   const bool has_functions = e.compute == fp32 || e.compute == fp16;
   if (has_functions && random.one_in(6)) e.activation = any_of<emulator::Activation>(7, random);
@@ -156,7 +157,7 @@ void draw_epilogue(GemmPlan& plan, bool is_integer, Random& random) {
 class Numbers {
  public:
   explicit Numbers(Random& random)
-      : low_(one_of(std::array{-3, -13, 7, -9}, random)), positive_(random.one_in(3)) {}
+      : low_(drawn_from(std::array{-3, -13, 7, -9}, random)), positive_(random.one_in(3)) {}
   CodeMatrix operator()(const Format& f, std::int64_t rows, std::int64_t columns,
                         Random& random) const {
     CodeMatrix x = emulator::make_matrix(f, 1, rows, columns);
@@ -228,13 +229,13 @@ DrawnProduct drawn_product(Random& random) {
   if (!unit.is_sparse) draw_division(plan, random);
   draw_epilogue(plan, is_integer, random);
   const bool sliced = plan.input.has_integer_slices();
-  if (!sliced && random.one_in(4)) plan.promotion.interval = one_of(std::array{16, 32}, random);
+  if (!sliced && random.one_in(4)) plan.promotion.interval = drawn_from(std::array{16, 32}, random);
   if (plan.promotion.interval != 0 && plan.input.pieces == 1 && plan.slices.whole() &&
       plan.split.whole() && plan.stream_k.none() && plan.loads.lanes == 0 && in != formats::fp64 &&
       random.one_in(2))
     plan.promotion.adder = any_of<emulator::Promotion::Adder>(5, random);
 
-  const std::int64_t k = unit.is_sparse ? 64 : one_of(std::array{1, 17, 64, 100}, random);
+  const std::int64_t k = unit.is_sparse ? 64 : drawn_from(std::array{1, 17, 64, 100}, random);
   const Numbers numbers(random);
   p.a = numbers(in, 4, k, random);
   p.b = (random.one_in(2) ? numbers : Numbers(random))(in, k, 5, random);
@@ -243,9 +244,9 @@ DrawnProduct drawn_product(Random& random) {
   if (unit.is_sparse) make_sparse(p.a), p.sparse_a = true;
   if (in != formats::fp64) draw_scales(x, random);
   if (random.one_in(3)) {
-    const Format c = one_of(std::array{formats::fp32, formats::fp16}, random);
+    const Format c = drawn_from(std::array{formats::fp32, formats::fp16}, random);
     p.c = Numbers(random)(is_integer ? formats::int32 : c, 4, 5, random);
-    plan.epilogue.beta = one_of(std::array{1.0, -0.7, 1e-5}, random);
+    plan.epilogue.beta = drawn_from(std::array{1.0, -0.7, 1e-5}, random);
   }
   if (random.one_in(3)) p.bias = Numbers(random)(formats::fp32, 1, 5, random);
   const bool has_addend = !p.c.empty() || !p.bias.empty();
