@@ -104,9 +104,10 @@ void print_verdict(const Explanation& explanation) {
               << ", and no instruction of these formats that was tried gives this result";
   else if (explanation.verdict != Verdict::wrong && !explanation.findings.empty() &&
            !explanation.diagnosis.looks_like_bug)
-    std::cout << paint("right", Colour::yellow)
-              << " if what stands below was meant: beyond that, no element is further from the exact "
-                 "result than rounding takes it";
+    std::cout
+        << paint("right", Colour::yellow)
+        << " if what stands below was meant: beyond that, no element is further from the exact "
+           "result than rounding takes it";
   else if (explanation.verdict != Verdict::wrong)
     std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
