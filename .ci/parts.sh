@@ -11,7 +11,9 @@ check_formatting() {
 }
 
 # tidy_options: what clang-tidy is always told.
-tidy_options=(--quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas)
+# The commands are those of g++, which has warnings, pragmas and options of its own.
+tidy_options=(--quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas
+  --extra-arg=-Wno-unused-command-line-argument)
 
 # check_by_clang_tidy PATTERN…: those files, by the commands of a build that is configured only.
 check_by_clang_tidy() {

@@ -76,12 +76,14 @@ Place turned(std::int64_t i, std::int64_t j) { return {j, i}; }
 void add_shifts_of_k(const WholeProduct& x, std::vector<Misreading>& list) {
   for (const Operand operand : {Operand::a, Operand::b}) {
     const bool is_a = operand == Operand::a;
-    const std::string name = is_a ? "A" : "B", lines = is_a ? "column" : "row";
+    const char* const name = is_a ? "A" : "B";
+    const char* const lines = is_a ? "column" : "row";
     for (const std::int64_t by :
          {1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128}) {
       const std::int64_t count = std::abs(by), k = x.k;
       if (2 * count > k) continue;
-      const std::string text = name + ": each " + lines + " is the one " + std::to_string(count) +
+      const std::string text = std::string(name) + ": each " + lines + " is the one " +
+                               std::to_string(count) +
                                (by > 0 ? " further on, the last " : " before, the first ") +
                                (count == 1 ? "one is " : std::to_string(count) + " are ");
       const auto add = [&](FaultKind kind, const std::string& edge, auto place, bool zeros) {

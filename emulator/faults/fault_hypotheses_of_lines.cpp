@@ -171,6 +171,7 @@ std::string factor_text(const std::string& which, bool is_plural, const std::str
   constexpr std::size_t most_shown = 3;
   std::string text = which + " of " + what + (is_plural ? " have " : " has ");
   std::vector<double> used;
+  used.reserve(changed.size());
   for (const std::int64_t i : changed) used.push_back(factors[static_cast<std::size_t>(i)]);
   const double middle = simple_near(median(used));
   if (std::all_of(used.begin(), used.end(), [&](double factor) {
@@ -245,6 +246,14 @@ std::optional<double> factor_of_sums(const ProductNumbers& x, const std::vector<
   return factor;
 }
 
+std::string zero_point_text(double zero_point, bool are_columns) {
+  const std::string number = text_of(zero_point);
+  return std::string("a number for each ") + (are_columns ? "column" : "row") +
+         " is added: " + number + " times the sum of " + (are_columns ? "B's column" : "A's row") +
+         ", as if " + number + " were added to each element of " + (are_columns ? "A" : "B") +
+         " (a zero point)";
+}
+
 /// Rows of D are rows of `base`, each with a factor and a constant of its own, and `fixed`.
 Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected& fixed,
                    bool are_columns, const char* what) {
@@ -299,11 +308,7 @@ Faults fitted_rows(const ProductNumbers& x, const Expected& base, const Expected
         with_factor || !are_columns ? std::nullopt : factor_of_bias(x, fit.constant, changed);
     const auto zero_point = with_factor ? std::nullopt : factor_of_sums(x, fit.constant, changed);
     if (zero_point) {
-      const std::string operand = are_columns ? "A" : "B";
-      add(FaultKind::bias, "a number for each " + line + " is added: " + text_of(*zero_point) +
-                               " times the sum of " + (are_columns ? "B's " : "A's ") + line +
-                               ", as if " + text_of(*zero_point) +
-                               " were added to each element of " + operand + " (a zero point)");
+      add(FaultKind::bias, zero_point_text(*zero_point, are_columns));
       faults.back().value = zero_point;
     } else if (bias) {
       add(FaultKind::bias, (*bias == 0   ? "the bias is not added"

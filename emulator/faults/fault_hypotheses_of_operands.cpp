@@ -153,7 +153,7 @@ Faults find_flushed_inputs(const ProductNumbers& x) {
     const RealMatrix a = of_a ? mapped(x.a, flushed) : x.a, b = of_b ? mapped(x.b, flushed) : x.b;
     if ((of_a && a.values == x.a.values) || (of_b && b.values == x.b.values)) continue;
     if (!agrees(x, with_operands(x, a, b))) continue;
-    const std::string which = of_a && of_b ? "A and B" : of_a ? "A" : "B";
+    const char* const which = of_a && of_b ? "A and B" : of_a ? "A" : "B";
     const std::string name = formats::name_of(x.input);
     return {{.kind = FaultKind::converted_input,
              .operand = operand,
@@ -161,6 +161,12 @@ Faults find_flushed_inputs(const ProductNumbers& x) {
              .text = "subnormal " + name + " numbers of " + which + " were taken as zero"}};
   }
   return {};
+}
+
+std::string scaled_conversion_text(const std::string& which, const Format& format) {
+  return which + " rounded to " + std::to_string(format.fraction_bits + 1) +
+         " significant bits, those of " + formats::name_of(format) +
+         ", before they were multiplied";
 }
 
 }  // namespace
@@ -217,14 +223,12 @@ Faults find_input_conversion(const ProductNumbers& x) {
     };
     const auto fault = [&](const char* operand, const std::string& which) {
       const std::string name = formats::name_of(format);
-      return Faults{
-          {.kind = FaultKind::converted_input,
-           .operand = operand,
-           .name = name,
-           .text = conversion.is_scaled
-                       ? which + " rounded to " + std::to_string(format.fraction_bits + 1) +
-                             " significant bits, those of " + name + ", before they were multiplied"
-                       : conversion_text(which, name, truncates, in_two_pieces)}};
+      return Faults{{.kind = FaultKind::converted_input,
+                     .operand = operand,
+                     .name = name,
+                     .text = conversion.is_scaled
+                                 ? scaled_conversion_text(which, format)
+                                 : conversion_text(which, name, truncates, in_two_pieces)}};
     };
     if (fits(true, true)) return fault("both", "A and B were");
     if (fits(true, false)) return fault("a", "elements of A were");

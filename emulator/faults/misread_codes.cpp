@@ -94,8 +94,7 @@ Faults find_misread_codes(const GemmCapture& capture, const GemmProblem& problem
       GemmProblem y = problem;
       if (of_a) y.a = x.a;
       if (of_b) y.b = x.b;
-      GemmCapture other = capture;
-      if (is_product_of(other, y, g, g))
+      if (is_product_of(capture, y, g, g))
         return {{.kind = FaultKind::misread_format, .operand = operand, .text = name + x.how}};
     }
   }
