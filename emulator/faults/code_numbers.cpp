@@ -1,5 +1,7 @@
 #include "emulator/faults/code_numbers.hpp"
 
+#include <cmath>
+
 #include "emulator/gemm/scalar.hpp"
 
 namespace guardbit::emulator {
@@ -30,6 +32,12 @@ double CodeNumbers::decoded(std::uint64_t code) const {
 void CodeNumbers::read_row(std::int64_t i, std::vector<double>& line) const {
   for (std::int64_t j = 0; j < matrix_.columns; ++j)
     line[static_cast<std::size_t>(j)] = (*this)(i, j);
+}
+
+bool CodeNumbers::is_finite_row(std::int64_t i) const {
+  for (std::int64_t j = 0; j < matrix_.columns; ++j)
+    if (!std::isfinite((*this)(i, j))) return false;
+  return true;
 }
 
 }  // namespace guardbit::emulator

@@ -21,6 +21,8 @@ class CodeNumbers {
   double operator()(std::int64_t i, std::int64_t j) const { return decoded(matrix_(entry_, i, j)); }
   /// The first columns() numbers of `line` become row i.
   void read_row(std::int64_t i, std::vector<double>& line) const;
+  /// Row i holds neither NaNs nor infinities.
+  bool is_finite_row(std::int64_t i) const;
 
  private:
   double decoded(std::uint64_t code) const;

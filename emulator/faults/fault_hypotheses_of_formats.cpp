@@ -79,55 +79,49 @@ double common_step(const std::vector<double>& values) {
   return step;
 }
 
-/// The number as a sum of BF16 numbers: the first ones truncated, the last one rounded.
-std::vector<double> bf16_pieces(double x, int count) {
-  std::vector<double> pieces;
+/// The numbers as sums of BF16 numbers: the first ones truncated, the last ones rounded.
+std::vector<RealMatrix> bf16_pieces(RealMatrix x, int count) {
+  std::vector<RealMatrix> pieces;
   for (int i = 0; i + 1 < count; ++i) {
-    const double spacing = 2 * half_spacing(formats::bf16, x);
-    pieces.push_back(std::trunc(x / spacing) * spacing);
-    x -= pieces.back();
+    pieces.push_back(mapped(x, [](double value) { return truncated(formats::bf16, value); }));
+    for (std::size_t at = 0; at < x.values.size(); ++at) x.values[at] -= pieces.back().values[at];
   }
-  pieces.push_back(scalar::rounded(formats::bf16, x));
+  pieces.push_back(mapped(x, [](double value) { return scalar::rounded(formats::bf16, value); }));
   return pieces;
 }
 
-/// D agrees with sums of products of BF16 pieces whose ranks add up to at most `most_rank`, each
-/// product rounded to BF16.
-bool agrees_with_rounded_pieces(const ProductNumbers& x, int count, int most_rank) {
-  const auto pieces_of = [&](const RealMatrix& matrix) {
-    std::vector<std::vector<double>> pieces;
-    for (const double value : matrix.values) pieces.push_back(bf16_pieces(value, count));
-    return pieces;
-  };
-  const auto a = pieces_of(x.a), b = pieces_of(x.b);
-  ProductNumbers rounded = x;
-  for (std::int64_t i = 0; i < x.m(); ++i)
-    for (std::int64_t j = 0; j < x.n(); ++j) {
-      double sum = 0;
-      for (std::int64_t k = 0; k < x.k(); ++k) {
-        const auto& of_a = a[static_cast<std::size_t>(i * x.k() + k)];
-        const auto& of_b = b[static_cast<std::size_t>(k * x.n() + j)];
-        for (int p = 0; p < count; ++p)
-          for (int q = 0; q < count && p + q <= most_rank; ++q)
-            sum += scalar::rounded(formats::bf16, of_a[static_cast<std::size_t>(p)] *
-                                                      of_b[static_cast<std::size_t>(q)]);
-      }
-      rounded.product(i, j) = sum;
-    }
-  return agrees(x, rounded.asked());
-}
-
-/// D agrees with sums of products that are rounded to the operands' format.
-bool agrees_with_rounded_products(const ProductNumbers& x) {
+/// D agrees with sums of products of pieces of A and B whose ranks add up to at most `most_rank`,
+/// each product rounded to the format.
+bool agrees_with_rounded_products(const ProductNumbers& x, const formats::Format& format,
+                                  const std::vector<RealMatrix>& a,
+                                  const std::vector<RealMatrix>& b, int most_rank = 0) {
   ProductNumbers rounded = x;
   for (std::int64_t i = 0; i < x.m(); ++i)
     for (std::int64_t j = 0; j < x.n(); ++j) {
       double sum = 0;
       for (std::int64_t k = 0; k < x.k(); ++k)
-        sum += scalar::rounded(x.input, x.a(i, k) * x.b(k, j));
+        for (int p = 0; p < std::ssize(a); ++p)
+          for (int q = 0; q < std::ssize(b) && p + q <= most_rank; ++q)
+            sum += scalar::rounded(format, a[static_cast<std::size_t>(p)](i, k) *
+                                               b[static_cast<std::size_t>(q)](k, j));
       rounded.product(i, j) = sum;
     }
   return agrees(x, rounded.asked());
+}
+
+/// D is as far from the exact result as parts of sums that are rounded to the format once take it,
+/// and exact results would not look so.
+bool is_sum_of_parts(const ProductNumbers& x, const Expected& asked,
+                     const formats::Format& format) {
+  ProductNumbers exact = x;
+  exact.d = asked.result;
+  if (sums_are_in(exact, format)) return false;
+  constexpr double parts = 16;  // of the smallest numbers
+  const double unit = std::ldexp(1.0, -1 - format.fraction_bits),
+               least = parts * half_spacing(format, 0);
+  const RealMatrix extra =
+      mapped(asked.magnitude, [&](double value) { return unit * value + least; });
+  return agrees(x, asked, &extra);
 }
 
 }  // namespace
@@ -324,9 +318,14 @@ Faults find_rounded_products(const ProductNumbers& x) {
       static_cast<double>(x.m() * x.n()) * static_cast<double>(x.k()) > most_products)
     return {};
   // A few outputs refute it where it is not so.
-  const auto fits = [](const ProductNumbers& y) {
-    return agrees_with_rounded_products(y.selected(spread(y.m(), 4), spread(y.n(), 16))) &&
-           agrees_with_rounded_products(y);
+  const auto few_of = [](const ProductNumbers& y) {
+    return y.selected(spread(y.m(), 4), spread(y.n(), 16));
+  };
+  const auto fits = [&](const ProductNumbers& y) {
+    const auto agrees_here = [](const ProductNumbers& z) {
+      return agrees_with_rounded_products(z, z.input, {z.a}, {z.b});
+    };
+    return agrees_here(few_of(y)) && agrees_here(y);
   };
   const auto of_products = [](const formats::Format& format) {
     const std::string name = formats::name_of(format);
@@ -355,10 +354,11 @@ Faults find_rounded_products(const ProductNumbers& x) {
   }
   // FP32 by pieces of BF16, where a compiler keeps the products of pieces in BF16, too.
   for (const auto& [count, most_rank] : {std::pair{2, 1}, {3, 2}, {3, 4}}) {
-    const ProductNumbers few = x.selected(spread(x.m(), 4), spread(x.n(), 16));
-    if (!agrees_with_rounded_pieces(few, count, most_rank) ||
-        !agrees_with_rounded_pieces(x, count, most_rank))
-      continue;
+    const auto agrees_here = [&, parts = count, rank = most_rank](const ProductNumbers& y) {
+      return agrees_with_rounded_products(y, formats::bf16, bf16_pieces(y.a, parts),
+                                          bf16_pieces(y.b, parts), rank);
+    };
+    if (!agrees_here(few_of(x)) || !agrees_here(x)) continue;
     Fault fault = of_products(formats::bf16);
     fault.text =
         "A and B are sums of BF16 numbers, and each product of two of these is rounded to bf16 before "
@@ -367,25 +367,6 @@ Faults find_rounded_products(const ProductNumbers& x) {
   }
   return {};
 }
-
-namespace {
-
-/// D is as far from the exact result as parts of sums that are rounded to the format once take it,
-/// and exact results would not look so.
-bool is_sum_of_parts(const ProductNumbers& x, const Expected& asked,
-                     const formats::Format& format) {
-  ProductNumbers exact = x;
-  exact.d = asked.result;
-  if (sums_are_in(exact, format)) return false;
-  constexpr double parts = 16;  // of the smallest numbers
-  const double unit = std::ldexp(1.0, -1 - format.fraction_bits),
-               least = parts * half_spacing(format, 0);
-  const RealMatrix extra =
-      mapped(asked.magnitude, [&](double value) { return unit * value + least; });
-  return agrees(x, asked, &extra);
-}
-
-}  // namespace
 
 Faults find_narrow_accumulator(const ProductNumbers& x) {
   const Expected asked = x.asked();

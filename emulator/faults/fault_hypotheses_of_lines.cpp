@@ -199,51 +199,50 @@ std::vector<bool> right_rows(const ProductNumbers& x, Expected base, const Expec
   return right;
 }
 
-/// The factor of the bias that is as good as a number of its own for each of these columns; the
-/// right one is 1.
-std::optional<double> factor_of_bias(const ProductNumbers& x, const std::vector<double>& added,
-                                     const std::vector<std::int64_t>& changed) {
-  if (std::ssize(x.bias.values) != x.m()) return {};
+/// The factor with which these numbers are as good as what is added to the changed lines, a number
+/// of its own for each; [i] is that of changed line i.
+std::optional<double> factor_that_fits(const std::vector<double>& numbers,
+                                       const std::vector<double>& added,
+                                       const std::vector<std::int64_t>& changed) {
   double product = 0, square = 0, size = 0, left = 0;
-  const auto at = [](const std::vector<double>& list, std::int64_t i) {
-    return list[static_cast<std::size_t>(i)];
-  };
-  for (const std::int64_t i : changed) {
-    product += at(added, i) * at(x.bias.values, i);
-    square += at(x.bias.values, i) * at(x.bias.values, i);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    product += added[static_cast<std::size_t>(changed[i])] * numbers[i];
+    square += numbers[i] * numbers[i];
   }
   if (changed.size() < 3 || square == 0) return {};
-  const double factor = simple_near(product / square);
-  for (const std::int64_t i : changed) {
-    size += std::pow(at(added, i), 2);
-    left += std::pow(at(added, i) - factor * at(x.bias.values, i), 2);
-  }
-  if (!(left < 1e-3 * size)) return {};
-  return 1 + factor;
-}
-
-/// The factor of each row's sum over A that is as good as a number of its own for each row: what
-/// the other operand has too much.
-std::optional<double> factor_of_sums(const ProductNumbers& x, const std::vector<double>& added,
-                                     const std::vector<std::int64_t>& changed) {
-  if (changed.size() < 3 || 2 * std::ssize(changed) < x.m()) return {};
-  double product = 0, square = 0, size = 0, left = 0;
-  std::vector<double> sums;
-  for (const std::int64_t i : changed) {
-    double& sum = sums.emplace_back();
-    for (std::int64_t k = 0; k < x.k(); ++k) sum += x.alpha * x.a(i, k);
-    product += added[static_cast<std::size_t>(i)] * sum;
-    square += sum * sum;
-  }
-  if (square == 0) return {};
   const double factor = simple_near(product / square);
   for (std::size_t i = 0; i < changed.size(); ++i) {
     const double number = added[static_cast<std::size_t>(changed[i])];
     size += number * number;
-    left += std::pow(number - factor * sums[i], 2);
+    left += std::pow(number - factor * numbers[i], 2);
   }
   if (!(left < 1e-3 * size)) return {};
   return factor;
+}
+
+/// The factor of the bias that explains what is added; the right one is 1.
+std::optional<double> factor_of_bias(const ProductNumbers& x, const std::vector<double>& added,
+                                     const std::vector<std::int64_t>& changed) {
+  if (std::ssize(x.bias.values) != x.m()) return {};
+  std::vector<double> numbers;
+  numbers.reserve(changed.size());
+  for (const std::int64_t i : changed)
+    numbers.push_back(x.bias.values[static_cast<std::size_t>(i)]);
+  const auto factor = factor_that_fits(numbers, added, changed);
+  return factor ? std::optional(1 + *factor) : std::nullopt;
+}
+
+/// The factor of each row's sum over A that explains what is added: what the other operand has too
+/// much.
+std::optional<double> factor_of_sums(const ProductNumbers& x, const std::vector<double>& added,
+                                     const std::vector<std::int64_t>& changed) {
+  if (2 * std::ssize(changed) < x.m()) return {};
+  std::vector<double> sums;
+  for (const std::int64_t i : changed) {
+    double& sum = sums.emplace_back();
+    for (std::int64_t k = 0; k < x.k(); ++k) sum += x.alpha * x.a(i, k);
+  }
+  return factor_that_fits(sums, added, changed);
 }
 
 std::string zero_point_text(double zero_point, bool are_columns) {

@@ -20,12 +20,6 @@ Expected with_operands(const ProductNumbers& x, const RealMatrix& a, const RealM
   return y.asked();
 }
 
-/// Keeps the format's precision and drops what is below.
-double truncated(const formats::Format& format, double x) {
-  const double spacing = 2 * half_spacing(format, x);
-  return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
-}
-
 /// Rounds to the format's precision, ties away from zero.
 double rounded_away(const formats::Format& format, double x) {
   const double spacing = 2 * half_spacing(format, x);
@@ -136,13 +130,65 @@ Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
   return agrees(x, expected, &blur) ? faults : Faults{};
 }
 
-std::string conversion_text(const std::string& which, const std::string& format, bool truncates,
-                            bool in_two_pieces) {
-  const std::string how = truncates       ? " truncated to "
-                          : in_two_pieces ? " taken as sums of two numbers in "
-                                          : " rounded to ";
-  return which + how + format + " before they were multiplied";
+/// What operands went through before they were multiplied.
+struct Conversion {
+  enum class Way : std::uint8_t {
+    nearest,
+    truncated,
+    ties_away,
+    /// the sum of two numbers of the format
+    two_pieces,
+    /// to the format's significant bits alone, as if each number had a scale
+    scaled
+  };
+
+  Format format;
+  Way way = Way::nearest;
+
+  double operator()(double x) const;
+  /// What it did to these operands.
+  std::string text(const std::string& which) const;
+};
+
+double Conversion::operator()(double x) const {
+  switch (way) {
+    case Way::nearest: break;
+    case Way::truncated: return truncated(format, x);
+    case Way::ties_away: return rounded_away(format, x);
+    case Way::two_pieces: {
+      const double first = scalar::rounded(format, x);
+      return first + scalar::rounded(format, x - first);
+    }
+    case Way::scaled: return to_significant_bits(format.fraction_bits + 1, x);
+  }
+  return scalar::rounded(format, x);
 }
+
+std::string Conversion::text(const std::string& which) const {
+  const std::string name = formats::name_of(format);
+  const std::string how = way == Way::truncated    ? "truncated to " + name
+                          : way == Way::two_pieces ? "taken as sums of two numbers in " + name
+                          : way == Way::scaled
+                              ? "rounded to " + std::to_string(format.fraction_bits + 1) +
+                                    " significant bits, those of " + name + ","
+                              : "rounded to " + name;
+  return which + " " + how + " before they were multiplied";
+}
+
+/// From the one that changes least on.
+constexpr Conversion input_conversions[] = {{formats::tf32},
+                                            {formats::tf32, Conversion::Way::truncated},
+                                            {formats::tf32, Conversion::Way::ties_away},
+                                            {formats::fp16},
+                                            {formats::bf16},
+                                            {formats::bf16, Conversion::Way::truncated},
+                                            {formats::bf16, Conversion::Way::two_pieces},
+                                            {formats::e4m3},
+                                            {formats::e4m3, Conversion::Way::truncated},
+                                            {formats::e5m2},
+                                            {formats::e5m2, Conversion::Way::truncated},
+                                            {formats::e4m3, Conversion::Way::scaled},
+                                            {formats::e5m2, Conversion::Way::scaled}};
 
 /// Subnormal numbers of the operands' own format that are taken as zero.
 Faults find_flushed_inputs(const ProductNumbers& x) {
@@ -163,72 +209,33 @@ Faults find_flushed_inputs(const ProductNumbers& x) {
   return {};
 }
 
-std::string scaled_conversion_text(const std::string& which, const Format& format) {
-  return which + " rounded to " + std::to_string(format.fraction_bits + 1) +
-         " significant bits, those of " + formats::name_of(format) +
-         ", before they were multiplied";
-}
-
 }  // namespace
 
 Faults find_input_conversion(const ProductNumbers& x) {
   if (formats::is_integer(x.input)) return {};
-  struct Conversion {
-    formats::Format format;
-    bool truncates = false;
-    /// the sum of two numbers of the format
-    bool in_two_pieces = false;
-    bool ties_away = false;
-    /// by the format's significant bits alone, as if each number had a scale
-    bool is_scaled = false;
-  };
-  const Conversion conversions[] = {{formats::tf32},
-                                    {formats::tf32, true},
-                                    {formats::tf32, false, false, true},
-                                    {formats::fp16},
-                                    {formats::bf16},
-                                    {formats::bf16, true},
-                                    {formats::bf16, false, true},
-                                    {formats::e4m3},
-                                    {formats::e4m3, true},
-                                    {formats::e5m2},
-                                    {formats::e5m2, true},
-                                    {formats::e4m3, false, false, false, true},
-                                    {formats::e5m2, false, false, false, true}};
   // A few outputs refute most.
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
-  for (const Conversion& conversion : conversions) {
-    const Format& format = conversion.format;
-    const bool truncates = conversion.truncates, in_two_pieces = conversion.in_two_pieces;
-    if (format.fraction_bits >= x.input.fraction_bits) continue;
-    const auto convert = [&](double value) {
-      if (conversion.is_scaled) return to_significant_bits(format.fraction_bits + 1, value);
-      const double first = truncates              ? truncated(format, value)
-                           : conversion.ties_away ? rounded_away(format, value)
-                                                  : scalar::rounded(format, value);
-      return in_two_pieces ? first + scalar::rounded(format, value - first) : first;
-    };
+  for (const Conversion& conversion : input_conversions) {
+    if (conversion.format.fraction_bits >= x.input.fraction_bits) continue;
     const auto fits = [&](bool of_a, bool of_b) {
       for (const ProductNumbers* y : {&few, &x}) {
-        const RealMatrix a = of_a ? mapped(y->a, convert) : y->a,
-                         b = of_b ? mapped(y->b, convert) : y->b;
+        const RealMatrix a = of_a ? mapped(y->a, conversion) : y->a,
+                         b = of_b ? mapped(y->b, conversion) : y->b;
         if (a.values == y->a.values && b.values == y->b.values) return false;
         // The product of the two second pieces may be left out.
         const RealMatrix extra = mapped(y->product_magnitude, [&](double value) {
-          return in_two_pieces ? std::abs(x.alpha) * 0x1p-16 * value : 0;
+          return conversion.way == Conversion::Way::two_pieces ? std::abs(x.alpha) * 0x1p-16 * value
+                                                               : 0;
         });
         if (!agrees(*y, with_operands(*y, a, b), &extra)) return false;
       }
       return true;
     };
     const auto fault = [&](const char* operand, const std::string& which) {
-      const std::string name = formats::name_of(format);
       return Faults{{.kind = FaultKind::converted_input,
                      .operand = operand,
-                     .name = name,
-                     .text = conversion.is_scaled
-                                 ? scaled_conversion_text(which, format)
-                                 : conversion_text(which, name, truncates, in_two_pieces)}};
+                     .name = formats::name_of(conversion.format),
+                     .text = conversion.text(which)}};
     };
     if (fits(true, true)) return fault("both", "A and B were");
     if (fits(true, false)) return fault("a", "elements of A were");

@@ -22,6 +22,7 @@ constexpr Hypothesis of_all[] = {
     find_dropped_outputs, find_output_conversion, find_input_conversion, find_k_weights,
     find_wrong_elements,  find_permuted_lines,    find_line_changes,     find_k_range,
     find_stale_tile,      find_k_sources,         find_unmasked_tail,    find_wrong_tile};
+constexpr auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
 
 /// What a kernel may do that leaves every output within the bound of honest rounding.
 constexpr Hypothesis hidden[] = {find_k_weights, find_k_sources};
@@ -143,7 +144,6 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
                 const Interrupted& interrupted) {
   constexpr std::size_t most = 6;
   const Region extent = extent_of(wrong, x.n());
-  const auto all_but_last = std::span(of_all).first(std::size(of_all) - 1);
   if (Faults faults = in_region(x, extent, all_but_last, interrupted); !faults.empty())
     return faults;
   if (Faults faults = find_wrong_tile(x); !faults.empty()) return faults;
@@ -305,8 +305,7 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     if (faults.empty()) faults = find_rounded_products(x);
     if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
     if (faults.empty()) faults = not_a_number(x, wrong);
-    if (faults.empty())
-      faults = first_that_fits(x, std::span(of_all).first(std::size(of_all) - 1), interrupted);
+    if (faults.empty()) faults = first_that_fits(x, all_but_last, interrupted);
     if (faults.empty()) faults = find_misread_matrix(converted);
     if (faults.empty()) faults = find_running_sums(converted);
     if (faults.empty()) faults = in_parts(x, wrong, interrupted);

@@ -143,13 +143,8 @@ Chosen choose(const std::vector<double>& off, std::int64_t count) {
   return result;
 }
 
-/// Lines whose operands hold only numbers.
-void drop_infinite(const CodeNumbers& operand, std::vector<std::int64_t>& lines) {
-  std::vector<double> line(static_cast<std::size_t>(operand.columns()));
-  std::erase_if(lines, [&](std::int64_t i) {
-    operand.read_row(i, line);
-    return !std::all_of(line.begin(), line.end(), [](double x) { return std::isfinite(x); });
-  });
+void drop_nonfinite(const CodeNumbers& operand, std::vector<std::int64_t>& rows) {
+  std::erase_if(rows, [&](std::int64_t i) { return !operand.is_finite_row(i); });
 }
 
 WholeProduct whole_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g) {
@@ -202,8 +197,8 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
     columns = choose(lines_off(false), std::min(n, of_columns));
   }
   const std::size_t lines = rows.lines.size() + columns.lines.size();
-  drop_infinite(CodeNumbers(problem.a, g), rows.lines);
-  drop_infinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
+  drop_nonfinite(CodeNumbers(problem.a, g), rows.lines);
+  drop_nonfinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
   left_out.infinite = left_out.infinite || rows.lines.size() + columns.lines.size() != lines;
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
   ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
@@ -327,10 +322,6 @@ bool same_faults(const Judgement& x, const Judgement& y) {
   return std::equal(x.faults.begin(), x.faults.end(), y.faults.begin(), y.faults.end(),
                     [](const Fault& p, const Fault& q) { return p.text == q.text; });
 }
-
-}  // namespace
-
-namespace {
 
 CaptureJudgement judge_as_asked(const GemmCapture& capture,
                                 const std::function<bool()>& interrupted) {

@@ -14,13 +14,8 @@ namespace {
 
 /// [i]: row i of the matrix holds a NaN or an infinity.
 std::vector<bool> nonfinite_rows(const CodeNumbers& x) {
-  std::vector<bool> result(static_cast<std::size_t>(x.rows()));
-  std::vector<double> line(static_cast<std::size_t>(x.columns()));
-  for (std::int64_t i = 0; i < x.rows(); ++i) {
-    x.read_row(i, line);
-    result[static_cast<std::size_t>(i)] =
-        std::any_of(line.begin(), line.end(), [](double value) { return !std::isfinite(value); });
-  }
+  std::vector<bool> result;
+  for (std::int64_t i = 0; i < x.rows(); ++i) result.push_back(!x.is_finite_row(i));
   return result;
 }
 

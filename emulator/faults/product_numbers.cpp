@@ -98,10 +98,7 @@ void undo_activation(ProductNumbers& x) {
 }
 
 double to_tf32(double x) { return scalar::rounded(formats::tf32, x); }
-double truncated_to_tf32(double x) {
-  const double spacing = 2 * half_spacing(formats::tf32, x);
-  return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
-}
+double truncated_to_tf32(double x) { return truncated(formats::tf32, x); }
 double as_it_is(double x) { return x; }
 
 /// Rounds FP32 operands to TF32, as it was asked for, each in the way that takes the product
@@ -253,6 +250,11 @@ double half_spacing(const formats::Format& format, double x) {
   std::frexp(x, &exponent);
   const int lowest = 1 - format.bias;
   return std::ldexp(0.5, (x == 0 ? lowest : std::max(exponent - 1, lowest)) - format.fraction_bits);
+}
+
+double truncated(const formats::Format& format, double x) {
+  const double spacing = 2 * half_spacing(format, x);
+  return std::isfinite(x) ? std::trunc(x / spacing) * spacing : x;
 }
 
 namespace {

@@ -109,6 +109,8 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
 
 /// Half the distance of neighbours of the format at x.
 double half_spacing(const formats::Format& format, double x);
+/// Keeps the format's precision and drops what is below.
+double truncated(const formats::Format& format, double x);
 
 /// Outputs that differ from what is expected by more than rounding, and how many there are. `extra`
 /// is allowed besides.
