@@ -100,7 +100,7 @@ struct OperandChange {
 };
 using Conversion = std::optional<OperandChange>;
 
-struct FormatOrder {
+struct ConversionOrder {
   bool operator()(const Conversion& x, const Conversion& y) const {
     const auto key = [](const Conversion& c) {
       return c ? std::tuple(1, c->format.exponent_bits, c->format.fraction_bits,
@@ -155,13 +155,13 @@ CodeMatrix exact_by(const UnitChoice& unit, const GemmProblem& problem, Epilogue
 /// Roundings of operands to one format differ in few outputs: to nearest even and away from zero,
 /// where an element lies halfway. Many outputs are looked at for these. The conversions of `units`
 /// that D refutes.
-std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture,
-                                                      std::span<const UnitChoice> units,
-                                                      const Epilogue& epilogue) {
+std::set<Conversion, ConversionOrder> refuted_conversions(const GemmCapture& capture,
+                                                          std::span<const UnitChoice> units,
+                                                          const Epilogue& epilogue) {
   constexpr std::int64_t most_outputs = 2048, most_products = std::int64_t{1} << 21;
   // An output that is further off says no more; two such outputs refute.
   constexpr double far = 64, refuting = 2 * far;
-  std::map<Conversion, const UnitChoice*, FormatOrder> conversions;
+  std::map<Conversion, const UnitChoice*, ConversionOrder> conversions;
   for (const UnitChoice& unit : units) {
     const Conversion conversion = conversion_of(unit, capture.problem.a.format);
     if (conversion && conversion->pieces == 1 && !conversion->of_products)
@@ -176,7 +176,7 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
   const GemmProblem sample = select(all, std::span<const Output>(outputs));
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   double typical = std::numeric_limits<double>::infinity();
-  std::map<Conversion, std::vector<double>, FormatOrder> distances;
+  std::map<Conversion, std::vector<double>, ConversionOrder> distances;
   for (const auto& [conversion, unit] : conversions) {
     std::vector<double>& list = distances[conversion];
     const CodeMatrix exact = exact_by(*unit, sample, epilogue);
@@ -189,7 +189,7 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
       typical = std::min(typical, middle);
   }
   if (std::isinf(typical)) return {};
-  std::map<Conversion, double, FormatOrder> totals;
+  std::map<Conversion, double, ConversionOrder> totals;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [conversion, list] : distances) {
     double total = 0;
@@ -198,7 +198,7 @@ std::set<Conversion, FormatOrder> refuted_conversions(const GemmCapture& capture
     totals[conversion] = total;
     least = std::min(least, total);
   }
-  std::set<Conversion, FormatOrder> refuted;
+  std::set<Conversion, ConversionOrder> refuted;
   for (const auto& [conversion, total] : totals)
     if (total > least + refuting) refuted.insert(conversion);
   return refuted;
@@ -287,7 +287,7 @@ ResultEvidence put_supported_first(const GemmCapture& capture, std::vector<UnitC
   const CodeMatrix d = select(capture.d, std::span<const Output>(outputs));
   Epilogue epilogue;
   capture.set_factors(epilogue);
-  std::map<Conversion, Distance, FormatOrder> distances;
+  std::map<Conversion, Distance, ConversionOrder> distances;
   const std::vector<double> bounds = error_bounds(sample, capture);
   double least = std::numeric_limits<double>::infinity();
   double least_share = least;
