@@ -1,18 +1,13 @@
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <set>
-#include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
-#include "emulator/engine/kernels/half/half_tile.hpp"
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/value.hpp"
 #include "tests/catch.hpp"
-#include "tests/instruction_sets_here.hpp"
 
 /// What emulator/engine/kernels/fused/fused_tile.hpp leans on, over the whole domain where that is
 /// small.
@@ -120,49 +115,6 @@ TEST_CASE("sums of byte codes say whether both factors are real") {
       wrong += both >= 128 && both <= 255 && both - 128 == a + b ? 0 : 1;
     }
     wrong += 64 + a < 128 ? 0 : 1;  // beside a zero
-  }
-  CHECK(wrong == 0);
-}
-
-TEST_CASE("AVX2: every sum of two packed exponents is the product's, or far below any product's",
-          "[cpu]") {
-  if (!can_test(Avx2::sets)) return;
-  namespace half = emulator::half;
-  const half::Functions functions = half::functions_avx2();
-  REQUIRE(functions.pack != nullptr);
-  half::Panel a, b;
-  std::array<half::Codes, half::longest_panel> codes;
-  constexpr std::size_t count = half::Panel::count;
-  std::set<std::pair<int, int>> a_seen, b_seen;  // exponents, and as packed
-  int wrong = 0;
-  for (std::uint32_t first = 0; first < 1U << 16; first += count) {
-    for (std::size_t i = 0; i < count; ++i)
-      codes[i / half::lines_of_panel][i % half::lines_of_panel] =
-          static_cast<std::uint16_t>(first + i);
-    const half::Blocks blocks{25, 16, half::longest_panel / 16};
-    functions.pack(codes.data(), blocks, false, true, a);
-    functions.pack(codes.data(), blocks, false, false, b);
-    for (std::size_t i = 0; i < count; ++i) {
-      const formats::Value value = formats::decode(formats::fp16, first + i);
-      if (value.kind != formats::Kind::zero && value.kind != formats::Kind::finite) continue;
-      const int exponent =
-          value.kind == formats::Kind::zero ? -1000 : value.exponent + formats::fp16.fraction_bits;
-      const std::size_t place = i / half::lines_of_panel, line = i % half::lines_of_panel;
-      const std::size_t of_a = (line / 2 * half::longest_panel + place) * 4 + line % 2;
-      wrong += a.exponents[of_a] == a.exponents[of_a + 2] ? 0 : 1;
-      wrong += b.exponents[2 * i] == b.exponents[2 * i + 1] ? 0 : 1;
-      a_seen.emplace(exponent, a.exponents[of_a]);
-      b_seen.emplace(exponent, b.exponents[2 * i]);
-    }
-  }
-  CHECK(wrong == 0);
-  CHECK(a_seen.size() == 31);  // zero, -14 to 15
-  for (const auto& [a_exponent, a_packed] : a_seen) {
-    for (const auto& [b_exponent, b_packed] : b_seen) {
-      const int sum = std::clamp(a_packed + b_packed, -128, 127);
-      const bool real = a_exponent > -1000 && b_exponent > -1000;
-      wrong += real ? (sum == a_exponent + b_exponent && sum >= -64 ? 0 : 1) : sum < -64 ? 0 : 1;
-    }
   }
   CHECK(wrong == 0);
 }

@@ -11,8 +11,8 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
-#include "emulator/engine/kernels/fused/fused_avx512.hpp"
-#include "emulator/engine/kernels/half/half_gemm.hpp"
+#include "emulator/engine/kernels/fused/fused_gemm.hpp"
+#include "emulator/engine/kernels/shared/width.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
@@ -22,14 +22,16 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
+using emulator::Width;
 using emulator::fused::FusedInstruction;
 
 /// Instructions with results of FP32's range, one of each arithmetic.
-std::vector<MatrixInstruction> representatives() {
+std::vector<MatrixInstruction> representatives(Width width) {
   std::vector<MatrixInstruction> instructions;
   std::vector<std::array<int, 5>> seen;
   for (const MatrixInstruction& instruction : emulator::catalogue()) {
-    if (!emulator::avx512::accepts(instruction) || instruction.sparsity.group_elements != 0)
+    if (!emulator::fused_gemm::accepts(instruction, width) ||
+        instruction.sparsity.group_elements != 0)
       continue;
     const std::optional<FusedInstruction> x = emulator::fused::fused_instruction(instruction);
     if (!x || x->result == emulator::fused::Result::fp16 || x->scale_k != 0) continue;
@@ -56,7 +58,7 @@ std::uint64_t small_addend(Random& random) {
 
 /// Of products with these exponents, every other one zero.
 std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, int b_exponent,
-                        Random& random) {
+                        Random& random, Width width) {
   constexpr std::int64_t m = 16, n = 64;
   const std::int64_t k = 2 * instruction.shape.k;
   const auto factor = [&](const formats::Format& f, int exponent) {
@@ -74,20 +76,19 @@ std::int64_t mismatches(const MatrixInstruction& instruction, int a_exponent, in
   emulator::multiply(emulator::require_engine("reference", instruction), instruction,
                      product_of(instruction, m, n, k, a, b, c, expected), 1);
   std::int64_t wrong = 0;
-  const auto judge = [&](const auto& multiply) {
-    multiply(instruction, product_of(instruction, m, n, k, a, b, c, got), 1);
-    for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
-  };
-  judge(emulator::avx512::multiply);
-  if (emulator::half_gemm::accepts(instruction)) judge(emulator::half_gemm::multiply);
+  emulator::fused_gemm::multiply(instruction, product_of(instruction, m, n, k, a, b, c, got), 1,
+                                 width);
+  for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] == expected[i] ? 0 : 1;
   return wrong;
 }
 
 }  // namespace
 
-TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]") {
-  if (!can_test(Avx512::sets)) return;
-  const std::vector<MatrixInstruction> instructions = representatives();
+TEMPLATE_TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles", "[cpu]",
+                   Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
+  const Width width = TestType::name == "avx512" ? Width::widest : Width::bits_256;
+  const std::vector<MatrixInstruction> instructions = representatives(width);
   Random random(11);
   for (const MatrixInstruction& instruction : instructions) {
     const int lowest_a = std::max(-60, lowest_exponent(instruction.a));
@@ -97,7 +98,7 @@ TEST_CASE("exponents below FP32's normal numbers leave no trace in normal tiles"
       const int b = std::max(lowest_b, sum - a);
       INFO(std::string_view(instruction.name)
            << " on " << instruction.arch << ", products of 2^" << a + b);
-      CHECK(mismatches(instruction, a, b, random) == 0);
+      CHECK(mismatches(instruction, a, b, random, width) == 0);
     }
   }
   CHECK(instructions.size() >= 8);

@@ -8,7 +8,8 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
-#include "emulator/engine/kernels/fused/fused_avx512.hpp"
+#include "emulator/engine/kernels/fused/fused_gemm.hpp"
+#include "emulator/engine/kernels/shared/width.hpp"
 #include "tests/catch.hpp"
 #include "tests/claims/matrices.hpp"
 #include "tests/emulator/inputs/input_codes.hpp"
@@ -18,6 +19,7 @@ namespace guardbit::tests {
 namespace {
 
 using emulator::MatrixInstruction;
+using emulator::Width;
 using formats::Format;
 
 /// How often a matrix holds what.
@@ -39,7 +41,8 @@ std::uint64_t code(const Format& f, const Mixture& x, Random& random) {
 }
 
 std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_a,
-                        const Mixture& of_b, const Mixture& of_c, bool d_is_c, Random& random) {
+                        const Mixture& of_b, const Mixture& of_c, bool d_is_c, Random& random,
+                        Width width) {
   constexpr std::int64_t m = 11, n = 20;
   const std::int64_t k = 3 * instruction.shape.k,
                      stored = emulator::stored_k(instruction, static_cast<int>(k));
@@ -64,7 +67,7 @@ std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_
     x.a.row_stride = stored;
     x.e = places_of_a;
     if (d == &got) {
-      emulator::avx512::multiply(instruction, x, 2);
+      emulator::fused_gemm::multiply(instruction, x, 2, width);
     } else {
       emulator::multiply(emulator::require_engine("reference", instruction), instruction, x, 1);
     }
@@ -78,8 +81,10 @@ std::int64_t mismatches(const MatrixInstruction& instruction, const Mixture& of_
 
 }  // namespace
 
-TEST_CASE("sparse products: specials of B meet what A stores, and nothing else", "[cpu]") {
-  if (!can_test(Avx512::sets)) return;
+TEMPLATE_TEST_CASE("sparse products: specials of B meet what A stores, and nothing else", "[cpu]",
+                   Avx512, Avx2) {
+  if (!can_test(TestType::sets)) return;
+  const Width width = TestType::name == "avx512" ? Width::widest : Width::bits_256;
   constexpr std::array names = {
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
       "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
@@ -91,16 +96,16 @@ TEST_CASE("sparse products: specials of B meet what A stores, and nothing else",
   Random random(31);
   for (const char* const name : names) {
     const MatrixInstruction instruction = emulator::require_instruction("sm_90", name, "test");
-    REQUIRE(emulator::avx512::accepts(instruction));
+    REQUIRE(emulator::fused_gemm::accepts(instruction, width));
     INFO(name);
     for (const bool d_is_c : {false, true}) {
-      CHECK(mismatches(instruction, none, few, none, d_is_c, random) == 0);
-      CHECK(mismatches(instruction, few, few, few, d_is_c, random) == 0);
-      CHECK(mismatches(instruction, many, many, many, d_is_c, random) == 0);
+      CHECK(mismatches(instruction, none, few, none, d_is_c, random, width) == 0);
+      CHECK(mismatches(instruction, few, few, few, d_is_c, random, width) == 0);
+      CHECK(mismatches(instruction, many, many, many, d_is_c, random, width) == 0);
       // Sums that overflow before and after an infinity of B, to either side.
-      CHECK(mismatches(instruction, large, few_and_large, large, d_is_c, random) == 0);
-      CHECK(mismatches(instruction, few_and_large, few_and_large, few_and_large, d_is_c, random) ==
-            0);
+      CHECK(mismatches(instruction, large, few_and_large, large, d_is_c, random, width) == 0);
+      CHECK(mismatches(instruction, few_and_large, few_and_large, few_and_large, d_is_c, random,
+                       width) == 0);
     }
   }
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/philox_keys.hpp"
@@ -22,11 +24,12 @@
 #endif
 
 #include "formats/conversion/kernels/kernels_of.hpp"
-#include "formats/conversion/kernels/lanes_avx2.hpp"
+#include "formats/conversion/kernels/lanes_vectors.hpp"
+#include "formats/support/vectors/avx2.hpp"
 
 namespace guardbit::formats::kernels {
 namespace {
-constexpr Kernels row = kernels_of<Avx2Lanes>("avx2");
+constexpr Kernels row = kernels_of<VectorLanes<vectors::Avx2>>("avx2");
 }  // namespace
 const Kernels* const avx2 = &row;
 }  // namespace guardbit::formats::kernels

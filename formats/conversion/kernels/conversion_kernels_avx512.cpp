@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "formats/conversion/kernels/conversion_kernels.hpp"
 #include "formats/conversion/kernels/philox_keys.hpp"
@@ -26,7 +28,8 @@
 #endif
 
 #include "formats/conversion/kernels/kernels_of.hpp"
-#include "formats/conversion/kernels/lanes_avx512.hpp"
+#include "formats/conversion/kernels/lanes_vectors.hpp"
+#include "formats/support/vectors/avx512.hpp"
 
 namespace guardbit::formats::kernels {
 namespace {
@@ -167,7 +170,7 @@ void unpack_bytes(int width, const std::byte* dense, std::byte* codes, std::size
 }
 
 constexpr Kernels make_row() {
-  Kernels made = kernels_of<Avx512Lanes>("avx512");
+  Kernels made = kernels_of<VectorLanes<vectors::Avx512>>("avx512");
   made.look_up = look_up_bytes;
   made.looks_up_quickly = true;
   made.pack = pack_bytes;

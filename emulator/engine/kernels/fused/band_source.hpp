@@ -12,12 +12,18 @@
 
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/fused_panels.hpp"
+#include "emulator/engine/kernels/fused/line_vectors.hpp"
 #include "emulator/engine/matrix_product.hpp"
 
 namespace guardbit::emulator::fused {
 
-/// Sixteen codes to numbers and their exponents.
+/// Codes to numbers and their exponents.
+template <class Isa>
 class Decoder {
+  using Words = typename LineVectors<Isa>::Words;
+  using Floats = typename LineVectors<Isa>::Floats;
+  using Integers = typename LineVectors<Isa>::Integers;
+
  public:
   Decoder(const OperandRule& rule, bool negate)
       : magnitude_(static_cast<std::uint32_t>(formats::magnitude_mask(rule.format))),
@@ -43,17 +49,17 @@ class Decoder {
     Factors x;
     const Words magnitude = codes & magnitude_;
     const Words sign = ((codes << sign_shift_) & 0x80000000U) ^ flip_;
-    const Floats finite = reinterpret_cast<Floats>(magnitude << shift_) * scale_;
+    const Floats finite = as<Floats>(magnitude << shift_) * scale_;
     x.is_zero = magnitude == 0U;
     x.is_special = magnitude >= first_special_;
-    x.is_negative = reinterpret_cast<Integers>(sign) < 0;
-    const Words is_special = reinterpret_cast<Words>(x.is_special);
-    const Words is_nan = is_special & reinterpret_cast<Words>(magnitude != infinity_);
-    const Words chosen = (is_special & 0x7F800000U) | (is_nan & 0x00400000U) |
-                         (~is_special & reinterpret_cast<Words>(finite));
-    const Integers exponent = (reinterpret_cast<Integers>(chosen) >> 23) - 127;
+    x.is_negative = as<Integers>(sign) < 0;
+    const Words is_special = as<Words>(x.is_special);
+    const Words is_nan = is_special & as<Words>(magnitude != infinity_);
+    const Words chosen =
+        (is_special & 0x7F800000U) | (is_nan & 0x00400000U) | (~is_special & as<Words>(finite));
+    const Integers exponent = (as<Integers>(chosen) >> 23) - 127;
     x.exponents = exponent > min_exponent_ ? exponent : min_exponent_ + (exponent & 0);
-    x.values = reinterpret_cast<Floats>(chosen | sign);
+    x.values = as<Floats>(chosen | sign);
     return x;
   }
 
@@ -67,12 +73,16 @@ class Decoder {
 
 /// Codes of 16 lines over [begin, begin + count) of k, k by k; +0 for what does not exist. The
 /// element (k, line) of the operand lies at k * k_stride + line * line_stride.
+template <class Isa>
 struct LineCodes {
   ConstCodes codes;
   std::int64_t k_stride = 0, line_stride = 0;
   std::int64_t lines = 0, k = 0;
 
-  void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+  using Words = typename LineVectors<Isa>::Words;
+  static constexpr int lanes = LineVectors<Isa>::lanes, parts = LineVectors<Isa>::parts;
+
+  void read(std::int64_t first_line, std::int64_t begin, int count, LineWords* to) const {
     const std::int64_t there = std::min<std::int64_t>(band_lines, lines - first_line);
     const auto inside = static_cast<int>(std::clamp<std::int64_t>(k - begin, 0, count));
     const auto at = [&](std::int64_t i, std::int64_t line) {
@@ -80,39 +90,61 @@ struct LineCodes {
     };
     int done = 0;
     if (there == band_lines && line_stride == 1) {
-      for (; done < inside; ++done)
-        to[done] = load_codes(at(begin + done, first_line), codes.container_bytes) >> codes.shift;
+      for (; done < inside; ++done) {
+        const std::byte* const from = at(begin + done, first_line);
+        for (int part = 0; part < parts; ++part)
+          put(to[done], part,
+              load_codes<Isa>(from + part * lanes * codes.container_bytes, codes.container_bytes) >>
+                  codes.shift);
+      }
     } else if (k_stride == 1) {
       // Whole words change places, and are taken apart then.
       const int together = 4 / codes.container_bytes, width = 8 * codes.container_bytes;
       const std::uint32_t container = 0xFFFFFFFFU >> (32 - width);
-      for (; done + 16 * together <= inside; done += 16 * together) {
-        std::array<Words, 16> block{};
-        for (std::int64_t line = 0; line < there; ++line)
-          block[static_cast<std::size_t>(line)] = load<Words>(at(begin + done, first_line + line));
-        transpose(block);
-        Words* next = to + done;
-        for (const Words& of_lines : block)
-          for (int i = 0; i < together; ++i)
-            *next++ = (of_lines >> (width * i) & container) >> codes.shift;
+      for (; done + lanes * together <= inside; done += lanes * together) {
+        each_block(
+            there, [&](int line) { return load<Words>(at(begin + done, first_line + line)); },
+            [&](int part, int word, const Words& of_lines) {
+              for (int i = 0; i < together; ++i)
+                put(to[done + word * together + i], part,
+                    (of_lines >> (width * i) & container) >> codes.shift);
+            });
       }
-      for (; done + 16 <= inside; done += 16) {
-        std::array<Words, 16> block{};
-        for (std::int64_t line = 0; line < there; ++line)
-          block[static_cast<std::size_t>(line)] =
-              load_codes(at(begin + done, first_line + line), codes.container_bytes) >> codes.shift;
-        transpose(block);
-        std::memcpy(to + done, block.data(), sizeof block);
+      for (; done + lanes <= inside; done += lanes) {
+        each_block(
+            there,
+            [&](int line) {
+              return load_codes<Isa>(at(begin + done, first_line + line), codes.container_bytes) >>
+                     codes.shift;
+            },
+            [&](int part, int word, const Words& of_lines) {
+              put(to[done + word], part, of_lines);
+            });
       }
     }
     for (; done < count; ++done) {
-      Words word{};
-      if (done < inside) {
-        for (std::int64_t line = 0; line < there; ++line)
-          word[static_cast<std::size_t>(line)] = static_cast<std::uint32_t>(
-              codes[(begin + done) * k_stride + (first_line + line) * line_stride]);
-      }
-      to[done] = word;
+      to[done].of.fill(0);
+      if (done >= inside) continue;
+      for (std::int64_t line = 0; line < there; ++line)
+        to[done].of[static_cast<std::size_t>(line)] = static_cast<std::uint32_t>(
+            codes[(begin + done) * k_stride + (first_line + line) * line_stride]);
+    }
+  }
+
+ private:
+  [[gnu::always_inline]] static void put(LineWords& to, int part, const Words& x) {
+    store(to.of.data() + part * lanes, x);
+  }
+  /// Calls put(part, i, words) for the i-th words of each part's lines, which are lines(line).
+  template <class Lines, class Put>
+  [[gnu::always_inline]] static void each_block(std::int64_t there, const Lines& words_of_line,
+                                                const Put& put_words) {
+    for (int part = 0; part < parts; ++part) {
+      formats::vectors::ArrayOf<Words, lanes> block = {};
+      for (int i = 0; i < lanes; ++i)
+        if (const int line = part * lanes + i; line < there) block[i] = words_of_line(line);
+      transpose<Isa>(block);
+      for (int i = 0; i < lanes; ++i) put_words(part, i, block[i]);
     }
   }
 };
@@ -122,24 +154,32 @@ struct LineCodes {
 inline constexpr int piece = 256;
 
 /// What a band of an operand is read from.
+template <class Isa>
 struct BandSource {
   const FusedInstruction& instruction;
   const OperandRule& rule;
-  LineCodes lines;
-  Decoder decode;
+  using Factors = typename Decoder<Isa>::Factors;
+
+  LineCodes<Isa> lines;
+  Decoder<Isa> decode;
   /// factors whose signs stand together
   int group = 0;
   /// along K; of scaled instructions
-  LineCodes scales{};
+  LineCodes<Isa> scales{};
   /// where stored values stand; of a sparse A
   ConstMatrix places{};
 
+  using Words = typename LineVectors<Isa>::Words;
+  using Integers = typename LineVectors<Isa>::Integers;
+  using Doubles = typename Isa::Doubles;
+  static constexpr int lanes = LineVectors<Isa>::lanes, parts = LineVectors<Isa>::parts;
+
   /// The codes at places [begin, begin + count), k by k.
-  void read(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
+  void read(std::int64_t first_line, std::int64_t begin, int count, LineWords* to) const {
     if (places.codes.data != nullptr) return read_sparse(first_line, begin, count, to);
     if (instruction.composition == Composition::chain)
       return lines.read(first_line, begin, count, to);
-    std::array<Words, piece> ascending;
+    std::array<LineWords, piece> ascending;
     lines.read(first_line, begin, count, ascending.data());
     const std::size_t size = instruction.order.size();
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
@@ -147,8 +187,8 @@ struct BandSource {
   }
 
   /// Stored values at their k's, +0 between them.
-  void read_sparse(std::int64_t first_line, std::int64_t begin, int count, Words* to) const {
-    std::fill_n(to, count, Words{});
+  void read_sparse(std::int64_t first_line, std::int64_t begin, int count, LineWords* to) const {
+    std::fill_n(to, count, LineWords{});
     const std::int64_t group_k = instruction.sparsity.group_elements;
     const std::int64_t stored = instruction.sparsity.stored_per_group;
     const std::int64_t first = begin / group_k * stored;
@@ -158,30 +198,53 @@ struct BandSource {
       for (std::int64_t s = first; s < last; ++s) {
         const auto place = static_cast<int>(places(first_line + line, s));
         const int k = dense_k(instruction.sparsity, static_cast<int>(s - first), place);
-        to[k][line] = static_cast<std::uint32_t>(
+        to[k].of[static_cast<std::size_t>(line)] = static_cast<std::uint32_t>(
             lines.codes[s * lines.k_stride + (first_line + line) * lines.line_stride]);
       }
     }
   }
 
-  /// The scales of 16 lines at a place: factors, and what they add to exponents.
+  /// The scales of a band's lines over K: factors, and what they add to exponents.
   struct Scales {
-    Doubles factors;
-    Integers exponents;
+    alignas(64) std::array<double, band_lines> factors{};
+    alignas(64) std::array<std::int32_t, band_lines> exponents{};
   };
-  [[gnu::always_inline]] Scales scales_at(std::int64_t first_line, std::int64_t place) const {
-    Words codes;
+  /// Takes those of a place where new ones begin.
+  void take_scales(std::int64_t first_line, std::int64_t place, Scales& to) const {
+    if (instruction.scale_k == 0 || place % instruction.scale_k != 0) return;
+    LineWords codes;
     scales.read(first_line, place / instruction.scale_k, 1, &codes);
-    Scales found;
-    found.exponents = reinterpret_cast<Integers>(codes) - 127;
-    for (int i = 0; i < band_lines; ++i)
-      found.factors[i] = codes[i] == 255
-                             ? std::numeric_limits<double>::quiet_NaN()
-                             : __builtin_bit_cast(double, (std::uint64_t{codes[i]} + 896) << 52);
-    return found;
+    for (std::size_t i = 0; i < band_lines; ++i) {
+      const std::uint32_t code = codes.of[i];
+      to.exponents[i] = static_cast<std::int32_t>(code) - 127;
+      to.factors[i] = code == 255 ? std::numeric_limits<double>::quiet_NaN()
+                                  : __builtin_bit_cast(double, (std::uint64_t{code} + 896) << 52);
+    }
   }
-  bool is_new_scale(std::int64_t place) const {
-    return instruction.scale_k != 0 && place % instruction.scale_k == 0;
+
+  /// Calls visit(place, part, factors, scales) for the band's factors, exponents scaled; places
+  /// count from 0, and all places of a piece and a part come one after the other.
+  template <class Visit>
+  [[gnu::always_inline]] void each_factor(std::int64_t first_line, std::int64_t begin,
+                                          std::int64_t count, const Visit& visit) const {
+    std::array<LineWords, piece> codes;
+    for (std::int64_t at = 0; at < count; at += piece) {
+      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
+      read(first_line, begin + at, length, codes.data());
+      for (int part = 0; part < parts; ++part) {
+        Scales scale;
+        Integers exponents{};
+        for (int i = 0; i < length; ++i) {
+          Factors x = decode(words_of<Isa>(codes[static_cast<std::size_t>(i)], part));
+          if (instruction.scale_k != 0) {
+            take_scales(first_line, begin + at + i, scale);
+            exponents = load<Integers>(scale.exponents.data() + part * lanes);
+          }
+          x.exponents += exponents;
+          visit(static_cast<std::size_t>(at + i), part, x, scale);
+        }
+      }
+    }
   }
 
   /// Exponents of the band's nonzero finite numbers.
@@ -189,24 +252,17 @@ struct BandSource {
     if (!instruction.any_exponents) return {rule.min_exponent, formats::max_exponent(rule.format)};
     constexpr int none = 10000;
     Integers lowest = Integers{} + none, highest = Integers{} - none;
-    Scales scale{};
-    std::array<Words, piece> codes;
-    for (std::int64_t at = 0; at < count; at += piece) {
-      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
-      read(first_line, begin + at, length, codes.data());
-      for (int i = 0; i < length; ++i) {
-        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
-        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
-        x.exponents += scale.exponents;
-        const Integers counts = ~(x.is_zero | x.is_special);
-        const Integers low = (x.exponents & counts) | (none & ~counts);
-        const Integers high = (x.exponents & counts) | (-none & ~counts);
-        lowest = low < lowest ? low : lowest;
-        highest = high > highest ? high : highest;
-      }
-    }
+    each_factor(
+        first_line, begin, count,
+        [&](std::size_t, int, const Factors& x, const Scales&) __attribute__((always_inline)) {
+          const Integers counts = ~(x.is_zero | x.is_special);
+          const Integers low = (x.exponents & counts) | (none & ~counts);
+          const Integers high = (x.exponents & counts) | (-none & ~counts);
+          lowest = low < lowest ? low : lowest;
+          highest = high > highest ? high : highest;
+        });
     BandRange range{none, -none};
-    for (int i = 0; i < band_lines; ++i) {
+    for (int i = 0; i < lanes; ++i) {
       range.lowest = std::min(range.lowest, lowest[i]);
       range.highest = std::max(range.highest, highest[i]);
     }
@@ -215,16 +271,17 @@ struct BandSource {
 
   /// Is any number of a band infinite or NaN?
   bool any_special(std::int64_t first_line) const {
-    std::array<Words, piece> codes;
+    std::array<LineWords, piece> codes;
     Integers special{};
     for (std::int64_t at = 0; at < lines.k; at += piece) {
       const auto length = static_cast<int>(std::min<std::int64_t>(piece, lines.k - at));
       lines.read(first_line, at, length, codes.data());
       for (int i = 0; i < length; ++i)
-        special |= decode(codes[static_cast<std::size_t>(i)]).is_special;
+        for (int part = 0; part < parts; ++part)
+          special |= decode(words_of<Isa>(codes[static_cast<std::size_t>(i)], part)).is_special;
     }
     bool any = false;
-    for (int i = 0; i < band_lines; ++i) any = any || special[i] != 0;
+    for (int i = 0; i < lanes; ++i) any = any || special[i] != 0;
     return any;
   }
 
@@ -233,71 +290,66 @@ struct BandSource {
   BandRange pack(std::int64_t first_line, std::int64_t begin, std::int64_t count,
                  const Writer& to) const {
     const BandRange found = range(first_line, begin, count);
-    std::array<Words, piece> codes;
     Words negative{}, positive{};
-    std::size_t place = 0, group_index = 0;
-    int in_group = 0;
-    Scales scale{};
-    for (std::int64_t at = 0; at < count; at += piece) {
-      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
-      read(first_line, begin + at, length, codes.data());
-      for (int i = 0; i < length; ++i, ++place) {
-        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
-        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
-        if constexpr (Writer::is_double) {
-          const Doubles values = __builtin_convertvector(x.values, Doubles);
-          to.values(place, instruction.scale_k == 0 ? values : values * scale.factors);
-        } else {
-          to.values(place, x.values);
-        }
-        x.exponents += scale.exponents;
-        const Integers code = x.exponents + (64 - found.lowest);
-        to.codes(place, (code < 127 ? code : Integers{} + 127) & ~x.is_zero);
-        const std::uint32_t bit = 1U << in_group;
-        negative |= reinterpret_cast<Words>(x.is_negative & ~x.is_zero) & bit;
-        positive |= reinterpret_cast<Words>(~x.is_negative & ~x.is_zero) & bit;
-        if (++in_group == group) {
-          to.signs(group_index, false, negative);
-          to.signs(group_index, true, positive);
-          negative = positive = Words{};
-          ++group_index;
-          in_group = 0;
-        }
-      }
-    }
+    const auto places_of_group = static_cast<std::size_t>(group);
+    each_factor(
+        first_line, begin, count,
+        [&](std::size_t place, int part, const Factors& x, const Scales& scale)
+            __attribute__((always_inline)) {
+              const int line = part * lanes;
+              if constexpr (Writer::is_double) {
+                put_doubles<0>(place, line, x, scale, to);
+                put_doubles<1>(place, line, x, scale, to);
+              } else {
+                to.values(place, line, x.values);
+              }
+              const Integers code = x.exponents + (64 - found.lowest);
+              to.codes(place, line, (code < 127 ? code : Integers{} + 127) & ~x.is_zero);
+              const std::size_t in_group = place % places_of_group;
+              const std::uint32_t bit = 1U << in_group;
+              negative |= as<Words>(x.is_negative & ~x.is_zero) & bit;
+              positive |= as<Words>(~x.is_negative & ~x.is_zero) & bit;
+              if (in_group + 1 == places_of_group) {
+                to.signs(place / places_of_group, false, line, negative);
+                to.signs(place / places_of_group, true, line, positive);
+                negative = positive = Words{};
+              }
+            });
     return found;
+  }
+  template <int half, class Writer>
+  [[gnu::always_inline]] void put_doubles(std::size_t place, int line, const Factors& x,
+                                          const Scales& scale, const Writer& to) const {
+    Doubles values = Isa::doubles(half_of<half>(x.values));
+    line += half * lanes / 2;
+    if (instruction.scale_k != 0) values *= load<Doubles>(scale.factors.data() + line);
+    to.values(place, line, values);
   }
 
   template <class Writer>
   void pack_exponents(std::int64_t first_line, std::int64_t begin, std::int64_t count,
                       const Writer& to) const {
-    std::array<Words, piece> codes;
-    std::size_t place = 0;
-    Scales scale{};
-    for (std::int64_t at = 0; at < count; at += piece) {
-      const auto length = static_cast<int>(std::min<std::int64_t>(piece, count - at));
-      read(first_line, begin + at, length, codes.data());
-      for (int i = 0; i < length; ++i, ++place) {
-        Decoder::Factors x = decode(codes[static_cast<std::size_t>(i)]);
-        if (is_new_scale(begin + at + i)) scale = scales_at(first_line, begin + at + i);
-        x.exponents += scale.exponents;
-        to.exponents(place, ((x.exponents + 512) << 4) & ~x.is_zero);
-      }
-    }
+    each_factor(
+        first_line, begin, count,
+        [&](std::size_t place, int part, const Factors& x, const Scales&)
+            __attribute__((always_inline)) {
+              to.exponents(place, part * lanes, ((x.exponents + 512) << 4) & ~x.is_zero);
+            });
   }
 };
 
 /// A's rows; `group` factors' signs stand together.
-inline BandSource a_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+template <class Isa>
+BandSource<Isa> a_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
   const std::int64_t stored =
       instruction.sparsity.group_elements == 0
           ? x.k
           : x.k / instruction.sparsity.group_elements * instruction.sparsity.stored_per_group;
-  BandSource a{instruction,
-               instruction.a,
-               {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
-               {instruction.a, x.modifiers.negate_a},
-               group};
+  BandSource<Isa> a{instruction,
+                    instruction.a,
+                    {x.a.codes, x.a.column_stride, x.a.row_stride, x.m, stored},
+                    {instruction.a, x.modifiers.negate_a},
+                    group};
   if (instruction.sparsity.group_elements != 0) a.places = x.e;
   if (instruction.scale_k != 0)
     a.scales = {x.a_scale.codes, x.a_scale.column_stride, x.a_scale.row_stride, x.m,
@@ -305,12 +357,13 @@ inline BandSource a_source(const FusedInstruction& instruction, const MatrixProd
   return a;
 }
 /// B's columns.
-inline BandSource b_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
-  BandSource b{instruction,
-               instruction.b,
-               {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
-               {instruction.b, x.modifiers.negate_b},
-               group};
+template <class Isa>
+BandSource<Isa> b_source(const FusedInstruction& instruction, const MatrixProduct& x, int group) {
+  BandSource<Isa> b{instruction,
+                    instruction.b,
+                    {x.b.codes, x.b.row_stride, x.b.column_stride, x.n, x.k},
+                    {instruction.b, x.modifiers.negate_b},
+                    group};
   if (instruction.scale_k != 0)
     b.scales = {x.b_scale.codes, x.b_scale.row_stride, x.b_scale.column_stride, x.n,
                 (x.k + instruction.scale_k - 1) / instruction.scale_k};
@@ -319,10 +372,11 @@ inline BandSource b_source(const FusedInstruction& instruction, const MatrixProd
 
 /// Can A be spread out over K with zeros between its stored values? Not where B has an infinity or
 /// a NaN that those would meet, nor where two values of a group claim one place.
-inline bool can_spread(const FusedInstruction& instruction, const MatrixProduct& x) {
+template <class Isa>
+bool can_spread(const FusedInstruction& instruction, const MatrixProduct& x) {
   const Sparsity& sparsity = instruction.sparsity;
   if (sparsity.group_elements == 0) return true;
-  const BandSource b = b_source(instruction, x, 1);
+  const BandSource<Isa> b = b_source<Isa>(instruction, x, 1);
   for (std::int64_t line = 0; line < x.n; line += band_lines)
     if (b.any_special(line)) return false;
   const std::int64_t groups = x.k / sparsity.group_elements;

@@ -1,9 +1,6 @@
 #pragma once
 
-// The operations of fused_tile.hpp in FP32's lanes of AVX-512 (F, BW, DQ, VL, BITALG, VPOPCNTDQ,
-// VBMI). Included behind `#pragma GCC target`.
-
-#include <immintrin.h>
+// The operations of fused_tile.hpp in FP32's lanes. Included where the instruction set is allowed.
 
 #include <array>
 #include <cstddef>
@@ -11,86 +8,95 @@
 #include <cstring>
 #include <limits>
 
-#include "emulator/engine/kernels/fused/avx512_bytes.hpp"
+#include "emulator/engine/kernels/fused/byte_maximum.hpp"
 #include "emulator/engine/kernels/fused/fused_tile.hpp"
 
-namespace guardbit::emulator::fused::avx512 {
+namespace guardbit::emulator::fused {
 
 /// FP32's lanes, for narrow factors and few kept bits: every exponent is in the normal range.
+template <class Isa>
 struct Fp32Lanes {
+  using Set = Isa;
   using Value = float;
-  using Vector = __m512;
-  using Bits = __m512i;
-  static constexpr int width = 16, vectors = 2, columns = width * vectors;
+  using Vector = typename Isa::Floats;
+  using Bits = typename Isa::Words;
+  using Bytes = typename Isa::Bytes;
+  using HalfShorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
+  using Shape = TileShape<Isa, float>;
+  static constexpr int rows = Shape::rows, columns = Shape::columns, vectors = Shape::vectors;
+  static constexpr int row_groups = rows / rows_together;
   static constexpr int sign_group = 32;
-  static constexpr std::ptrdiff_t a_step = 4 * tile_rows, b_step = 4 * columns;
-  static constexpr std::ptrdiff_t a_sign_step = 8 * tile_rows, b_sign_step = 2 * 64 * vectors;
+  static constexpr std::ptrdiff_t a_step = 4 * rows, b_step = 4 * columns;
+  static constexpr std::ptrdiff_t a_sign_step = 8 * rows, b_sign_step = 2 * 4 * columns;
 
   static constexpr int bias = 127, fraction_bits = 23;
-  static constexpr bool any_exponents = false, lags = false;
+  static constexpr bool any_exponents = false, composes = false;
+  static constexpr Lag lag = Isa::bytes == 64 ? Lag::none : Lag::whole;
   static constexpr int strip = 64, part_places = 512;
+  static constexpr std::uint32_t sign_bit = 0x80000000;
 
   template <Result Kind, bool General>
   struct Constants {
     static constexpr bool needs_addend_floor = Kind == Result::fp16;
-    __m512i offset_bits, exponent_field, half, largest_offset, addend_bits;
-    __m512 least_addend, nudged_one;
+    Bits offset_bits, exponent_field, half, largest_offset, addend_bits;
+    Vector least_addend, nudged_one;
     int least_code;
     explicit Constants(const TileRule& rule)
         : offset_bits(
-              _mm512_set1_epi32(((fraction_bits - rule.kept_fraction_bits) << fraction_bits) +
-                                (1 << (fraction_bits - 1)))),
-          exponent_field(_mm512_set1_epi32(0xFF << fraction_bits)),
-          half(_mm512_set1_epi32(1 << (fraction_bits - 1))),
-          largest_offset(_mm512_set1_epi32(0x7F7FFFFF)),
-          addend_bits(_mm512_set1_epi32(-(1 << (fraction_bits - 13)))),
-          least_addend(_mm512_set1_ps(0x1p-14F)),
-          nudged_one(_mm512_set1_ps(1 + 0x1p-23F)),
+              fill<Bits>((static_cast<std::uint32_t>(fraction_bits - rule.kept_fraction_bits)
+                          << fraction_bits) +
+                         (1U << (fraction_bits - 1)))),
+          exponent_field(fill<Bits>(0xFFU << fraction_bits)),
+          half(fill<Bits>(1U << (fraction_bits - 1))),
+          largest_offset(fill<Bits>(0x7F7FFFFF)),
+          addend_bits(fill<Bits>(kept_of_addend)),
+          least_addend(fill<Vector>(0x1p-14F)),
+          nudged_one(fill<Vector>(1 + 0x1p-23F)),
           least_code(Kind == Result::fp16 ? rule.zero_exponent + 127 : 0) {}
   };
+  /// FP32's bits but the fraction's beyond 13.
+  static constexpr std::uint32_t kept_of_addend = ~((1U << (fraction_bits - 13)) - 1);
 
   /// Exponents + 127 of products, 4 rows in 32 bits.
   struct Exponents {
-    __m512i bytes[vectors][2];
+    ArrayOf<ArrayOf<Bytes, row_groups>, vectors> bytes;
 
     /// The sign and the fraction are other rows' bits; neither matters to `offset`.
     template <class C>
-    [[gnu::always_inline]] __m512 of(const C&, int v, int r) const {
-      const __m512i of_rows = bytes[v][r / 4];
-      return _mm512_castsi512_ps(r % 4 == 3 ? _mm512_srli_epi32(of_rows, 1)
-                                            : _mm512_slli_epi32(of_rows, 23 - 8 * unsigned(r % 4)));
+    [[gnu::always_inline]] Vector of(const C&, int v, int r) const {
+      const Bits of_rows = as<Bits>(bytes[v][r / 4]);
+      return as<Vector>(r % 4 == 3 ? of_rows >> 1 : of_rows << (23 - 8 * (r % 4)));
     }
   };
   template <bool General>
-  struct Maximum : ByteMaximum<vectors> {
-    template <class C>
-    [[gnu::always_inline]] Exponents finish(const C& x, const std::array<int, 4>& lowest) const {
-      Exponents result;
-#pragma GCC unroll 2
+  struct Maximum : ByteMaximum<Isa, rows, columns> {
+    template <int first = 0, int last = row_groups, class C>
+    [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest,
+                                       Exponents& result) const {
+#pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) {
+        const auto band = static_cast<std::size_t>(v * Shape::width / band_lines);
 #pragma GCC unroll 2
-        for (int i = 0; i < 2; ++i)
-          result.bytes[v][i] =
-              rebased(this->codes[v][i], lowest[static_cast<std::size_t>(v)], x.least_code);
+        for (int i = first; i < last; ++i)
+          result.bytes[v][i] = rebased(this->codes[v][i], lowest[band], x.least_code);
       }
-      return result;
     }
   };
 
-  [[gnu::always_inline]] static Vector zero() { return _mm512_setzero_ps(); }
+  [[gnu::always_inline]] static Vector zero() { return Vector{}; }
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
-    return _mm512_loadu_ps(from + 64 * v);
+    return formats::vectors::load<Vector>(from + Isa::bytes * v);
   }
   [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
     float x = 0;
     std::memcpy(&x, from + 4 * r, sizeof x);
-    return _mm512_set1_ps(x);
+    return Isa::all(x);
   }
   [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
-    return _mm512_fmadd_round_ps(a, b, sum, down);
+    return Isa::fma_down(a, b, sum);
   }
 
-  /// The signs of a row and of 16 columns; they are counted in `low_bits`.
+  /// The signs of a row and of the columns of a vector; they are counted in `low_bits`.
   struct Counts {
     const std::byte *a, *b;
     int v;
@@ -101,101 +107,95 @@ struct Fp32Lanes {
     return {a, b, v};
   }
   template <int Groups, class C>
-  [[gnu::always_inline]] static __m512i low_bits(const C& constants, const Counts& x, int r) {
-    __m512i bits = constants.offset_bits;
+  [[gnu::always_inline]] static Bits low_bits(const C& constants, const Counts& x, int r) {
+    Bits bits = constants.offset_bits;
 #pragma GCC unroll 4
     for (int g = 0; g < Groups; ++g) {
       const std::byte* const a_group = x.a + g * a_sign_step + 4 * r;
-      const __m512i b_negative = load_bytes(x.b + g * b_sign_step + 64 * x.v);
-      const __m512i b_positive = load_bytes(x.b + g * b_sign_step + 64 * (vectors + x.v));
-      const __m512i mixed = _mm512_and_si512(broadcast_32(a_group), b_positive);
-      const __m512i negative = _mm512_ternarylogic_epi32(
-          mixed, broadcast_32(a_group + 4 * tile_rows), b_negative, either_pair);
-      bits = _mm512_add_epi32(bits, _mm512_popcnt_epi32(negative));
+      const std::byte* const b_group = x.b + g * b_sign_step + Isa::bytes * x.v;
+      const Bits b_negative = formats::vectors::load<Bits>(b_group);
+      const Bits b_positive = formats::vectors::load<Bits>(b_group + 4 * columns);
+      const Bits a_negative = fused::broadcast<Bits, std::uint32_t>(a_group);
+      const Bits a_positive = fused::broadcast<Bits, std::uint32_t>(a_group + 4 * rows);
+      bits += Isa::bit_counts(Isa::or_and(a_negative & b_positive, a_positive, b_negative));
     }
     return bits;
   }
 
   template <class C>
-  [[gnu::always_inline]] static Vector start(const C& x, Vector products, __m512i low_bits,
+  [[gnu::always_inline]] static Vector start(const C& x, Vector products, Bits low_bits,
                                              Vector addend) {
-    __m512 largest = _mm512_range_ps(products, addend, larger_magnitude);
+    Vector largest = Isa::larger_magnitude(products, addend);
     if constexpr (C::needs_addend_floor) {
-      const __mmask16 nonzero = _mm512_cmp_ps_mask(addend, zero(), _CMP_NEQ_UQ);
-      largest = _mm512_mask_max_ps(largest, nonzero, largest, x.least_addend);
+      const Vector raised = Isa::larger(largest, x.least_addend);
+      largest = addend != 0 ? raised : largest;
     }
-    const __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(addend), 31);
-    const __m512i exponent =
-        _mm512_ternarylogic_epi32(_mm512_castps_si512(largest), x.exponent_field, sign, and_or);
-    return _mm512_fmadd_round_ps(addend, x.nudged_one,
-                                 _mm512_castsi512_ps(_mm512_add_epi32(exponent, low_bits)), down);
+    const Bits exponent = Isa::and_or(as<Bits>(largest), x.exponent_field, as<Bits>(addend) >> 31);
+    return Isa::fma_down(addend, x.nudged_one, as<Vector>(exponent + low_bits));
   }
   /// The accumulator less X, which has its exponent. X stays finite beside infinities.
   template <class C>
   [[gnu::always_inline]] static Vector exact(const C& x, Vector accumulator) {
-    const __m512i offset = _mm512_ternarylogic_epi32(_mm512_castps_si512(accumulator),
-                                                     x.exponent_field, x.half, and_or);
-    return _mm512_sub_ps(accumulator,
-                         _mm512_castsi512_ps(_mm512_min_epu32(offset, x.largest_offset)));
+    const Bits any = Isa::and_or(as<Bits>(accumulator), x.exponent_field, x.half);
+    const Vector offset = as<Vector>(any < x.largest_offset ? any : x.largest_offset);
+    if constexpr (Isa::names_rounding) return accumulator - offset;
+    return as<Vector>(as<Bits>(offset - accumulator) ^ sign_bit);  // downward x - x is -0
   }
   template <Result Kind, bool General, class C>
   [[gnu::always_inline]] static Vector round(const C& x, Vector exact) {
-    if constexpr (Kind == Result::fp16) {
-      const __m256i rounded = _mm512_cvtps_ph(exact, _MM_FROUND_TO_NEAREST_INT);
-      return _mm512_add_ps(_mm512_cvtph_ps(rounded), zero());  // -0 becomes +0
-    }
-    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(exact), x.addend_bits));
+    if constexpr (Kind == Result::fp16)
+      return positive_zero(Isa::fp16_numbers(Isa::fp16_codes(exact)));
+    return as<Vector>(as<Bits>(exact) & x.addend_bits);
+  }
+  /// -0 becomes +0.
+  [[gnu::always_inline]] static Vector positive_zero(Vector x) {
+    if constexpr (Isa::names_rounding) return x + zero();
+    return x == 0 ? zero() : x;
   }
 
   /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only general
   /// tiles look for it.
-  [[gnu::always_inline]] static __mmask16 is_frozen(Vector c) {
-    const __m512 magnitude = _mm512_abs_ps(c);
-    return _mm512_mask_cmp_ps_mask(
-        _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(largest_fp32_addend), _CMP_GE_OQ), magnitude,
-        _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
+  [[gnu::always_inline]] static auto is_frozen(Vector c) {
+    const Vector x = magnitude(c);
+    return (x >= largest_fp32_addend) & (x < std::numeric_limits<float>::infinity());
+  }
+  [[gnu::always_inline]] static Vector magnitude(Vector x) {
+    return as<Vector>(as<Bits>(x) & ~sign_bit);
   }
   template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     if (row == nullptr) return zero();
     if constexpr (Kind == Result::fp16) {
-      return _mm512_add_ps(
-          _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 32 * v))),
-          zero());
+      return positive_zero(
+          Isa::fp16_numbers(formats::vectors::load<HalfShorts>(row + Isa::bytes / 2 * v)));
     }
     // The unit never sees more than F + 1 bits of an addend.
-    const __m512 c = _mm512_loadu_ps(row + 64 * v);
-    if constexpr (!General) return _mm512_add_ps(cut_addend(c), zero());
-    const __mmask16 taken = static_cast<__mmask16>(~is_frozen(c));
-    return _mm512_maskz_add_ps(taken, cut_addend(c), zero());
+    const auto c = formats::vectors::load<Vector>(row + Isa::bytes * v);
+    const Vector cut = positive_zero(cut_addend(c));
+    if constexpr (!General) return cut;
+    return is_frozen(c) ? zero() : cut;
   }
   /// FP32's fraction beyond 13 bits cut off; NaNs stay NaNs.
   [[gnu::always_inline]] static Vector cut_addend(Vector c) {
-    const __mmask16 number = _mm512_cmp_ps_mask(c, c, _CMP_ORD_Q);
-    const __m512i kept = _mm512_set1_epi32(-(1 << (fraction_bits - 13)));
-    return _mm512_castsi512_ps(
-        _mm512_mask_and_epi32(_mm512_castps_si512(c), number, _mm512_castps_si512(c), kept));
+    return c == c ? as<Vector>(as<Bits>(c) & kept_of_addend) : c;
   }
   template <Result Kind, bool General>
   [[gnu::always_inline]] static void store_result(std::byte* row, int v, Vector result,
                                                   const std::byte* c_row) {
-    const __mmask16 nan = _mm512_cmp_ps_mask(result, result, _CMP_UNORD_Q);
     if constexpr (Kind == Result::fp16) {
-      const __m256i codes = _mm256_mask_mov_epi16(
-          _mm512_cvtps_ph(result, _MM_FROUND_TO_NEAREST_INT), nan, _mm256_set1_epi16(0x7FFF));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * v), codes);
+      const auto is_nan = __builtin_convertvector(result != result, HalfShorts);
+      formats::vectors::store(row + Isa::bytes / 2 * v,
+                              (Isa::fp16_codes(result) & ~is_nan) | (is_nan & 0x7FFF));
     } else {
       if (General && c_row != nullptr) {
-        const __m512 c = _mm512_loadu_ps(c_row + 64 * v);
-        const __mmask16 finite =
-            _mm512_cmp_ps_mask(_mm512_abs_ps(result),
-                               _mm512_set1_ps(std::numeric_limits<float>::infinity()), _CMP_LT_OQ);
-        result = _mm512_mask_mov_ps(result, is_frozen(c) & finite, cut_addend(c));
+        const auto c = formats::vectors::load<Vector>(c_row + Isa::bytes * v);
+        const auto finite = magnitude(result) < std::numeric_limits<float>::infinity();
+        result = (is_frozen(c) & finite) != 0 ? cut_addend(c) : result;
       }
-      _mm512_storeu_si512(row + 64 * v, _mm512_mask_mov_epi32(_mm512_castps_si512(result), nan,
-                                                              _mm512_set1_epi32(0x7FFFFFFF)));
+      formats::vectors::store(row + Isa::bytes * v,
+                              result != result ? fill<Bits>(0x7FFFFFFF) : as<Bits>(result));
     }
   }
 };
 
-}  // namespace guardbit::emulator::fused::avx512
+}  // namespace guardbit::emulator::fused

@@ -2,7 +2,7 @@
 
 // Operands as the tiles of fused_tile.hpp read them. A line is a row of A or a column of B; 16 of
 // them make a band, and are decoded together, one k after the other. A panel is what one tile
-// reads: 8 lines of A, or `Kernel::columns` lines of B.
+// reads: its rows of A, or its columns of B.
 //
 // Included once per instruction set, behind its `#pragma GCC target`: the vectors below become
 // whatever that has, and every template is of a Kernel type of its own.
@@ -13,68 +13,55 @@
 #include <cstdint>
 #include <cstring>
 
-#include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
 #include "emulator/engine/kernels/fused/line_vectors.hpp"
+#include "emulator/engine/kernels/fused/panel_layout.hpp"
 
 namespace guardbit::emulator::fused {
 
-inline constexpr int band_lines = 16;
-inline constexpr int tile_rows = 8;
-constexpr double power_of_two(int exponent) {
-  return __builtin_bit_cast(double, static_cast<std::uint64_t>(1023 + exponent) << 52);
-}
+/// Where a band's lines stand in its panels.
+template <int Lines>
+struct PanelPlaces {
+  static constexpr int lines = Lines;
+  /// of the band
+  static constexpr std::size_t panels = Lines < band_lines ? band_lines / Lines : 1;
 
-/// What B's factors are multiplied by (fused_tile.hpp).
-template <class Value>
-inline constexpr Value nudge = 1 + (sizeof(Value) == 8 ? 0x1p-30 : 0x1p-20);
-/// And by this, which makes sums as many times what they stand for.
-template <class Value>
-inline constexpr Value scale = sizeof(Value) == 8
-                                   ? static_cast<Value>(power_of_two(fp64_scale_exponent))
-                                   : Value{1};
+  PanelLayout layout_of;
+  std::byte* panel;
+  /// in its panel
+  int first_line = 0;
 
-/// What of a band's factors decides how its products are summed.
-struct BandRange {
-  /// exponents of its nonzero finite numbers; 0, 0 without any
-  int lowest = 0, highest = 0;
+  /// For the band of a strip's panels at `memory`.
+  static PanelPlaces at(const PanelLayout& layout, std::byte* memory, std::int64_t band) {
+    const std::int64_t line = band * band_lines;
+    return {layout, memory + layout.size * static_cast<std::size_t>(line / lines),
+            static_cast<int>(line % lines)};
+  }
 
-  void include(const BandRange& other) {
-    lowest = std::min(lowest, other.lowest);
-    highest = std::max(highest, other.highest);
+  /// Writes a vector, so many bytes for each line from `line` of the band on, to the arrays that
+  /// begin at `at`.
+  template <std::size_t line_bytes, class Vector>
+  [[gnu::always_inline]] void put(std::size_t at, int line, const Vector& v) const {
+    constexpr std::size_t together = std::min(sizeof v, lines * line_bytes);
+    const auto first = static_cast<std::size_t>(first_line) + static_cast<std::size_t>(line);
+    std::array<std::byte, sizeof v> bytes;
+    std::memcpy(bytes.data(), &v, sizeof v);
+    for (std::size_t from = 0; from < sizeof v; from += together) {
+      const std::size_t l = first + from / line_bytes;
+      std::memcpy(panel + l / lines * layout_of.size + at + l % lines * line_bytes,
+                  bytes.data() + from, together);
+    }
   }
 };
 
-/// One operand over a range of places, panel by panel. A panel's arrays, one after the other:
-///   values  [place][lines]     FP64 or FP32; B's with the nudge
-///   codes   [place][lines]     bytes: 64 + exponent - the band's lowest; 0 for zero
-///   exponents [place][lines]   16 bits: (512 + exponent) << 4; 0 for zero. Only where asked for
-///   signs   [group][2][lines]  bit i: factor i of the group is negative; is positive
-/// B's codes, exponents and signs are repeated so that a tile's rows find them side by side.
-struct PanelLayout {
-  std::size_t values = 0, codes = 0, exponents = 0, signs = 0, size = 0;
-  std::size_t value_step = 0, code_step = 0, exponent_step = 0, sign_step = 0;
-
-  PanelLayout() = default;
-  PanelLayout(std::size_t places, std::size_t groups, std::size_t value_bytes,
-              std::size_t code_bytes, std::size_t exponent_bytes, std::size_t sign_bytes)
-      : value_step(value_bytes),
-        code_step(code_bytes),
-        exponent_step(exponent_bytes),
-        sign_step(sign_bytes) {
-    const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-    codes = rounded(places * value_step);
-    exponents = codes + rounded(places * code_step);
-    signs = exponents + rounded(places * exponent_step);
-    size = signs + rounded(groups * sign_step);
-  }
-};
-
-/// A's side of a band: 2 panels of 8 rows.
-template <class Value>
+/// A's side of a band.
+template <class Isa, class Value, int Rows>
 struct RowWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
-  static constexpr int lines = tile_rows;
-  static constexpr std::size_t panels = band_lines / lines;
+  static constexpr int lines = Rows;
+  using Integers = typename LineVectors<Isa>::Integers;
+  using Words = typename LineVectors<Isa>::Words;
+  using Shorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
+  using Bytes = typename formats::vectors::Vectors<Isa::bytes / 4>::Bytes;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
     return {places,
@@ -85,53 +72,43 @@ struct RowWriter {
             2U * lines * (is_double ? 2 : 4)};
   }
 
-  /// For the band of a strip's panels at `memory`.
-  static RowWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t band) {
-    return {layout, memory + layout.size * panels * static_cast<std::size_t>(band)};
-  }
+  PanelPlaces<Rows> to;
 
-  PanelLayout layout_of;
-  std::byte* panel;
-
-  /// Writes the vector's parts to the panels, one part each.
   template <class Vector>
-  [[gnu::always_inline]] void spread(std::size_t at, const Vector& v) const {
-    std::array<std::byte, sizeof v> bytes;
-    std::memcpy(bytes.data(), &v, sizeof v);
-    for (std::size_t p = 0; p < panels; ++p)
-      std::memcpy(panel + p * layout_of.size + at, bytes.data() + p * sizeof v / panels,
-                  sizeof v / panels);
+  [[gnu::always_inline]] void values(std::size_t place, int line, const Vector& v) const {
+    const PanelLayout& x = to.layout_of;
+    to.template put<sizeof(Value)>(x.values + place * x.value_step, line, v);
   }
-  template <class Vector>
-  [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
-    spread(layout_of.values + place * layout_of.value_step, v);
+  [[gnu::always_inline]] void codes(std::size_t place, int line, const Integers& v) const {
+    const PanelLayout& x = to.layout_of;
+    to.template put<1>(x.codes + place * x.code_step, line, __builtin_convertvector(v, Bytes));
   }
-  [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
-    spread(layout_of.codes + place * layout_of.code_step, __builtin_convertvector(v, Bytes));
+  [[gnu::always_inline]] void exponents(std::size_t place, int line, const Integers& v) const {
+    const PanelLayout& x = to.layout_of;
+    to.template put<2>(x.exponents + place * x.exponent_step, line,
+                       __builtin_convertvector(v, Shorts));
   }
-  [[gnu::always_inline]] void exponents(std::size_t place, const Integers& v) const {
-    spread(layout_of.exponents + place * layout_of.exponent_step,
-           __builtin_convertvector(v, Shorts));
-  }
-  [[gnu::always_inline]] void signs(std::size_t group, bool positive, const Words& v) const {
-    const std::size_t at =
-        layout_of.signs + group * layout_of.sign_step + (positive ? layout_of.sign_step / 2 : 0);
+  [[gnu::always_inline]] void signs(std::size_t group, bool positive, int line,
+                                    const Words& v) const {
+    const PanelLayout& x = to.layout_of;
+    const std::size_t at = x.signs + group * x.sign_step + (positive ? x.sign_step / 2 : 0);
     if constexpr (is_double) {
-      spread(at, __builtin_convertvector(v, Shorts));
+      to.template put<2>(at, line, __builtin_convertvector(v, Shorts));
     } else {
-      spread(at, v);
+      to.template put<4>(at, line, v);
     }
   }
 };
 
-/// B's side of a band: 16 of a panel's columns, which are two vectors of FP64 or one of FP32. What
-/// a tile combines with 4 rows at once stands 4 times side by side: codes in 32 bits, exponents,
-/// and signs of FP64's lanes, in 64.
-template <class Value, int Columns>
+/// B's side of a band. What a tile combines with 4 rows at once stands 4 times side by side: codes
+/// in 32 bits, exponents, and signs of FP64's lanes, in 64.
+template <class Isa, class Value, int Columns>
 struct ColumnWriter {
   static constexpr bool is_double = sizeof(Value) == 8;
   static constexpr int lines = Columns;
   static constexpr std::size_t sign_bytes = is_double ? 8 : 4;
+  using Integers = typename LineVectors<Isa>::Integers;
+  using Words = typename LineVectors<Isa>::Words;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
     return {places,
@@ -142,45 +119,44 @@ struct ColumnWriter {
             2 * Columns * sign_bytes};
   }
 
-  static ColumnWriter at(const PanelLayout& layout, std::byte* memory, std::int64_t band) {
-    const std::int64_t line = band * band_lines;
-    return {layout, memory + layout.size * static_cast<std::size_t>(line / lines),
-            static_cast<std::size_t>(line % lines)};
-  }
+  PanelPlaces<Columns> to;
 
-  PanelLayout layout_of;
-  std::byte* panel;
-  std::size_t first_column;
-
-  [[gnu::always_inline]] static void store_twice(std::byte* to, const Words& v) {
-    store(to, __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7));
-    store(to + 64, __builtin_shufflevector(v, v, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14,
-                                           15, 15));
-  }
   /// Every number four times in a row, in 16 bits.
-  [[gnu::always_inline]] static void store_copies(std::byte* to, const Words& v) {
-    store_twice(to, v * 0x10001U);
+  [[gnu::always_inline]] void put_copies(std::size_t at, int line, const Words& v) const {
+    constexpr int count = LineVectors<Isa>::lanes / 2;
+    const Words pairs = v * 0x10001U;
+    const auto doubled = [&]<int part, int... lane>(std::integer_sequence<int, part>,
+                                                    std::integer_sequence<int, lane...>)
+        __attribute__((always_inline)) {
+      to.template put<8>(at, line + part * count,
+                         __builtin_shufflevector(pairs, pairs, (part * count + lane / 2)...));
+    };
+    constexpr std::make_integer_sequence<int, 2 * count> all;
+    doubled(std::integer_sequence<int, 0>(), all);
+    doubled(std::integer_sequence<int, 1>(), all);
   }
   template <class Vector>
-  [[gnu::always_inline]] void values(std::size_t place, const Vector& v) const {
-    store(panel + layout_of.values + place * layout_of.value_step + first_column * sizeof(Value),
-          v * (nudge<Value> * scale<Value>));
+  [[gnu::always_inline]] void values(std::size_t place, int line, const Vector& v) const {
+    const PanelLayout& x = to.layout_of;
+    to.template put<sizeof(Value)>(x.values + place * x.value_step, line,
+                                   v * (nudge<Value> * scale<Value>));
   }
-  [[gnu::always_inline]] void codes(std::size_t place, const Integers& v) const {
-    store(panel + layout_of.codes + place * layout_of.code_step + first_column * 4,
-          reinterpret_cast<Words>(v) * 0x01010101U);
+  [[gnu::always_inline]] void codes(std::size_t place, int line, const Integers& v) const {
+    const PanelLayout& x = to.layout_of;
+    to.template put<4>(x.codes + place * x.code_step, line, as<Words>(v) * 0x01010101U);
   }
-  [[gnu::always_inline]] void exponents(std::size_t place, const Integers& v) const {
-    store_copies(panel + layout_of.exponents + place * layout_of.exponent_step + first_column * 8,
-                 reinterpret_cast<Words>(v));
+  [[gnu::always_inline]] void exponents(std::size_t place, int line, const Integers& v) const {
+    const PanelLayout& x = to.layout_of;
+    put_copies(x.exponents + place * x.exponent_step, line, as<Words>(v));
   }
-  [[gnu::always_inline]] void signs(std::size_t group, bool positive, const Words& v) const {
-    std::byte* const to = panel + layout_of.signs + group * layout_of.sign_step +
-                          (positive ? layout_of.sign_step / 2 : 0) + first_column * sign_bytes;
+  [[gnu::always_inline]] void signs(std::size_t group, bool positive, int line,
+                                    const Words& v) const {
+    const PanelLayout& x = to.layout_of;
+    const std::size_t at = x.signs + group * x.sign_step + (positive ? x.sign_step / 2 : 0);
     if constexpr (is_double) {
-      store_copies(to, v);
+      put_copies(at, line, v);
     } else {
-      store(to, v);
+      to.template put<4>(at, line, v);
     }
   }
 };

@@ -3,7 +3,7 @@
 // A whole matrix product by tiles: operands are packed a range of K at a time, then every tile runs
 // its blocks of that range.
 
-#include <functional>
+#include <cfenv>
 
 #include "emulator/engine/kernels/fused/band_source.hpp"
 #include "emulator/engine/kernels/fused/packed_operand.hpp"
@@ -16,9 +16,10 @@
 namespace guardbit::emulator::fused {
 
 /// Tiles that hang over D's edges, and matrices that are not rows of neighbours, go through a copy.
+template <class Isa>
 struct TileCopy {
-  static constexpr int widest = 64;
-  alignas(64) std::array<std::byte, std::size_t{4} * tile_rows * widest> bytes;
+  static constexpr int widest = 64, most_rows = 8;
+  alignas(64) std::array<std::byte, std::size_t{4} * most_rows * widest> bytes;
 
   void read(const ConstMatrix& from, std::int64_t rows, std::int64_t columns) {
     bytes.fill({});
@@ -39,20 +40,18 @@ struct TileCopy {
   }
 };
 
-/// True if all products of the two stay in the normal range.
-inline bool stays_normal(const BandRange& a, const BandRange& b) {
-  return a.lowest + b.lowest >= lowest_product_exponent &&
-         a.highest + b.highest <= highest_product_exponent && a.highest - a.lowest <= widest_span &&
-         b.highest - b.lowest <= widest_span;
-}
-
-/// Places of K's products: whole blocks, or whole executions where those are more than a chain of
-/// blocks.
-inline std::int64_t places_of(const FusedInstruction& instruction, std::int64_t k) {
-  const std::int64_t step =
-      instruction.composition == Composition::chain ? instruction.block_k : instruction.execution_k;
-  return (k + step - 1) / step * step;
-}
+/// The direction of rounding that tiles need of the thread, while it lives.
+template <class Isa>
+struct TileRounding {
+  TileRounding() {
+    if constexpr (!Isa::names_rounding) std::fesetround(FE_DOWNWARD);
+  }
+  TileRounding(const TileRounding&) = delete;
+  TileRounding& operator=(const TileRounding&) = delete;
+  ~TileRounding() {
+    if constexpr (!Isa::names_rounding) std::fesetround(FE_TONEAREST);
+  }
+};
 
 /// A product in parts (blocked_product.hpp). A part's columns of B stay in the third-level cache. A
 /// task packs its rows of A just before it takes every panel of B past them, so that they never
@@ -62,8 +61,8 @@ template <class Lanes>
 class Product {
  public:
   using Value = typename Lanes::Value;
-  using Rows = PackedOperand<RowWriter<Value>>;
-  using Columns = PackedOperand<ColumnWriter<Value, Lanes::columns>>;
+  using Rows = PackedOperand<RowWriter<typename Lanes::Set, Value, Lanes::rows>>;
+  using Columns = PackedOperand<ColumnWriter<typename Lanes::Set, Value, Lanes::columns>>;
 
   /// Kept from one product to the next.
   struct Memory {
@@ -100,7 +99,7 @@ class Product {
     const BandRange of_rows =
         instruction_.any_exponents ? range_of_rows(part, threads) : BandRange{};
     b_.prepare(instruction_, group_, part.columns, part.length, strip_);
-    const BandSource from = b_source(instruction_, x_, group_);
+    const Source from = b_source<typename Lanes::Set>(instruction_, x_, group_);
     pack_values(from, part.column, part, b_, threads);
     has_exponents_ = instruction_.any_exponents && !fused::stays_normal(of_rows, b_.whole_range());
     if (has_exponents_) pack_exponents(from, part.column, part, b_, threads);
@@ -133,28 +132,34 @@ class Product {
             convert_sums(part, i, j, sums_of(i, j), begin);
       };
       if (begins) convert(true);
-      while (at.panel < last) {
-        TileOperands x = coming;
-        const bool is_general = coming_is_general;
-        x.sums = sums_of(at.tile, at.panel);
-        if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 && last < task.panel_end)
-          prefetch_sums(part, at.tile, last, task.panel_end);
-        if (advance(task, at)) {
-          if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
-          coming_is_general = find(rows, task, at, coming);
-          coming.largest_is_known = coming_is_general == is_general;
+      {
+        const TileRounding<typename Lanes::Set> rounding;
+        while (at.panel < last) {
+          TileOperands x = coming;
+          const bool is_general = coming_is_general;
+          x.sums = sums_of(at.tile, at.panel);
+          if (begins && at.panel == last - 1 && at.strip == b_.strips() - 1 &&
+              last < task.panel_end)
+            prefetch_sums(part, at.tile, last, task.panel_end);
+          if (advance(task, at)) {
+            if (waits()) prefetch_lines(sums_of(at.tile, at.panel), sum_bytes);
+            coming_is_general = find(rows, task, at, coming);
+            coming.largest_is_known = coming_is_general == is_general;
+          }
+          const bool by_exponents = is_general && instruction_.any_exponents;
+          x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
+          x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
+          x.largest = largest.data();
+          (is_general ? functions_.general : functions_.normal)(rule_, x);
         }
-        const bool by_exponents = is_general && instruction_.any_exponents;
-        x.next_a_codes = by_exponents ? coming.a_exponents : coming.a_codes;
-        x.next_b_codes = by_exponents ? coming.b_exponents : coming.b_codes;
-        x.largest = largest.data();
-        (is_general ? functions_.general : functions_.normal)(rule_, x);
       }
       if (ends) convert(false);
     }
   }
 
  private:
+  using Source = BandSource<typename Lanes::Set>;
+  static constexpr int tile_rows = Lanes::rows;
   static constexpr std::int64_t task_rows = 192;
   /// whose sums wait at a time
   static constexpr std::int64_t panels_together = 4;
@@ -180,7 +185,7 @@ class Product {
 
   /// Exponents of the part's rows of A at its places.
   BandRange range_of_rows(const Part& part, int threads) const {
-    const BandSource from = a_source(instruction_, x_, group_);
+    const Source from = a_source<typename Lanes::Set>(instruction_, x_, group_);
     const std::int64_t bands = pieces(part.rows, band_lines);
     std::vector<BandRange> ranges(static_cast<std::size_t>(bands));
     each_band(bands, threads, [&](std::int64_t u) {
@@ -195,12 +200,12 @@ class Product {
     const std::int64_t row = part.row + task.tile_begin * tile_rows;
     a.prepare(instruction_, group_, std::min(x_.m - row, task.tiles() * tile_rows), part.length,
               strip_);
-    const BandSource from = a_source(instruction_, x_, group_);
+    const Source from = a_source<typename Lanes::Set>(instruction_, x_, group_);
     pack_values(from, row, part, a, 1);
     if (has_exponents_) pack_exponents(from, row, part, a, 1);
   }
   template <class Operand>
-  void pack_values(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_values(const Source& from, std::int64_t line, const Part& part, Operand& to,
                    int threads) const {
     each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
@@ -209,7 +214,7 @@ class Product {
     });
   }
   template <class Operand>
-  void pack_exponents(const BandSource& from, std::int64_t line, const Part& part, Operand& to,
+  void pack_exponents(const Source& from, std::int64_t line, const Part& part, Operand& to,
                       int threads) const {
     each_band(to.bands(), threads, [&](std::int64_t u) {
       for (std::int64_t s = 0; s < to.strips(); ++s)
@@ -268,11 +273,11 @@ class Product {
     x.b_exponents = columns + of_b.exponents;
     x.b_signs = columns + of_b.signs;
     x.blocks = static_cast<int>(b_.places(at.strip) / instruction_.block_k);
-    constexpr std::int64_t bands = Lanes::columns / band_lines;
+    constexpr std::int64_t bands = std::max(1, Lanes::columns / band_lines);
     const BandRange& a_range = rows.range(at.strip, tile * tile_rows / band_lines);
     bool normal = true;
     for (std::int64_t u = 0; u < bands; ++u) {
-      const BandRange& b_range = b_.range(at.strip, at.panel * bands + u);
+      const BandRange& b_range = b_.range(at.strip, at.panel * Lanes::columns / band_lines + u);
       x.lowest[static_cast<std::size_t>(u)] = a_range.lowest + b_range.lowest;
       normal = normal && (!instruction_.any_exponents || fused::stays_normal(a_range, b_range));
     }
@@ -297,13 +302,14 @@ class Product {
     const bool is_whole = rows == tile_rows && columns == Lanes::columns && d.column_stride == 1 &&
                           c.column_stride == 1;
     if (is_whole) return begin ? functions.begin(at, sums) : functions.end(at, sums);
-    TileCopy copy;
+    using Copy = TileCopy<typename Lanes::Set>;
+    Copy copy;
     if (!none) {
       copy.read(c, rows, columns);
       at.c = copy.bytes.data();
     }
     at.d = copy.bytes.data();
-    at.c_stride = at.d_stride = TileCopy::widest * width;
+    at.c_stride = at.d_stride = Copy::widest * width;
     if (begin) return functions.begin(at, sums);
     functions.end(at, sums);
     copy.write(d, rows, columns);
@@ -311,6 +317,7 @@ class Product {
 
   /// Is any addend finite and beyond what FP32's lanes take?
   bool any_large_addend() const {
+    using Vectors = LineVectors<typename Lanes::Set>;
     if (x_.modifiers.zero_addend) return false;
     const auto infinity = static_cast<std::uint32_t>(formats::infinity_code(formats::fp32));
     const auto limit = __builtin_bit_cast(std::uint32_t, largest_fp32_addend);
@@ -321,9 +328,10 @@ class Product {
       const ConstMatrix row = x_.c.from(i, 0);
       std::int64_t j = 0;
       if (row.column_stride == 1) {
-        Integers large{};
-        for (; j + 16 <= x_.n; j += 16) large |= is_large(load<Words>(row.codes.data + 4 * j));
-        for (int lane = 0; lane < 16; ++lane)
+        typename Vectors::Integers large{};
+        for (; j + Vectors::lanes <= x_.n; j += Vectors::lanes)
+          large |= is_large(load<typename Vectors::Words>(row.codes.data + 4 * j));
+        for (int lane = 0; lane < Vectors::lanes; ++lane)
           if (large[lane] != 0) return true;
       }
       for (; j < x_.n; ++j)
@@ -354,16 +362,6 @@ template <class Lanes>
 void multiply(const FusedInstruction& instruction, const MatrixProduct& product, int threads) {
   static thread_local typename Product<Lanes>::Memory memory;
   Product<Lanes>(instruction, tile_functions<Lanes>(instruction), product, memory).run(threads);
-}
-
-/// Too few outputs to an execution for tiles to pay.
-inline bool is_small(const Shape& shape) { return shape.m * shape.n < 64; }
-
-template <class Lanes>
-void run_batch(const FusedInstruction& fused, const MatrixInstruction& instruction,
-               const MatrixBatch& batch, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t t = begin; t < end; ++t)
-    multiply<Lanes>(fused, product_of(instruction, batch, t), 1);
 }
 
 }  // namespace guardbit::emulator::fused

@@ -1,7 +1,7 @@
 #pragma once
 
-// A tile of 8 rows and `Lanes::columns` columns of D over a chain of blocks: the method, and why it
-// is exact.
+// A tile of `Lanes::rows` rows and `Lanes::columns` columns of D over a chain of blocks: the
+// method, and why it is exact.
 //
 // A fused block (dot.hpp) cuts every product and the addend c to multiples of u = 2^(E-F), toward
 // zero, and adds them exactly; E is the largest exponent among them. Here an accumulator starts at
@@ -62,6 +62,12 @@
 //   more; biased by 1023 + 160, all of it lies in [1043, 1508], within [1024, 1536), where bit 9
 //   is 0.
 //
+// Direction of rounding. AVX-512's instructions name it. Elsewhere the thread rounds down while
+// tiles run (TileRounding), so that x - x is -0: an accumulator is taken off X, and the sign
+// changed. FP16 results are then rounded by integers (Fp64Lanes::rounded_to_fp16), FP32's toward
+// zero by magnitude, and sums of composed instructions from the two neighbours that rounding down
+// and up gives (add).
+//
 // General tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
 // -126, and results are rounded by conversion to FP32, which knows subnormals; 2^128 and more is
@@ -71,8 +77,11 @@
 #include <cstdint>
 
 #include "emulator/engine/kernels/fused/fused_panels.hpp"
+#include "formats/support/vectors/vector.hpp"
 
 namespace guardbit::emulator::fused {
+
+using formats::vectors::ArrayOf;
 
 /// From here on an addend of FP32's lanes leaves no bit of any product, and is D by itself: the
 /// products of the instructions they serve stay below 2^40, and F is at most 16.
@@ -116,6 +125,9 @@ struct SumFunctions {
   void (*end)(const TileRows&, const std::byte* sums) = nullptr;
 };
 
+/// How far apart the halves of a tile are in a block.
+enum class Lag : std::uint8_t { none, half, whole };
+
 /// A tile and the steps that take it through its blocks.
 ///
 /// Where a lag is set, its halves (rows 0 to 3, rows 4 to 7) are so many products apart: each ends
@@ -125,7 +137,9 @@ struct SumFunctions {
 ///   upper rows  products 0 .. lag    | lag .. K         | turn
 ///   lower rows  turn                 | 0 .. K - lag     | K - lag .. K
 ///
-/// Every factor of B is then loaded twice, which does not pay in long blocks and FP32's lanes.
+/// Every factor of B is then loaded twice, which does not pay in AVX-512's long blocks and FP32's
+/// lanes. Where registers hold one half's accumulators alone, the lag is the whole block: one half
+/// is turned, vector by vector, while all products of the other are summed.
 ///
 /// Lanes: the instruction set's vectors (fp64_lanes.hpp). General: exponents in 16 bits,
 /// results anywhere in FP32's range; of FP32's lanes, addends too large for them.
@@ -142,16 +156,14 @@ class Tile {
       maximum_.clear();
       for (int k = 0; k < BlockK; ++k) include(codes_at(k));
     }
-    exponents_ = maximum_.finish(constants_, x_.lowest);
+    maximum_.finish(constants_, x_.lowest, exponents_);
     Accumulators upper, lower;
     start_half<0>(upper);
     start_half<half>(lower);
-    for (int block = 0; block <= last_; ++block) {
-      if constexpr (lag == 0) {
-        sum_block(block, upper, lower);
-      } else {
-        sum_lagging_block(block, upper, lower);
-      }
+    if constexpr (Lanes::lag == Lag::whole) {
+      for (int block = 0; block <= last_; ++block) sum_by_halves(block, upper, lower);
+    } else {
+      sum_blocks(upper, lower);
     }
     std::memcpy(x_.largest, &maximum_, sizeof maximum_);
     if constexpr (lag != 0) turn_half<half, false>(last_, lower);
@@ -161,8 +173,10 @@ class Tile {
   using Vector = typename Lanes::Vector;
   using Maximum = typename Lanes::template Maximum<General>;
   using Exponents = typename Lanes::Exponents;
-  static constexpr int rows = tile_rows, vectors = Lanes::vectors, half = rows / 2;
-  static constexpr int lag = Lanes::lags && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
+  static constexpr int rows = Lanes::rows, vectors = Lanes::vectors, half = rows / 2;
+  static constexpr int lag = Lanes::lag == Lag::half && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
+  /// Of the lag, in each of which so many places are multiplied and some vectors turned.
+  static constexpr int parts = std::clamp(lag, 1, half*vectors), steps = lag / parts;
   static constexpr int groups = (BlockK + Lanes::sign_group - 1) / Lanes::sign_group;
   static constexpr bool composed = Blocks != Composition::chain;
   static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
@@ -202,7 +216,7 @@ class Tile {
       include(next + k);
     }
     if (block < last_) {
-      exponents_ = maximum_.finish(constants_, x_.lowest);
+      maximum_.finish(constants_, x_.lowest, exponents_);
       turn_half<0, true>(block, upper);
       turn_half<half, true>(block, lower);
     } else {
@@ -227,10 +241,11 @@ class Tile {
       }
     } else {
 #pragma GCC unroll 8
-      for (int k = 0; k < lag; ++k) {
-        multiply<0>(a, b, k, upper);
-        turn_part<half, true>(k, block - 1, lower);
-        include(next + k);
+      for (int part = 0; part < parts; ++part) {
+        multiply_part<0>(a, b, part * steps, upper);
+        turn_part<half, true>(part, block - 1, lower);
+#pragma GCC unroll 4
+        for (int k = part * steps; k < (part + 1) * steps; ++k) include(next + k);
       }
     }
 #pragma GCC unroll 4
@@ -240,19 +255,62 @@ class Tile {
       include(next + k);
     }
     if (block < last_) {
-      exponents_ = maximum_.finish(constants_, x_.lowest);
+      maximum_.finish(constants_, x_.lowest, exponents_);
 #pragma GCC unroll 8
-      for (int k = 0; k < lag; ++k) {
-        multiply<half>(a, b_again, k + BlockK - lag, lower);
-        turn_part<0, true>(k, block, upper);
+      for (int part = 0; part < parts; ++part) {
+        multiply_part<half>(a, b_again, part * steps + BlockK - lag, lower);
+        turn_part<0, true>(part, block, upper);
       }
     } else {
 #pragma GCC unroll 8
-      for (int k = 0; k < lag; ++k) {
-        multiply<half>(a, b_again, k + BlockK - lag, lower);
-        turn_part<0, false>(k, block, upper);
+      for (int part = 0; part < parts; ++part) {
+        multiply_part<half>(a, b_again, part * steps + BlockK - lag, lower);
+        turn_part<0, false>(part, block, upper);
       }
     }
+  }
+
+  [[gnu::always_inline]] void sum_blocks(Accumulators& upper, Accumulators& lower) {
+    for (int block = 0; block <= last_; ++block) {
+      if constexpr (lag == 0) {
+        sum_block(block, upper, lower);
+      } else {
+        sum_lagging_block(block, upper, lower);
+      }
+    }
+  }
+
+  /// One half's products of a block; the half is turned then, which the CPU overlaps with the
+  /// products of the other. Accumulators stay in memory but while they sum.
+  template <int Row>
+  [[gnu::always_inline]] void sum_half(const std::byte* a, const std::byte* b, const Codes& next,
+                                       int block, Accumulators& accumulators) {
+    constexpr int group = Row / rows_together;
+    Accumulators x = accumulators;
+    Maximum maximum;
+    maximum.template clear<group, group + 1>();
+#pragma GCC unroll 4
+    for (int k = 0; k < BlockK; ++k) {
+      multiply<Row>(a, b, k, x);
+      const Codes at = next + k;
+      maximum.template include<group, group + 1>(at.a, at.b);
+    }
+    accumulators = x;
+    asm("" : "+m"(accumulators));
+    maximum.template finish<group, group + 1>(constants_, x_.lowest, exponents_);
+    maximum_.template take<group>(maximum);
+    if (block < last_) {
+      turn_half<Row, true>(block, accumulators);
+    } else {
+      turn_half<Row, false>(block, accumulators);
+    }
+  }
+  [[gnu::always_inline]] void sum_by_halves(int block, Accumulators& upper, Accumulators& lower) {
+    const std::byte* const a = x_.a_values + block * (BlockK * Lanes::a_step);
+    const std::byte* const b = x_.b_values + block * (BlockK * Lanes::b_step);
+    const Codes next = coming(block);
+    sum_half<0>(a, b, next, block, upper);
+    sum_half<half>(a, b, next, block, lower);
   }
 
   std::byte* sum_at(int r, int v) const {
@@ -277,32 +335,42 @@ class Tile {
     }
   }
 
+  /// Those of a part, which begins at place `k`.
+  template <int Row>
+  [[gnu::always_inline]] static void multiply_part(const std::byte* a, const std::byte* b, int k,
+                                                   Accumulators& accumulators) {
+#pragma GCC unroll 4
+    for (int step = 0; step < steps; ++step) multiply<Row>(a, b, k + step, accumulators);
+  }
+
   /// From the accumulators of a block to those of the next one, of four rows from Row on: vectors
   /// [first, last). `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
 #pragma GCC unroll 8
-    for (int i = first; i < last; ++i) {
-      const int r = Row + i % half, v = i / half;
-      Vector& accumulator = accumulators.of[i % half * vectors + v];
-      if constexpr (Starts) {
-        accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
-      } else {
-        const Vector result = finish<false>(block, r, v, accumulator);
-        const Vector sum = composed ? total_[r][v] : result;
-        std::memcpy(sum_at(r, v), &sum, sizeof sum);
-      }
+    for (int i = first; i < last; ++i)
+      turn_vector<Row, Starts>(i % half, i / half, block, accumulators);
+  }
+  template <int Row, bool Starts>
+  [[gnu::always_inline]] void turn_vector(int row, int v, int block, Accumulators& accumulators) {
+    const int r = Row + row;
+    Vector& accumulator = accumulators.of[row * vectors + v];
+    if constexpr (Starts) {
+      accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
+    } else {
+      const Vector result = finish<false>(block, r, v, accumulator);
+      const Vector sum = composed ? total_[r][v] : result;
+      std::memcpy(sum_at(r, v), &sum, sizeof sum);
     }
   }
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn_half(int block, Accumulators& accumulators) {
     turn<Row, Starts>(0, half * vectors, block, accumulators);
   }
-  /// Part `k` of `lag`.
   template <int Row, bool Starts>
-  [[gnu::always_inline]] void turn_part(int k, int block, Accumulators& accumulators) {
-    constexpr int part = half * vectors / std::max(1, lag);
-    turn<Row, Starts>(k * part, (k + 1) * part, block, accumulators);
+  [[gnu::always_inline]] void turn_part(int part, int block, Accumulators& accumulators) {
+    constexpr int count = half * vectors / parts;
+    turn<Row, Starts>(part * count, (part + 1) * count, block, accumulators);
   }
   template <int Row>
   [[gnu::always_inline]] void start_half(Accumulators& accumulators) {
@@ -351,8 +419,8 @@ class Tile {
   const typename Lanes::template Constants<Kind, General> constants_;
   const TileOperands& x_;
   const int last_;
-  Vector sum_[rows][Lanes::vectors];    // of composed instructions: the results of blocks
-  Vector total_[rows][Lanes::vectors];  // of composed instructions: C
+  ArrayOf<ArrayOf<Vector, vectors>, rows> sum_;  // of composed instructions: the results of blocks
+  ArrayOf<ArrayOf<Vector, vectors>, rows> total_;  // of composed instructions: C
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one
@@ -362,7 +430,7 @@ class Tile {
 template <class Lanes, class Visit>
 [[gnu::always_inline]] inline void each_sum(const Visit& visit) {
 #pragma GCC unroll 8
-  for (int r = 0; r < tile_rows; ++r) {
+  for (int r = 0; r < Lanes::rows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < Lanes::vectors; ++v)
       visit(r, v,

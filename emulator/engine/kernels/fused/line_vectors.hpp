@@ -1,76 +1,78 @@
 #pragma once
 
-// Vectors of what stands in 16 neighbouring lines of an operand. Included behind `#pragma GCC
-// target`: they become whatever the instruction set has.
+// Vectors of what stands in neighbouring lines of an operand, and a band's lines taken apart.
+// Included where the instruction set is allowed.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <utility>
+
+#include "emulator/engine/kernels/fused/panel_layout.hpp"
+#include "formats/support/vectors/vector.hpp"
 
 namespace guardbit::emulator::fused {
 
-using Bytes = std::int8_t __attribute__((vector_size(16)));
-using Shorts = std::int16_t __attribute__((vector_size(32)));
-using Integers = std::int32_t __attribute__((vector_size(64)));
-using Words = std::uint32_t __attribute__((vector_size(64)));
-using Floats = float __attribute__((vector_size(64)));
-using Longs = std::uint64_t __attribute__((vector_size(64)));
-using Doubles = double __attribute__((vector_size(128)));
+using formats::vectors::as;
+using formats::vectors::broadcast;
+using formats::vectors::fill;
+using formats::vectors::half_of;
+using formats::vectors::load;
+using formats::vectors::store;
 
-template <class Vector>
-[[gnu::always_inline]] inline void store(void* to, const Vector& v) {
-  std::memcpy(to, &v, sizeof v);
-}
-template <class Vector>
-[[gnu::always_inline]] inline Vector load(const void* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
+/// A vector holds so many of a band's lines, as words.
+template <class Isa>
+struct LineVectors {
+  using Words = typename Isa::Words;
+  using Floats = typename Isa::Floats;
+  using Integers = typename Isa::template Of<std::int32_t>;
+  static constexpr int lanes = Isa::bytes / 4, parts = band_lines / lanes;
+};
+
+/// A word of every line of a band.
+struct alignas(64) LineWords {
+  std::array<std::uint32_t, band_lines> of;
+};
+
+template <class Isa>
+[[gnu::always_inline]] inline typename Isa::Words words_of(const LineWords& x, int part) {
+  return load<typename Isa::Words>(x.of.data() + part * LineVectors<Isa>::lanes);
 }
 
-/// Transposes 16 vectors of 16 words.
-[[gnu::always_inline]] inline void transpose(std::array<Words, 16>& x) {
-  const auto exchange = [&x](std::size_t distance, const auto& mix) {
-    for (std::size_t i = 0; i < 16; ++i) {
+/// Transposes as many vectors as each has words.
+template <class Isa>
+[[gnu::always_inline]] inline void transpose(typename Isa::Words* x) {
+  using Words = typename Isa::Words;
+  constexpr int lanes = LineVectors<Isa>::lanes;
+  const auto exchange = [x]<int distance, int... lane>(std::integer_sequence<int, distance>,
+                                                       std::integer_sequence<int, lane...>)
+      __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int i = 0; i < lanes; ++i) {
       if ((i & distance) != 0) continue;
-      mix(x[i], x[i + distance]);
+      const Words p = x[i], q = x[i + distance];
+      x[i] = __builtin_shufflevector(p, q,
+                                     ((lane & distance) == 0 ? lane : lanes + lane - distance)...);
+      x[i + distance] = __builtin_shufflevector(
+          p, q, ((lane & distance) == 0 ? lane + distance : lanes + lane)...);
     }
   };
-  exchange(8, [](Words& p, Words& q) {
-    const Words low =
-        __builtin_shufflevector(p, q, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    q = __builtin_shufflevector(p, q, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-    p = low;
-  });
-  exchange(4, [](Words& p, Words& q) {
-    const Words low =
-        __builtin_shufflevector(p, q, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    q = __builtin_shufflevector(p, q, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-    p = low;
-  });
-  exchange(2, [](Words& p, Words& q) {
-    const Words low =
-        __builtin_shufflevector(p, q, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    q = __builtin_shufflevector(p, q, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    p = low;
-  });
-  exchange(1, [](Words& p, Words& q) {
-    const Words low =
-        __builtin_shufflevector(p, q, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-    q = __builtin_shufflevector(p, q, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-    p = low;
-  });
+  constexpr std::make_integer_sequence<int, lanes> all;
+  if constexpr (lanes == 16) exchange(std::integer_sequence<int, 8>(), all);
+  if constexpr (lanes >= 8) exchange(std::integer_sequence<int, 4>(), all);
+  exchange(std::integer_sequence<int, 2>(), all);
+  exchange(std::integer_sequence<int, 1>(), all);
 }
 
-/// Sixteen neighbouring containers as words.
-[[gnu::always_inline]] inline Words load_codes(const std::byte* from, int container_bytes) {
-  using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
-  using Shorts16 = std::uint16_t __attribute__((vector_size(32)));
-  if (container_bytes == 1)  // GCC 12 takes bytes apart one by one where words are the aim
-    return __builtin_convertvector(__builtin_convertvector(load<Bytes16>(from), Shorts16), Words);
-  if (container_bytes == 2) return __builtin_convertvector(load<Shorts16>(from), Words);
-  return load<Words>(from);
+/// Neighbouring containers as words.
+template <class Isa>
+[[gnu::always_inline]] inline typename Isa::Words load_codes(const std::byte* from,
+                                                             int container_bytes) {
+  using Shorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
+  using Bytes = typename formats::vectors::Vectors<Isa::bytes / 4>::Bytes;
+  if (container_bytes == 1) return Isa::words(load<Bytes>(from));
+  if (container_bytes == 2) return Isa::words(load<Shorts>(from));
+  return load<typename Isa::Words>(from);
 }
 
 }  // namespace guardbit::emulator::fused

@@ -45,7 +45,8 @@ class PackedOperand {
            layout_.size * static_cast<std::size_t>(index);
   }
   Writer writer(std::int64_t s, std::int64_t band) {
-    return Writer::at(layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), band);
+    return {PanelPlaces<Writer::lines>::at(
+        layout_, memory_.data() + strip_bytes_ * static_cast<std::size_t>(s), band)};
   }
   BandRange& range(std::int64_t s, std::int64_t band) {
     return ranges_[static_cast<std::size_t>(s * bands_ + band)];

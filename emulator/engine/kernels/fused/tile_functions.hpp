@@ -60,7 +60,7 @@ TileFunctions halves_functions(const FusedInstruction& instruction) {
 template <class Lanes>
 TileFunctions tile_functions(const FusedInstruction& instruction) {
   if (instruction.composition != Composition::chain) {
-    if constexpr (sizeof(typename Lanes::Value) == 8) {
+    if constexpr (Lanes::composes) {
       if (instruction.any_exponents) return {};
       return instruction.composition == Composition::chained_halves
                  ? halves_functions<Lanes, Composition::chained_halves>(instruction)

@@ -91,9 +91,15 @@ struct Layout {
   }
 };
 
-/// The place of a line among the scales of its panel.
-std::int64_t place_of(std::int64_t line, bool is_b) {
-  return is_b ? line / 16 * 16 + line % 2 * 8 + line % 16 / 2 : line;
+/// The place of a line among the scales of its panel, so many of B's together.
+std::int64_t place_of(std::int64_t line, bool is_b, int together) {
+  if (!is_b) return line;
+  return line / together * together + line % 2 * (together / 2) + line % together / 2;
+}
+
+groups::Functions functions_of(std::int64_t places_of_group, Width width) {
+  const auto find = width == Width::widest ? groups::functions_avx512 : groups::functions_avx2;
+  return find(static_cast<int>(places_of_group));
 }
 
 class Kernel {
@@ -103,13 +109,14 @@ class Kernel {
   };
 
   /// `scales`: of each line that count.
-  Kernel(const MatrixInstruction& instruction, const MatrixProduct& product, std::int64_t scales)
+  Kernel(const MatrixInstruction& instruction, const MatrixProduct& product, std::int64_t scales,
+         Width width)
       : instruction_(instruction),
         product_(product),
         scale_count_(scales),
         scales_(scales_of(instruction.scale.format)),
         places_(places_of_group(instruction)),
-        functions_(groups::functions_avx512(static_cast<int>(places_))) {
+        functions_(functions_of(places_, width)) {
     a_.bytes = doubled_values(instruction.a, product.modifiers.negate_a, 0);
     a_.width = tile_rows;
     a_.scales = product.a_scale;
@@ -242,7 +249,7 @@ class Kernel {
           range.highest = std::max(range.highest, scales_.exponents[code]);
         }
       }
-      std::byte* const place = group.scales + place_of(line, is_b) * 8;
+      std::byte* const place = group.scales + place_of(line, is_b, functions_.columns_together) * 8;
       if (is_b) {
         value /= 4;
         const double start = -groups::first_sum_value * value;
@@ -271,8 +278,8 @@ class Kernel {
 };
 
 void multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
-              std::int64_t scales, int threads) {
-  const Kernel kernel(instruction, product, scales);
+              std::int64_t scales, int threads, Width width) {
+  const Kernel kernel(instruction, product, scales, width);
   multiply_by_panels(kernel, product, threads);
 }
 
@@ -287,7 +294,7 @@ bool has_fp4_sums(const AccumulatorSpec& x) {
 
 }  // namespace
 
-bool accepts(const MatrixInstruction& instruction) {
+bool accepts(const MatrixInstruction& instruction, Width width) {
   const Step& step = instruction.steps.list[0];
   const bool is_one_dot = instruction.steps.count == 1 && step.operation == Operation::dot &&
                           step.selection == Selection{} && step.addend == Source::c &&
@@ -301,23 +308,24 @@ bool accepts(const MatrixInstruction& instruction) {
   const std::int64_t places = Kernel::places_of_group(instruction);
   return instruction.scale.count != 0 && instruction.shape.k % (places * groups_of_block) == 0 &&
          instruction.shape.k / instruction.scale.count % places == 0 &&
-         groups::functions_avx512(static_cast<int>(places)).tile != nullptr;
+         functions_of(places, width).tile != nullptr;
 }
 
-void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads) {
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
+              Width width) {
   if (has_shared_places(instruction, product))
     return multiply_by_executions(execute, instruction, product, threads);
-  multiply(instruction, product, scales_along(instruction, product.k), threads);
+  multiply(instruction, product, scales_along(instruction, product.k), threads, width);
 }
 
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end) {
+         std::int64_t end, Width width) {
   for (std::int64_t t = begin; t < end; ++t) {
     const MatrixProduct product = product_of(instruction, batch, t);
     if (has_shared_places(instruction, product)) {
       execute(instruction, batch, t, t + 1);
     } else {
-      multiply(instruction, product, instruction.scale.count, 1);
+      multiply(instruction, product, instruction.scale.count, 1, width);
     }
   }
 }

@@ -2,22 +2,24 @@
 
 #include <cstdint>
 
+#include "emulator/engine/kernels/shared/width.hpp"
 #include "emulator/engine/matrix_product.hpp"
 #include "emulator/model/batch.hpp"
 #include "emulator/model/instruction.hpp"
 
 // Products of the block-scaled FP4 instructions (NVFP4, MXFP4; dense or sparse), whose groups of 16
-// products are summed exactly, by the dot-product instructions of AVX-512.
+// products are summed exactly, by dot products of bytes.
 namespace guardbit::emulator::group_gemm {
 
 /// Can this CPU multiply by the instruction?
-bool accepts(const MatrixInstruction& instruction);
+bool accepts(const MatrixInstruction& instruction, Width width);
 
 /// As `emulator::multiply`; the instruction must be accepted.
-void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads);
+void multiply(const MatrixInstruction& instruction, const MatrixProduct& product, int threads,
+              Width width);
 
 /// Executes [begin, end) of a batch on the calling thread; the instruction must be accepted.
 void run(const MatrixInstruction& instruction, const MatrixBatch& batch, std::int64_t begin,
-         std::int64_t end);
+         std::int64_t end, Width width);
 
 }  // namespace guardbit::emulator::group_gemm

@@ -5,9 +5,10 @@
 // of F = 35 (NUMERICS 1.6; group_term in terms.hpp). The method, and why it is exact.
 //
 // E2M1's values are halves of integers up to 12. A's are bytes 2a, B's unsigned bytes 2b + 12; a
-// group's dot products by VPDPBUSD begin at -12 sum(2a), so that they come to 4 times the exact
-// sum, S, an integer below 2^11.2. They also begin at the bits of 1.5 * 2^20 in FP64's high word,
-// whose last place is 1: the sum in a high word, zeros below it, *is* the number 1.5 * 2^20 + S.
+// group's dot products of bytes (VPDPBUSD, or pairs summed in 16 bits first: eight quads stay below
+// 2^13) begin at -12 sum(2a), so that they come to 4 times the exact sum, S, an integer below
+// 2^11.2. They also begin at the bits of 1.5 * 2^20 in FP64's high word, whose last place is 1: the
+// sum in a high word, zeros below it, *is* the number 1.5 * 2^20 + S.
 //
 //   S * B = fma(1.5 * 2^20 + S, B, -1.5 * 2^20 * B),   group = (S * B) * A
 //
@@ -39,7 +40,7 @@
 // rounded down cuts and adds, A and c being nudged by 1 + 2^-47 so that of negative terms exactly
 // one step of the grid is missing, which X begins with (claim 1 there, of terms of 24 bits below
 // 2^46 u). A group is negative if S is, since scales are not: then the third byte of the high word
-// of 1.5 * 2^20 + S is one less than of 1.5 * 2^20, so that VPDPBUSD counts them too. Where every
+// of 1.5 * 2^20 + S is one less than of 1.5 * 2^20, and its differences count them. Where every
 // group that counts has an exponent of -126 at least, a block needs no other care for subnormal
 // addends and zeros than E >= -126: a column without such groups is c alone, which is not cut.
 //
@@ -73,7 +74,7 @@ struct ExponentRange {
 ///   nonzero   32 bits a line: bit q of byte i is set if element i of quad q is not zero
 ///   exponents of the scales, 32 bits a line, A's plus 1023, where a bit of `nonzero` is set
 /// and block by block a range. Lines whose scale is zero hold zeros alone. Lines of B's scales come
-/// in sixteens, first the even ones, then the odd ones.
+/// as `Functions::columns_together` says.
 struct Panel {
   const std::byte *elements = nullptr, *scales = nullptr, *starts = nullptr, *nonzero = nullptr,
                   *exponents = nullptr;
@@ -107,10 +108,13 @@ using Convert = void (*)(const GroupLines& lines, const std::byte* table, std::u
 struct Functions {
   Tile tile = nullptr;
   Convert convert = nullptr;
+  /// columns whose scales stand together, first those of even ones, then those of odd ones
+  int columns_together = 0;
 };
 
 /// For groups of 16 or, of sparse instructions, 32 places. Null where the CPU has not the
 /// instructions.
 Functions functions_avx512(int places_of_group);
+Functions functions_avx2(int places_of_group);
 
 }  // namespace guardbit::emulator::groups

@@ -2,9 +2,8 @@
 
 #include "emulator/engine/cpu.hpp"
 #include "emulator/engine/kernels/chain/chain_gemm.hpp"
-#include "emulator/engine/kernels/fused/fused_avx512.hpp"
+#include "emulator/engine/kernels/fused/fused_gemm.hpp"
 #include "emulator/engine/kernels/group/group_gemm.hpp"
-#include "emulator/engine/kernels/half/half_gemm.hpp"
 #include "emulator/engine/kernels/integer/integer_gemm.hpp"
 
 namespace guardbit::emulator::x86_engines {
@@ -21,7 +20,7 @@ bool has_registers() {
 
 template <int bits>
 bool is_fused(const MatrixInstruction& instruction) {
-  return bits == 512 && avx512::accepts(instruction);
+  return fused_gemm::accepts(instruction, width<bits>);
 }
 
 template <int bits>
@@ -31,30 +30,25 @@ bool is_integer(const MatrixInstruction& instruction) {
 
 template <int bits>
 bool is_grouped(const MatrixInstruction& instruction) {
-  return bits == 512 && group_gemm::accepts(instruction);
-}
-
-/// Where AVX-512 has no kernel of its own.
-template <int bits>
-bool is_half(const MatrixInstruction& instruction) {
-  return bits == 256 && half_gemm::accepts(instruction);
+  return group_gemm::accepts(instruction, width<bits>);
 }
 
 }  // namespace
 
 template <int bits>
 bool Kernels<bits>::accepts(const MatrixInstruction& instruction) {
-  return has_registers<bits>() && (is_fused<bits>(instruction) || is_grouped<bits>(instruction) ||
-                                   is_half<bits>(instruction) || is_integer<bits>(instruction) ||
-                                   chain_gemm::accepts(instruction, width<bits>));
+  return has_registers<bits>() &&
+         (is_fused<bits>(instruction) || is_grouped<bits>(instruction) ||
+          is_integer<bits>(instruction) || chain_gemm::accepts(instruction, width<bits>));
 }
 
 template <int bits>
 void Kernels<bits>::run(const MatrixInstruction& instruction, const MatrixBatch& batch,
                         std::int64_t begin, std::int64_t end) {
-  if (is_fused<bits>(instruction)) return avx512::run(instruction, batch, begin, end);
-  if (is_grouped<bits>(instruction)) return group_gemm::run(instruction, batch, begin, end);
-  if (is_half<bits>(instruction)) return half_gemm::run(instruction, batch, begin, end);
+  if (is_fused<bits>(instruction))
+    return fused_gemm::run(instruction, batch, begin, end, width<bits>);
+  if (is_grouped<bits>(instruction))
+    return group_gemm::run(instruction, batch, begin, end, width<bits>);
   if (is_integer<bits>(instruction))
     return integer_gemm::run(instruction, batch, begin, end, width<bits>);
   chain_gemm::run(instruction, batch, begin, end, width<bits>);
@@ -63,9 +57,10 @@ void Kernels<bits>::run(const MatrixInstruction& instruction, const MatrixBatch&
 template <int bits>
 void Kernels<bits>::multiply(const MatrixInstruction& instruction, const MatrixProduct& product,
                              int threads) {
-  if (is_fused<bits>(instruction)) return avx512::multiply(instruction, product, threads);
-  if (is_grouped<bits>(instruction)) return group_gemm::multiply(instruction, product, threads);
-  if (is_half<bits>(instruction)) return half_gemm::multiply(instruction, product, threads);
+  if (is_fused<bits>(instruction))
+    return fused_gemm::multiply(instruction, product, threads, width<bits>);
+  if (is_grouped<bits>(instruction))
+    return group_gemm::multiply(instruction, product, threads, width<bits>);
   if (is_integer<bits>(instruction))
     return integer_gemm::multiply(instruction, product, threads, width<bits>);
   chain_gemm::multiply(instruction, product, threads, width<bits>);

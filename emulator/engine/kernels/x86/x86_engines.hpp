@@ -5,8 +5,8 @@
 #include "emulator/engine/matrix_product.hpp"
 
 // The engines that use the wide registers of x86: for each instruction the kernel that takes it,
-// fused sums (fused_avx512.hpp), sums of exact groups (group_gemm.hpp), sums of FP16 products
-// (half_gemm.hpp), integer sums (integer_gemm.hpp) or chains of multiply-adds (chain_gemm.hpp).
+// fused sums (fused_gemm.hpp), sums of exact groups (group_gemm.hpp), integer sums
+// (integer_gemm.hpp) or chains of multiply-adds (chain_gemm.hpp).
 namespace guardbit::emulator::x86_engines {
 
 /// What an Engine needs, with the registers of one width.

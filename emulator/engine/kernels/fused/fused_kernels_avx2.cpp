@@ -1,0 +1,57 @@
+#include "emulator/engine/kernels/fused/fused_kernels.hpp"
+
+// All that a template below could instantiate comes before the pragma, so that no other code of
+// this program becomes AVX2 code.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "emulator/engine/cpu.hpp"
+#include "emulator/engine/kernels/fused/panel_layout.hpp"
+#include "emulator/engine/kernels/shared/blocked_product.hpp"
+#include "emulator/engine/kernels/shared/default_environment.hpp"
+#include "emulator/engine/kernels/shared/panel_memory.hpp"
+#include "formats/support/parallel.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#endif
+#include "emulator/engine/kernels/fused/tile_kernels.hpp"
+#include "formats/support/vectors/avx2.hpp"
+
+namespace guardbit::emulator::fused {
+namespace {
+constexpr Kernels kernels = kernels_of<formats::vectors::Avx2>();
+}  // namespace
+}  // namespace guardbit::emulator::fused
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace guardbit::emulator::fused {
+Kernels kernels_avx2() { return cpu::features().avx2_kernels ? kernels : Kernels{}; }
+}  // namespace guardbit::emulator::fused
+
+#else
+
+namespace guardbit::emulator::fused {
+Kernels kernels_avx2() { return {}; }
+}  // namespace guardbit::emulator::fused
+
+#endif

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "formats/support/vectors/vector.hpp"
+
+namespace guardbit::formats::vectors {
+
+/// AVX2, FMA and F16C, with Avx512's members. Include it where the target allows that.
+struct Avx2 : Vectors<32> {
+  static constexpr bool names_rounding = false;
+
+  /// The thread must round down.
+  static Doubles fma_down(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
+  static Floats fma_down(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+  static Doubles fma(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
+  static Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+
+  static Doubles all(double x) { return _mm256_set1_pd(x); }
+  static Floats all(float x) { return _mm256_set1_ps(x); }
+
+  static Shorts shorts(Vectors<16>::Bytes x) {
+    return as<Shorts>(_mm256_cvtepu8_epi16(as<__m128i>(x)));
+  }
+  static Words words(Vectors<16>::Shorts x) {
+    return as<Words>(_mm256_cvtepu16_epi32(as<__m128i>(x)));
+  }
+  static Words words(Vectors<8>::Bytes x) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    return as<Words>(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(bits))));
+  }
+  static Doubles doubles(Vectors<16>::Floats x) { return _mm256_cvtps_pd(x); }
+  static Vectors<16>::Floats floats(Doubles x) { return _mm256_cvtpd_ps(x); }
+
+  static Doubles larger(Doubles x, Doubles y) { return _mm256_max_pd(x, y); }
+  static Floats larger(Floats x, Floats y) { return _mm256_max_ps(x, y); }
+  /// Of two NaNs y; of a number and a NaN y, too, which kernels hand over as a number.
+  static Doubles larger_magnitude(Doubles x, Doubles y) {
+    const Doubles sign = fill<Doubles>(-0.0);
+    return _mm256_max_pd(_mm256_andnot_pd(sign, x), _mm256_andnot_pd(sign, y));
+  }
+  static Floats larger_magnitude(Floats x, Floats y) {
+    const Floats sign = fill<Floats>(-0.0F);
+    return _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y));
+  }
+
+  static Doubles larger_magnitude_of(Doubles positive, Doubles y) {
+    return _mm256_max_pd(positive, _mm256_andnot_pd(fill<Doubles>(-0.0), y));
+  }
+  template <class Vector>
+  static Vector and_or(Vector x, Vector y, Vector z) {
+    return (x & y) | z;
+  }
+
+  template <class Vector>
+  static Vector or_and(Vector x, Vector y, Vector z) {
+    return x | (y & z);
+  }
+  static Longs select_bits(Longs mask, Longs x, Longs /*y*/, Longs rest) {
+    return (x & mask) | rest;
+  }
+  static Doubles replaced(Doubles x, Doubles y, Doubles limit, Doubles magnitude) {
+    const Doubles sign = fill<Doubles>(-0.0);
+    const __m256d over = _mm256_cmp_pd(_mm256_andnot_pd(sign, y), limit, _CMP_GE_OQ);
+    return _mm256_blendv_pd(x, _mm256_or_pd(_mm256_and_pd(x, sign), magnitude), over);
+  }
+
+  static Shorts bit_counts(Shorts x) {
+    return as<Shorts>(_mm256_maddubs_epi16(byte_counts(as<__m256i>(x)), _mm256_set1_epi8(1)));
+  }
+  static Words bit_counts(Words x) {
+    const __m256i shorts = as<__m256i>(bit_counts(as<Shorts>(x)));
+    return as<Words>(_mm256_madd_epi16(shorts, _mm256_set1_epi16(1)));
+  }
+
+  static Vectors<16>::Floats floats_toward_zero(Doubles x) {
+    // Downward is toward zero of what is not negative.
+    const auto sign = as<Longs>(x) & (std::uint64_t{1} << 63);
+    const Vectors<16>::Floats magnitude = _mm256_cvtpd_ps(as<Doubles>(as<Longs>(x) ^ sign));
+    const auto signs = __builtin_convertvector(sign >> 32, Vectors<16>::Words);
+    return as<Vectors<16>::Floats>(as<Vectors<16>::Words>(magnitude) | signs);
+  }
+  static Vectors<16>::Shorts fp16_codes(Floats x) {
+    return as<Vectors<16>::Shorts>(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static Vectors<8>::Shorts fp16_codes(Vectors<16>::Floats x) {
+    const __m128i codes = _mm_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+    return half_of<0>(as<Vectors<16>::Shorts>(codes));
+  }
+  static Floats fp16_numbers(Vectors<16>::Shorts x) { return _mm256_cvtph_ps(as<__m128i>(x)); }
+  static Vectors<16>::Floats fp16_numbers(Vectors<8>::Shorts x) {
+    return _mm_cvtph_ps(as<__m128i>(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3)));
+  }
+
+  /// At most 56 products of -12 to 12 and 0 to 24 a word: pairs are summed in 16 bits.
+  struct ByteDots {
+    static Shorts begin(Words /*start*/) { return Shorts{}; }
+    static Shorts add(Shorts sums, Bytes x, Bytes y) {
+      return sums + as<Shorts>(_mm256_maddubs_epi16(as<__m256i>(x), as<__m256i>(y)));
+    }
+    static Words end(Shorts sums, Words start) {
+      return start + as<Words>(_mm256_madd_epi16(as<__m256i>(sums), _mm256_set1_epi16(1)));
+    }
+  };
+  static Words less_third_byte(Words x, Words y) { return x - ((y >> 16) & 0xFF); }
+  static Words larger_where(Words bits, Words x, Words y) {
+    const Words larger = x > y ? x : y;
+    return bits != 0 ? larger : x;
+  }
+  static Words high_words(Doubles even, Doubles odd) {
+    return as<Words>(_mm256_blend_epi32(_mm256_srli_epi64(_mm256_castpd_si256(even), 32),
+                                        _mm256_castpd_si256(odd), 0xAA));
+  }
+
+  using Mask = Words;
+  static Mask at_least(Words x, Words y) {
+    const __m256i larger = _mm256_max_epu32(as<__m256i>(x), as<__m256i>(y));
+    return as<Mask>(_mm256_cmpeq_epi32(larger, as<__m256i>(x)));
+  }
+  static Mask equal(Words x, Words y) { return as<Mask>(x == y); }
+  static bool any(Mask x) { return _mm256_testz_si256(as<__m256i>(x), as<__m256i>(x)) == 0; }
+  static Words select(Mask mask, Words yes, Words no) {
+    return as<Words>(_mm256_blendv_epi8(as<__m256i>(no), as<__m256i>(yes), as<__m256i>(mask)));
+  }
+
+  static Words shift_left(Words x, Words n) {
+    return as<Words>(_mm256_sllv_epi32(as<__m256i>(x), as<__m256i>(n)));
+  }
+  static Words shift_right(Words x, Words n) {
+    return as<Words>(_mm256_srlv_epi32(as<__m256i>(x), as<__m256i>(n)));
+  }
+  static Longs shift_left(Longs x, Longs n) {
+    return as<Longs>(_mm256_sllv_epi64(as<__m256i>(x), as<__m256i>(n)));
+  }
+  static Longs shift_right(Longs x, Longs n) {
+    return as<Longs>(_mm256_srlv_epi64(as<__m256i>(x), as<__m256i>(n)));
+  }
+  static Shorts excess(Shorts x, Shorts y) {
+    return as<Shorts>(_mm256_subs_epu16(as<__m256i>(x), as<__m256i>(y)));
+  }
+  static Longs low_products(Longs x, Longs y) {
+    return as<Longs>(_mm256_mul_epu32(as<__m256i>(x), as<__m256i>(y)));
+  }
+  static std::uint32_t largest(Words x) {
+    const __m256i all = as<__m256i>(x);
+    __m128i most = _mm_max_epu32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4E));
+    most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0xB1));
+    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(most));
+  }
+  static Words pick(const std::uint32_t* table, Words index) {
+    return as<Words>(
+        _mm256_permutevar8x32_epi32(as<__m256i>(load<Words>(table)), as<__m256i>(index)));
+  }
+  static Vectors<16>::Bytes looked_up(Vectors<16>::Bytes table, Vectors<16>::Bytes index) {
+    return as<Vectors<16>::Bytes>(_mm_shuffle_epi8(as<__m128i>(table), as<__m128i>(index)));
+  }
+  static Vectors<16>::Words byte_sums(Vectors<16>::Bytes x) {
+    const __m128i pairs = _mm_maddubs_epi16(_mm_set1_epi8(1), as<__m128i>(x));
+    return as<Vectors<16>::Words>(_mm_madd_epi16(pairs, _mm_set1_epi16(1)));
+  }
+  static Shorts narrowed(Words x0, Words x1) {
+    return as<Shorts>(_mm256_permute4x64_epi64(packed(x0, x1), 0xD8));  // 0, 2, 1, 3
+  }
+  static Bytes narrowed(Words x0, Words x1, Words x2, Words x3) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    return as<Bytes>(
+        _mm256_permutevar8x32_epi32(_mm256_packus_epi16(packed(x0, x1), packed(x2, x3)), order));
+  }
+  template <class Vector>
+  static void stream(void* to, Vector x) {
+    _mm256_stream_si256(static_cast<__m256i*>(to), as<__m256i>(x));
+  }
+  static void finish_streams() { _mm_sfence(); }
+
+ private:
+  static __m256i packed(Words x, Words y) {
+    return _mm256_packus_epi32(as<__m256i>(x), as<__m256i>(y));
+  }
+  static __m256i byte_counts(__m256i x) {
+    const __m256i of_nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1,
+                                               1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i nibble = _mm256_set1_epi8(15);
+    const __m256i low = _mm256_shuffle_epi8(of_nibble, _mm256_and_si256(x, nibble));
+    const __m256i high =
+        _mm256_shuffle_epi8(of_nibble, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble));
+    return _mm256_add_epi8(low, high);
+  }
+};
+
+}  // namespace guardbit::formats::vectors
