@@ -10,6 +10,7 @@
 
 #include "emulator/capture/bound_operands.hpp"
 #include "emulator/gemm/scalar.hpp"
+#include "emulator/gemm/scales.hpp"
 #include "formats/codec.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
@@ -116,17 +117,8 @@ CodeMatrix scale_of(const Reader& reader, const std::string& key, bool is_row_ve
 void read_scales(const Reader& reader, GemmProblem& x, const std::string& where) {
   x.scale_a = scale_of(reader, "scale_a", false);
   x.scale_b = scale_of(reader, "scale_b", true);
-  const auto fits = [](std::int64_t scales, std::int64_t count) {
-    return scales >= 1 && scales <= count;
-  };
-  for (const auto& [name, s, rows, columns] :
-       {std::tuple{"scale_a", &x.scale_a, x.m(), x.k()}, {"scale_b", &x.scale_b, x.k(), x.n()}}) {
-    if (!s->empty() && (!fits(s->rows, rows) || !fits(s->columns, columns)))
-      throw Error(where + ": tensor '" + name + "'", "more scales than elements");
-  }
-  const std::int64_t blocks = std::max<std::int64_t>(x.scale_a.empty() ? 1 : x.scale_a.columns,
-                                                     x.scale_b.empty() ? 1 : x.scale_b.rows);
-  if (blocks > 1) x.scale_k = (x.k() + blocks - 1) / blocks;
+  x.scale_k = scale_k_of({x.a, x.scale_a, where + ": tensor 'scale_a'"},
+                         {x.b, x.scale_b, where + ": tensor 'scale_b'"});
 }
 
 void read_product(const Reader& reader, GemmCapture& capture, const std::string& where) {

@@ -29,6 +29,7 @@ constexpr std::array meanings = {
     std::string_view("elements of an operand or of D are zero here and there"),
     std::string_view("a matrix was read or written with another leading dimension or start"),
     std::string_view("elements of an operand were read as numbers of another format"),
+    std::string_view("scales of an operand are those of other places, or other numbers"),
     std::string_view("C or the bias was read from other rows or columns"),
     std::string_view("elements of D are zero, or all one other number, that should not be"),
     std::string_view(
@@ -109,6 +110,20 @@ bool is_one(const std::vector<Places>& places) {
 
 std::string lines_of(const std::string& noun, const std::vector<Places>& places) {
   return noun + (is_one(places) ? " " : "s ") + text_of(places);
+}
+
+std::string k_text(const std::vector<Places>& ranges, std::int64_t k) {
+  std::string text = text_of(ranges);
+  if (ranges.size() != 1) return text;
+  const std::int64_t length = ranges[0].end - ranges[0].begin;
+  if (length == k) return text + ", all of them,";
+  const bool is_tile = length >= 8 && (length & (length - 1)) == 0 && ranges[0].begin % length == 0;
+  if (ranges[0].end == k)
+    return text + ", the last " + std::to_string(length) + " of " + std::to_string(k) + ",";
+  if (is_tile && length < k)
+    text += " (tile " + std::to_string(ranges[0].begin / length) + " of " +
+            std::to_string((k + length - 1) / length) + " tiles of " + std::to_string(length) + ")";
+  return text;
 }
 
 std::string text_of(double number, int digits) {

@@ -31,6 +31,7 @@ enum class FaultKind : std::uint8_t {
   dropout,
   wrong_stride,
   misread_format,
+  wrong_scale,
   misplaced_c,
   not_written,
   not_a_number,
@@ -68,6 +69,7 @@ constexpr auto words(FaultKind) {
                     "dropout",
                     "wrong_stride",
                     "misread_format",
+                    "wrong_scale",
                     "misplaced_c",
                     "not_written",
                     "not_a_number",
@@ -100,6 +102,8 @@ std::vector<std::int64_t> numbers_in(const std::vector<Places>& places);
 std::string text_of(const std::vector<Places>& places);
 /// "row 3", "rows 7 to 9"
 std::string lines_of(const std::string& noun, const std::vector<Places>& places);
+/// "64 to 79 (tile 4 of 20 tiles of 16)", of `k` elements of K
+std::string k_text(const std::vector<Places>& ranges, std::int64_t k);
 /// Exactly one number.
 bool is_one(const std::vector<Places>& places);
 /// "0.75", with so many digits

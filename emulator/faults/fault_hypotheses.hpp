@@ -10,6 +10,7 @@
 
 #include "emulator/faults/fault.hpp"
 #include "emulator/faults/product_numbers.hpp"
+#include "emulator/faults/regions.hpp"
 
 namespace guardbit::emulator {
 
@@ -67,13 +68,11 @@ Faults find_wrong_tile(const ProductNumbers& x);
 Faults find_dropped_outputs(const ProductNumbers& x);
 /// Sums kept in FP16 or BF16.
 Faults find_narrow_accumulator(const ProductNumbers& x);
+/// Sums kept in FP16 that overflow on their way: infinite outputs, or sums that are limited.
+Faults find_overflow(const ProductNumbers& x);
 /// Products that are rounded to the operands' format before they are added.
 Faults find_rounded_products(const ProductNumbers& x);
 
-/// Rows and columns of D, of which some may be looked at alone.
-struct Region {
-  std::vector<std::int64_t> rows, columns;
-};
 /// An area of D that is zero or no number, or one element.
 Faults find_blank(const ProductNumbers& x, const Region& area);
 /// What else an area of D holds: itself transposed, another place, more than its sum.
@@ -88,20 +87,37 @@ struct WholeProduct {
   double alpha = 1, beta = 0;
   formats::Format input, output;
   double spacings = 0.5;
+  /// what D went through, or ReLU undone
+  Activation activation = Activation::none;
 };
 /// A, B, C or D stored the other way round, wholly or in tiles; read with another leading dimension
 /// or start, without signs, or from another matrix.
 Faults find_misread_matrix(const WholeProduct& x);
 /// Sums that were not set to zero from one tile of D to the next.
 Faults find_running_sums(const WholeProduct& x);
+/// An area of D that holds what belongs to a place of which `x`, a part of the product, knows
+/// nothing.
+Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const Region& area);
 
 /// The narrowest format that holds all of D though D's own is wider and the exact results are not
 /// in it.
 std::optional<formats::Format> held_format(const ProductNumbers& x);
 Fault held_fault(const formats::Format& format, bool is_truncated);
 
+/// Which part of D belongs to other lines.
+enum class Moved : std::uint8_t { all, product, addend };
+/// Of the lines whose sources are others.
+Fault moved_fault(const ProductNumbers& x, const std::vector<std::int64_t>& sources,
+                  bool are_columns, Moved part);
+
 /// The number of at most six bits near x, if there is one; else x.
 double simple_near(double x);
 Fault alpha_fault(const ProductNumbers& x, double factor);
+Fault missing_c_fault();
+Fault range_fault(double least, double most);
+/// Those of alpha, beta and an added constant that are not what was asked for.
+Faults changed_factors(const ProductNumbers& x, double alpha, double beta, double constant);
+/// D went through the function of this name.
+Fault activation_fault(std::string_view name);
 
 }  // namespace guardbit::emulator

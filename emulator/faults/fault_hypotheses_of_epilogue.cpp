@@ -14,44 +14,8 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// The factors of these columns whose sum is nearest to y.
-std::vector<double> nearest_factors(const std::vector<const std::vector<double>*>& columns,
-                                    const std::vector<double>& y,
-                                    const std::function<bool(std::size_t)>& counts) {
-  const auto n = std::ssize(columns);
-  RealMatrix squares(n, n);
-  std::vector<double> right(columns.size());
-  for (std::size_t at = 0; at < y.size(); ++at) {
-    if (!counts(at) || !std::isfinite(y[at])) continue;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double value = (*columns[static_cast<std::size_t>(i)])[at];
-      right[static_cast<std::size_t>(i)] += value * y[at];
-      for (std::int64_t j = 0; j < n; ++j)
-        squares(i, j) += value * (*columns[static_cast<std::size_t>(j)])[at];
-    }
-  }
-  return solve_symmetric(squares, right);
-}
-
 /// Candidates for a fitted number: zero, a simple one, itself.
 double settled(double x, double noise) { return std::abs(x) < noise ? 0 : simple_near(x); }
-
-void name_factors(const ProductNumbers& x, double alpha, double beta, double constant,
-                  Faults& faults) {
-  if (std::abs(alpha - x.alpha) > 1e-4 * std::abs(x.alpha)) faults.push_back(alpha_fault(x, alpha));
-  if (!x.c.empty() && beta == 0 && x.beta != 0)
-    faults.push_back({.kind = FaultKind::missing_c, .operand = "c", .text = "C is not added"});
-  else if (!x.c.empty() && std::abs(beta - x.beta) > 1e-4 * std::abs(x.beta))
-    faults.push_back(
-        {.kind = FaultKind::beta,
-         .value = beta,
-         .operand = "c",
-         .text = "C has the factor " + text_of(beta) + ", not beta = " + text_of(x.beta)});
-  if (constant != 0)
-    faults.push_back({.kind = FaultKind::constant,
-                      .value = constant,
-                      .text = "the constant " + text_of(constant) + " is added to every element"});
-}
 
 /// alpha * product + beta * c + bias + constant.
 Expected changed(const ProductNumbers& x, double alpha, double beta, double constant) {
@@ -113,12 +77,16 @@ RealMatrix rounded_before(const NamedFunction& activation, const ProductNumbers&
 /// if it is not one number for all, as where a function has reached its limit.
 bool is_told(const ProductNumbers& x, const Expected& expected) {
   const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
-  const std::vector<double>& values = expected.result.values;
-  const auto told = std::count_if(values.begin(), values.end(),
-                                  [&](double value) { return std::abs(value) < largest; });
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return told * 8 >= std::ssize(values) * 7 &&
-         !(*high - *low <= 1e-3 * std::max(std::abs(*low), std::abs(*high)));
+  std::int64_t told = 0, all = 0;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t i = 0; i < expected.result.values.size(); ++i) {
+    if (x.is_left_out(i)) continue;
+    const double value = expected.result.values[i];
+    ++all;
+    told += std::abs(value) < largest ? 1 : 0;
+    low = std::min(low, value), high = std::max(high, value);
+  }
+  return told * 8 >= all * 7 && !(high - low <= 1e-3 * std::max(std::abs(low), std::abs(high)));
 }
 
 /// Of the functions that D agrees with, the one that it lies nearest to; null if there is none.
@@ -139,12 +107,23 @@ const char* nearest_activation(const ProductNumbers& x, const Expected& asked) {
   return name;
 }
 
-Fault activation_fault(const char* name) {
-  return {
-      .kind = FaultKind::activation, .name = name, .text = std::string("D went through ") + name};
+}  // namespace
+
+Fault activation_fault(std::string_view name) {
+  return {.kind = FaultKind::activation,
+          .name = std::string(name),
+          .text = "D went through " + std::string(name)};
 }
 
-}  // namespace
+Fault range_fault(double least, double most) {
+  return {.kind = FaultKind::clamped,
+          .value = std::isfinite(most) ? most : least,
+          .text = "D is limited to [" + text_of(least) + ", " + text_of(most) + "]"};
+}
+
+Fault missing_c_fault() {
+  return {.kind = FaultKind::missing_c, .operand = "c", .text = "C is not added"};
+}
 
 double simple_near(double x) {
   if (x == 0) return 0;
@@ -161,17 +140,35 @@ Fault alpha_fault(const ProductNumbers& x, double factor) {
                   ", not alpha = " + text_of(x.alpha)};
 }
 
+Faults changed_factors(const ProductNumbers& x, double alpha, double beta, double constant) {
+  Faults faults;
+  if (std::abs(alpha - x.alpha) > 1e-4 * std::abs(x.alpha)) faults.push_back(alpha_fault(x, alpha));
+  if (!x.c.empty() && beta == 0 && x.beta != 0)
+    faults.push_back(missing_c_fault());
+  else if (!x.c.empty() && std::abs(beta - x.beta) > 1e-4 * std::abs(x.beta))
+    faults.push_back(
+        {.kind = FaultKind::beta,
+         .value = beta,
+         .operand = "c",
+         .text = "C has the factor " + text_of(beta) + ", not beta = " + text_of(x.beta)});
+  if (constant != 0)
+    faults.push_back({.kind = FaultKind::constant,
+                      .value = constant,
+                      .text = "the constant " + text_of(constant) + " is added to every element"});
+  return faults;
+}
+
 Faults find_factors(const ProductNumbers& x) {
   const std::vector<double> ones(x.d.values.size(), 1.0);
-  std::vector<double> rest = x.d.values;
-  if (!x.bias.empty())
-    for (std::size_t i = 0; i < rest.size(); ++i)
-      rest[i] -= x.bias.values[x.bias.rows == 1 ? i % static_cast<std::size_t>(x.n()) : i];
+  const std::vector<double> rest = x.d_without_bias();
   std::vector<const std::vector<double>*> columns = {&x.product.values, &ones};
   if (!x.c.empty()) columns.push_back(&x.c.values);
-  const std::vector<double> w =
+  std::vector<double> w =
       nearest_factors(columns, rest, [&](std::size_t i) { return !x.is_hidden(i); });
-  const double alpha = simple_near(w[0]), beta = x.c.empty() ? 0 : settled(w[2], 3e-3);
+  // A C of zeros says nothing of its factor.
+  if (!x.c.empty() && dot(x.c.values, x.c.values) == 0) w[2] = x.beta;
+  const double alpha = settled(w[0], 1e-6 * std::abs(x.alpha)),
+               beta = x.c.empty() ? 0 : settled(w[2], 3e-3);
   double size = 0;
   for (const double value : x.d.values) size += std::isfinite(value) ? std::abs(value) : 0;
   size /= static_cast<double>(x.d.values.size());
@@ -187,9 +184,7 @@ Faults find_factors(const ProductNumbers& x) {
     if (!agrees(x, expected, &extra)) continue;
     const bool is_constant = std::abs(p) < 1e-6 * std::abs(x.alpha) && x.c.empty();
     if (is_constant) return {};
-    Faults faults;
-    name_factors(x, p, q, agrees(x, changed(x, p, q, 0), &extra) ? 0 : r, faults);
-    return faults;
+    return changed_factors(x, p, q, agrees(x, changed(x, p, q, 0), &extra) ? 0 : r);
   }
   return {};
 }
@@ -232,8 +227,8 @@ Faults find_activation(const ProductNumbers& x) {
         nearest_factors(columns, x.d.values, [&](std::size_t i) { return x.d.values[i] > 0; });
     const double alpha = simple_near(w[0]), beta = x.c.empty() ? 0 : settled(w[1], 3e-3);
     if (agrees(x, through(activations[0], changed(x, alpha, beta, 0)))) {
-      Faults faults = {activation_fault("relu")};
-      name_factors(x, alpha, beta, 0, faults);
+      Faults faults = changed_factors(x, alpha, beta, 0);
+      faults.insert(faults.begin(), activation_fault("relu"));
       return faults;
     }
   }
@@ -249,9 +244,7 @@ Faults find_activation(const ProductNumbers& x) {
     if (agrees(x,
                {mapped(asked.result, [=](double value) { return std::clamp(value, least, most); }),
                 asked.magnitude}))
-      return {{.kind = FaultKind::clamped,
-               .value = std::isfinite(most) ? most : least,
-               .text = "D is limited to [" + text_of(least) + ", " + text_of(most) + "]"}};
+      return {range_fault(least, most)};
   }
   return {};
 }

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "emulator/faults/first_faults.hpp"
 #include "emulator/faults/misreadings.hpp"
 
 namespace guardbit::emulator {
@@ -75,6 +78,22 @@ Answer ask(const WholeProduct& x, const Misreading& misreading, double largest, 
   return {false, wanted, allowed};
 }
 
+/// How far D is from the function of what is wanted.
+double distance(const WholeProduct& x, double d, const Answer& answer) {
+  if (x.activation == Activation::none) return std::abs(d - answer.wanted);
+  if (x.activation == Activation::relu)
+    return std::abs(std::max(d, 0.0) - std::max(answer.wanted, 0.0));
+  return std::abs(d - activated_in_doubles(x.activation, answer.wanted));
+}
+
+/// How far rounding may take it. Smooth activations are hardly steeper than 1; kernels may round
+/// their arguments and steps to D's format.
+double allowed(const WholeProduct& x, const Answer& answer) {
+  if (!is_smooth(x.activation)) return answer.allowed;
+  return 1.2 * (answer.allowed + 3.1 * half_spacing(x.output, answer.wanted)) +
+         0x1p-20 * std::abs(answer.wanted);
+}
+
 /// An output that is looked at: what it is, and what it should be.
 struct Seen {
   std::int64_t i, j;
@@ -97,14 +116,49 @@ struct TileOrder {
   std::int64_t down, across;
   bool along_rows;
   /// tiles in between: those of other thread blocks
-  std::int64_t stride;
+  std::int64_t stride = 1;
+  /// each row of tiles, or each column, begins anew
+  bool by_lines = false;
+
+  /// What holds the sums of others besides its own.
+  std::string text() const {
+    if (by_lines && along_rows)
+      return "in each row of tiles, each " + std::to_string(across) +
+             " columns of D hold, besides their own sums, those of the columns before them";
+    if (by_lines)
+      return "in each column of tiles, each " + std::to_string(down) +
+             " rows of D hold, besides their own sums, those of the rows before them";
+    return "each tile of " + std::to_string(down) + " x " + std::to_string(across) +
+           " of D holds, besides its own sum, those of the tiles before it (" +
+           (stride == 1 ? "one" : std::to_string(stride)) + " before, " +
+           (along_rows ? "along rows" : "down columns") + ", and so on)";
+  }
 };
+
+/// Those that kernels are known to have, rows and columns of tiles first.
+std::vector<TileOrder> tile_orders(const WholeProduct& x) {
+  constexpr std::int64_t sides[] = {8, 16, 32, 64, 128, 256}, most_blocks = 300;
+  std::vector<TileOrder> orders;
+  for (const std::int64_t side : sides) {
+    orders.push_back({x.m, side, true, 1, true});
+    orders.push_back({side, x.n, false, 1, true});
+  }
+  for (const std::int64_t down : sides)
+    for (const std::int64_t across : sides) {
+      const std::int64_t count = ((x.m + down - 1) / down) * ((x.n + across - 1) / across);
+      for (const bool along_rows : {true, false})
+        for (std::int64_t stride = 1; stride < std::min(count, most_blocks); ++stride)
+          orders.push_back({down, across, along_rows, stride});
+    }
+  return orders;
+}
 
 /// The place in the tile before that of (i, j); negative: there is none.
 Place place_before(const WholeProduct& x, const TileOrder& order, std::int64_t i, std::int64_t j) {
   const std::int64_t rows = (x.m + order.down - 1) / order.down,
                      columns = (x.n + order.across - 1) / order.across;
   const std::int64_t row = i / order.down, column = j / order.across;
+  if (order.by_lines && (order.along_rows ? column : row) == 0) return {-1, -1};
   const std::int64_t number =
       (order.along_rows ? row * columns + column : column * rows + row) - order.stride;
   if (number < 0) return {-1, -1};
@@ -115,11 +169,115 @@ Place place_before(const WholeProduct& x, const TileOrder& order, std::int64_t i
   return p < x.m && q < x.n ? Place(p, q) : Place(-2, -2);
 }
 
+Fault fault_of(const Misreading& misreading) {
+  return {.kind = misreading.kind,
+          .operand =
+              misreading.second
+                  ? "both"
+                  : std::string(1, "abcdc"[static_cast<std::size_t>(misreading.reading.operand)]),
+          .text = misreading.text};
+}
+
+/// How much the ones grow and fall with the others: 1 if always, 0 if by chance.
+double correlation(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto count = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / count,
+               mean_y = std::accumulate(y.begin(), y.end(), 0.0) / count;
+  double product = 0, squares_x = 0, squares_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    product += (x[i] - mean_x) * (y[i] - mean_y);
+    squares_x += std::pow(x[i] - mean_x, 2), squares_y += std::pow(y[i] - mean_y, 2);
+  }
+  return product / std::sqrt(std::max(squares_x * squares_y, 1e-300));
+}
+
+/// All of the product is looked at, as A and B give it.
+bool is_all_of(const ProductNumbers& x, const WholeProduct& whole) {
+  return whole.m == x.m() && whole.n == x.n() && x.k() > 0 && x.activation == Activation::none;
+}
+
+/// The product of matrices that are read so. Outputs of what lies outside, of which nothing is
+/// known, are left out; nothing if these are many.
+std::optional<ProductNumbers> reread(const ProductNumbers& x, const WholeProduct& whole,
+                                     const Misreading& misreading) {
+  if (misreading.of(Operand::bias) != nullptr) return {};  // it may be another for each output
+  ProductNumbers y = x;
+  y.left_out.resize(x.d.values.size());
+  const auto leave_out = [&](bool of_row, std::int64_t line) {
+    for (std::int64_t at = 0; at < (of_row ? x.n() : x.m()); ++at)
+      y.left_out[static_cast<std::size_t>(of_row ? line * x.n() + at : at * x.n() + line)] = true;
+  };
+  for (const auto& [operand, matrix] :
+       {std::pair{Operand::a, &y.a}, {Operand::b, &y.b}, {Operand::c, &y.c}}) {
+    const Misreading::Reading* const reading = misreading.of(operand);
+    if (reading == nullptr || matrix->empty()) continue;
+    const Operand source = reading->source.value_or(operand);
+    const MatrixShape shape = shape_of(whole, source);
+    const WholeProduct::Matrix& from = source == Operand::a   ? whole.a
+                                       : source == Operand::b ? whole.b
+                                                              : whole.c;
+    for (std::int64_t i = 0; i < matrix->rows; ++i)
+      for (std::int64_t j = 0; j < matrix->columns; ++j) {
+        const auto [p, q] = reading->map(i, j);
+        const bool is_inside = p >= 0 && q >= 0 && p < shape.rows && q < shape.columns;
+        const double value = is_inside ? from(p, q) : 0;
+        (*matrix)(i, j) = misreading.is_positive ? std::abs(value) : value;
+        if (is_inside || misreading.reads_zeros) continue;
+        if (operand == Operand::a) leave_out(true, i);
+        if (operand == Operand::b) leave_out(false, j);
+        if (operand == Operand::c) y.left_out[static_cast<std::size_t>(i * x.n() + j)] = true;
+      }
+  }
+  const auto lost = std::count(y.left_out.begin(), y.left_out.end(), true);
+  if (4 * lost > std::ssize(y.left_out)) return {};
+  y.multiply_operands();
+  const Expected asked = y.asked();
+  for (std::size_t at = 0; at < y.left_out.size(); ++at)
+    if (y.left_out[at]) y.d.values[at] = asked.result.values[at];
+  if (lost == 0) y.left_out.clear();
+  return y;
+}
+
+/// Places whose right result D has at (row, column), of those that lie some eights of lines from
+/// it; of a very large product, some sixteens or more.
+std::vector<Place> places_like(const WholeProduct& x, std::int64_t row, std::int64_t column) {
+  constexpr double most_work = 5e7;
+  std::int64_t step = 8;
+  const auto count = [&](std::int64_t lines) {
+    const std::int64_t taken = lines / step + 1;
+    return static_cast<double>(taken);
+  };
+  while (count(x.m) * count(x.n) * static_cast<double>(x.k) > most_work) step *= 2;
+  RealMatrix a((x.m - row % step + step - 1) / step, x.k),
+      b(x.k, (x.n - column % step + step - 1) / step);
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (std::int64_t k = 0; k < x.k; ++k) a(i, k) = x.a(row % step + i * step, k);
+  for (std::int64_t k = 0; k < x.k; ++k)
+    for (std::int64_t j = 0; j < b.columns; ++j) b(k, j) = x.b(k, column % step + j * step);
+  const RealMatrix product = multiply(a, b);
+  const auto size = [](double value) { return std::abs(value); };
+  const RealMatrix magnitude = multiply(mapped(std::move(a), size), mapped(std::move(b), size));
+  std::vector<Place> places;
+  for (std::int64_t i = 0; i < product.rows; ++i)
+    for (std::int64_t j = 0; j < product.columns; ++j) {
+      const std::int64_t p = row % step + i * step, q = column % step + j * step;
+      const double addend =
+          (x.c && x.beta != 0 ? x.beta * x.c(p, q) : 0) + (x.bias ? x.bias(0, q) : 0);
+      const double wanted = x.alpha * product(i, j) + addend;
+      const double rounding =
+          rounding_unit(x.input, x.k) * (std::abs(x.alpha) * magnitude(i, j) + std::abs(addend)) +
+          rounding_of(x.output, x.spacings, wanted);
+      const Answer there{false, wanted, rounding};
+      if (distance(x, x.d(row, column), there) <= allowed(x, there)) places.emplace_back(p, q);
+    }
+  return places;
+}
+
 }  // namespace
 
 Faults find_running_sums(const WholeProduct& x) {
   constexpr std::int64_t looked_at = 96, fewest = 24;
-  if (x.m * x.n < fewest || x.k < 1) return {};
+  if (x.m * x.n < fewest || x.k < 1 || x.activation != Activation::none) return {};
   std::vector<Seen> places = look_at(x, looked_at);
   std::erase_if(places, [](const Seen& seen) { return seen.right.is_outside; });
   // What the tile before had summed up: its D without its addends.
@@ -142,21 +300,51 @@ Faults find_running_sums(const WholeProduct& x) {
     }
     return told >= fewest;
   };
-  for (const std::int64_t down : {8, 16, 32, 64, 128, 256})
-    for (const std::int64_t across : {8, 16, 32, 64, 128, 256}) {
-      const std::int64_t count = ((x.m + down - 1) / down) * ((x.n + across - 1) / across);
-      for (const bool along_rows : {true, false})
-        for (std::int64_t stride = 1; stride < std::min<std::int64_t>(count, 300); ++stride)
-          if (fits({down, across, along_rows, stride}))
-            return {{.kind = FaultKind::stale_accumulator,
-                     .operand = "d",
-                     .text = "each tile of " + std::to_string(down) + " x " +
-                             std::to_string(across) +
-                             " of D holds, besides its own sum, those of the tiles before it (" +
-                             (stride == 1 ? "one" : std::to_string(stride)) + " before, " +
-                             (along_rows ? "along rows" : "down columns") +
-                             ", and so on): sums are not set to zero between tiles"}};
-    }
+  for (const TileOrder& order : tile_orders(x))
+    if (fits(order))
+      return {{.kind = FaultKind::stale_accumulator,
+               .operand = "d",
+               .text = order.text() + ": sums are not set to zero between tiles"}};
+  return {};
+}
+
+Faults find_far_tile(const WholeProduct& whole, const ProductNumbers& x, const Region& area) {
+  constexpr std::int64_t fewest = 16, looked_at = 8;
+  const bool is_part = x.rows.looked_at < x.rows.count || x.columns.looked_at < x.columns.count;
+  const auto outputs = std::ssize(area.rows) * std::ssize(area.columns);
+  if (!is_part || whole.m == 0 || outputs < fewest) return {};
+  const std::int64_t row = x.rows(area.rows.front()), column = x.columns(area.columns.front());
+  const Misreading none = {
+      FaultKind::unknown, "", {Operand::d, [](auto i, auto j) { return Place(i, j); }}};
+  const auto agrees_at = [&](std::int64_t i, std::int64_t j, std::int64_t p, std::int64_t q) {
+    if (p < 0 || q < 0 || p >= whole.m || q >= whole.n) return false;
+    const Answer there = ask(whole, none, 0, p, q);
+    return !there.is_outside && distance(whole, whole.d(i, j), there) <= allowed(whole, there);
+  };
+  for (const auto& [p, q] : places_like(whole, row, column)) {
+    const std::int64_t down = p - row, across = q - column;
+    bool fits = down != 0 || across != 0;
+    for (const std::int64_t i : spread(std::ssize(area.rows), looked_at))
+      for (const std::int64_t j : spread(std::ssize(area.columns), looked_at)) {
+        if (!fits) break;
+        const std::int64_t at_row = x.rows(area.rows[static_cast<std::size_t>(i)]),
+                           at_column = x.columns(area.columns[static_cast<std::size_t>(j)]);
+        fits = agrees_at(at_row, at_column, at_row + down, at_column + across);
+      }
+    if (!fits) continue;
+    Fault fault{.kind = FaultKind::moved_tile,
+                .rows = x.rows.places(area.rows),
+                .columns = x.columns.places(area.columns),
+                .operand = "d"};
+    const auto moved = [](std::vector<Places> places, std::int64_t by) {
+      for (Places& range : places) range.begin += by, range.end += by;
+      return places;
+    };
+    fault.text = lines_of("row", fault.rows) + ", " + lines_of("column", fault.columns) +
+                 " of D hold what belongs to " + lines_of("row", moved(fault.rows, down)) + ", " +
+                 lines_of("column", moved(fault.columns, across));
+    return {fault};
+  }
   return {};
 }
 
@@ -178,20 +366,54 @@ Faults find_misread_matrix(const WholeProduct& x) {
     for (const Seen& seen : places) {
       const Answer answer = ask(x, misreading, largest, seen.i, seen.j);
       if (answer.is_outside) continue;
-      fits = std::abs(seen.d - answer.wanted) <= answer.allowed;
+      fits = distance(x, seen.d, answer) <= allowed(x, answer);
       if (!fits) break;
       ++agreed;
-      told_apart += std::abs(seen.d - seen.right.wanted) > 4 * answer.allowed ? 1 : 0;
+      told_apart += distance(x, seen.d, seen.right) > 4 * allowed(x, answer) ? 1 : 0;
     }
     const std::int64_t needed = std::min<std::int64_t>(fewest, std::ssize(places) / 2);
-    if (!fits || agreed < needed || told_apart * 2 < agreed) continue;
-    return {{.kind = misreading.kind,
-             .operand = misreading.second
-                            ? "both"
-                            : std::string(1, "abcdc"[static_cast<std::size_t>(operand)]),
-             .text = misreading.text}};
+    const std::int64_t share = x.activation == Activation::none ? 2 : 4;
+    if (!fits || agreed < needed || told_apart * share < agreed) continue;
+    return {fault_of(misreading)};
   }
   return {};
+}
+
+std::optional<ProductNumbers> reread_as(const ProductNumbers& x, const WholeProduct& whole,
+                                        const Fault& fault) {
+  if (!is_all_of(x, whole)) return {};
+  for (const Misreading& misreading : misreadings(whole))
+    if (misreading.text == fault.text && misreading.of(Operand::d) == nullptr)
+      return reread(x, whole, misreading);
+  return {};
+}
+
+FirstFaults guess_misread_matrix(const ProductNumbers& x, const WholeProduct& whole) {
+  constexpr std::int64_t looked_at = 48, fewest = 24, longest = 2048;
+  constexpr double least = 0.8;
+  if (!is_all_of(x, whole) || x.m() * x.n() < fewest || x.k() > longest) return {};
+  const std::vector<Seen> places = look_at(whole, looked_at);
+  FirstFaults list;
+  for (const Misreading& misreading : misreadings(whole)) {
+    if (misreading.of(Operand::d) != nullptr) continue;
+    // As far as it is seen, half of D is that, or it grows and falls with that.
+    std::int64_t agreed = 0;
+    std::vector<double> wanted, seen_here;
+    for (const Seen& seen : places) {
+      const Answer answer = ask(whole, misreading, 0, seen.i, seen.j);
+      if (answer.is_outside || !std::isfinite(seen.d)) continue;
+      agreed += std::abs(seen.d - answer.wanted) <= answer.allowed ? 1 : 0;
+      wanted.push_back(answer.wanted), seen_here.push_back(seen.d);
+      // Half of them refute most.
+      const auto told = std::ssize(wanted);
+      if (2 * told == fewest && 4 * agreed < told && correlation(wanted, seen_here) < 0.5) break;
+    }
+    const auto told = std::ssize(wanted);
+    if (told < fewest || (2 * agreed < told && correlation(wanted, seen_here) < least)) continue;
+    if (auto mended = reread(x, whole, misreading))
+      list.push_back({{fault_of(misreading)}, std::move(*mended), {}});
+  }
+  return list;
 }
 
 }  // namespace guardbit::emulator

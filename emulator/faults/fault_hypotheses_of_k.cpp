@@ -1,29 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/faults/first_faults.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
-
-/// "64 to 79", and which tile of K that is.
-std::string k_text(const std::vector<Places>& ranges, std::int64_t k) {
-  std::string text = text_of(ranges);
-  if (ranges.size() != 1) return text;
-  const std::int64_t length = ranges[0].end - ranges[0].begin;
-  if (length == k) return text + ", all of them,";
-  const bool is_tile = length >= 8 && (length & (length - 1)) == 0 && ranges[0].begin % length == 0;
-  if (ranges[0].end == k)
-    return text + ", the last " + std::to_string(length) + " of " + std::to_string(k) + ",";
-  if (is_tile && length < k)
-    text += " (tile " + std::to_string(ranges[0].begin / length) + " of " +
-            std::to_string((k + length - 1) / length) + " tiles of " + std::to_string(length) + ")";
-  return text;
-}
 
 /// The product with the factor weight[k] at each k, times alpha, and the addends.
 Expected with_weights(const ProductNumbers& x, const std::vector<double>& weight) {
@@ -38,28 +22,11 @@ Expected with_weights(const ProductNumbers& x, const std::vector<double>& weight
 
 /// D less what is expected, in units of alpha; zero where D is no number.
 RealMatrix errors(const ProductNumbers& x, const Expected& expected) {
-  RealMatrix e = x.d;
-  for (std::size_t i = 0; i < e.values.size(); ++i) {
-    e.values[i] = (e.values[i] - expected.result.values[i]) / x.alpha;
-    if (!std::isfinite(e.values[i])) e.values[i] = 0;
-  }
-  return e;
-}
-
-/// [k]: the sum of the squares of a[i, k] over all i, and of b[k, j] over all j.
-std::pair<std::vector<double>, std::vector<double>> squares_of_k(const ProductNumbers& x) {
-  std::vector<double> of_a(static_cast<std::size_t>(x.k())), of_b(of_a);
-  for (std::int64_t k = 0; k < x.k(); ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    for (std::int64_t i = 0; i < x.m(); ++i) of_a[at] += x.a(i, k) * x.a(i, k);
-    for (std::int64_t j = 0; j < x.n(); ++j) of_b[at] += x.b(k, j) * x.b(k, j);
-  }
-  return {of_a, of_b};
+  return mapped(difference(x.d, expected.result), [&](double value) { return value / x.alpha; });
 }
 
 /// For each k the factor d of a[i, k] * b[k, j] with which their sum is nearest to the error.
-std::vector<double> fitted_weights(const ProductNumbers& x) {
-  constexpr int steps = 60;
+std::vector<double> fitted_weights(const ProductNumbers& x, int steps) {
   const RealMatrix a = transposed(x.a);
   // [k]: the sum over all outputs of e[i, j] * a[i, k] * b[k, j]
   const auto seen = [&](const RealMatrix& e) {
@@ -81,7 +48,8 @@ std::vector<double> fitted_weights(const ProductNumbers& x) {
       for (std::int64_t j = 0; j < x.n(); ++j) weighted(k, j) *= w[static_cast<std::size_t>(k)];
     return seen(known(multiply(x.a, weighted)));
   };
-  auto [diagonal, size_b] = squares_of_k(x);
+  std::vector<double> diagonal = squares_of_rows(a);
+  const std::vector<double> size_b = squares_of_rows(x.b);
   for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] *= size_b[k];
   return solve_symmetric(times, diagonal, seen(known(errors(x, x.asked()))), steps);
 }
@@ -146,79 +114,6 @@ Faults name_weights(const std::vector<double>& change) {
        .text = "the products of k = " + k_text(places_of(all), k) + " have factors of their own"}};
 }
 
-/// source[l]: the k of the one operand that is multiplied with element l of the other, or -1 for
-/// none.
-using Sources = std::vector<std::int64_t>;
-
-/// sum over l of a[i, source[l]] * b[l, j]; or, `of_b`, of a[i, l] * b[source[l], j].
-Expected with_sources(const ProductNumbers& x, const Sources& source, bool of_b) {
-  ProductNumbers y = x;
-  for (std::int64_t l = 0; l < x.k(); ++l) {
-    const std::int64_t from = source[static_cast<std::size_t>(l)];
-    if (from == l) continue;
-    if (of_b)
-      for (std::int64_t j = 0; j < x.n(); ++j) y.b(l, j) = from < 0 ? 0 : x.b(from, j);
-    else
-      for (std::int64_t i = 0; i < x.m(); ++i) y.a(i, l) = from < 0 ? 0 : x.a(i, from);
-  }
-  y.multiply_operands();
-  return y.asked();
-}
-
-/// The source of each l whose product with element l of the other operand is seen most in what D
-/// has and `known`, the product with the sources so far, has not.
-void choose_sources(const ProductNumbers& x, bool of_b, const Expected& known, Sources& source) {
-  const RealMatrix left = errors(x, known);
-  // seen(k, l): how much of a[:, k] b[l, :] is in it.
-  const RealMatrix seen = multiply_by_transposed(multiply_transposed(x.a, left), x.b);
-  const auto sizes = squares_of_k(x);
-  const std::vector<double>&size_a = sizes.first, &size_b = sizes.second;
-  for (std::int64_t l = 0; l < x.k(); ++l) {
-    const std::int64_t now = source[static_cast<std::size_t>(l)];
-    std::int64_t best = now;
-    double most = 0.5;
-    const auto amount = [&](std::int64_t from) {
-      const std::int64_t k = of_b ? l : from, other = of_b ? from : l;
-      return seen(k, other) /
-             std::max(size_a[static_cast<std::size_t>(k)] * size_b[static_cast<std::size_t>(other)],
-                      1e-300);
-    };
-    const double now_seen = now < 0 ? 0 : amount(now);
-    // The present source is right if what is left holds nothing of it; wrong if it holds the
-    // opposite.
-    for (std::int64_t from = 0; from < x.k(); ++from) {
-      if (from == now) continue;
-      const double gain = (amount(from) - now_seen) / 2;
-      if (gain > most) best = from, most = gain;
-    }
-    source[static_cast<std::size_t>(l)] = best;
-  }
-}
-
-/// The fault of an operand whose element k is that of source[k].
-Faults moved_k(const ProductNumbers& x, const Sources& source, bool of_b) {
-  std::vector<std::int64_t> moved;
-  for (std::int64_t l = 0; l < x.k(); ++l)
-    if (source[static_cast<std::size_t>(l)] != l) moved.push_back(l);
-  const std::vector<Places> places = places_of(moved);
-  const std::set<std::int64_t> used(source.begin(), source.end());
-  const std::string operand = of_b ? "b" : "a", name = of_b ? "B" : "A";
-  const std::string first = std::to_string(moved.front()) + " meets " +
-                            std::to_string(source[static_cast<std::size_t>(moved.front())]) +
-                            " of " + name;
-  if (static_cast<std::int64_t>(used.size()) == x.k())
-    return {{.kind = FaultKind::permuted_k,
-             .k = places,
-             .operand = operand,
-             .text = "k = " + k_text(places, x.k()) + " are in another order in " + name +
-                     " than in the other operand: " + first}};
-  return {{.kind = FaultKind::stale_k,
-           .k = places,
-           .operand = operand,
-           .text = "in the places of k = " + k_text(places, x.k()) + " " + name +
-                   " holds other elements: " + first}};
-}
-
 /// Elements of K that have another factor, all alike.
 struct KRange {
   std::int64_t begin = 0, end = 0;
@@ -268,7 +163,8 @@ std::optional<KRange> best_range(const ProductNumbers& x, const RealMatrix& erro
 Faults find_k_weights(const ProductNumbers& x) {
   const auto outputs = static_cast<double>(x.m() * x.n());
   if (outputs < 1.2 * static_cast<double>(x.k()) || x.k() < 2) return {};
-  std::vector<double> weight = fitted_weights(x);
+  constexpr int steps = 60;
+  std::vector<double> weight = fitted_weights(x, steps);
   for (double& w : weight) w += 1;
   // What most have in common is another alpha, unless enough have the right one.
   double common = simple_near(median(weight));
@@ -300,13 +196,45 @@ Faults find_k_weights(const ProductNumbers& x) {
   return faults;
 }
 
+FirstFaults guess_k_weights(const ProductNumbers& x, const WholeProduct& whole) {
+  // What another fault does to a fitted factor at most, and to most.
+  constexpr double most_blur = 0.45, blur = 0.15;
+  constexpr int steps = 10;
+  const auto outputs = static_cast<double>(x.m() * x.n());
+  if (outputs < 1.2 * static_cast<double>(x.k()) || x.k() < 2) return {};
+  std::vector<double> change = fitted_weights(x, steps), weight;
+  std::int64_t changed = 0;
+  double squares = 0;
+  for (double& d : change) {
+    double simple = 0;
+    for (const double other : {-1.0, 1.0, -2.0})
+      if (std::abs(d - other) < std::abs(d - simple)) simple = other;
+    if (!(std::abs(d - simple) < most_blur)) return {};
+    squares += std::pow(d - simple, 2);
+    d = simple;
+    weight.push_back(1 + d);
+    changed += d != 0 ? 1 : 0;
+  }
+  if (changed == 0 || 2 * changed > x.k()) return {};
+  if (squares > blur * blur * static_cast<double>(x.k())) return {};
+  FirstFault first{name_weights(change), x, whole};
+  RealMatrix& a = first.mended.a;
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (std::int64_t k = 0; k < a.columns; ++k) a(i, k) *= weight[static_cast<std::size_t>(k)];
+  first.mended.multiply_operands();
+  first.whole.a = [weight, a = whole.a](std::int64_t i, std::int64_t k) {
+    return weight[static_cast<std::size_t>(k)] * a(i, k);
+  };
+  return {first};
+}
+
 Faults find_k_range(const ProductNumbers& x) {
   constexpr std::int64_t fewest = 8, most = 48;
   const std::int64_t outputs = x.m() * x.n();
   if (outputs < fewest || x.k() < 2) return {};
   std::vector<std::int64_t> some;
   for (std::int64_t o = 0; o < outputs; o += std::max<std::int64_t>(1, outputs / most))
-    some.push_back(o);
+    if (!x.is_left_out(static_cast<std::size_t>(o))) some.push_back(o);
   const auto range = best_range(x, errors(x, x.asked()), some);
   if (!range) return {};
   std::vector<double> weight(static_cast<std::size_t>(x.k()), 1.0), change(weight.size());
@@ -346,61 +274,6 @@ Faults find_scattered_range(const ProductNumbers& x) {
                  std::to_string(std::ssize(wrong.at)) + " elements: " + fault.text +
                  ", as where parts of a sum race";
   return faults;
-}
-
-Faults find_stale_tile(const ProductNumbers& x) {
-  constexpr std::int64_t farthest = 4;
-  const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
-  const RealMatrix error = errors(few, few.asked());
-  const double all = dot(error.values, error.values);
-  if (!(all > 0)) return {};
-  struct Best {
-    double left;
-    std::int64_t tile = 0, begin = 0, from = 0;
-    bool of_b = false;
-  } best{0.05 * all};
-  // What the outputs change by where a tile of the operand is that of `from`.
-  const auto look = [&](std::int64_t tile, std::int64_t begin, std::int64_t from, bool of_b) {
-    double left = 0;
-    for (std::int64_t i = 0; i < few.m(); ++i)
-      for (std::int64_t j = 0; j < few.n() && left < best.left; ++j) {
-        double change = 0;
-        for (std::int64_t l = 0; l < tile; ++l)
-          change += of_b ? few.a(i, begin + l) * (few.b(from + l, j) - few.b(begin + l, j))
-                         : (few.a(i, from + l) - few.a(i, begin + l)) * few.b(begin + l, j);
-        left += std::pow(error(i, j) - change, 2);
-      }
-    if (left < best.left) best = {left, tile, begin, from, of_b};
-  };
-  for (const std::int64_t tile : {128, 64, 32, 16, 8})
-    for (std::int64_t begin = 0; begin + tile <= x.k(); begin += tile)
-      for (std::int64_t by = -farthest; by <= farthest; ++by) {
-        const std::int64_t from = begin + by * tile;
-        if (by == 0 || from < 0 || from + tile > x.k()) continue;
-        for (const bool of_b : {false, true}) look(tile, begin, from, of_b);
-      }
-  if (best.tile == 0) return {};
-  Sources source = all_numbers(x.k());
-  for (std::int64_t l = 0; l < best.tile; ++l)
-    source[static_cast<std::size_t>(best.begin + l)] = best.from + l;
-  return agrees(x, with_sources(x, source, best.of_b)) ? moved_k(x, source, best.of_b) : Faults{};
-}
-
-Faults find_k_sources(const ProductNumbers& x) {
-  constexpr std::int64_t longest = 2048;
-  if (x.k() > longest) return {};
-  for (const bool of_b : {false, true}) {
-    Sources source = all_numbers(x.k());
-    Expected expected = x.asked();
-    for (int round = 0; round < 12; ++round) {
-      const Sources before = source;
-      choose_sources(x, of_b, expected, source);
-      if (source == before) break;
-      expected = with_sources(x, source, of_b);
-      if (agrees(x, expected)) return moved_k(x, source, of_b);
-    }
-  }
-  return {};
 }
 
 }  // namespace guardbit::emulator

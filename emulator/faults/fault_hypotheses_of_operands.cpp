@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "emulator/faults/fault_hypotheses.hpp"
+#include "emulator/faults/first_faults.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/text.hpp"
@@ -32,102 +32,6 @@ double to_significant_bits(int bits, double x) {
   return std::isfinite(x)
              ? std::ldexp(std::nearbyint(std::ldexp(significand, bits)), exponent - bits)
              : x;
-}
-
-/// One line of D and the operand element that makes it wrong: a column of B for a row of D.
-struct LineFault {
-  std::int64_t k = 0;
-  double change = 0;
-};
-
-/// The k and the change of the line's own operand element with which the line's error is explained
-/// best.
-std::optional<LineFault> best_change(const std::vector<double>& error, const RealMatrix& others) {
-  std::optional<LineFault> best;
-  double most = 0;
-  for (std::int64_t k = 0; k < others.rows; ++k) {
-    double product = 0, square = 0;
-    for (std::int64_t j = 0; j < others.columns; ++j) {
-      product += others(k, j) * error[static_cast<std::size_t>(j)];
-      square += others(k, j) * others(k, j);
-    }
-    if (square == 0 || product * product / square <= most) continue;
-    most = product * product / square;
-    best = {k, product / square};
-  }
-  return best;
-}
-
-/// The simplest number near a fitted one: zero, the old one negated, one of few bits, one of the
-/// operand's format.
-double likely_value(const formats::Format& format, double fitted, double old, double blur) {
-  const double change = std::abs(fitted - old);
-  if (std::abs(fitted) < 0.01 * change) return 0;
-  if (std::abs(fitted + old) < 0.01 * change) return -old;
-  for (int bits = 1; bits < 24; ++bits) {
-    int exponent = 0;
-    const double significand = std::frexp(fitted, &exponent);
-    const double simple = std::ldexp(std::round(std::ldexp(significand, bits)), exponent - bits);
-    if (bits >= format.fraction_bits + 1) break;
-    if (std::abs(simple - fitted) <= blur) return simple;
-  }
-  const double rounded = scalar::rounded(format, fitted);
-  return std::abs(rounded - fitted) < 0.02 * change ? rounded : fitted;
-}
-
-/// Wrong elements of A, by the rows of D that they make wrong. For B the problem comes transposed.
-Faults wrong_elements_of_a(const ProductNumbers& x, bool is_transposed) {
-  constexpr std::size_t most_rows = 8;
-  Expected expected = x.asked();
-  const Disagreement wrong = disagreement(x, expected);
-  std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < x.m(); ++i)
-    for (std::int64_t j = 0; j < x.n(); ++j)
-      if (wrong.at[static_cast<std::size_t>(i * x.n() + j)]) {
-        rows.push_back(i);
-        break;
-      }
-  if (rows.empty() || rows.size() > most_rows || x.n() < 3) return {};
-  Faults faults;
-  // The value that is fitted is as exact as D's format lets it be.
-  RealMatrix blur(x.m(), x.n());
-  for (const std::int64_t i : rows) {
-    std::vector<double> error(static_cast<std::size_t>(x.n()));
-    for (std::int64_t j = 0; j < x.n(); ++j)
-      error[static_cast<std::size_t>(j)] = x.d(i, j) - expected.result(i, j);
-    if (!std::all_of(error.begin(), error.end(), [](double e) { return std::isfinite(e); }))
-      return {};
-    const auto best = best_change(error, x.b);
-    if (!best) return {};
-    const double old = x.a(i, best->k), fitted = old + best->change / x.alpha;
-    double square = 0, roundings = 0;
-    for (std::int64_t j = 0; j < x.n(); ++j) {
-      square += x.b(best->k, j) * x.b(best->k, j);
-      roundings += std::pow(x.rounding_of_d(x.d(i, j)), 2);
-    }
-    const double spread_of_fit =
-        3 * std::sqrt(roundings) / square * std::sqrt(square / static_cast<double>(x.n()));
-    const double used = likely_value(x.input, fitted, old, spread_of_fit);
-    for (std::int64_t j = 0; j < x.n(); ++j) {
-      blur(i, j) = x.rounding_of_d(x.d(i, j)) + spread_of_fit * std::abs(x.b(best->k, j));
-      const double change = x.alpha * (used - old) * x.b(best->k, j);
-      expected.result(i, j) += change;
-      expected.magnitude(i, j) += std::abs(change);
-    }
-    const std::int64_t line = x.rows(i);
-    const std::int64_t row = is_transposed ? best->k : line,
-                       column = is_transposed ? line : best->k;
-    faults.push_back({.kind = FaultKind::wrong_element,
-                      .k = {{best->k, best->k + 1}},
-                      .rows = {{row, row + 1}},
-                      .columns = {{column, column + 1}},
-                      .value = used,
-                      .operand = is_transposed ? "b" : "a",
-                      .text = std::string("element [") + std::to_string(row) + ", " +
-                              std::to_string(column) + "] of " + (is_transposed ? "B" : "A") +
-                              " was taken as " + text_of(used, 9) + ", not " + text_of(old, 9)});
-  }
-  return agrees(x, expected, &blur) ? faults : Faults{};
 }
 
 /// What operands went through before they were multiplied.
@@ -211,6 +115,37 @@ Faults find_flushed_inputs(const ProductNumbers& x) {
 
 }  // namespace
 
+FirstFaults guess_input_conversion(const ProductNumbers& x, const WholeProduct& whole) {
+  if (formats::is_integer(x.input)) return {};
+  const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
+  const auto wrong = [](const ProductNumbers& y) { return disagreement(y, y.asked()).count; };
+  const std::int64_t as_asked = wrong(few);
+  FirstFaults list;
+  for (const Conversion& conversion : input_conversions) {
+    if (conversion.format.fraction_bits >= x.input.fraction_bits) continue;
+    for (const auto& [operand, which, of_a, of_b] : {std::tuple{"both", "A and B were", true, true},
+                                                     {"a", "elements of A were", true, false},
+                                                     {"b", "elements of B were", false, true}}) {
+      const auto converted = [&, a = of_a, b = of_b](ProductNumbers y) {
+        if (a) y.a = mapped(y.a, conversion);
+        if (b) y.b = mapped(y.b, conversion);
+        y.multiply_operands();
+        return y;
+      };
+      // Most outputs are right then.
+      if (3 * wrong(converted(few)) > as_asked) continue;
+      list.push_back({{{.kind = FaultKind::converted_input,
+                        .operand = operand,
+                        .name = formats::name_of(conversion.format),
+                        .text = conversion.text(which)}},
+                      converted(x),
+                      whole});
+      list.back().whole.m = 0;
+    }
+  }
+  return list;
+}
+
 Faults find_input_conversion(const ProductNumbers& x) {
   if (formats::is_integer(x.input)) return {};
   // A few outputs refute most.
@@ -270,24 +205,6 @@ Faults find_scaled_operand(const ProductNumbers& x) {
     return faults;
   }
   return {};
-}
-
-Faults find_wrong_elements(const ProductNumbers& x) {
-  const Disagreement wrong = disagreement(x, x.asked());
-  if (wrong.count == 1) {
-    const auto at = static_cast<std::int64_t>(std::find(wrong.at.begin(), wrong.at.end(), true) -
-                                              wrong.at.begin());
-    const std::int64_t i = at / x.n(), j = at % x.n();
-    return {{.kind = FaultKind::wrong_element,
-             .rows = {{i, i + 1}},
-             .columns = {{j, j + 1}},
-             .value = x.d(i, j),
-             .operand = "d",
-             .text = "element [" + std::to_string(i) + ", " + std::to_string(j) +
-                     "] of D is wrong, and no other"}};
-  }
-  if (Faults faults = wrong_elements_of_a(x, false); !faults.empty()) return faults;
-  return wrong_elements_of_a(x.turned(), true);
 }
 
 }  // namespace guardbit::emulator

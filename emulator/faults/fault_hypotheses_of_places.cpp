@@ -30,6 +30,7 @@ ProductNumbers tile_of(const ProductNumbers& x, const Rectangle& r) {
   tile.a.columns = tile.b.rows = x.k();
   tile.d = part(x.d, r.row, r.rows, r.column, r.columns);
   tile.input = x.input, tile.output = x.output, tile.spacings = x.spacings;
+  tile.activation = x.activation;
   return tile;
 }
 
@@ -75,6 +76,51 @@ bool any_place(const ProductNumbers& x, const Rectangle& r, const Visit& visit) 
   return false;
 }
 
+/// D's number may be what is wanted, as far as the activation shows it.
+bool may_be(const ProductNumbers& x, double seen, double wanted, double allowed) {
+  if (is_smooth(x.activation)) return true;
+  if (x.activation == Activation::relu) seen = std::max(seen, 0.0), wanted = std::max(wanted, 0.0);
+  return std::abs(seen - wanted) <= allowed;
+}
+
+/// What a tile may hold besides its own sum: the products of other places, or all that these hold.
+struct More {
+  Expected sums;
+  /// how far they may be off besides
+  RealMatrix extra;
+  bool is_all_they_hold = false;
+};
+
+/// The tile holds another tile's sum besides its own.
+Faults more_than_its_sum(const ProductNumbers& x, const Expected& here, const More& more,
+                         const Rectangle& r) {
+  const ProductNumbers tile = tile_of(x, r);
+  Faults found;
+  any_place(x, r, [&](std::int64_t i, std::int64_t j) {
+    const double sum = here.result(0, 0) + more.sums.result(i, j);
+    const double allowed =
+        2 * (x.rounding_unit() * (here.magnitude(0, 0) + more.sums.magnitude(i, j)) +
+             x.rounding_of_d(sum) + more.extra(i, j));
+    if (!may_be(x, x.d(r.row, r.column), sum, allowed)) return false;
+    Expected both = part_of(more.sums, i, j, r);
+    for (std::size_t at = 0; at < both.result.values.size(); ++at) {
+      both.result.values[at] += here.result.values[at];
+      both.magnitude.values[at] += here.magnitude.values[at];
+    }
+    const RealMatrix extra = part(more.extra, i, r.rows, j, r.columns);
+    const bool is_own = i == r.row && j == r.column;
+    if ((is_own && more.is_all_they_hold) || !agrees(tile, both, &extra)) return false;
+    found = {
+        fault_at(x, r, FaultKind::stale_accumulator,
+                 is_own ? "hold their product twice"
+                        : std::string("hold, besides their own sum, ") +
+                              (more.is_all_they_hold ? "all that was summed up in " : "that of ") +
+                              place_text(x, i, j, r))};
+    return true;
+  });
+  return found;
+}
+
 /// The tile holds what belongs elsewhere, or itself transposed, or another tile's sum besides its
 /// own.
 Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expected& product,
@@ -87,34 +133,23 @@ Faults another_tile(const ProductNumbers& x, const Expected& asked, const Expect
   Faults found;
   any_place(x, r, [&](std::int64_t i, std::int64_t j) {
     if (i == r.row && j == r.column) return false;
-    // One row refutes most places.
-    if (std::abs(x.d(r.row, r.column) - asked.result(i, j)) <=
-            x.rounding_unit() * asked.magnitude(i, j) + x.rounding_of_d(asked.result(i, j)) &&
+    // One element refutes most places.
+    if (may_be(x, x.d(r.row, r.column), asked.result(i, j),
+               x.rounding_unit() * asked.magnitude(i, j) + x.rounding_of_d(asked.result(i, j))) &&
         agrees(tile, part_of(asked, i, j, r)))
       found = {
           fault_at(x, r, FaultKind::moved_tile, "hold what belongs to " + place_text(x, i, j, r))};
     return !found.empty();
   });
   if (!found.empty()) return found;
-  any_place(x, r, [&](std::int64_t i, std::int64_t j) {
-    const double sum = here.result(0, 0) + product.result(i, j);
-    const double allowed =
-        2 * (x.rounding_unit() * (here.magnitude(0, 0) + product.magnitude(i, j)) +
-             x.rounding_of_d(sum));
-    if (std::abs(x.d(r.row, r.column) - sum) > allowed) return false;
-    Expected both = part_of(product, i, j, r);
-    for (std::size_t at = 0; at < both.result.values.size(); ++at) {
-      both.result.values[at] += here.result.values[at];
-      both.magnitude.values[at] += here.magnitude.values[at];
-    }
-    if (!agrees(tile, both)) return false;
-    const bool is_own = i == r.row && j == r.column;
-    found = {fault_at(x, r, FaultKind::stale_accumulator,
-                      is_own ? "hold their product twice"
-                             : "hold, besides their own sum, that of " + place_text(x, i, j, r))};
-    return true;
-  });
-  return found;
+  More more{product, RealMatrix(x.m(), x.n())};
+  if (found = more_than_its_sum(x, here, more, r); !found.empty()) return found;
+  // D without its addends.
+  const Expected addend = asked - product;
+  more.sums.result = difference(x.d, addend.result);
+  more.extra = mapped(more.sums.result, [&](double value) { return 2 * x.rounding_of_d(value); });
+  more.is_all_they_hold = true;
+  return more_than_its_sum(x, here, more, r);
 }
 
 }  // namespace

@@ -4,9 +4,10 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
+
+#include "emulator/faults/first_faults.hpp"
 
 namespace guardbit::emulator {
 
@@ -36,74 +37,12 @@ Faults first_that_fits(const ProductNumbers& x, std::span<const Hypothesis> hypo
   return {};
 }
 
-/// The rows and columns in which outputs are wrong.
-Region extent_of(const Disagreement& wrong, std::int64_t columns) {
-  std::set<std::int64_t> rows, all_columns;
-  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
-    if (!wrong.at[at]) continue;
-    rows.insert(static_cast<std::int64_t>(at) / columns);
-    all_columns.insert(static_cast<std::int64_t>(at) % columns);
-  }
-  return {{rows.begin(), rows.end()}, {all_columns.begin(), all_columns.end()}};
-}
-
-/// Groups of wrong outputs that touch, or nearly: in the same or neighbouring squares of 8 x 8.
-/// Those with most wrong outputs come first.
-std::vector<Region> areas_of(const Disagreement& wrong, std::int64_t m, std::int64_t n) {
-  constexpr std::int64_t cell = 8;
-  const std::int64_t down = (m + cell - 1) / cell, across = (n + cell - 1) / cell;
-  std::vector<int> area(static_cast<std::size_t>(down * across), -1);  // -1: right, 0: not seen yet
-  const auto place = [&](std::int64_t at) {
-    return static_cast<std::size_t>(at / n / cell * across + at % n / cell);
-  };
-  for (std::size_t at = 0; at < wrong.at.size(); ++at)
-    if (wrong.at[at]) area[place(static_cast<std::int64_t>(at))] = 0;
-  int count = 0;
-  for (std::size_t start = 0; start < area.size(); ++start) {
-    if (area[start] != 0) continue;
-    std::vector<std::size_t> queue = {start};
-    area[start] = ++count;
-    while (!queue.empty()) {
-      const auto at = static_cast<std::int64_t>(queue.back());
-      queue.pop_back();
-      for (const auto& [di, dj] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
-        const std::int64_t i = at / across + di, j = at % across + dj;
-        if (i < 0 || j < 0 || i >= down || j >= across) continue;
-        int& next = area[static_cast<std::size_t>(i * across + j)];
-        if (next != 0) continue;
-        next = count;
-        queue.push_back(static_cast<std::size_t>(i * across + j));
-      }
-    }
-  }
-  std::vector<Disagreement> parts(static_cast<std::size_t>(count));
-  for (Disagreement& part : parts) part.at.resize(wrong.at.size());
-  for (std::size_t at = 0; at < wrong.at.size(); ++at) {
-    if (!wrong.at[at]) continue;
-    const int number = area[place(static_cast<std::int64_t>(at))];
-    Disagreement& part = parts[static_cast<std::size_t>(number) - 1];
-    part.at[at] = true;
-    ++part.count;
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& x, const auto& y) { return x.count > y.count; });
-  std::vector<Region> regions;
-  regions.reserve(parts.size());
-  for (const Disagreement& part : parts) regions.push_back(extent_of(part, n));
-  return regions;
-}
-
-/// "rows 16 to 31, columns 0 to 15"
-std::string where(const ProductNumbers& x, const Region& region) {
-  return lines_of("row", x.rows.places(region.rows)) + ", " +
-         lines_of("column", x.columns.places(region.columns));
-}
-
 /// What happened in one region of D.
-Faults in_region(const ProductNumbers& x, const Region& region,
+Faults in_region(const ProductNumbers& x, const WholeProduct& whole, const Region& region,
                  std::span<const Hypothesis> hypotheses, const Interrupted& interrupted) {
   for (const auto look : {find_blank, find_misplaced})
     if (Faults faults = look(x, region); !faults.empty()) return faults;
+  if (Faults faults = find_far_tile(whole, x, region); !faults.empty()) return faults;
   const bool is_all = std::ssize(region.rows) * std::ssize(region.columns) * 10 > x.m() * x.n() * 9;
   if (is_all) return {};
   Faults faults = first_that_fits(x.selected(region.rows, region.columns), hypotheses, interrupted);
@@ -111,7 +50,7 @@ Faults in_region(const ProductNumbers& x, const Region& region,
     if (fault.kind == FaultKind::wrong_element) continue;
     if (fault.rows.empty()) fault.rows = x.rows.places(region.rows);
     if (fault.columns.empty()) fault.columns = x.columns.places(region.columns);
-    fault.text = "in " + where(x, region) + ": " + fault.text;
+    fault.text = "in " + text_of(x, region) + ": " + fault.text;
   }
   return faults;
 }
@@ -127,6 +66,10 @@ Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
     value = x.d.values[at];
   }
   if (!value || wrong.count < fewest) return {};
+  // Zeros in a D without negative numbers are those of a function.
+  const bool is_positive =
+      std::none_of(x.d.values.begin(), x.d.values.end(), [](double other) { return other < 0; });
+  if (*value == 0 && is_positive) return {};
   const Region region = extent_of(wrong, x.n());
   return {{.kind = FaultKind::not_written,
            .rows = x.rows.places(region.rows),
@@ -134,17 +77,17 @@ Faults one_value(const ProductNumbers& x, const Disagreement& wrong) {
            .value = value,
            .operand = "d",
            .text = std::to_string(wrong.count) + " elements of D, all that are wrong, are " +
-                   text_of(*value) + ", in " + where(x, region) +
+                   text_of(*value) + ", in " + text_of(x, region) +
                    ": nothing was written there, or a mask was"}};
 }
 
 /// What happened in parts of D: where rows and columns with wrong outputs meet, else in each of the
 /// areas.
-Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
+Faults in_parts(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
                 const Interrupted& interrupted) {
   constexpr std::size_t most = 6;
   const Region extent = extent_of(wrong, x.n());
-  if (Faults faults = in_region(x, extent, all_but_last, interrupted); !faults.empty())
+  if (Faults faults = in_region(x, whole, extent, all_but_last, interrupted); !faults.empty())
     return faults;
   if (Faults faults = find_wrong_tile(x); !faults.empty()) return faults;
   if (Faults faults = one_value(x, wrong); !faults.empty()) return faults;
@@ -163,14 +106,14 @@ Faults in_parts(const ProductNumbers& x, const Disagreement& wrong,
   if (areas.size() < 2) return {};
   std::size_t named = 0;
   for (std::size_t i = 0; i < std::min(most, areas.size()); ++i) {
-    Faults faults = in_region(x, areas[i], of_all, interrupted);
+    Faults faults = in_region(x, whole, areas[i], of_all, interrupted);
     if (!faults.empty()) ++named;
     if (faults.empty())
       faults = {
           {.kind = FaultKind::unknown,
            .rows = x.rows.places(areas[i].rows),
            .columns = x.columns.places(areas[i].columns),
-           .text = "in " + where(x, areas[i]) + ": wrong for no reason that has a name here"}};
+           .text = "in " + text_of(x, areas[i]) + ": wrong for no reason that has a name here"}};
     all.insert(all.end(), faults.begin(), faults.end());
   }
   if (named == 0) return {};
@@ -192,7 +135,72 @@ Faults not_a_number(const ProductNumbers& x, const Disagreement& wrong) {
            .operand = "d",
            .text = std::to_string(wrong.count) +
                    " elements of D are NaN or infinite where the operands give numbers, in " +
-                   where(x, region)}};
+                   text_of(x, region)}};
+}
+
+Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
+                 const Interrupted& interrupted);
+
+/// A matrix that is read from other places, as some outputs show, and what the others show besides.
+Faults misread_matrix(const ProductNumbers& x, const WholeProduct& whole,
+                      const Interrupted& interrupted) {
+  Faults faults = find_misread_matrix(whole);
+  if (faults.empty()) return {};
+  const auto mended = reread_as(x, whole, faults[0]);
+  if (!mended) return faults;
+  const Disagreement left = disagreement(*mended, mended->asked());
+  if (left.count == 0) return faults;
+  const Faults more = one_fault(*mended, {}, left, interrupted);
+  if (may_follow(more, faults)) faults.insert(faults.end(), more.begin(), more.end());
+  return faults;
+}
+
+/// What explains D by itself.
+Faults one_fault(const ProductNumbers& x, const WholeProduct& whole, const Disagreement& wrong,
+                 const Interrupted& interrupted) {
+  // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
+  constexpr Hypothesis conversions[] = {find_input_conversion, find_scaled_operand,
+                                        find_flushed_results,  find_other_rounding,
+                                        find_rounded_products, find_overflow};
+  Faults faults = first_that_fits(x, conversions, interrupted);
+  if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
+  if (faults.empty()) faults = not_a_number(x, wrong);
+  if (faults.empty()) faults = first_that_fits(x, all_but_last, interrupted);
+  if (faults.empty()) faults = misread_matrix(x, whole, interrupted);
+  if (faults.empty()) faults = find_running_sums(whole);
+  if (faults.empty()) faults = in_parts(x, whole, wrong, interrupted);
+  if (faults.empty()) faults = find_multiples(x);
+  if (faults.empty()) faults = find_narrow_accumulator(x);
+  return faults;
+}
+
+/// Two faults that explain D together.
+Faults two_faults(const ProductNumbers& x, const WholeProduct& whole,
+                  const Interrupted& interrupted) {
+  using Guess = FirstFaults (*)(const ProductNumbers&, const WholeProduct&);
+  constexpr Guess guesses[] = {guess_blank_areas,    guess_missing_addend,   guess_factors,
+                               guess_permuted_lines, guess_activation,       guess_range,
+                               guess_k_weights,      guess_input_conversion, guess_k_sources,
+                               guess_misread_matrix, guess_line_constants,   guess_misplaced_tiles};
+  const double typical = typical_error(x);
+  FirstFaults all;
+  for (const Guess guess : guesses)
+    for (FirstFault& first : guess(x, whole))
+      if (is_nearer(first, typical)) all.push_back(std::move(first));
+  // Those that leave least are likely.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const FirstFault& p, const FirstFault& q) { return p.left < q.left; });
+  for (const FirstFault& first : all) {
+    if (interrupted && interrupted()) return {};
+    const Disagreement wrong = disagreement(first.mended, first.mended.asked());
+    if (wrong.count == 0) return first.faults;
+    const Faults second = one_fault(first.mended, first.whole, wrong, interrupted);
+    if (second.empty() || !may_follow(second, first.faults)) continue;
+    Faults both = first.faults;
+    both.insert(both.end(), second.begin(), second.end());
+    return both;
+  }
+  return {};
 }
 
 /// The honest words for what has no name, with where it is.
@@ -210,7 +218,7 @@ Fault unknown(const ProductNumbers& x, const Expected& asked, const Disagreement
           .columns = x.columns.places(region.columns),
           .text = std::to_string(wrong.count) + " of " + std::to_string(std::ssize(wrong.at)) +
                   " elements are further from the exact result than rounding explains, in " +
-                  where(x, region) + ", for no reason that has a name here; D is " +
+                  text_of(x, region) + ", for no reason that has a name here; D is " +
                   (std::abs(likeness) < 0.2   ? "nothing like the product that was asked for"
                    : std::abs(likeness) < 0.9 ? "partly the product that was asked for"
                                               : "mostly the product that was asked for") +
@@ -254,20 +262,20 @@ Faults hidden_faults(const ProductNumbers& x, const Expected& asked,
 }  // namespace
 
 std::string_view meaning_of(Verdict verdict) {
-  constexpr std::array<std::string_view, 5> meanings = {
+  constexpr std::array<std::string_view, 5> texts = {
       "a plan gives every bit of it", "every element is the exact result rounded once",
       "no element is further from the exact result than rounding takes it",
       "some elements are further from the exact result than rounding takes them",
       "an instruction need not multiply and add its operands as numbers"};
-  return meanings[static_cast<std::size_t>(verdict)];
+  return texts[static_cast<std::size_t>(verdict)];
 }
 
 Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
                 const Interrupted& interrupted) {
   ProductNumbers x = product;
+  const Expected asked = x.asked();
   Judgement result;
   result.outputs = x.m() * x.n();
-  const Expected asked = x.asked();
   result.largest_error = largest_error(x, asked);
   if (is_rounded_once(x)) {
     result.verdict = Verdict::rounded_once;
@@ -297,20 +305,8 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
     if (faults.empty()) faults = find_small_constant(x);
     if (faults.empty()) faults = hidden_faults(x, asked, interrupted);
   } else {
-    // A conversion takes a few outputs beyond the bound of honest rounding, here and there.
-    faults = find_input_conversion(x);
-    if (faults.empty()) faults = find_scaled_operand(x);
-    if (faults.empty()) faults = find_flushed_results(x);
-    if (faults.empty()) faults = find_other_rounding(x);
-    if (faults.empty()) faults = find_rounded_products(x);
-    if (faults.empty()) faults = find_blank(x, extent_of(wrong, x.n()));
-    if (faults.empty()) faults = not_a_number(x, wrong);
-    if (faults.empty()) faults = first_that_fits(x, all_but_last, interrupted);
-    if (faults.empty()) faults = find_misread_matrix(converted);
-    if (faults.empty()) faults = find_running_sums(converted);
-    if (faults.empty()) faults = in_parts(x, wrong, interrupted);
-    if (faults.empty()) faults = find_multiples(x);
-    if (faults.empty()) faults = find_narrow_accumulator(x);
+    faults = one_fault(x, converted, wrong, interrupted);
+    if (faults.empty()) faults = two_faults(x, converted, interrupted);
     if (faults.empty()) {
       faults = find_some_function(x);
       // Its values may be in a narrow format by chance.
@@ -331,6 +327,17 @@ Judgement judge(const ProductNumbers& product, const WholeProduct& whole,
   return result;
 }
 
+Judgement wrong_judgement(const ProductNumbers& x, Faults faults) {
+  const Expected asked = x.asked();
+  const Disagreement wrong = disagreement(x, asked);
+  return {.verdict = Verdict::wrong,
+          .faults = std::move(faults),
+          .wrong = wrong.count,
+          .outputs = x.m() * x.n(),
+          .examples = examples_of(x, wrong),
+          .largest_error = largest_error(x, asked)};
+}
+
 Judgement judge(const ProductNumbers& x, const Interrupted& interrupted) {
   const auto reader = [](const RealMatrix& matrix) -> WholeProduct::Matrix {
     if (matrix.empty()) return {};
@@ -338,7 +345,8 @@ Judgement judge(const ProductNumbers& x, const Interrupted& interrupted) {
   };
   return judge(x,
                {x.m(), x.n(), x.k(), reader(x.a), reader(x.b), reader(x.c), reader(x.bias),
-                reader(x.d), x.alpha, x.beta, x.input, x.output},
+                reader(x.d), x.alpha, x.beta, x.input, x.output, x.spacings,
+                is_smooth(x.activation) ? Activation::none : x.activation},
                interrupted);
 }
 

@@ -51,6 +51,8 @@ struct Judgement {
 /// between hypotheses; when it says true, what was found so far is returned.
 Judgement judge(const ProductNumbers& x, const WholeProduct& whole,
                 const std::function<bool()>& interrupted = {});
+/// Where these faults are known to explain D.
+Judgement wrong_judgement(const ProductNumbers& x, Faults faults);
 /// Where x is the whole product.
 Judgement judge(const ProductNumbers& x, const std::function<bool()>& interrupted = {});
 

@@ -8,7 +8,9 @@
 
 #include "emulator/faults/code_numbers.hpp"
 #include "emulator/faults/misread_codes.hpp"
+#include "emulator/faults/misread_scales.hpp"
 #include "emulator/faults/nonfinite_outputs.hpp"
+#include "emulator/faults/signed_sums.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/support/words.hpp"
 
@@ -18,86 +20,6 @@ namespace {
 
 /// Work that one look at a product may take, in multiply-adds.
 constexpr double most_work = 4e7;
-
-/// Sums of the rows or columns of D with random signs, next to what A and B give: how far each line
-/// is off, in units of what honest rounding would do. It costs M K + K N + M N instead of M N K.
-class SignedSums {
- public:
-  SignedSums(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g)
-      : capture_(capture), problem_(problem), g_(g) {}
-
-  /// [line]: how far each row (or column) of D is off.
-  std::vector<double> lines_off(bool rows) const;
-
- private:
-  /// Deterministic, so that the same capture gets the same words.
-  static double sign(std::int64_t i) {
-    auto x = static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15U;
-    x ^= x >> 29;
-    x *= 0xbf58476d1ce4e5b9U;
-    return ((x >> 40) & 1) != 0 ? 1 : -1;
-  }
-
-  const GemmCapture& capture_;
-  const GemmProblem& problem_;
-  std::int64_t g_;
-};
-
-std::vector<double> SignedSums::lines_off(bool rows) const {
-  const GemmProblem& p = problem_;
-  const CodeNumbers a(rows ? p.a : p.b.transposed(), g_), b(rows ? p.b : p.a.transposed(), g_),
-      c(rows || p.c.empty() ? p.c : p.c.transposed(), g_),
-      d(rows ? capture_.d : capture_.d.transposed(), g_);
-  const std::int64_t m = d.rows(), n = d.columns(), k = p.k();
-  // B times the signs, and |B| times ones.
-  std::vector<double> signed_b(static_cast<std::size_t>(k)), size_b(signed_b);
-  std::vector<double> line(static_cast<std::size_t>(std::max({m, n, k})));
-  for (std::int64_t l = 0; l < k; ++l) {
-    b.read_row(l, line);
-    for (std::int64_t j = 0; j < n; ++j) {
-      const double value = line[static_cast<std::size_t>(j)];
-      signed_b[static_cast<std::size_t>(l)] += sign(j) * value;
-      size_b[static_cast<std::size_t>(l)] += value * value;
-    }
-  }
-  double signed_bias = 0;
-  const CodeNumbers bias(p.bias, g_);
-  if (!bias.empty() && rows) {
-    bias.read_row(0, line);
-    for (std::int64_t j = 0; j < n; ++j) signed_bias += sign(j) * line[static_cast<std::size_t>(j)];
-  }
-  double all_signs = 0;
-  for (std::int64_t j = 0; j < n; ++j) all_signs += sign(j);
-  std::vector<double> off;
-  const double spacing = std::ldexp(1.0, -capture_.d.format.fraction_bits);
-  const double beta = p.c.empty() ? 0 : capture_.beta;
-  for (std::int64_t i = 0; i < m; ++i) {
-    double wanted = 0, variance = 0;
-    a.read_row(i, line);
-    for (std::int64_t l = 0; l < k; ++l) {
-      const double value = line[static_cast<std::size_t>(l)];
-      wanted += value * signed_b[static_cast<std::size_t>(l)];
-      variance += value * value * size_b[static_cast<std::size_t>(l)];
-    }
-    wanted *= capture_.alpha;
-    if (!bias.empty()) wanted += rows ? signed_bias : all_signs * bias(0, i);
-    double noise = capture_.alpha * capture_.alpha * variance * 0x1p-40, seen = 0;
-    d.read_row(i, line);
-    for (std::int64_t j = 0; j < n; ++j) {
-      const double value = line[static_cast<std::size_t>(j)];
-      seen += sign(j) * value;
-      noise += value * value * spacing * spacing;
-    }
-    if (!c.empty() && beta != 0) {
-      c.read_row(i, line);
-      for (std::int64_t j = 0; j < n; ++j)
-        wanted += beta * sign(j) * line[static_cast<std::size_t>(j)];
-    }
-    const double difference = std::abs(seen - wanted) / std::sqrt(noise + 1e-300);
-    off.push_back(std::isfinite(wanted) ? (std::isfinite(seen) ? difference : 1e300) : 0);
-  }
-  return off;
-}
 
 /// Lines of D to look at.
 struct Chosen {
@@ -129,16 +51,6 @@ Chosen choose(const std::vector<double>& off, std::int64_t count) {
       lines.insert(result.off[static_cast<std::size_t>(o)]);
   }
   take(0, n, count);
-  // A few lines that are off may hold what belongs to lines near them.
-  if (std::ssize(result.off) * 4 < n) {
-    const std::set<std::int64_t> chosen = lines;
-    for (const std::int64_t o : result.off) {
-      if (!chosen.contains(o) || std::ssize(lines) >= 2 * count) continue;
-      for (const std::int64_t by : {1, 2, 4, 8, 16, 32, 64})
-        for (const std::int64_t i : {o - by, o + by})
-          if (i >= 0 && i < n) lines.insert(i);
-    }
-  }
   result.lines.assign(lines.begin(), lines.end());
   return result;
 }
@@ -161,6 +73,7 @@ WholeProduct whole_of(const GemmCapture& capture, const GemmProblem& problem, st
   x.alpha = capture.alpha, x.beta = capture.beta;
   x.input = capture.tf32 ? formats::tf32 : problem.a.format;
   x.output = capture.d.format;
+  x.activation = capture.activation;
   return x;
 }
 
@@ -172,30 +85,47 @@ struct LeftOut {
   bool infinite = false;
 };
 
+/// The lines of a batch entry that are looked at.
+struct Look {
+  Chosen rows, columns;
+  /// of a large product whose operands are numbers and whose D went through no function
+  std::optional<SignedSums> row_sums = {}, column_sums = {};
+  bool is_all = true;
+};
+
+Look look_at(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g, double work) {
+  const std::int64_t m = problem.m(), n = problem.n(), k = std::max<std::int64_t>(problem.k(), 1);
+  Look look{{all_numbers(m), {}}, {all_numbers(n), {}}};
+  look.is_all = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) <= work;
+  if (look.is_all) return look;
+  // A square, or all of the shorter side.
+  const double outputs = std::max(work / static_cast<double>(k), 64.0);
+  const auto side = static_cast<std::int64_t>(std::sqrt(outputs));
+  const auto count = [&](std::int64_t here, std::int64_t across) {
+    const std::int64_t longest =
+        across < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(across, 1)
+                      : side;
+    return std::min(here, longest);
+  };
+  const bool is_scaled = !problem.scale_a.empty() || !problem.scale_b.empty();
+  if (!is_scaled && capture.activation == Activation::none) {
+    look.row_sums = signed_sums(capture, problem, g, true);
+    look.column_sums = signed_sums(capture, problem, g, false);
+  }
+  const auto off = [](const std::optional<SignedSums>& sums, std::int64_t lines) {
+    return sums ? sums->lines_off() : std::vector<double>(static_cast<std::size_t>(lines));
+  };
+  look.rows = choose(off(look.row_sums, m), count(m, n));
+  look.columns = choose(off(look.column_sums, n), count(n, m));
+  return look;
+}
+
 /// One batch entry.
 Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
                       double work, LeftOut& left_out, const std::function<bool()>& interrupted) {
-  const std::int64_t m = problem.m(), n = problem.n(), k = std::max<std::int64_t>(problem.k(), 1);
-  Chosen rows{all_numbers(m), {}}, columns{all_numbers(n), {}};
-  const bool is_scaled = !problem.scale_a.empty() || !problem.scale_b.empty();
-  const bool has_sums = !is_scaled && capture.activation == Activation::none;
-  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > work) {
-    left_out.some = true;
-    // A square, or all of the shorter side.
-    const double outputs = std::max(work / static_cast<double>(k), 64.0);
-    const auto side = static_cast<std::int64_t>(std::sqrt(outputs));
-    const std::int64_t of_rows =
-        n < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(n, 1) : side;
-    const std::int64_t of_columns =
-        m < side ? static_cast<std::int64_t>(outputs) / std::max<std::int64_t>(m, 1) : side;
-    const SignedSums sums(capture, problem, g);
-    const auto lines_off = [&](bool of_rows_) {
-      return has_sums ? sums.lines_off(of_rows_)
-                      : std::vector<double>(static_cast<std::size_t>(of_rows_ ? m : n));
-    };
-    rows = choose(lines_off(true), std::min(m, of_rows));
-    columns = choose(lines_off(false), std::min(n, of_columns));
-  }
+  Look look = look_at(capture, problem, g, work);
+  Chosen &rows = look.rows, &columns = look.columns;
+  left_out.some = left_out.some || !look.is_all;
   const std::size_t lines = rows.lines.size() + columns.lines.size();
   drop_nonfinite(CodeNumbers(problem.a, g), rows.lines);
   drop_nonfinite(CodeNumbers(problem.b.transposed(), g), columns.lines);
@@ -203,18 +133,25 @@ Judgement judge_entry(const GemmCapture& capture, const GemmProblem& problem, st
   if (rows.lines.empty() || columns.lines.empty()) return {Verdict::valid_rounding};
   ProductNumbers x = numbers_of(capture, problem, g, rows.lines, columns.lines);
   x.rows.wrong = rows.off;
-  x.rows.count = m, x.rows.looked_at = std::ssize(rows.lines);
+  x.rows.count = problem.m(), x.rows.looked_at = std::ssize(rows.lines);
   x.columns.wrong = columns.off;
-  x.columns.count = n, x.columns.looked_at = std::ssize(columns.lines);
+  x.columns.count = problem.n(), x.columns.looked_at = std::ssize(columns.lines);
   WholeProduct whole = whole_of(capture, problem, g);
   // Where operands have scales, their codes alone are no numbers.
-  if (is_scaled) whole.m = 0;
-  Judgement result = judge(x, whole, interrupted);
+  if (!problem.scale_a.empty() || !problem.scale_b.empty()) whole.m = 0;
+  Faults moved;
+  if (look.row_sums)
+    moved = find_moved_lines(capture, problem, g, *look.row_sums, x, false, interrupted);
+  if (look.column_sums && moved.empty())
+    moved = find_moved_lines(capture, problem, g, *look.column_sums, x, true, interrupted);
+  Judgement result = moved.empty() ? judge(x, whole, interrupted) : wrong_judgement(x, moved);
   const bool is_named =
       std::any_of(result.faults.begin(), result.faults.end(),
                   [](const Fault& fault) { return fault.kind != FaultKind::unknown; });
   if (result.verdict != Verdict::wrong) return result;
-  if (Faults faults = find_other_entry(capture, problem, g); !faults.empty()) {
+  if (Faults faults = find_misread_scales(capture, problem, g, x); !faults.empty()) {
+    result.faults = std::move(faults);
+  } else if (faults = find_other_entry(capture, problem, g); !faults.empty()) {
     result.faults = std::move(faults);
   } else if (!is_named) {
     faults = find_misread_codes(capture, problem, g);
@@ -271,8 +208,14 @@ std::string added_after_relu(const GemmCapture& capture) {
   return has_c ? "C" : "the bias";
 }
 
+struct NotActivated {
+  Judgement judgement;
+  /// nothing of D went through it
+  bool is_whole = false;
+};
+
 /// What a result that went through the activation cannot hold: elements below its least value.
-std::optional<Judgement> not_activated(const GemmCapture& capture) {
+std::optional<NotActivated> not_activated(const GemmCapture& capture) {
   if (capture.activation == Activation::none) return {};
   // Rounding takes the least value of a smooth function a little further.
   const bool smooth = is_smooth(capture.activation);
@@ -299,7 +242,7 @@ std::optional<Judgement> not_activated(const GemmCapture& capture) {
   Fault& fault = result.faults.front();
   if (const std::string addend = added_after_relu(capture); !addend.empty()) {
     fault.text = "relu was applied before " + addend + " was added" + why;
-    return result;
+    return NotActivated{result};
   }
   // Where there are zeros outside of their rows and columns, the function was left out in a part.
   constexpr std::int64_t fewest_zeros = 8;
@@ -315,7 +258,7 @@ std::optional<Judgement> not_activated(const GemmCapture& capture) {
     fault.text = "in " + lines_of("row", fault.rows) + ", " + lines_of("column", fault.columns) +
                  ": " + fault.text;
   }
-  return result;
+  return NotActivated{result, zeros < fewest_zeros};
 }
 
 bool same_faults(const Judgement& x, const Judgement& y) {
@@ -324,13 +267,32 @@ bool same_faults(const Judgement& x, const Judgement& y) {
 }
 
 CaptureJudgement judge_as_asked(const GemmCapture& capture,
+                                const std::function<bool()>& interrupted);
+
+/// What else is wrong where all of D did not go through its activation.
+void add_other_faults(const GemmCapture& capture, const std::function<bool()>& interrupted,
+                      CaptureJudgement& result) {
+  GemmCapture plain = capture;
+  plain.activation = Activation::none;
+  CaptureJudgement other = judge_as_asked(plain, interrupted);
+  const std::vector<Fault>& faults = other.judgement.faults;
+  const bool are_named = std::none_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::unknown || fault.kind == FaultKind::activation;
+  });
+  if (other.judgement.verdict != Verdict::wrong || !are_named) return;
+  result.judgement.faults.insert(result.judgement.faults.end(), faults.begin(), faults.end());
+  result.limits = std::move(other.limits);
+}
+
+CaptureJudgement judge_as_asked(const GemmCapture& capture,
                                 const std::function<bool()>& interrupted) {
   constexpr std::int64_t most_entries = 64;
   const GemmProblem problem = capture.lowered({});
   CaptureJudgement result;
   result.outputs = capture.d.size();
-  if (auto judgement = not_activated(capture)) {
-    result.judgement = std::move(*judgement);
+  if (auto missing = not_activated(capture)) {
+    result.judgement = std::move(missing->judgement);
+    if (missing->is_whole) add_other_faults(capture, interrupted, result);
     return result;
   }
   const std::vector<std::int64_t> entries = spread(capture.d.batch, most_entries);
@@ -372,7 +334,9 @@ CaptureJudgement judge_as_asked(const GemmCapture& capture,
   }
   if (left_out.infinite)
     result.limits.emplace_back(
-        "rows of A and columns of B that hold infinities or NaNs were looked at for these alone");
+        is_looked_for_nonfinite(capture, problem)
+            ? "rows of A and columns of B that hold infinities or NaNs were looked at for these alone"
+            : "rows of A and columns of B that hold infinities or NaNs were not looked at");
   if (left_out.some)
     result.limits.push_back(std::to_string(looked_at) + " of " + std::to_string(result.outputs) +
                             " outputs were looked at one by one" +

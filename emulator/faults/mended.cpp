@@ -63,6 +63,10 @@ bool put_in(GemmCapture& capture, const Fault& fault) {
     case FaultKind::alpha: capture.alpha = fault.value.value_or(1); return true;
     case FaultKind::beta: capture.beta = fault.value.value_or(1); return true;
     case FaultKind::missing_c: capture.beta = 0; return true;
+    case FaultKind::bias:
+      if (fault.value != 0 || !fault.columns.empty()) return false;
+      x.bias = {};
+      return true;
     case FaultKind::activation:
       capture.activation = formats::find_word<Activation>(fault.name).value_or(Activation::none);
       return capture.activation != Activation::none;
@@ -106,11 +110,12 @@ std::vector<std::int64_t> others(std::int64_t count, const std::set<std::int64_t
   return result;
 }
 
-/// The capture without the wrong rows, or without the wrong columns: what leaves more.
-std::optional<Mended> without_wrong_lines(const GemmCapture& capture, const Judgement& judgement) {
+/// The capture without the rows, or without the columns, in which these faults are: what leaves
+/// more.
+std::optional<Mended> without_wrong_lines(const GemmCapture& capture,
+                                          const std::vector<Fault>& faults) {
   std::set<std::int64_t> rows, columns;
-  for (const Fault& fault : judgement.faults) {
-    if (!is_of_a_part(fault)) return {};
+  for (const Fault& fault : faults) {
     const auto take = [](const std::vector<Places>& places, std::int64_t all,
                          std::set<std::int64_t>& into) {
       const std::vector<std::int64_t> numbers =
@@ -140,11 +145,16 @@ std::optional<Mended> without_wrong_lines(const GemmCapture& capture, const Judg
 std::optional<Mended> mended(const GemmCapture& capture, const Judgement& judgement) {
   if (capture.kind != "gemm" || judgement.faults.empty()) return {};
   const bool has_scales = capture.problem.scale_k != 0;
-  if (std::any_of(judgement.faults.begin(), judgement.faults.end(), is_of_a_part))
-    return without_wrong_lines(capture, judgement);
+  // Faults of all of D are put in; then the lines are left out in which others are.
+  std::vector<Fault> of_parts;
   Mended result{capture};
-  for (const Fault& fault : judgement.faults)
-    if (has_scales || !put_in(result.capture, fault)) return {};
+  for (const Fault& fault : judgement.faults) {
+    if (is_of_a_part(fault))
+      of_parts.push_back(fault);
+    else if (has_scales || !put_in(result.capture, fault))
+      return {};
+  }
+  if (!of_parts.empty()) return without_wrong_lines(result.capture, of_parts);
   shorten(result);
   return result;
 }

@@ -12,21 +12,50 @@ namespace guardbit::emulator {
 
 namespace {
 
-/// D agrees with this problem, on a few outputs and then on more, and not by chance.
-bool is_product_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t of_d,
-                   std::int64_t of_operands) {
+/// Rows and columns of which a few outputs are looked at, then more.
+constexpr std::int64_t sides[] = {2, 6, 40};
+
+/// Entry g of D agrees with this problem, on a few outputs and then on more, and not by chance.
+bool is_product_of(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g) {
   constexpr std::ptrdiff_t fewest = 16;
-  for (const std::int64_t side : {2, 6, 40}) {
-    const std::vector<std::int64_t> rows = spread(problem.m(), side),
-                                    columns = spread(problem.n(), side);
-    ProductNumbers x = numbers_of(capture, problem, of_operands, rows, columns);
-    if (of_d != of_operands) x.d = numbers_of(capture, problem, of_d, rows, columns).d;
+  for (const std::int64_t side : sides) {
+    const ProductNumbers x =
+        numbers_of(capture, problem, g, spread(problem.m(), side), spread(problem.n(), side));
     const Expected asked = x.asked();
     std::ptrdiff_t told = 0;
     for (std::size_t i = 0; i < x.d.values.size(); ++i)
       told += std::isfinite(asked.result.values[i]) && x.d.values[i] != 0 ? 1 : 0;
     const bool is_telling = side < 40 || told >= std::min(fewest, std::ssize(x.d.values));
     if (!is_telling || !agrees(x, asked)) return false;
+  }
+  return true;
+}
+
+/// One entry of all operands, in the place of all.
+GemmProblem entry_of(const GemmProblem& problem, std::int64_t g) {
+  return part(problem, {.g = g, .batch = 1, .rows = problem.m(), .columns = problem.n()});
+}
+
+/// Entry g of D is its own product and, of another entry, the product or all that D holds.
+bool holds_besides(const GemmCapture& capture, const GemmProblem& problem, std::int64_t g,
+                   std::int64_t other, bool all_of_it) {
+  if (capture.activation != Activation::none) return false;
+  for (const std::int64_t side : sides) {
+    const std::vector<std::int64_t> rows = spread(problem.m(), side),
+                                    columns = spread(problem.n(), side);
+    const ProductNumbers x = numbers_of(capture, problem, g, rows, columns),
+                         y = numbers_of(capture, problem, other, rows, columns);
+    const Expected before = y.product_alone(), addend = y.asked() - before;
+    Expected expected = x.asked();
+    RealMatrix extra(x.m(), x.n());
+    for (std::size_t i = 0; i < x.d.values.size(); ++i) {
+      const double more =
+          all_of_it ? y.d.values[i] - addend.result.values[i] : before.result.values[i];
+      expected.result.values[i] += more;
+      expected.magnitude.values[i] += std::abs(more) + before.magnitude.values[i];
+      extra.values[i] = 2 * x.rounding_of_d(more);
+    }
+    if (!agrees(x, expected, &extra)) return false;
   }
   return true;
 }
@@ -94,7 +123,7 @@ Faults find_misread_codes(const GemmCapture& capture, const GemmProblem& problem
       GemmProblem y = problem;
       if (of_a) y.a = x.a;
       if (of_b) y.b = x.b;
-      if (is_product_of(capture, y, g, g))
+      if (is_product_of(capture, y, g))
         return {{.kind = FaultKind::misread_format, .operand = operand, .text = name + x.how}};
     }
   }
@@ -106,10 +135,20 @@ Faults find_other_entry(const GemmCapture& capture, const GemmProblem& problem, 
   if (batch < 2 || capture.convolution) return {};
   const std::vector<std::int64_t> others = other_entries(batch, g);
   for (const std::int64_t other : others)
-    if (is_product_of(capture, problem, g, other))
+    if (is_product_of(capture, entry_of(problem, other), g))
       return {{.kind = FaultKind::moved_tile,
                .operand = "d",
                .text = "D holds the product of entry " + std::to_string(other)}};
+  for (const std::int64_t other : others) {
+    const bool is_all = !holds_besides(capture, problem, g, other, false);
+    if (is_all && !holds_besides(capture, problem, g, other, true)) continue;
+    return {{.kind = FaultKind::stale_accumulator,
+             .operand = "d",
+             .text = "D holds, besides its own product, " +
+                     std::string(is_all ? "all that entry " : "that of entry ") +
+                     std::to_string(other) + (is_all ? " holds" : "") +
+                     ": sums are not set to zero between entries"}};
+  }
   for (const bool of_a : {false, true}) {
     const CodeMatrix& operand = of_a ? problem.a : problem.b;
     if (operand.batch == 1) continue;
@@ -117,7 +156,7 @@ Faults find_other_entry(const GemmCapture& capture, const GemmProblem& problem, 
       GemmProblem y = problem;
       // One entry of it, in the place of all.
       (of_a ? y.a : y.b) = operand.entries(other, 1);
-      if (!is_product_of(capture, y, g, g)) continue;
+      if (!is_product_of(capture, y, g)) continue;
       const std::string name = of_a ? "A" : "B";
       return {{.kind = FaultKind::wrong_operand,
                .operand = of_a ? "a" : "b",

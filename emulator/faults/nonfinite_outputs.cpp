@@ -19,10 +19,14 @@ std::vector<bool> nonfinite_rows(const CodeNumbers& x) {
   return result;
 }
 
-/// A format without infinities has its largest number, or NaN, in their place.
-bool is_kept(const formats::Format& format, double seen, double wanted) {
+/// D has what it should where the sum is NaN or infinite. A format without infinities has its
+/// largest number, or NaN, in their place; smooth activations take the lowest infinity to zero or,
+/// where they multiply zero by it, to NaN, and the other one to itself.
+bool is_kept(Activation activation, const formats::Format& format, double seen, double wanted) {
   if (std::isnan(seen)) return true;
   if (std::isnan(wanted)) return false;
+  if (wanted < 0 && activation == Activation::relu) return true;
+  if (wanted < 0 && is_smooth(activation)) return seen == 0;
   if (std::isinf(seen) || !formats::has_infinity(format))
     return std::signbit(seen) == std::signbit(wanted);
   return false;
@@ -45,13 +49,15 @@ Fault fault_of(const std::vector<std::pair<std::int64_t, std::int64_t>>& outputs
 
 }  // namespace
 
+bool is_looked_for_nonfinite(const GemmCapture& capture, const GemmProblem& problem) {
+  return !problem.sparse_a && !capture.convolution && problem.scale_a.empty() &&
+         problem.scale_b.empty() && !formats::is_integer(capture.d.format);
+}
+
 std::optional<LostNonfinite> find_lost_nonfinite(const GemmCapture& capture,
                                                  const GemmProblem& problem, std::int64_t g) {
-  constexpr double most_work = 4e7;
-  const bool is_plain = !problem.sparse_a && !capture.convolution && problem.scale_a.empty() &&
-                        problem.scale_b.empty() && !is_smooth(capture.activation) &&
-                        !formats::is_integer(capture.d.format);
-  if (!is_plain) return {};
+  constexpr double most_products = 4e7;
+  if (!is_looked_for_nonfinite(capture, problem)) return {};
   const CodeNumbers a(problem.a, g), b(problem.b, g), c(problem.c, g), bias(problem.bias, g),
       d(capture.d, g);
   const std::vector<bool> of_a = nonfinite_rows(a),
@@ -62,8 +68,8 @@ std::optional<LostNonfinite> find_lost_nonfinite(const GemmCapture& capture,
   };
   LostNonfinite lost;
   double work = 0;
-  for (std::int64_t i = 0; i < problem.m() && work < most_work; ++i) {
-    for (std::int64_t j = 0; j < problem.n() && work < most_work; ++j) {
+  for (std::int64_t i = 0; i < problem.m() && work < most_products; ++i) {
+    for (std::int64_t j = 0; j < problem.n() && work < most_products; ++j) {
       double wanted = addend(i, j);
       if (of_a[static_cast<std::size_t>(i)] || of_b[static_cast<std::size_t>(j)]) {
         if (capture.alpha == 0) continue;  // libraries need not multiply
@@ -73,8 +79,8 @@ std::optional<LostNonfinite> find_lost_nonfinite(const GemmCapture& capture,
         work += static_cast<double>(problem.k());
       }
       if (std::isfinite(wanted)) continue;
-      if (capture.activation == Activation::relu && wanted < 0) continue;
-      if (!is_kept(capture.d.format, d(i, j), wanted)) lost.outputs.emplace_back(i, j);
+      if (!is_kept(capture.activation, capture.d.format, d(i, j), wanted))
+        lost.outputs.emplace_back(i, j);
     }
   }
   if (lost.outputs.empty()) return {};

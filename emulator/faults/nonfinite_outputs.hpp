@@ -12,6 +12,10 @@
 
 namespace guardbit::emulator {
 
+/// Nothing is said where zeros are not multiplied (sparse operands, convolutions) or operands have
+/// scales.
+bool is_looked_for_nonfinite(const GemmCapture& capture, const GemmProblem& problem);
+
 struct LostNonfinite {
   Fault fault;
   /// rows and columns of D
@@ -20,8 +24,7 @@ struct LostNonfinite {
 
 /// Batch entry g: outputs that are numbers where the operands give NaN or infinity, or infinite
 /// with the other sign. A NaN in the place of an infinity is let pass: partial sums may overflow to
-/// both. Where zeros are not multiplied or the function of a NaN is unknown (sparse operands,
-/// convolutions, scales, smooth activations), nothing is said.
+/// both.
 std::optional<LostNonfinite> find_lost_nonfinite(const GemmCapture& capture,
                                                  const GemmProblem& problem, std::int64_t g);
 

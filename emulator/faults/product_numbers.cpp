@@ -84,19 +84,6 @@ double before_activation(const ProductNumbers& x, double value, double asked, do
   return value == 0 && agrees ? asked : argument_near(x.activation, value, asked);
 }
 
-void undo_activation(ProductNumbers& x) {
-  if (x.activation == Activation::none) return;
-  const Expected asked = x.asked();
-  const double unit = x.rounding_unit();
-  for (std::size_t i = 0; i < x.d.values.size(); ++i) {
-    double& value = x.d.values[i];
-    const double wanted = asked.result.values[i];
-    if (is_smooth(x.activation) && std::isfinite(wanted))
-      value = before_activation(x, value, wanted, unit * asked.magnitude.values[i]);
-    if (x.activation == Activation::relu && value == 0 && wanted < 0) value = wanted;
-  }
-}
-
 double to_tf32(double x) { return scalar::rounded(formats::tf32, x); }
 double truncated_to_tf32(double x) { return truncated(formats::tf32, x); }
 double as_it_is(double x) { return x; }
@@ -104,13 +91,13 @@ double as_it_is(double x) { return x; }
 /// Rounds FP32 operands to TF32, as it was asked for, each in the way that takes the product
 /// nearest to D: to nearest, toward zero, or not at all.
 void round_to_tf32(ProductNumbers& x) {
-  using Conversion = double (*)(double);
-  constexpr Conversion conversions[] = {as_it_is, to_tf32, truncated_to_tf32};
+  using Way = double (*)(double);
+  constexpr Way ways[] = {as_it_is, to_tf32, truncated_to_tf32};
   const ProductNumbers few = x.selected(spread(x.m(), 12), spread(x.n(), 12));
   double least = std::numeric_limits<double>::infinity();
-  std::pair<Conversion, Conversion> best = {as_it_is, as_it_is};
-  for (const Conversion of_a : conversions) {
-    for (const Conversion of_b : conversions) {
+  std::pair<Way, Way> best = {as_it_is, as_it_is};
+  for (const Way of_a : ways) {
+    for (const Way of_b : ways) {
       ProductNumbers y = few;
       y.a = mapped(y.a, of_a), y.b = mapped(y.b, of_b);
       y.multiply_operands();
@@ -152,16 +139,23 @@ ProductNumbers numbers_of(const GemmCapture& capture, const GemmProblem& problem
   if (capture.tf32) round_to_tf32(x);
   x.multiply_operands();
   x.activation = capture.activation;
-  undo_activation(x);
+  x.undo_activation();
   return x;
 }
 
 std::vector<Places> LineNumbers::places(const std::vector<std::int64_t>& lines) const {
   std::vector<std::int64_t> result, both;
   for (const std::int64_t line : lines) result.push_back((*this)(line));
-  std::set_intersection(wrong.begin(), wrong.end(), numbers.begin(), numbers.end(),
+  // The wrong ones, or ranges of these, as far as they are looked at.
+  std::vector<Places> ranges = places_of(wrong);
+  std::erase_if(ranges, [&](const Places& range) {
+    const auto first = std::lower_bound(result.begin(), result.end(), range.begin);
+    return first == result.end() || *first >= range.end;
+  });
+  const std::vector<std::int64_t> near = numbers_in(ranges);
+  std::set_intersection(near.begin(), near.end(), numbers.begin(), numbers.end(),
                         std::back_inserter(both));
-  if (!both.empty() && both == result) return places_of(wrong);
+  if (!both.empty() && both == result) return ranges;
   if (looked_at > 1 && std::ssize(result) == looked_at) return {{0, count}};
   return places_of(result);
 }
@@ -175,6 +169,19 @@ LineNumbers LineNumbers::selected(const std::vector<std::int64_t>& lines) const 
 void ProductNumbers::multiply_operands() {
   product = multiply(a, b);
   product_magnitude = multiply(magnitudes(a), magnitudes(b));
+}
+
+void ProductNumbers::undo_activation() {
+  if (activation == Activation::none) return;
+  const Expected wanted_here = asked();
+  const double unit = rounding_unit();
+  for (std::size_t i = 0; i < d.values.size(); ++i) {
+    double& value = d.values[i];
+    const double wanted = wanted_here.result.values[i];
+    if (is_smooth(activation) && std::isfinite(wanted))
+      value = before_activation(*this, value, wanted, unit * wanted_here.magnitude.values[i]);
+    if (activation == Activation::relu && value == 0 && wanted < 0) value = wanted;
+  }
 }
 
 Expected operator-(Expected x, const Expected& y) {
@@ -194,6 +201,12 @@ Expected ProductNumbers::with_factors(double product_factor, double c_factor) co
 
 Expected ProductNumbers::product_alone() const { return scaled(*this, alpha); }
 
+std::vector<double> ProductNumbers::d_without_bias() const {
+  Expected x{d, RealMatrix(m(), n())};
+  add(x, bias, -1);
+  return std::move(x.result.values);
+}
+
 Expected ProductNumbers::asked() const { return with_factors(alpha, beta); }
 
 ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows_taken,
@@ -206,6 +219,11 @@ ProductNumbers ProductNumbers::selected(const std::vector<std::int64_t>& rows_ta
   x.b = emulator::selected(b, elements, columns_taken);
   for (RealMatrix* matrix : {&x.c, &x.d, &x.product, &x.product_magnitude})
     if (!matrix->empty()) *matrix = emulator::selected(*matrix, rows_taken, columns_taken);
+  x.left_out.clear();
+  if (!left_out.empty())
+    for (const std::int64_t i : rows_taken)
+      for (const std::int64_t j : columns_taken)
+        x.left_out.push_back(left_out[static_cast<std::size_t>(i * n() + j)]);
   if (!bias.empty())
     x.bias = emulator::selected(bias, bias.rows == 1 ? std::vector<std::int64_t>{0} : rows_taken,
                                 bias.columns == 1 ? std::vector<std::int64_t>{0} : columns_taken);
@@ -219,6 +237,11 @@ ProductNumbers ProductNumbers::turned() const {
   x.b = transposed(a);
   for (RealMatrix* matrix : {&x.c, &x.bias, &x.d, &x.product, &x.product_magnitude})
     if (!matrix->empty()) *matrix = transposed(*matrix);
+  for (std::size_t at = 0; at < left_out.size(); ++at) {
+    const auto columns_here = static_cast<std::size_t>(n()),
+               rows_here = static_cast<std::size_t>(m());
+    x.left_out[at % columns_here * rows_here + at / columns_here] = left_out[at];
+  }
   return x;
 }
 
@@ -278,7 +301,7 @@ void compare(const ProductNumbers& x, const Expected& expected, const RealMatrix
   const double largest = scalar::decoded(x.output, formats::max_finite_code(x.output));
   for (std::size_t i = 0; i < x.d.values.size(); ++i) {
     double wanted = expected.result.values[i], seen = x.d.values[i];
-    if (!std::isfinite(wanted)) continue;
+    if (!std::isfinite(wanted) || x.is_left_out(i)) continue;
     if (x.activation == Activation::relu)
       wanted = std::max(wanted, 0.0), seen = std::isnan(seen) ? seen : std::max(seen, 0.0);
     double allowed =

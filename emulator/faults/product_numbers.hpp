@@ -35,7 +35,7 @@ struct LineNumbers {
     return numbers.empty() ? line : numbers[static_cast<std::size_t>(line)];
   }
   /// Lines that are looked at, in the numbers of D. If they are all of these, all of D are meant;
-  /// if they are those of the wrong ones, all wrong ones.
+  /// if they are those of the wrong ones, or of some ranges of these, whole ranges.
   std::vector<Places> places(const std::vector<std::int64_t>& lines) const;
   LineNumbers selected(const std::vector<std::int64_t>& lines) const;
 };
@@ -45,6 +45,9 @@ struct LineNumbers {
 struct ProductNumbers {
   RealMatrix a, b, c, bias, d;
   double alpha = 1, beta = 0;
+  /// [at]: nothing is to be said of this output, and `d` holds what was asked there; empty: all are
+  /// looked at
+  std::vector<bool> left_out = {};
   /// D went through it. Everything else here speaks of results before the activation, `d` too:
   /// where it made an output zero, `d` holds what was asked if that gives zero; where it is another
   /// function, the number near what was asked of which D is the function.
@@ -63,12 +66,15 @@ struct ProductNumbers {
   std::int64_t m() const { return a.rows; }
   std::int64_t n() const { return b.columns; }
   std::int64_t k() const { return a.columns; }
-  /// The activation leaves too little of the result there to fit anything to.
+  bool is_left_out(std::size_t at) const { return !left_out.empty() && left_out[at]; }
+  /// It is left out, or the activation leaves too little of the result there to fit anything to.
   bool is_hidden(std::size_t at) const {
-    return activation != Activation::none && !(d.values[at] > 0);
+    return is_left_out(at) || (activation != Activation::none && !(d.values[at] > 0));
   }
-  /// So little that `d` is a guess.
-  bool is_blurred(std::size_t at) const { return is_smooth(activation) && is_hidden(at); }
+  /// So little that `d` is a guess, or nothing.
+  bool is_blurred(std::size_t at) const {
+    return is_left_out(at) || (is_smooth(activation) && is_hidden(at));
+  }
   /// D itself is zero there, or nearly.
   bool is_zero(std::size_t at) const {
     const double x = d.values[at];
@@ -84,6 +90,8 @@ struct ProductNumbers {
   Expected with_factors(double product_factor, double c_factor) const;
   /// alpha * A * B, without C and the bias.
   Expected product_alone() const;
+  /// D less the bias, row by row.
+  std::vector<double> d_without_bias() const;
   /// These rows and columns of D.
   ProductNumbers selected(const std::vector<std::int64_t>& rows_taken,
                           const std::vector<std::int64_t>& columns_taken) const;
@@ -91,6 +99,8 @@ struct ProductNumbers {
   ProductNumbers turned() const;
   /// Sets the product and its magnitude from A and B.
   void multiply_operands();
+  /// Makes of D's own numbers what `d` is before the activation.
+  void undo_activation();
 
   double rounding_of_d(double wanted) const;
   double rounding_unit() const;

@@ -4,18 +4,57 @@
 #include <cmath>
 #include <span>
 
+#include "emulator/engine/cpu.hpp"
+
 namespace guardbit::emulator {
 
 namespace {
 
 /// Adds factors[r] * lines[r] to `sum` for the four r. One pass over `sum` serves four lines.
-void add_four(std::span<double> sum, const double* const lines[4], const double factors[4]) {
+inline void add_four(std::span<double> sum, const double* const lines[4], const double factors[4]) {
   const double f0 = factors[0], f1 = factors[1], f2 = factors[2], f3 = factors[3];
   const double *x0 = lines[0], *x1 = lines[1], *x2 = lines[2], *x3 = lines[3];
   double* const to = sum.data();
   for (std::size_t j = 0; j < sum.size(); ++j)
     to[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]);
 }
+
+/// Adds x * y to the result, the elements of K in the order of their numbers.
+inline void add_product(const RealMatrix& x, const RealMatrix& y, RealMatrix& result) {
+  // Lines of y stay in a cache while all rows of x use them.
+  constexpr std::int64_t strip = 16;
+  const std::vector<double> zeros(static_cast<std::size_t>(y.columns));
+  for (std::int64_t begin = 0; begin < y.rows; begin += strip) {
+    const std::int64_t end = std::min(y.rows, begin + strip);
+    for (std::int64_t i = 0; i < x.rows; ++i) {
+      const std::span<double> sum(result.row(i), zeros.size());
+      for (std::int64_t k = begin; k < end; k += 4) {
+        const double* lines[4];
+        double factors[4];
+        for (std::int64_t r = 0; r < 4; ++r) {
+          lines[r] = k + r < end ? y.row(k + r) : zeros.data();
+          factors[r] = k + r < end ? x(i, k + r) : 0;
+        }
+        add_four(sum, lines, factors);
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+// Wider vectors give the same numbers: each element is computed by itself.
+[[gnu::target("avx2"), gnu::flatten]] void add_product_on_x86(const RealMatrix& x,
+                                                              const RealMatrix& y,
+                                                              RealMatrix& result) {
+  add_product(x, y, result);
+}
+bool is_usable() { return cpu::features().avx2_kernels; }
+#else
+void add_product_on_x86(const RealMatrix& x, const RealMatrix& y, RealMatrix& result) {
+  add_product(x, y, result);
+}
+bool is_usable() { return false; }
+#endif
 
 }  // namespace
 
@@ -42,26 +81,27 @@ RealMatrix transposed(const RealMatrix& x) {
   return result;
 }
 
+RealMatrix difference(RealMatrix x, const RealMatrix& y) {
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    x.values[i] -= y.values[i];
+    if (!std::isfinite(x.values[i])) x.values[i] = 0;
+  }
+  return x;
+}
+
+std::vector<double> squares_of_rows(const RealMatrix& x) {
+  std::vector<double> squares;
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < x.columns; ++j) sum += x(i, j) * x(i, j);
+    squares.push_back(sum);
+  }
+  return squares;
+}
+
 RealMatrix multiply(const RealMatrix& x, const RealMatrix& y) {
   RealMatrix result(x.rows, y.columns);
-  // Lines of y stay in a cache while all rows of x use them.
-  constexpr std::int64_t strip = 64;
-  const std::vector<double> zeros(static_cast<std::size_t>(y.columns));
-  for (std::int64_t begin = 0; begin < y.rows; begin += strip) {
-    const std::int64_t end = std::min(y.rows, begin + strip);
-    for (std::int64_t i = 0; i < x.rows; ++i) {
-      const std::span<double> sum(result.row(i), zeros.size());
-      for (std::int64_t k = begin; k < end; k += 4) {
-        const double* lines[4];
-        double factors[4];
-        for (std::int64_t r = 0; r < 4; ++r) {
-          lines[r] = k + r < end ? y.row(k + r) : zeros.data();
-          factors[r] = k + r < end ? x(i, k + r) : 0;
-        }
-        add_four(sum, lines, factors);
-      }
-    }
-  }
+  is_usable() ? add_product_on_x86(x, y, result) : add_product(x, y, result);
   return result;
 }
 
@@ -151,6 +191,24 @@ std::vector<double> solve_symmetric(const RealMatrix& x, const std::vector<doubl
     return q;
   };
   return solve_symmetric(times, diagonal, right, static_cast<int>(4 * x.rows));
+}
+
+std::vector<double> nearest_factors(const std::vector<const std::vector<double>*>& columns,
+                                    const std::vector<double>& y,
+                                    const std::function<bool(std::size_t)>& counts) {
+  const auto n = std::ssize(columns);
+  RealMatrix squares(n, n);
+  std::vector<double> right(columns.size());
+  for (std::size_t at = 0; at < y.size(); ++at) {
+    if (!counts(at) || !std::isfinite(y[at])) continue;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double value = (*columns[static_cast<std::size_t>(i)])[at];
+      right[static_cast<std::size_t>(i)] += value * y[at];
+      for (std::int64_t j = 0; j < n; ++j)
+        squares(i, j) += value * (*columns[static_cast<std::size_t>(j)])[at];
+    }
+  }
+  return solve_symmetric(squares, right);
 }
 
 }  // namespace guardbit::emulator

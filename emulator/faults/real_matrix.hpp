@@ -38,6 +38,10 @@ RealMatrix part(const RealMatrix& x, std::int64_t i, std::int64_t rows, std::int
 RealMatrix selected(const RealMatrix& x, const std::vector<std::int64_t>& rows,
                     const std::vector<std::int64_t>& columns);
 RealMatrix transposed(const RealMatrix& x);
+/// x - y; zero where that is no number.
+RealMatrix difference(RealMatrix x, const RealMatrix& y);
+/// The sum of the squares of each row.
+std::vector<double> squares_of_rows(const RealMatrix& x);
 /// Each element by `function`.
 template <class Function>
 RealMatrix mapped(RealMatrix x, const Function& function) {
@@ -64,5 +68,10 @@ std::vector<double> solve_symmetric(
 RealMatrix solve_positive(RealMatrix matrix, RealMatrix right);
 /// The same for a small matrix and one right side, by conjugate gradients.
 std::vector<double> solve_symmetric(const RealMatrix& matrix, const std::vector<double>& right);
+/// The factors of these columns whose sum is nearest to y, where `counts` says so and y is a
+/// number.
+std::vector<double> nearest_factors(const std::vector<const std::vector<double>*>& columns,
+                                    const std::vector<double>& y,
+                                    const std::function<bool(std::size_t)>& counts);
 
 }  // namespace guardbit::emulator

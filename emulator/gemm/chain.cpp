@@ -28,12 +28,6 @@ KRange stored(const MatrixInstruction& instruction, const KRange& range) {
           range.end / s.group_elements * s.stored_per_group};
 }
 
-std::int64_t length_of(const KRanges& ranges) {
-  std::int64_t length = 0;
-  for (const KRange& range : ranges) length += range.length();
-  return length;
-}
-
 /// Copies ranges of columns (of A) or rows (of B) together.
 CodeMatrix joined(const CodeMatrix& from, const KRanges& ranges, bool columns) {
   const std::int64_t k = length_of(ranges);
@@ -97,18 +91,19 @@ const Engine& first_model_of(const MatrixInstruction& instruction) {
 
 }  // namespace
 
-bool chains_fit(const GemmPlan& plan, const GemmOperands& x) {
-  if (!x.instruction || can_be_chained(*x.instruction)) return true;
-  const std::int64_t most = x.instruction->shape.k;
-  if (x.expansion != 1 || !x.apart.empty()) return false;
-  if (!plan.stream_k.none()) return x.k() <= most;
-  for (const KRanges& part : divide(plan.split, {{0, x.k()}})) {
-    for (const KRanges& slice : divide(plan.slices, part)) {
-      const std::int64_t length = length_of(slice), interval = plan.promotion.interval;
-      if ((interval == 0 ? length : std::min(length, interval)) > most) return false;
-    }
-  }
-  return true;
+std::int64_t length_of(const KRanges& ranges) {
+  std::int64_t length = 0;
+  for (const KRange& range : ranges) length += range.length();
+  return length;
+}
+
+std::vector<KRanges> intervals_of(const Promotion& promotion, const KRanges& ranges) {
+  Partition intervals;
+  intervals.tile = promotion.interval;
+  intervals.division = Division::ceil;
+  intervals.parts =
+      static_cast<int>((length_of(ranges) + promotion.interval - 1) / promotion.interval);
+  return divide(intervals, ranges);
 }
 
 Sums Chain::run(const KRanges& ranges, bool first) const {
@@ -146,12 +141,7 @@ Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   std::vector<float> sums;
   const GemmOperands from_zero = without_c(x_);
   const Chain others(plan_, from_zero, problem_, execution_);
-  Partition intervals;
-  intervals.tile = plan_.promotion.interval;
-  intervals.division = Division::ceil;
-  const std::int64_t length = length_of(ranges);
-  intervals.parts = static_cast<int>((length + intervals.tile - 1) / intervals.tile);
-  for (const KRanges& part : divide(intervals, ranges)) {
+  for (const KRanges& part : intervals_of(plan_.promotion, ranges)) {
     const Sums partial = x_.instruction ? run_instruction(part, begins_with_c && sums.empty())
                                         : (sums.empty() ? *this : others).run_scalar(part);
     if (sums.empty()) sums.assign(partial.size(), 0.0F);
@@ -161,20 +151,18 @@ Sums Chain::run_promoted(const KRanges& ranges, bool begins_with_c) const {
   return sums;
 }
 
-void Chain::promote(const Sums& partial, std::int64_t k, std::span<float> sums) const {
+void Chain::promote(const Sums& partial, std::int64_t place, std::span<float> sums) const {
   const CodeMatrix &of_a = problem_.scale_a, &of_b = problem_.scale_b;
-  const std::int64_t block = problem_.scale_k == 0 ? 0 : k / problem_.scale_k;
-  const std::int64_t blocks = std::max<std::int64_t>(1, of_a.columns);
-  const bool scaled = plan_.promotion.adder != Promotion::Adder::add;
+  const std::int64_t all = problem_.k(), block = problem_.scale_k;
+  const std::int64_t k = std::min(x_.element_at(place), all - 1);
+  const bool scaled = takes_scales(plan_.promotion);
   std::vector<float> a, b;
   for (std::int64_t g = 0; g < x_.a.batch; ++g) {
     if (scaled) {
-      a = scales_of_lines(m(), [&](std::int64_t i) {
-        return scale_at(of_a, g, i, block, m(), blocks, problem_.scale_k);
-      });
-      b = scales_of_lines(n(), [&](std::int64_t j) {
-        return scale_at(of_b, g, block, j, of_b.rows, n(), problem_.scale_k);
-      });
+      a = scales_of_lines(m(),
+                          [&](std::int64_t i) { return scale_at(of_a, g, i, k, m(), all, block); });
+      b = scales_of_lines(n(),
+                          [&](std::int64_t j) { return scale_at(of_b, g, k, j, all, n(), block); });
     }
     formats::parallel_for(static_cast<std::size_t>(m()), 64, execution_.threads,
                           [&](std::size_t begin, std::size_t end) {
@@ -325,6 +313,34 @@ void Chain::add_products(std::int64_t line, const KRange& range, Real* sums) con
 
 namespace {
 
+/// Products of numbers of a format that has at most half of FP32's fraction, rounded to it.
+class NarrowProducts {
+ public:
+  explicit NarrowProducts(const Format& f)
+      : format_(f),
+        lost_(formats::fp32.fraction_bits - f.fraction_bits),
+        least_(std::ldexp(1.0F, formats::min_exponent(f))),
+        most_(std::ldexp(1.0F, formats::max_exponent(f))) {}
+
+  float operator()(float a, float b) const {
+    // Exact in FP64, and in FP32 where no rounding is near the ends of the range.
+    const double exact = static_cast<double>(a) * static_cast<double>(b);
+    const auto product = static_cast<float>(exact);
+    const float size = std::fabs(product);
+    if (lost_ == 0 || product == 0) return product;
+    if (!(size >= least_ && size < most_) || static_cast<double>(product) != exact)
+      return static_cast<float>(scalar::rounded(format_, exact));
+    auto word = std::bit_cast<std::uint32_t>(product);
+    word += (1U << (lost_ - 1)) - 1 + (word >> lost_ & 1);
+    return std::bit_cast<float>(word >> lost_ << lost_);
+  }
+
+ private:
+  Format format_;
+  int lost_;
+  float least_, most_;
+};
+
 /// Adds numbers as a tree of neighbours, one after the other: of the sums of 2^i of them, each
 /// waits for its neighbour.
 class NeighbourTree {
@@ -350,42 +366,64 @@ class NeighbourTree {
 }  // namespace
 
 Sums Chain::run_tree(const KRanges& ranges) const {
-  const bool is_narrow = *x_.products != formats::fp32;
+  const NarrowProducts product(*x_.products);
   std::vector<float> sums(static_cast<std::size_t>(outputs()));
   const std::int64_t stride = x_.b.all_strides().row;
-  formats::parallel_for(
-      static_cast<std::size_t>(x_.a.batch * m()), 4, execution_.threads,
-      [&](std::size_t begin, std::size_t end) {
-        for (auto line = static_cast<std::int64_t>(begin); line < static_cast<std::int64_t>(end);
-             ++line) {
-          if (is_stopped()) return;
-          const std::int64_t g = line / m();
-          const float* const a = numbers<float>(x_.a, g, line % m());
-          for (std::int64_t j = 0; j < n(); ++j) {
-            NeighbourTree tree;
-            for (const KRange& range : ranges) {
-              const float* b = numbers<float>(x_.b, g, range.begin) + j;
-              for (std::int64_t k = range.begin; k < range.end; ++k, b += stride) {
-                // Exact in FP64, so that it is rounded once.
-                const double product = static_cast<double>(a[k]) * static_cast<double>(*b);
-                tree.add(is_narrow ? static_cast<float>(scalar::rounded(*x_.products, product))
-                                   : static_cast<float>(product));
-              }
-            }
-            sums[static_cast<std::size_t>(line * n() + j)] = tree.sum();
-          }
-        }
-      });
+  formats::parallel_for(static_cast<std::size_t>(x_.a.batch * m()), 4, execution_.threads,
+                        [&](std::size_t begin, std::size_t end) {
+                          for (auto line = static_cast<std::int64_t>(begin);
+                               line < static_cast<std::int64_t>(end); ++line) {
+                            if (is_stopped()) return;
+                            const std::int64_t g = line / m();
+                            const float* const a = numbers<float>(x_.a, g, line % m());
+                            for (std::int64_t j = 0; j < n(); ++j) {
+                              NeighbourTree tree;
+                              for (const KRange& range : ranges) {
+                                const float* b = numbers<float>(x_.b, g, range.begin) + j;
+                                for (std::int64_t k = range.begin; k < range.end;
+                                     ++k, b += stride) {
+                                  tree.add(product(a[k], *b));
+                                }
+                              }
+                              sums[static_cast<std::size_t>(line * n() + j)] = tree.sum();
+                            }
+                          }
+                        });
+  return sums;
+}
+
+Sums Chain::run_narrow(const KRanges& ranges) const {
+  const NarrowProducts product(*x_.products);
+  std::vector<float> sums = first_sums<float>(x_.c, outputs());
+  const std::int64_t stride = x_.b.all_strides().row;
+  formats::parallel_for(static_cast<std::size_t>(x_.a.batch * m()), 4, execution_.threads,
+                        [&](std::size_t begin, std::size_t end) {
+                          for (auto line = static_cast<std::int64_t>(begin);
+                               line < static_cast<std::int64_t>(end); ++line) {
+                            if (is_stopped()) return;
+                            const std::int64_t g = line / m();
+                            const float* const a = numbers<float>(x_.a, g, line % m());
+                            float* const sum = sums.data() + line * n();
+                            for (const KRange& range : ranges) {
+                              const float* b = numbers<float>(x_.b, g, range.begin);
+                              for (std::int64_t k = range.begin; k < range.end; ++k, b += stride)
+                                for (std::int64_t j = 0; j < n(); ++j)
+                                  sum[j] += product(a[k], b[j]);
+                            }
+                          }
+                        });
   return sums;
 }
 
 Sums Chain::run_scalar(const KRanges& ranges) const {
   if (plan_.products == ProductOrder::tree) return run_tree(ranges);
   const bool has_narrow_products = x_.products && *x_.products != x_.sum;
-  if (x_.sum == formats::fp32 && !has_narrow_products) return run_fma<float>(ranges);
+  if (has_narrow_products) return run_narrow(ranges);
+  if (x_.sum == formats::fp32) return run_fma<float>(ranges);
   if (x_.sum == formats::fp64) return run_fma<double>(ranges);
-  const std::int64_t k = x_.a.columns;
-  const std::vector<double> of_a = decoded(x_.a), of_b = decoded(x_.b);
+  const std::int64_t k = length_of(ranges);
+  const std::vector<double> of_a = decoded(joined(x_.a, ranges, true)),
+                            of_b = decoded(joined(x_.b, ranges, false));
   std::vector<double> sums = first_sums<double>(x_.c, outputs());
   const bool integer = formats::is_integer(x_.sum);
   formats::parallel_for(
@@ -398,19 +436,13 @@ Sums Chain::run_scalar(const KRanges& ranges) const {
           for (std::int64_t j = 0; j < n(); ++j) {
             double& total = sums[static_cast<std::size_t>(line * n() + j)];
             double sum = total;
-            for (const KRange& range : ranges) {
-              for (std::int64_t i = range.begin; i < range.end; ++i) {
-                const double a = of_a[static_cast<std::size_t>(line * k + i)];
-                const double b = of_b[static_cast<std::size_t>((g * k + i) * n() + j)];
-                // Products of two FP16 numbers are exact in FP32, and so is a sum in FP64 of
-                // such a product and an FP16 number, but for 2^-48 beside 2^31, which no tie
-                // of FP16 can tell apart: overflow is decided long before. A sum in FP64 of two
-                // FP32 numbers rounds to FP32 as the exact one does.
-                const double product =
-                    has_narrow_products ? scalar::rounded(*x_.products, a * b) : a * b;
-                sum = integer ? scalar::wrapped(sum + product)
-                              : scalar::rounded(x_.sum, product + sum);
-              }
+            for (std::int64_t i = 0; i < k; ++i) {
+              const double a = of_a[static_cast<std::size_t>(line * k + i)];
+              const double b = of_b[static_cast<std::size_t>((g * k + i) * n() + j)];
+              // Products of two FP16 numbers are exact in FP32, and so is a sum in FP64 of
+              // such a product and an FP16 number, but for 2^-48 beside 2^31, which no tie
+              // of FP16 can tell apart: overflow is decided long before.
+              sum = integer ? scalar::wrapped(sum + a * b) : scalar::rounded(x_.sum, a * b + sum);
             }
             total = sum;
           }

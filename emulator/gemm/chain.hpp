@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "emulator/gemm/gemm_operands.hpp"
 #include "emulator/gemm/sums.hpp"
@@ -24,9 +25,15 @@ struct Execution {
   const std::function<bool()>* stop = nullptr;
 };
 
-/// Can the unit take every chain of the plan? Not where it cannot be chained and one is longer than
-/// its K; of stream-K any share may be the whole K.
-bool chains_fit(const GemmPlan& plan, const GemmOperands& x);
+/// Does the adder of promoted sums take the scales of A and B, so that the epilogue does not?
+inline bool takes_scales(const Promotion& promotion) {
+  return promotion.interval != 0 && promotion.adder != Promotion::Adder::add;
+}
+
+/// How many k's there are.
+std::int64_t length_of(const KRanges& ranges);
+/// The k's of each promoted chain of an accumulator.
+std::vector<KRanges> intervals_of(const Promotion& promotion, const KRanges& ranges);
 
 /// Chains of a plan's unit over some k's, for one set of operands.
 class Chain {
@@ -52,10 +59,12 @@ class Chain {
 
   KRanges ordered(const KRanges& ranges) const;
   Sums run_promoted(const KRanges& ranges, bool begins_with_c) const;
-  void promote(const Sums& partial, std::int64_t k, std::span<float> sums) const;
+  void promote(const Sums& partial, std::int64_t place, std::span<float> sums) const;
   Sums run_instruction(const KRanges& ranges, bool begins_with_c) const;
   void run_instruction(const KRanges& ranges, bool begins_with_c, const Target& to) const;
   Sums run_scalar(const KRanges& ranges) const;
+  /// Products rounded to a narrower format than their FP32 sum.
+  Sums run_narrow(const KRanges& ranges) const;
   /// Rounded products, added as a tree of neighbours.
   Sums run_tree(const KRanges& ranges) const;
   /// One dot product for each batch entry.

@@ -10,6 +10,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/gemm/part_sum.hpp"
 #include "emulator/gemm/plan_engine.hpp"
+#include "emulator/gemm/plan_fit.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/tensors/storage.hpp"
@@ -123,6 +124,7 @@ class Executor {
     for (std::int64_t g = 0; g < batch; g += largest.batch) {
       OutputBlock block{g, std::min(largest.batch, batch - g), 0, 0, 0, n};
       const GemmOperands columns = factors({g, block.batch, 0, 0, 0, n});
+      if (const auto error = misfit(plan_, problem_, columns, "plan")) throw *error;
       for (; block.i < m; block.i += largest.rows) {
         block.rows = std::min(largest.rows, m - block.i);
         const GemmOperands rows = factors({g, block.batch, block.i, block.rows, 0, 0});

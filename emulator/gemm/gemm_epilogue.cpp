@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/engine/kernels/chain/multiply_add.hpp"
+#include "emulator/gemm/chain.hpp"
 #include "emulator/gemm/scalar.hpp"
 #include "formats/conversion/array_conversion.hpp"
 #include "formats/support/parallel.hpp"
@@ -315,9 +316,12 @@ CodeMatrix finish(const Epilogue& epilogue, const GemmProblem& problem, const Su
   return finish(epilogue, problem, addends_of(epilogue, problem), sums, threads);
 }
 
-CodeMatrix finish(const GemmPlan& plan, const GemmProblem& problem, std::vector<Sums> parts,
+CodeMatrix finish(const GemmPlan& plan, const GemmProblem& scaled, std::vector<Sums> parts,
                   int threads) {
   const Epilogue& e = plan.epilogue;
+  GemmProblem problem = scaled;
+  // Promoted sums have them already.
+  if (takes_scales(plan.promotion)) problem.scale_a = problem.scale_b = {};
   if (plan.split.order != SumOrder::in_place || parts.size() <= 1)
     return finish(e, problem, add_up(plan.split, e.compute, std::move(parts)), threads);
   const Addends all = addends_of(e, problem);

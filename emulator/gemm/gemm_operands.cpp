@@ -286,7 +286,10 @@ void compress(const MatrixInstruction& instruction, GemmOperands& x, std::string
       for (int e = 0; e < s.group_elements; ++e)
         if ((dense[from + e] & magnitude) != 0) kept.push_back(e);
       if (std::ssize(kept) > s.stored_per_group)
-        throw Error(std::string(where), "A is not 2:4 sparse");
+        throw Error(std::string(where),
+                    "A has more than " + std::to_string(s.stored_per_group) + " of " +
+                        std::to_string(s.group_elements) + " neighbours that are not zero, which " +
+                        std::string(std::string_view(instruction.name)) + " cannot store");
       for (int e = 0; std::ssize(kept) < s.stored_per_group; ++e)
         if (std::find(kept.begin(), kept.end(), e) == kept.end()) kept.push_back(e);
       std::sort(kept.begin(), kept.end());
@@ -318,17 +321,40 @@ Format scalar_format(const GemmUnit& unit, std::string_view where) {
               "fma.fp32, mul_add.fp32, mul_add.fp16, mul_add.bf16, fma.fp64, fma.fp16, mad.int32");
 }
 
+namespace {
+
+/// formats::Error for loads or runs that take the elements of a sparse group apart.
+void require_whole_groups(const GemmPlan& plan, std::string_view where) {
+  if (plan.unit.arch == "simt") return;
+  const int group =
+      require_instruction(plan.unit.arch, plan.unit.instruction, where).sparsity.group_elements;
+  if (group == 0) return;
+  const std::string stored = "where a sparse A is stored in groups of " + std::to_string(group);
+  if (plan.loads.lanes != 0 && plan.loads.take % group != 0)
+    throw Error(std::string(where),
+                "loads take " + std::to_string(plan.loads.take) + " neighbours, " + stored,
+                "a TAKE that is a multiple of " + std::to_string(group));
+  if (plan.input.run % group != 0)
+    throw Error(std::string(where),
+                "input has runs of " + std::to_string(plan.input.run) + ", " + stored,
+                "runs of a multiple of " + std::to_string(group));
+}
+
+}  // namespace
+
 GemmOperands prepare_factors(const GemmPlan& plan, const GemmProblem& problem,
                              std::string_view where) {
+  require_whole_groups(plan, where);
   if (plan.loads.lanes != 0) {
     GemmPlan plain = plan;
     plain.loads = {};
     return prepare_factors(plain, loaded(problem, plan.loads), where);
   }
   GemmOperands x;
-  if (plan.unit.arch == "simt" && plan.input.has_integer_slices())
+  if (plan.unit.arch == "simt" && (plan.input.pieces > 1 || plan.input.has_integer_slices()))
     throw Error(std::string(where),
-                "slices are products of an instruction of the catalogue, not of simt/" +
+                std::string(plan.input.has_integer_slices() ? "slices" : "pieces") +
+                    " are multiplied by an instruction of the catalogue, not by simt/" +
                     plan.unit.instruction);
   if (plan.products == ProductOrder::tree && !product_format(plan.unit))
     throw Error(std::string(where),

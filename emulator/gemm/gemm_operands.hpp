@@ -57,6 +57,11 @@ struct GemmOperands {
   }
   /// Where the products of element k begin. Runs with zeros behind them begin whole.
   std::int64_t place_of(std::int64_t k) const { return (k / run * places + k % run) * expansion; }
+  /// The element whose products stand there, or the first one of its run.
+  std::int64_t element_at(std::int64_t place) const {
+    const bool is_plain = expansion == 1 && places == run;
+    return is_plain ? place : place / (expansion * places) * run;
+  }
 };
 
 struct PieceProducts {

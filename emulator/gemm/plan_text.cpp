@@ -270,6 +270,7 @@ class PlanReader {
     whole(parts[0], plan_.promotion.interval);
     if (parts.size() > 2) refuse("INTERVAL or INTERVAL:ADDER");
     if (parts.size() == 2) word(parts[1], plan_.promotion.adder);
+    if (plan_.promotion.interval == 0 && parts.size() == 2) refuse("an INTERVAL of at least 1");
   }
 
   void read_partition(Partition& p) {

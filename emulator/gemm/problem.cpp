@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/gemm/scalar.hpp"
+#include "emulator/gemm/scales.hpp"
 
 namespace guardbit::emulator {
 
@@ -21,13 +22,6 @@ CodeMatrix gather(const CodeMatrix& from, const std::vector<std::int64_t>& rows,
     }
   }
   return to;
-}
-
-/// Elements that share a scale: as many as along K where that gives the number of scales, else
-/// as few as possible.
-std::int64_t elements_per_scale(std::int64_t elements, std::int64_t scales, std::int64_t block) {
-  const bool square = scales > 1 && block != 0 && (elements + block - 1) / block == scales;
-  return square ? block : (elements + scales - 1) / scales;
 }
 
 /// The scales that serve the selected of `count` rows or columns; several may share one.

@@ -47,4 +47,20 @@ std::vector<KRange> stream_k_cuts(const StreamK& x, std::int64_t tiles, std::int
   return cuts;
 }
 
+std::vector<KRange> stream_k_ranges(const StreamK& x, std::int64_t tiles, std::int64_t k) {
+  std::vector<KRange> ranges;
+  const std::int64_t steps = (k + x.tile_k - 1) / x.tile_k, shared = shared_tiles(x, tiles);
+  std::int64_t cut = 0, last = -1;  // tiles
+  for (std::int64_t block = 1; block < x.blocks; ++block) {
+    const std::int64_t at = share_begin(x, shared * steps, block);
+    if (at % steps == 0 || at / steps == last) continue;
+    last = at / steps;
+    ++cut;
+    for (const KRange& range : stream_k_cuts(x, tiles, last, k))
+      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(range);
+  }
+  if (cut < tiles) ranges.push_back({0, k});
+  return ranges;
+}
+
 }  // namespace guardbit::emulator

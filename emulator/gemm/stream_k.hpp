@@ -31,4 +31,7 @@ class TileOrder {
 std::vector<KRange> stream_k_cuts(const StreamK& stream_k, std::int64_t tiles, std::int64_t tile,
                                   std::int64_t k);
 
+/// The k's of every share of a tile, each once: all of K, and those of the tiles that are cut.
+std::vector<KRange> stream_k_ranges(const StreamK& stream_k, std::int64_t tiles, std::int64_t k);
+
 }  // namespace guardbit::emulator

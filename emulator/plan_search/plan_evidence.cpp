@@ -262,8 +262,34 @@ GemmProblem as_multiplied(const GemmProblem& problem, const GemmPlan& plan) {
   return x;
 }
 
+namespace {
+
+/// The operands with the scales of their blocks multiplied in; FP64 holds the products.
+GemmProblem with_scales(const GemmProblem& problem) {
+  GemmProblem x = problem;
+  x.a = make_matrix(formats::fp64, problem.a.batch, problem.m(), problem.k());
+  x.b = make_matrix(formats::fp64, problem.b.batch, problem.k(), problem.n());
+  const auto fill = [&](CodeMatrix& to, const CodeMatrix& from, const CodeMatrix& scales) {
+    for (std::int64_t g = 0; g < to.batch; ++g)
+      for (std::int64_t i = 0; i < to.rows; ++i)
+        for (std::int64_t j = 0; j < to.columns; ++j)
+          to.set(to.index(g, i, j),
+                 scalar::encoded(formats::fp64, scalar::decoded(from.format, from(g, i, j)) *
+                                                    scale_at(scales, g, i, j, to.rows, to.columns,
+                                                             problem.scale_k)));
+  };
+  fill(x.a, problem.a, problem.scale_a);
+  fill(x.b, problem.b, problem.scale_b);
+  x.scale_a = x.scale_b = {};
+  x.scale_k = 0;
+  return x;
+}
+
+}  // namespace
+
 CodeMatrix nearly_exact(const GemmProblem& problem, const Epilogue& epilogue, bool addends,
                         int threads) {
+  if (problem.scale_k != 0) return nearly_exact(with_scales(problem), epilogue, addends, threads);
   GemmPlan exact;
   exact.unit = {"simt", "fma.fp64"};
   exact.epilogue = epilogue;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "emulator/gemm/chain.hpp"
 #include "emulator/gemm/gemm.hpp"
+#include "emulator/gemm/plan_fit.hpp"
 #include "emulator/plan_search/candidates.hpp"
 #include "emulator/plan_search/near_miss.hpp"
 #include "emulator/plan_search/samples.hpp"
@@ -60,6 +60,11 @@ void for_each_ending(const Candidates& candidates, const GemmPlan& plan, bool sp
       }
     }
   }
+}
+
+/// Can the plan be executed with these operands?
+bool fits(const GemmPlan& plan, const GemmProblem& problem, const GemmOperands& operands) {
+  return chains_fit(plan, operands) && !misfit(plan, problem, operands, "search");
 }
 
 /// The plans of a stage, made once for all walks through K.
@@ -192,7 +197,7 @@ void Search::run_plans(const std::vector<GemmPlan>& stage, std::deque<Sample>& s
     for (std::size_t i = begin; i < end; ++i) {
       if (is_stopped()) return;
       const auto operands = first.prepared->get(stage[i]);
-      if (!operands || !chains_fit(stage[i], *operands)) continue;
+      if (!operands || !fits(stage[i], first.problem, *operands)) continue;
       std::vector<PlanResult> results;
       try_plan(stage[i], first, *operands, 1, results);
       TriedPlan& tried = all_tried[i];
@@ -264,7 +269,7 @@ void Search::try_on_failed_outputs(const std::vector<GemmPlan>& plans, Lowered& 
       if (!same_unit && !any_unit) continue;
       if (known.slices.whole() && !plans[i].slices.whole()) continue;
       const auto operands = failed.prepared->get(plans[i]);
-      if (!operands || !chains_fit(plans[i], *operands)) continue;
+      if (!operands || !fits(plans[i], failed.problem, *operands)) continue;
       std::vector<PlanResult> elsewhere;
       try_plan(plans[i], failed, *operands, 1, tried[i]);
       const auto hopeless = [&](const PlanResult& x) { return x.mismatches * 2 > failed.d.size(); };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/engine/continuation.hpp"
+#include "emulator/gemm/chain.hpp"
 #include "emulator/gemm/gemm_operands.hpp"
 #include "emulator/gemm/stream_k.hpp"
 #include "experiments/accuracy/operand_errors.hpp"
@@ -35,7 +36,6 @@ using emulator::GemmProblem;
 using emulator::KRange;
 using emulator::KRanges;
 using emulator::Partition;
-using emulator::Promotion;
 using emulator::SumOrder;
 using Cut = emulator::InputConversion::Cut;
 
@@ -186,7 +186,7 @@ class SumErrors {
     Roundings worst = executions(x, parts.front(), 0);
     for (std::size_t i = 1; i < parts.size(); ++i) worst = worse(worst, executions(x, parts[i], 0));
     worst.convert_to(formats::fp32);
-    if (plan_.promotion.adder != Promotion::Adder::add) scale(worst);
+    if (emulator::takes_scales(plan_.promotion)) scale(worst);
     worst.absolute *= static_cast<double>(parts.size());
     worst.add_up_in(formats::fp32, static_cast<double>(parts.size()));
     return worst;
@@ -349,9 +349,8 @@ void require_sum(const GemmPlan& plan, const GemmProblem& problem, std::string_v
     throw formats::Error(std::string(where), std::string("no bound: ") + why);
   };
   if (initial && scaled) refuse("with add=initial the scales multiply C as well");
-  if (scaled && (problem.scale_k != 0) == (plan.promotion.adder == Promotion::Adder::add))
-    refuse(problem.scale_k != 0 ? "scales of blocks of K need a promotion that takes them"
-                                : "the promotion and the epilogue both take the scales");
+  if (problem.scale_k != 0 && !emulator::takes_scales(plan.promotion))
+    refuse("scales of blocks of K need a promotion that takes them");
 }
 
 }  // namespace
@@ -365,11 +364,13 @@ ErrorBound error_bound(const GemmPlan& plan, const GemmProblem& problem, std::st
   Roundings x = sums();
   if (plan.input.has_integer_slices())
     x.absolute += slices_error(plan, problem, unit, x.worst(), where);
-  const bool scales_parts = plan.promotion.adder != Promotion::Adder::add;
+  const bool scales_parts = emulator::takes_scales(plan.promotion);
   x.absolute += input.error.absolute * (scales_parts ? growth_by_scales(problem) : 1);
   if (e.addition == Epilogue::Addition::initial) begin_with_addend(x, e, problem, unit.c);
   const bool in_place = plan.split.order == SumOrder::in_place;
-  finish(x, e, problem, in_place ? sums.parts() : 1);
+  GemmProblem left = problem;  // for the epilogue
+  if (scales_parts) left.scale_a = left.scale_b = {};
+  finish(x, e, left, in_place ? sums.parts() : 1);
 
   ErrorBound bound;
   const double outputs =

@@ -126,12 +126,10 @@ Doubles scaled_a(const GemmProblem& problem, std::int64_t g, std::string_view wh
   require_room(problem.a.format, problem.scale_a, where);
   Doubles x{problem.m(), problem.k(), {}};
   x.values.reserve(static_cast<std::size_t>(x.rows * x.columns));
-  const std::int64_t blocks = std::max<std::int64_t>(1, problem.scale_a.columns);
   for (std::int64_t i = 0; i < x.rows; ++i) {
     for (std::int64_t k = 0; k < x.columns; ++k) {
-      const std::int64_t block = problem.scale_k == 0 ? 0 : k / problem.scale_k;
       const double scale =
-          emulator::scale_at(problem.scale_a, g, i, block, x.rows, blocks, problem.scale_k);
+          emulator::scale_at(problem.scale_a, g, i, k, x.rows, x.columns, problem.scale_k);
       x.values.push_back(element(problem.a, g, i, k, scale, least));
     }
   }
@@ -143,12 +141,10 @@ Doubles scaled_b(const GemmProblem& problem, std::int64_t g, std::string_view wh
   require_room(problem.b.format, problem.scale_b, where);
   Doubles x{problem.k(), problem.n(), {}};
   x.values.reserve(static_cast<std::size_t>(x.rows * x.columns));
-  const std::int64_t blocks = std::max<std::int64_t>(1, problem.scale_b.rows);
   for (std::int64_t k = 0; k < x.rows; ++k) {
-    const std::int64_t block = problem.scale_k == 0 ? 0 : k / problem.scale_k;
     for (std::int64_t j = 0; j < x.columns; ++j) {
       const double scale =
-          emulator::scale_at(problem.scale_b, g, block, j, blocks, x.columns, problem.scale_k);
+          emulator::scale_at(problem.scale_b, g, k, j, x.rows, x.columns, problem.scale_k);
       x.values.push_back(element(problem.b, g, k, j, scale, least));
     }
   }

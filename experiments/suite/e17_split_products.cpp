@@ -85,8 +85,7 @@ Outcome run(Run& run) {
   run.announce(exponents.size());
   Outcome outcome;
   outcome.figure = {"E17: FP32 products from two pieces, K = " + s.word("K"),
-                    "log2 of the magnitude of A",
-                    "accuracy (bits: -log2 of the largest |error| / (|A||B|))"};
+                    "log2 of the magnitude of A", "bits: -log2 of the largest |error| / (|A||B|)"};
   for (const char* const method : methods) outcome.figure.curves.push_back({method});
   const std::string source = "Ootomo, Yokota, arXiv 2203.03341, abstract: as accurate as SIMT";
   for (const std::int64_t exponent : exponents) {

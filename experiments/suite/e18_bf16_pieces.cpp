@@ -71,7 +71,7 @@ Outcome run(Run& run) {
   run.announce(lengths.size() + 1);
   Outcome outcome;
   outcome.figure = {"E18: FP32 products from BF16 pieces", "K (products in each sum)",
-                    "accuracy (bits: -log2 of the largest |error| / (|A||B|))", true};
+                    "bits: -log2 of the largest |error| / (|A||B|)", true};
   const auto& pieces = run.point(
       "pieces", [&] { return std::vector<double>{error_of_two_pieces(s.integer("stride"))}; });
   outcome.findings.push_back(

@@ -146,7 +146,7 @@ Outcome run(Run& run) {
   run.announce(2 * ranges.size());
   Outcome outcome;
   outcome.figure = {"E19: FP64 products from INT8 products", "slices of 7 bits, or moduli",
-                    "accuracy (bits: -log2 of the largest |error| / (|A||B|))"};
+                    "bits: -log2 of the largest |error| / (|A||B|)"};
   double before = 0, shrinks = 0;
   const auto reaches = [](const char* source, bool enough) {
     return Reference{.value = 1,

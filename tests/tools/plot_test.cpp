@@ -185,6 +185,38 @@ TEST_CASE("at most eight series share a pair of axes, and every curve is drawn")
   }
 }
 
+TEST_CASE("panels of their own series have legends below them, and hidden curves have names") {
+  const std::vector<std::string> machines = {"sm_70",  "sm_75", "sm_80", "sm_89", "sm_90", "sm_100",
+                                             "sm_120", "cdna1", "cdna2", "cdna3", "x86"};
+  Figure figure = figure_of(machines, true, true, 1e-7, 1e-5);
+  for (std::size_t i = 0; i < machines.size(); ++i)
+    figure.curves[i].y[0] *= 1 + 0.01 * static_cast<double>(i);
+  for (const double width : {336.0, 640.0, 900.0}) {
+    const tools::Drawing drawing = tools::chart(figure, {.width = width});
+    CHECK(crowded(drawing) == "");
+    const std::string svg = drawing.svg();
+    const auto y_of = [&](const std::string& words) {
+      const std::string key = " y=\"";
+      return std::stod(svg.substr(svg.rfind(key, svg.find(">" + words + "<")) + key.size()));
+    };
+    if (width > 480) CHECK(y_of("K (products in each sum)") < y_of("sm_75"));  // in one row
+  }
+  // Curves that would hide each other.
+  for (const std::size_t same : {2U, 3U}) figure.curves[same].y = figure.curves[1].y;
+  for (const std::size_t same : {5U, 6U}) figure.curves[same].y = figure.curves[4].y;
+  std::vector<std::string> names;
+  std::set<std::string> colours;
+  for (const tools::Panel& panel : tools::panels_of(figure))
+    for (const tools::Series& s : panel.series) {
+      names.push_back(s.name);
+      colours.insert(s.style.colour);
+    }
+  CHECK(names == std::vector<std::string>{"sm_70", "sm_75, sm_80, sm_89", "sm_90, sm_100, sm_120",
+                                          "cdna1", "cdna2", "cdna3", "x86"});
+  CHECK(colours.size() == names.size());
+  CHECK(crowded(tools::chart(figure, {.width = 640})) == "");
+}
+
 TEST_CASE("the same thing looks the same in all pictures, and references are open") {
   const auto look = [](const std::vector<Curve>& curves, std::size_t i) {
     return tools::styles_of(curves)[i];

@@ -219,6 +219,9 @@ TEST_CASE("what cannot be run gives one line and status 2, and no file") {
   refused(words({"--engine", "abacus"}), "abacus");
   refused(words({"--engine", "cpu"}), "engine cpu: does not execute");
   refused(words({"--toolkit", "new"}), "'new' is not a version");
+  refused(words({"--toolkit", "12.4"}), "--toolkit: is not read: every ptxas compiles " + name);
+  refused({"probe", "--instruction", name, "--arch", "sm_90", "--toolkit", "13.0"},
+          "--toolkit: is not read");
   refused(words({"--e", capture + ":a"}), "is dense");
   refused({"run", name, "--arch", "sm_90", "--a", capture, "--b", capture, "-o",
            folder.path("absent/d.npy")},

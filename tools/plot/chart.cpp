@@ -32,15 +32,16 @@ std::string title_of(const std::string& name, double x, double y) {
   return (name.empty() ? "" : name + ": ") + number_label(x) + ", " + number_label(y);
 }
 
-/// Names with their marks, in columns of one width.
+/// Names with their marks, in columns of one width, `gap` apart.
 class Legend {
  public:
-  Legend(std::vector<Series> series, double width) : series_(std::move(series)) {
+  Legend(std::vector<Series> series, double width, double gap = 18)
+      : series_(std::move(series)), gap_(gap) {
     std::erase_if(series_, [](const Series& s) { return s.name.empty(); });
     double widest = 0;
     for (const Series& s : series_) widest = std::max(widest, width_of(s.name, label_size));
-    column_ = std::min(width, mark + widest + 18);
-    const auto most = static_cast<std::size_t>(std::max(1.0, std::floor((width + 18) / column_)));
+    column_ = std::min(width, mark + widest + gap);
+    const auto most = static_cast<std::size_t>(std::max(1.0, std::floor((width + gap) / column_)));
     rows_ = (series_.size() + most - 1) / most;
     columns_ = rows_ == 0 ? 0 : (series_.size() + rows_ - 1) / rows_;
   }
@@ -48,7 +49,7 @@ class Legend {
   double height() const { return rows_ == 0 ? 0 : static_cast<double>(rows_) * 18 + 6; }
 
   void draw(Drawing& drawing, double middle, double top) const {
-    const double left = middle - (column_ * static_cast<double>(columns_) - 18) / 2;
+    const double left = middle - (column_ * static_cast<double>(columns_) - gap_) / 2;
     for (std::size_t i = 0; i < series_.size(); ++i) {
       const Series& s = series_[i];
       const std::size_t row = i / columns_;
@@ -70,9 +71,15 @@ class Legend {
   static constexpr double mark = 32;
 
   std::vector<Series> series_;
-  double column_ = 0;
+  double gap_, column_ = 0;
   std::size_t rows_ = 0, columns_ = 0;
 };
+
+/// A panel's own legend is as wide as the panel and the gap beside it.
+Legend own_legend_of(const Panel& panel, double cell) {
+  constexpr double gap = 8;
+  return {panel.series, cell + panel_gap - gap, gap};
+}
 
 /// The axes of all panels.
 struct Axes {
@@ -267,10 +274,10 @@ struct Grid {
     x_lines = lines_of(figure.x_label, label_size, width - 2 * margin);
     above = margin + 19 * static_cast<double>(title_lines(figure.title, width)) + 4;
     // Or more: how wide the labels up are is not known yet.
-    const double cell = (width - 160) / static_cast<double>(columns) - panel_gap;
+    const double cell = (width - 110) / static_cast<double>(columns) - panel_gap;
     if (has_own_legends) {
       for (const Panel& p : panels)
-        own_legend = std::max(own_legend, Legend(p.series, cell).height());
+        own_legend = std::max(own_legend, own_legend_of(p, cell).height());
     } else {
       legend.emplace(entries, width - 2 * margin);
     }
@@ -358,11 +365,15 @@ void draw_grid(Drawing& drawing, const Box& area, const Figure& figure, const Ch
     frame.draw_axes(true, at_column == 0, grid.strips_height);
     frame.draw_series(panel.series, options.x || options.y);
     draw_strips(drawing, box, frame, axes.x, strips);
+    // The words of the axis stand between the last row's ticks and its legends.
+    const double words =
+        at_row + 1 == grid.rows ? line_height * static_cast<double>(grid.x_lines.size()) : 0;
     if (grid.has_own_legends)
-      Legend(panel.series, cell)
-          .draw(drawing, (box.left + box.right) / 2, box.bottom + grid.strips_height + tick_room);
+      own_legend_of(panel, cell)
+          .draw(drawing, (box.left + box.right) / 2,
+                box.bottom + grid.strips_height + tick_room + words);
   }
-  double y = area.bottom - grid.below + line_height - 4;
+  double y = area.bottom - grid.below - grid.own_legend + line_height - 4;
   for (const std::string& line : grid.x_lines) {
     drawing.text({middle_of(line, area, left, right), y}, line, {label_size, Anchor::middle});
     y += line_height;

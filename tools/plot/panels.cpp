@@ -77,6 +77,24 @@ std::vector<Panel> divided(const Figure& figure) {
   return panels;
 }
 
+/// A curve that has the points of an earlier one of its panel would hide it: the earlier one takes
+/// its name.
+void join_equal(std::vector<Series>& series) {
+  std::vector<Series> joined;
+  for (const Series& s : series) {
+    const auto same = std::ranges::find_if(joined, [&](const Series& other) {
+      return other.curve->x == s.curve->x && other.curve->y == s.curve->y &&
+             other.curve->is_reference == s.curve->is_reference && !s.curve->x.empty();
+    });
+    if (same == joined.end()) {
+      joined.push_back(s);
+    } else {
+      same->others += ", " + s.name;
+    }
+  }
+  series = std::move(joined);
+}
+
 void set_styles(std::vector<Series*> series) {
   std::vector<Curve> named;
   for (const Series* s : series) {
@@ -102,20 +120,22 @@ std::vector<Series> legend_of(const std::vector<Panel>& panels) {
 
 std::vector<Panel> panels_of(const Figure& figure) {
   std::vector<Panel> panels = divided(figure);
+  if (legend_of(panels).size() > most_series)
+    for (Panel& panel : panels) join_equal(panel.series);
   std::vector<Series> all = legend_of(panels);
   std::vector<Series*> pointers;
-  if (all.size() > most_series) {
-    for (Panel& panel : panels) {
-      pointers.clear();
-      for (Series& s : panel.series) pointers.push_back(&s);
-      set_styles(pointers);
-    }
-    return panels;
-  }
+  const bool is_one_legend = all.size() <= most_series;
   for (Series& s : all) pointers.push_back(&s);
-  set_styles(pointers);
-  for (Panel& panel : panels)
-    for (Series& s : panel.series) s.style = std::ranges::find(all, s.name, &Series::name)->style;
+  if (is_one_legend) set_styles(pointers);
+  for (Panel& panel : panels) {
+    pointers.clear();
+    for (Series& s : panel.series) pointers.push_back(&s);
+    if (!is_one_legend) set_styles(pointers);
+    for (Series& s : panel.series) {
+      if (is_one_legend) s.style = std::ranges::find(all, s.name, &Series::name)->style;
+      s.name += std::exchange(s.others, {});
+    }
+  }
   return panels;
 }
 

@@ -9,9 +9,11 @@ namespace guardbit::tools {
 
 struct Series {
   const experiments::Curve* curve = nullptr;
-  /// in its panel
+  /// in its panel; of curves with the same points, where there are many, all names
   std::string name;
   SeriesStyle style;
+  /// while panels are made: the names of the others, each after a comma
+  std::string others = {};
 };
 
 struct Panel {

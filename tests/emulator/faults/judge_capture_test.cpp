@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "emulator/faults/mended.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulator/faults/wrong_products.hpp"
 
@@ -56,6 +57,14 @@ struct Recording {
     capture.shape = {batch, m, n};
     return judge(capture).judgement;
   }
+  /// What was not looked at.
+  std::string limits(const RealMatrix& d) {
+    capture.d = codes_of(formats::fp32, batch, d);
+    capture.shape = {batch, m, n};
+    std::string all;
+    for (const std::string& limit : judge(capture).limits) all += limit;
+    return all;
+  }
 };
 
 /// Entries one below the other.
@@ -91,6 +100,95 @@ TEST_CASE("operands of another batch entry are named") {
        FaultKind::wrong_operand, "batch entry 1: A of entry 2 stands in the place of its own");
   says(x.judged(stacked({x.product(0, 0), x.product(2, 2), x.product(2, 2)})),
        FaultKind::moved_tile, "batch entry 1: D holds the product of entry 2");
+}
+
+TEST_CASE("sums that are not set to zero between batch entries are named") {
+  Recording x(4, formats::fp16);
+  std::vector<RealMatrix> own, running, one_more;
+  for (std::int64_t g = 0; g < 4; ++g) {
+    own.push_back(x.product(g, g));
+    running.push_back(g == 0 ? own[0] : plus(own.back(), running.back()));
+    one_more.push_back(g == 3 ? plus(own[3], own[1]) : own.back());
+  }
+  is_right(x.judged(stacked(own)));
+  const Judgement judgement = x.judged(stacked(running));
+  says(judgement, FaultKind::stale_accumulator,
+       "batch entry 1: D holds, besides its own product, that of entry 0");
+  REQUIRE(judgement.faults.size() == 3);
+  CHECK(judgement.faults[2].text.find(
+            "batch entry 3: D holds, besides its own product, all that entry "
+            "2 holds: sums are not set to zero between entries") == 0);
+  says(x.judged(stacked(one_more)), FaultKind::stale_accumulator,
+       "batch entry 3: D holds, besides its own product, that of entry 1");
+}
+
+TEST_CASE("scales that are read from other places, or are other numbers, are named") {
+  constexpr std::int64_t block = 16;
+  Recording x(1, formats::e4m3);
+  x.k = 64;
+  std::mt19937_64 random(5);
+  x.a = random_matrix(random, x.m, x.k, formats::e4m3, false);
+  x.b = random_matrix(random, x.k, x.n, formats::e4m3, false);
+  x.capture.problem.a = codes_of(formats::e4m3, 1, x.a);
+  x.capture.problem.b = codes_of(formats::e4m3, 1, x.b);
+  x.capture.problem.scale_k = block;
+  const auto drawn = [&](std::int64_t rows, std::int64_t columns) {
+    return mapped(random_matrix(random, rows, columns, formats::fp32, false),
+                  [](double v) { return std::exp2(std::round(2 * v)); });
+  };
+  // A for each row and block of K, B for each block of K and column.
+  const RealMatrix of_a = drawn(x.m, 4), of_b = drawn(4, x.n);
+  x.capture.problem.scale_a = codes_of(formats::fp32, 1, of_a);
+  x.capture.problem.scale_b = codes_of(formats::fp32, 1, of_b);
+  const auto with_scales = [&](const RealMatrix& a, const RealMatrix& b) {
+    Recording y = x;
+    for (std::int64_t i = 0; i < x.m; ++i)
+      for (std::int64_t k = 0; k < x.k; ++k) y.a(i, k) *= a(i, k / block);
+    for (std::int64_t k = 0; k < x.k; ++k)
+      for (std::int64_t j = 0; j < x.n; ++j) y.b(k, j) *= b(k / block, j);
+    return y.product(0, 0);
+  };
+  const auto moved = [](const RealMatrix& scales, std::int64_t rows, std::int64_t columns) {
+    RealMatrix result = scales;
+    for (std::int64_t p = 0; p < scales.rows; ++p)
+      for (std::int64_t q = 0; q < scales.columns; ++q)
+        result(p, q) = scales(std::min(p + rows, scales.rows - 1), (q + columns) % scales.columns);
+    return result;
+  };
+  const auto ones = [](const RealMatrix& scales) {
+    return mapped(scales, [](double) { return 1.0; });
+  };
+  is_right(x.judged(with_scales(of_a, of_b)));
+  says(x.judged(with_scales(moved(of_a, 0, 1), of_b)), FaultKind::wrong_scale,
+       "the scales of A: each block of K has that of the one 1 further on");
+  says(x.judged(with_scales(moved(of_a, 1, 0), of_b)), FaultKind::wrong_scale,
+       "the scales of A: each row has that of the one 1 further on");
+  says(x.judged(with_scales(of_a, moved(of_b, 1, 0))), FaultKind::wrong_scale,
+       "the scales of B: each block of K has that of the one 1 further on");
+  says(x.judged(with_scales(ones(of_a), of_b)), FaultKind::wrong_scale,
+       "the scales of A are taken as 1");
+  says(x.judged(with_scales(ones(of_a), ones(of_b))), FaultKind::wrong_scale,
+       "the scales of A and of B are taken as 1");
+  RealMatrix other = of_a;
+  REQUIRE(other(5, 2) != 1);
+  other(5, 2) = 1;
+  says(x.judged(with_scales(other, of_b)), FaultKind::wrong_scale,
+       "scale [5, 2] of A was taken as 1, not ");
+  other = of_b;
+  other(3, 7) *= 4, other(0, 7) *= 0.5;
+  const Judgement two = x.judged(with_scales(of_a, other));
+  says(two, FaultKind::wrong_scale, "scale [0, 7] of B was taken as ");
+  REQUIRE(two.faults.size() == 2);
+  CHECK(two.faults[1].text.find("scale [3, 7] of B was taken as ") == 0);
+  // Those of A and B in each other's place, where both have as many.
+  x.n = x.m;
+  x.b = random_matrix(random, x.k, x.n, formats::e4m3, false);
+  x.capture.problem.b = codes_of(formats::e4m3, 1, x.b);
+  const RealMatrix of_more = drawn(4, x.n);
+  x.capture.problem.scale_b = codes_of(formats::fp32, 1, of_more);
+  is_right(x.judged(with_scales(of_a, of_more)));
+  says(x.judged(with_scales(transposed(of_more), transposed(of_a))), FaultKind::wrong_scale,
+       "A has the scales of B, and B those of A");
 }
 
 TEST_CASE("operands whose codes are read as another format are named") {
@@ -133,6 +231,47 @@ TEST_CASE("a NaN or an infinity that is lost is no rounding") {
   says(x.judged(x.product(0, 0)), FaultKind::not_a_number, "480 elements of D are numbers");
 }
 
+TEST_CASE("NaNs and infinities that are lost behind a smooth function are no rounding") {
+  for (const Activation activation : {Activation::silu, Activation::gelu, Activation::gelu_tanh}) {
+    CAPTURE(formats::word_of(activation));
+    Recording x(1, formats::fp32);
+    x.capture.activation = activation;
+    const RealMatrix d = mapped(x.product(0, 0), [&](double v) {
+      return scalar::rounded(formats::fp32, activated_in_doubles(activation, v));
+    });
+    x.a(5, 9) = infinite;
+    x.a(6, 2) = std::nan("");
+    x.capture.problem.a = codes_of(formats::fp32, 1, x.a);
+    // What libraries make of the lowest infinity is NaN or zero.
+    for (const double lowest : {std::nan(""), -0.0}) {
+      RealMatrix right = d;
+      for (std::int64_t j = 0; j < d.columns; ++j)
+        right(5, j) = x.b(9, j) > 0 ? infinite : lowest, right(6, j) = std::nan("");
+      is_right(x.judged(right));
+      right(6, 3) = 0;
+      says(
+          x.judged(right), FaultKind::not_a_number,
+          "1 element of D is a number, or has the other sign, where the operands give NaN or infinity, "
+          "in row 6, column 3");
+      right(6, 3) = right(6, 4);
+      for (std::int64_t j = 0; j < d.columns; ++j) right(5, j) = d(5, j);
+      says(x.judged(right), FaultKind::not_a_number, "20 elements of D are numbers");
+    }
+  }
+}
+
+TEST_CASE("it is said that NaNs were not looked for where operands have scales") {
+  Recording x(1, formats::fp32);
+  const RealMatrix d = x.product(0, 0);
+  x.a(6, 2) = std::nan("");
+  x.capture.problem.a = codes_of(formats::fp32, 1, x.a);
+  CHECK(x.limits(d) ==
+        "rows of A and columns of B that hold infinities or NaNs were looked at for these alone");
+  x.capture.problem.scale_a = codes_of(formats::fp32, 1, RealMatrix(1, 1, 1));
+  CHECK(x.limits(d) ==
+        "rows of A and columns of B that hold infinities or NaNs were not looked at");
+}
+
 TEST_CASE("a function that a part missed, or that came too early, is named with its place") {
   Recording x(1, formats::fp16);
   x.capture.activation = Activation::relu;
@@ -150,6 +289,133 @@ TEST_CASE("a function that a part missed, or that came too early, is named with 
   x.capture.beta = 1;
   says(x.judged(plus(mapped(x.product(0, 0), relu), c)), FaultKind::activation,
        "relu was applied before C was added");
+}
+
+TEST_CASE("what is wrong besides a function that is missing is named, too") {
+  Recording x(1, formats::fp16);
+  x.capture.activation = Activation::relu;
+  Recording other = x;
+  other.a(5, 9) = 40;
+  const Judgement judgement = x.judged(other.product(0, 0));
+  says(judgement, FaultKind::activation, "D did not go through relu");
+  REQUIRE(judgement.faults.size() == 2);
+  CHECK(judgement.faults[1].kind == FaultKind::wrong_element);
+  CHECK(judgement.faults[1].text.find("element [5, 9] of A was taken as 40, not") == 0);
+  CHECK(x.judged(x.product(0, 0)).faults.size() == 1);
+}
+
+TEST_CASE(
+    "the problem that a kernel with two faults solved holds the one and leaves out the other") {
+  Recording x(1, formats::fp32);
+  Recording other = x;
+  for (std::int64_t i = 0; i < x.m; ++i)
+    for (std::int64_t k = 8; k < 16; ++k) other.a(i, k) = 0;
+  RealMatrix d = other.product(0, 0);
+  for (std::int64_t i = 0; i < 8; ++i)
+    for (std::int64_t j = 8; j < 16; ++j) d(i, j) = 0;
+  const Judgement judgement = x.judged(d);
+  says(judgement, FaultKind::not_written, "rows 0 to 7, columns 8 to 15");
+  REQUIRE(judgement.faults.size() == 2);
+  CHECK(judgement.faults[1].kind == FaultKind::missing_k);
+  const auto rest = mended(x.capture, judgement);
+  REQUIRE(rest);
+  CHECK(rest->is_part);
+  CHECK(rest->capture.d.rows == 16);
+  CHECK(judge(rest->capture).judgement.faults.empty());
+}
+
+TEST_CASE("rows and columns of a large product that hold others are named, however they lie") {
+  Recording x(1, formats::fp32);
+  x.m = 512, x.n = 400, x.k = 224;
+  std::mt19937_64 random(5);
+  x.a = random_matrix(random, x.m, x.k, formats::fp32, false);
+  x.b = random_matrix(random, x.k, x.n, formats::fp32, false);
+  const RealMatrix c = random_matrix(random, x.m, x.n, formats::fp32, false);
+  x.capture.problem.a = codes_of(formats::fp32, 1, x.a);
+  x.capture.problem.b = codes_of(formats::fp32, 1, x.b);
+  x.capture.problem.c = codes_of(formats::fp32, 1, c);
+  x.capture.beta = 1;
+  const RealMatrix product = x.product(0, 0), right = plus(product, c);
+  const auto rows_of = [](const RealMatrix& d, const auto& source) {
+    RealMatrix moved = d;
+    for (std::int64_t i = 0; i < d.rows; ++i)
+      for (std::int64_t j = 0; j < d.columns; ++j) moved(i, j) = d(source(i), j);
+    return moved;
+  };
+  is_right(x.judged(right));
+  says(x.judged(rows_of(right, [](auto i) { return i % 8 == 0 ? i + 1 : i; })),
+       FaultKind::permuted_rows,
+       "rows 0 and the same every 8 further, up to 504 of D hold what belongs to others: each "
+       "holds the row 1 further on");
+  says(x.judged(rows_of(right, [](auto i) { return i % 16 < 2 ? i ^ 1 : i; })),
+       FaultKind::permuted_rows, "halves of 2 are exchanged");
+  says(x.judged(plus(rows_of(product, [](auto i) { return i ^ 8; }), c)), FaultKind::permuted_rows,
+       "of the product are those of others, C is right: halves of 16 are exchanged");
+  says(x.judged(rows_of(right, [](auto i) { return (i * 5 + 3) % 512; })), FaultKind::permuted_rows,
+       "0 holds 3");
+  says(x.judged(
+           transposed(rows_of(transposed(right), [](auto j) { return j % 40 == 3 ? j + 5 : j; }))),
+       FaultKind::permuted_columns, "each holds the column 5 further on");
+  // A tile of D that is another, far from what is looked at.
+  RealMatrix tile = right;
+  for (std::int64_t i = 0; i < 64; ++i)
+    for (std::int64_t j = 0; j < 64; ++j) tile(256 + i, 128 + j) = right(64 + i, 320 + j);
+  says(
+      x.judged(tile), FaultKind::moved_tile,
+      "rows 256 to 319, columns 128 to 191 of D hold what belongs to rows 64 to 127, columns 320 to 383");
+  // With another alpha, both are named.
+  const Judgement both = x.judged(plus(
+      mapped(rows_of(product, [](auto i) { return i ^ 8; }), [](double v) { return 0.75 * v; }),
+      c));
+  says(both, FaultKind::permuted_rows, "halves of 16 are exchanged");
+  REQUIRE(both.faults.size() == 2);
+  CHECK(both.faults[1].kind == FaultKind::alpha);
+}
+
+TEST_CASE("a wrong product of very many rows takes neither much memory nor long") {
+  Recording x(1, formats::fp16);
+  x.m = 70000, x.n = 5, x.k = 8;
+  std::mt19937_64 random(5);
+  x.a = random_matrix(random, x.m, x.k, formats::fp16, false);
+  x.b = random_matrix(random, x.k, x.n, formats::fp16, false);
+  x.capture.problem.a = codes_of(formats::fp16, 1, x.a);
+  x.capture.problem.b = codes_of(formats::fp16, 1, x.b);
+  std::normal_distribution<double> normal;
+  says(x.judged(mapped(x.product(0, 0), [&](double v) { return v * (1 + 0.1 * normal(random)); })),
+       FaultKind::unknown, "for no reason that has a name here");
+}
+
+TEST_CASE(
+    "rows, tiles and operands from other places are named behind a function that was asked for") {
+  Recording x(1, formats::fp32);
+  x.m = x.n = 64;
+  std::mt19937_64 random(5);
+  x.a = random_matrix(random, x.m, x.k, formats::fp32, false);
+  x.b = random_matrix(random, x.k, x.n, formats::fp32, false);
+  x.capture.problem.a = codes_of(formats::fp32, 1, x.a);
+  x.capture.problem.b = codes_of(formats::fp32, 1, x.b);
+  for (const Activation activation : {Activation::relu, Activation::silu}) {
+    CAPTURE(formats::word_of(activation));
+    x.capture.activation = activation;
+    const auto function = [&](double v) {
+      return scalar::rounded(formats::fp32, activated_in_doubles(activation, v));
+    };
+    const RealMatrix right = mapped(x.product(0, 0), function);
+    is_right(x.judged(right));
+    RealMatrix d = right;
+    for (std::int64_t i = 0; i < x.m; ++i)
+      for (std::int64_t j = 0; j < x.n; ++j) d(i, j) = right(i ^ 8, j);
+    says(x.judged(d), FaultKind::permuted_rows, "halves of 16 are exchanged");
+    d = right;
+    for (std::int64_t i = 0; i < 16; ++i)
+      for (std::int64_t j = 0; j < 16; ++j) d(i, j) = right(32 + i, 16 + j);
+    says(x.judged(d), FaultKind::moved_tile,
+         "hold what belongs to rows 32 to 47, columns 16 to 31");
+    Recording other = x;
+    for (std::int64_t k = 0; k < x.k; ++k)
+      for (std::int64_t j = 0; j < x.n; ++j) other.b(k, j) = x.b(k ^ 1, j);
+    says(x.judged(mapped(other.product(0, 0), function)), FaultKind::permuted_k, "");
+  }
 }
 
 TEST_CASE("a bias that is missing, or added by the wrong index, is named") {

@@ -405,8 +405,75 @@ std::vector<Plant> bugs(std::int64_t m, std::int64_t n, std::int64_t k) {
   };
 }
 
-constexpr Size bug_sizes[] = {{64, 64, 64}, {96, 80, 72}};
 const Types bug_types[] = {{formats::fp32, formats::fp32}, {formats::fp16, formats::fp16}};
+
+TEST_CASE("sums that go on along a row or a column of tiles are named with the tiles") {
+  const Subject x = subject_of({64, 96, 40}, bug_types[0], 3);
+  RealMatrix d = product_of(x);
+  for (std::int64_t i = 0; i < d.rows; ++i)
+    for (std::int64_t j = 32; j < d.columns; ++j) d(i, j) += d(i, j - 32);
+  Judgement judgement = judge(numbers(x, plus(d, x.c)));
+  REQUIRE(judgement.faults.size() == 1);
+  CHECK(judgement.faults[0].kind == FaultKind::stale_accumulator);
+  CHECK(
+      judgement.faults[0].text ==
+      "in each row of tiles, each 32 columns of D hold, besides their own sums, those of the columns "
+      "before them: sums are not set to zero between tiles");
+  d = product_of(x);
+  for (std::int64_t i = 16; i < d.rows; ++i)
+    for (std::int64_t j = 0; j < d.columns; ++j) d(i, j) += d(i - 16, j);
+  judgement = judge(numbers(x, plus(d, x.c)));
+  REQUIRE(judgement.faults.size() == 1);
+  CHECK(
+      judgement.faults[0].text ==
+      "in each column of tiles, each 16 rows of D hold, besides their own sums, those of the rows "
+      "before them: sums are not set to zero between tiles");
+}
+
+/// Sums of 64 products, then their sum, each as `kept` leaves it.
+RealMatrix in_parts(const Subject& x, const std::function<double(double)>& kept) {
+  RealMatrix d(x.a.rows, x.b.columns);
+  for (std::int64_t k = 0; k < x.k(); k += 64)
+    d = plus(d, mapped(chained(part(x.a, 0, d.rows, k, 64), part(x.b, k, 64, 0, d.columns)), kept));
+  return d;
+}
+
+TEST_CASE("sums that overflow on their way are named, and not taken for rounded products") {
+  const auto in_fp16 = [](double v) { return scalar::rounded(formats::fp16, v); };
+  const auto limited = [](double v) { return std::clamp(v, -65504.0, 65504.0); };
+  for (const double factor : {50.0, 70.0}) {
+    CAPTURE(factor);
+    Subject x = subject_of({64, 80, 256}, {formats::fp16, formats::fp32}, 2);
+    const auto enlarged = [&](double v) { return scalar::rounded(formats::fp16, factor * v); };
+    x.a = mapped(x.a, enlarged), x.b = mapped(x.b, enlarged), x.c = RealMatrix(64, 80);
+    const auto check = [&](const RealMatrix& d, const std::string& text) {
+      const Judgement judgement = judge(numbers(x, d));
+      CHECK(judgement.verdict == Verdict::wrong);
+      REQUIRE(judgement.faults.size() == 1);
+      CHECK(judgement.faults[0].kind == FaultKind::narrow_accumulator);
+      CHECK(judgement.faults[0].name == "fp16");
+      CHECK(judgement.faults[0].value == 65504);
+      CAPTURE(judgement.faults[0].text);
+      CHECK(judgement.faults[0].text.find(text) == 0);
+    };
+    check(in_parts(x, in_fp16), "sums are kept in fp16 and overflow: ");
+    check(
+        in_parts(x, [&](double v) { return in_fp16(limited(v)); }),
+        "sums of 64 products are limited to 65504, the largest number of fp16, before they are added");
+    check(in_parts(x, limited), "sums of 64 products are limited to 65504");
+  }
+  // Products that are infinite in FP16, and a D that is finite.
+  Subject x = subject_of({32, 32, 32}, {formats::fp16, formats::fp32}, 2);
+  const auto enlarged = [](double v) { return scalar::rounded(formats::fp16, 3000 * v); };
+  x.a = mapped(x.a, enlarged), x.b = mapped(x.b, enlarged), x.c = RealMatrix(32, 32);
+  const Judgement judgement =
+      judge(numbers(x, mapped(chained(x.a, x.b), [](double v) { return 1.25 * v; })));
+  CHECK(judgement.verdict == Verdict::wrong);
+  REQUIRE(judgement.faults.size() == 1);
+  CHECK(judgement.faults[0].kind == FaultKind::alpha);
+}
+
+constexpr Size bug_sizes[] = {{64, 64, 64}, {96, 80, 72}};
 
 void add_bugs(Tally& tally, const Size& size, const Types& type) {
   tally.add(bugs(size.m, size.n, size.k), size, type);

@@ -1,6 +1,7 @@
 #include "emulator/gemm/gemm.hpp"
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "tests/catch.hpp"
 #include "tests/emulator/gemm/gemm_arithmetic.hpp"
 #include "tests/emulator/gemm/gemm_inputs.hpp"
+#include "tests/emulator/gemm/gemm_owners.hpp"
 
 namespace guardbit::tests {
 namespace {
@@ -27,26 +29,6 @@ using formats::fp32;
 // A judge that computes one output from the words of plan.hpp, with the emulated scalar
 // arithmetic of formats/ and one dot() after another. It shares no code with gemm.cpp.
 
-/// The accumulator that takes k, as `Division` says.
-std::int64_t owner(const emulator::Partition& p, std::int64_t k, std::int64_t length) {
-  const std::int64_t tiles = (length + p.tile - 1) / p.tile, tile = k / p.tile;
-  if (p.parts == 1) return 0;
-  switch (p.division) {
-    case Division::ceil: return tile / ((tiles + p.parts - 1) / p.parts);
-    case Division::round_robin: return tile % p.parts;
-    case Division::balanced:
-    case Division::balanced_last: break;
-  }
-  const std::int64_t parts = std::min<std::int64_t>(p.parts, tiles);
-  const std::int64_t longer = tiles % parts, each = tiles / parts;
-  if (p.division == Division::balanced_last) {
-    const std::int64_t shorter = parts - longer;
-    return tile < shorter * each ? tile / each : shorter + (tile - shorter * each) / (each + 1);
-  }
-  return tile < longer * (each + 1) ? tile / (each + 1)
-                                    : longer + (tile - longer * (each + 1)) / each;
-}
-
 class Judge {
  public:
   Judge(const GemmPlan& plan, const GemmProblem& x) : plan_(plan), x_(x) {
@@ -56,9 +38,7 @@ class Judge {
 
   std::uint64_t output(std::int64_t g, std::int64_t i, std::int64_t j) const {
     std::map<std::int64_t, std::vector<std::int64_t>> parts;
-    for (std::int64_t k = 0; k < x_.k(); ++k)
-      parts[plan_.stream_k.none() ? owner(plan_.split, k, x_.k()) : worker(g, i, j, k)].push_back(
-          k);
+    for (std::int64_t k = 0; k < x_.k(); ++k) parts[part_of(plan_, x_, {g, i, j}, k)].push_back(k);
     std::vector<std::uint64_t> sums;
     for (const auto& [part, ks] : parts) {
       std::map<std::int64_t, std::vector<std::int64_t>> slices;
@@ -81,34 +61,6 @@ class Judge {
   }
 
  private:
-  /// The block that takes k of an output's tile: iterations are counted out to blocks one by one.
-  std::int64_t worker(std::int64_t g, std::int64_t i, std::int64_t j, std::int64_t k) const {
-    const emulator::StreamK& s = plan_.stream_k;
-    const std::int64_t down = (x_.m() + s.tile_m - 1) / s.tile_m;
-    const std::int64_t across = (x_.n() + s.tile_n - 1) / s.tile_n;
-    const std::int64_t steps = (x_.k() + s.tile_k - 1) / s.tile_k,
-                       tiles = x_.a.batch * down * across;
-    const std::int64_t row = i / s.tile_m, column = j / s.tile_n;
-    const std::int64_t tile =
-        g * down * across + (s.along_m ? column * down + row : row * across + column);
-    std::int64_t shared = tiles;
-    if (s.tiles == emulator::StreamK::Tiles::one_tile) shared = tiles - tiles / s.blocks * s.blocks;
-    if (s.tiles == emulator::StreamK::Tiles::two_tile) {
-      const std::int64_t waves = tiles / s.blocks;
-      shared =
-          tiles == waves * s.blocks ? 0 : tiles - std::max<std::int64_t>(0, waves - 1) * s.blocks;
-    }
-    if (tile >= shared) return 0;
-    const std::int64_t wanted = tile * steps + k / s.tile_k;
-    const std::int64_t all = shared * steps;
-    std::int64_t at = 0;
-    for (std::int64_t block = 0;; ++block) {
-      at += s.division == Division::ceil ? (all + s.blocks - 1) / s.blocks
-                                         : all / s.blocks + (block < all % s.blocks ? 1 : 0);
-      if (wanted < at) return block;
-    }
-  }
-
   using Ks = std::vector<std::int64_t>;
 
   std::uint64_t operand(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
@@ -379,6 +331,30 @@ TEST_CASE("plans are executed as they are written") {
     check(plan, x);
   }
   CHECK(begun > 20);
+}
+
+TEST_CASE("products are rounded to narrower formats whatever their size") {
+  Random random(83);
+  for (const Format& f : {formats::fp16, formats::bf16}) {
+    const std::string unit = "simt/mul_add." + formats::name_of(f) + " d=fp32";
+    GemmProblem x;
+    x.a = emulator::make_matrix(f, 1, 60, 1);
+    x.b = emulator::make_matrix(f, 1, 1, 60);
+    for (CodeMatrix* const m : {&x.a, &x.b})
+      for (std::int64_t i = 0; i < 60; ++i)
+        m->set(i, i % 6 == 0 ? special_code(f, random) : random_code(f, random));
+    for (const char* const keys : {"", " products=tree"}) {
+      const CodeMatrix d = execute(emulator::parse_plan(unit + keys, "test"), x);
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < 60; ++i)
+        for (std::int64_t j = 0; j < 60; ++j) {
+          const double expected = value_of(f, rounded_product(f, x.a[i], x.b[j]));
+          const double got = value_of(fp32, d(0, i, j));
+          wrong += expected == got || (std::isnan(expected) && std::isnan(got)) ? 0 : 1;
+        }
+      CHECK(wrong == 0);
+    }
+  }
 }
 
 TEST_CASE("scales and C enter where the plan says") {

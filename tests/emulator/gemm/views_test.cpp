@@ -9,6 +9,7 @@
 #include "emulator/engine/engines.hpp"
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_engine.hpp"
+#include "emulator/gemm/plan_fit.hpp"
 #include "formats/files/array_file.hpp"
 #include "formats/support/error.hpp"
 #include "formats/tensors/storage.hpp"
@@ -144,7 +145,8 @@ TEST_CASE("Operands may be views") {
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16"}, formats::fp16},
       {{"sm_90", "wgmma.mma_async.sync.aligned.m64nNk8.f32.tf32.tf32"}, fp32},
       {{"sm_90", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"}, formats::int8}};
-  for (int round = 0; round < 120; ++round) {
+  int refused = 0;
+  for (int round = 0; round < 140; ++round) {
     const auto& [unit, format] = units[random.below(units.size())];
     GemmPlan plan = random_plan(random);
     plan.unit = unit;
@@ -167,13 +169,21 @@ TEST_CASE("Operands may be views") {
     views.a = view_of(x.a, random);
     views.b = view_of(x.b, random);
     if (has_c) views.c = view_of(x.c, random);
-    const CodeMatrix expected = execute(plan, x, 1);
-    CHECK(execute(plan, views, 2).bytes == expected.bytes);
     emulator::ExecuteOptions small;
     small.threads = 1;
     small.most_outputs = random.between(1, 300);
+    const emulator::GemmOperands operands = emulator::prepare_factors(plan, x, "test");
+    if (emulator::misfit(plan, x, operands, "test")) {  // it cuts runs of pieces
+      CHECK_THROWS_AS(execute(plan, x, 1), formats::Error);
+      CHECK_THROWS_AS(execute(plan, views, small), formats::Error);
+      ++refused;
+      continue;
+    }
+    const CodeMatrix expected = execute(plan, x, 1);
+    CHECK(execute(plan, views, 2).bytes == expected.bytes);
     CHECK(execute(plan, views, small).bytes == expected.bytes);
   }
+  CHECK(refused < 20);
 }
 
 TEST_CASE("One matrix may serve every entry of a batch, and one row every row of C") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/catalogue/instruction_catalogue.hpp"
 #include "formats/format_catalogue.hpp"
 
 namespace guardbit::tests {
@@ -198,10 +199,27 @@ void draw_scales(DrawnProduct& x, Random& random) {
     p.scale_b = scales(1, random.one_in(2) ? p.n() : 1);
     return;
   }
-  p.scale_k = plan.promotion.interval;
-  const std::int64_t count = (p.k() + p.scale_k - 1) / p.scale_k;
-  p.scale_a = scales(p.m(), count);
-  p.scale_b = scales(count, p.n());
+  plan.epilogue.scales = Epilogue::Scales::joint;
+  // Of blocks of K, or of all of it.
+  const std::int64_t block = random.one_in(4) ? p.k() : plan.promotion.interval;
+  const std::int64_t count = (p.k() + block - 1) / block;
+  if (count > 1) p.scale_k = block;
+  const int whole = random.between(0, 7);  // one operand may have a scale for all of K
+  p.scale_a = scales(p.m(), whole == 0 ? 1 : count);
+  p.scale_b = scales(whole == 1 ? 1 : count, p.n());
+}
+
+/// Without what is refused: keys that nothing reads, cuts inside a run of pieces.
+void make_executable(GemmPlan& plan) {
+  if (plan.promotion.interval != 0) plan.residue_first = 0;
+  if (plan.unit.arch == "simt") plan.input = {plan.input.rounding};
+  if (plan.input.pieces == 1) return;
+  const std::int64_t k =
+      emulator::require_instruction(plan.unit.arch, plan.unit.instruction, "drawn").shape.k;
+  const std::int64_t run = plan.input.run != 0 ? plan.input.run : k;
+  for (std::int64_t* const length : {&plan.split.tile, &plan.slices.tile, &plan.stream_k.tile_k,
+                                     &plan.residue_first, &plan.promotion.interval})
+    *length = (*length + run - 1) / run * run;
 }
 
 void make_sparse(CodeMatrix& a) {
@@ -234,6 +252,7 @@ DrawnProduct drawn_product(Random& random) {
       plan.split.whole() && plan.stream_k.none() && plan.loads.lanes == 0 && in != formats::fp64 &&
       random.one_in(2))
     plan.promotion.adder = any_of<emulator::Promotion::Adder>(5, random);
+  make_executable(plan);
 
   const std::int64_t k = unit.is_sparse ? 64 : drawn_from(std::array{1, 17, 64, 100}, random);
   const Numbers numbers(random);

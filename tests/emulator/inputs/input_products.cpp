@@ -100,6 +100,13 @@ GemmPlan random_plan(Random& random) {
     plan.epilogue.alpha_on = static_cast<emulator::Epilogue::AlphaOn>(random.below(4));
   if (random.one_in(2)) plan.epilogue.beta = -1e-5 * random.between(1, 9);
   if (random.one_in(4)) plan.epilogue.activation = emulator::Activation::relu;
+  // What nothing would read is refused.
+  if (plan.input.has_integer_slices()) plan.promotion = {};
+  if (plan.input.cut == emulator::InputConversion::Cut::scaled_rest)
+    plan.promotion.adder = emulator::Promotion::Adder::add;
+  if (plan.promotion.interval != 0) plan.residue_first = 0;
+  if (emulator::takes_scales(plan.promotion))
+    plan.epilogue.scales = emulator::Epilogue::Scales::joint;
   return plan;
 }
 
