@@ -46,3 +46,27 @@ run_masked() {
   printf -- '-- GUARDBIT_CPU=%s\n' "$mask"
   GUARDBIT_CPU=$mask ctest --test-dir build/release -L '^quick$' --no-tests=error --output-on-failure --parallel "$(nproc)" "$@"
 }
+
+# python_environment PACKAGE…: a fresh virtual environment in build/venv with what builds the wheel, and these packages.
+python_environment() {
+  install_packages python3-venv python3-dev
+  rm -rf build/venv
+  python3 -m venv build/venv &&
+    build/venv/bin/pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.11' 'nanobind>=2.4' "$@"
+}
+
+# python_tests FOLDER CMAKE_OPTION…: builds the wheel in that build folder, installs it in a fresh environment and runs the quick
+# tests with NumPy and ml_dtypes, and the type checker.
+python_tests() {
+  local folder=$1 defines=() option
+  shift
+  for option in "$@"; do defines+=(-C "cmake.define.${option#-D}"); done
+  python_environment numpy ml_dtypes pytest mypy || return 1
+  rm -rf build/wheels
+  build/venv/bin/pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels \
+    -C build-dir="$folder" "${defines[@]}" || return 1
+  ls -l build/wheels
+  build/venv/bin/pip install --quiet --disable-pip-version-check build/wheels/guardbit-*.whl &&
+    build/venv/bin/python -m pytest -q -p no:cacheprovider tests/python &&
+    build/venv/bin/mypy
+}

@@ -53,7 +53,12 @@ std::string fp8_table(const Format& destination, std::span<const std::string_vie
 }  // namespace
 
 const Converter* find_converter(std::string_view name, const Format& destination) {
-  const std::string lower = lower_case(name);
+  std::string lower = lower_case(name);
+  if (lower == "torch") lower = "pytorch";
+  if (lower == "cvt") {
+    const Converter* const plain = find_converter("cvt.rn", destination);
+    return plain != nullptr ? plain : find_converter("cvt.rn.satfinite", destination);
+  }
   for (const Converter& converter : converters) {
     if (converter.name == lower && has_destination(converter, destination)) return &converter;
   }

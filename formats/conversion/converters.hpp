@@ -274,7 +274,8 @@ inline constexpr std::array converters = {
 };
 
 /// The row of that name (any case) for that destination; nothing when the converter has no such
-/// destination.
+/// destination. "torch" is pytorch; "cvt" is the conversion to nearest that NVIDIA's instructions
+/// make: cvt.rn, or where there is none cvt.rn.satfinite.
 const Converter* find_converter(std::string_view name, const Format& destination);
 
 /// Every row for that destination, in the order of the table.

@@ -7,6 +7,7 @@
 
 #include "formats/files/hdf5_file.hpp"
 #include "formats/files/mapped_file.hpp"
+#include "formats/files/memory_files.hpp"
 #include "formats/files/npy.hpp"
 #include "formats/files/npz.hpp"
 #include "formats/files/safetensors.hpp"
@@ -77,12 +78,13 @@ Container by_content(const MappedFile& file) {
 }  // namespace
 
 TensorStreams open_tensors(const std::string& path, const FormatOverrides& overrides) {
-  const MappedFile file = map_file(path);
   const auto in_memory = [](TensorFile content) {
     TensorStreams streams{std::move(content.metadata), {}, {}};
     for (Tensor& tensor : content.tensors) streams.tensors.push_back(streamed(std::move(tensor)));
     return streams;
   };
+  if (auto content = find_memory_file(path)) return in_memory(*std::move(content));
+  const MappedFile file = map_file(path);
   switch (by_content(file)) {
     case Container::safetensors: return in_memory(read_safetensors(file, overrides));
     case Container::npy: return in_memory({{}, {read_npy(file, overrides)}});

@@ -34,6 +34,7 @@ MOST_ENTRIES, MOST_FILES = 14, 25
 WITHOUT_HEADER = {
     "tools/gpu/without_cuda.cpp": "is command_gpu.cpp where there is no CUDA",
     "tools/benchmarks/benchmark_main.cpp": "is a main program",
+    "tools/python/module.cpp": "is where the Python module begins",
     "tools/benchmarks/peers/cpfloat.cpp": "is the part of peers.hpp that needs CPFloat",
     "tools/benchmarks/peers/ml_dtypes.cpp": "is the part of peers.hpp that needs ml_dtypes",
 }
@@ -42,6 +43,7 @@ WITHOUT_HEADER = {
 SHARED_NAMES = {
     "mma": "the modules of gpu/wrappers are named for the units that they wrap",
     "probe": "a module of gpu/wrappers as well: the kernels that `guardbit gpu probe-questions` asks",
+    "recipes": "guardbit.recipes, as Python calls what `recipe` does",
 }
 
 # Folders of many like things, each of which is found by its name.

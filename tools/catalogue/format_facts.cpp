@@ -8,6 +8,7 @@
 #include "formats/codec.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
 #include "formats/text.hpp"
 #include "formats/value.hpp"
 
@@ -269,6 +270,70 @@ const Fact& fact(const std::vector<Fact>& facts, std::string_view key) {
   }
   assert(false);
   return facts.front();
+}
+
+namespace {
+
+std::string_view block_standard(const formats::BlockFormat& format) {
+  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
+    if (entry.format == format) return entry.standard;
+  }
+  return {};
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+  std::vector<std::string_view> names;
+  std::string block_names;
+  names.reserve(formats::format_catalogue.size() + formats::block_format_catalogue.size());
+  for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
+  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
+    names.push_back(entry.name);
+    block_names += ", " + std::string(entry.name);
+  }
+  throw formats::Error(
+      "formats", formats::unknown_name("format", name, names),
+      formats::format_names() + block_names +
+          ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
+}
+
+nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
+  auto list = nlohmann::ordered_json::array();
+  for (const std::vector<Fact>& facts : formats) {
+    nlohmann::ordered_json object;
+    for (const Fact& f : facts) object[std::string(f.key)] = f.value;
+    list.push_back(object);
+  }
+  return list;
+}
+
+}  // namespace
+
+FormatSelection select_formats(const std::vector<std::string>& names) {
+  FormatSelection selection;
+  const auto add_block = [&](const formats::BlockFormat& format) {
+    selection.block.push_back(
+        facts_of(std::string(formats::name_of(format)), format, block_standard(format)));
+  };
+  for (const std::string& name : names) {
+    if (const auto block = formats::find_block_format(name)) {
+      add_block(*block);
+    } else if (const auto format = formats::find_format(name)) {
+      selection.plain.push_back(facts_of(*format));
+    } else {
+      refuse(name);
+    }
+  }
+  if (names.empty()) {
+    for (const formats::FormatEntry& entry : formats::format_catalogue)
+      selection.plain.push_back(facts_of(entry.format));
+    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue)
+      add_block(entry.format);
+  }
+  return selection;
+}
+
+nlohmann::ordered_json to_json(const FormatSelection& selection) {
+  return {{"formats", to_json(selection.plain)}, {"block_formats", to_json(selection.block)}};
 }
 
 }  // namespace guardbit::tools

@@ -26,6 +26,17 @@ std::vector<Fact> facts_of(const formats::Format& format);
 std::vector<Fact> facts_of(const std::string& name, const formats::BlockFormat& format,
                            std::string_view standard);
 
+/// The facts of the formats asked for, plain ones and block ones.
+struct FormatSelection {
+  std::vector<std::vector<Fact>> plain;
+  std::vector<std::vector<Fact>> block;
+};
+
+/// The formats of these names; all where there are none. formats::Error for an unknown one.
+FormatSelection select_formats(const std::vector<std::string>& names);
+/// "formats" and "block_formats": an object of facts each.
+nlohmann::ordered_json to_json(const FormatSelection& selection);
+
 /// The format of that name, as formats::require_format; a block format is refused as such, since
 /// codes alone say nothing there.
 formats::Format require_element_format(std::string_view name, std::string_view where);

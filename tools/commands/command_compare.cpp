@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -9,8 +8,6 @@
 #include <utility>
 
 #include "emulator/capture/product_capture.hpp"
-#include "experiments/accuracy/error_norms.hpp"
-#include "experiments/accuracy/forward_errors.hpp"
 #include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -22,6 +19,7 @@
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/plot/picture_file.hpp"
+#include "tools/products/compared_result.hpp"
 #include "tools/products/error_picture.hpp"
 #include "tools/products/error_report.hpp"
 #include "tools/products/operand_file.hpp"
@@ -35,7 +33,6 @@ namespace {
 using emulator::CodeMatrix;
 using emulator::GemmPlan;
 using emulator::GemmProblem;
-using experiments::Deviation;
 using formats::Error;
 
 struct CompareOptions {
@@ -48,15 +45,6 @@ struct CompareOptions {
   bool exact = false, json = false, no_map = false;
 };
 
-/// A result with what it was computed from, where that is known.
-struct Case {
-  CodeMatrix d;
-  std::optional<GemmProblem> problem;
-  std::optional<GemmPlan> plan;
-  double alpha = 1, beta = 0;
-  emulator::Activation activation = {};
-};
-
 CodeMatrix read_result(const std::string& option, const std::string& place,
                        const std::string& from) {
   const formats::Tensor tensor = read_operand(option, "d", place, formats::fp32, from);
@@ -64,31 +52,13 @@ CodeMatrix read_result(const std::string& option, const std::string& place,
   if (tensor.packing != formats::Packing::container)
     throw Error(where, "packed elements are not taken here");
   if (formats::element_count(tensor.shape) == 0) throw Error(where, "the tensor is empty");
-  if (tensor.shape.size() == 2 || tensor.shape.size() == 3) return emulator::matrix_of(tensor);
-  // A number is one element, a vector one row; of more dimensions the last two are rows and
-  // columns.
-  formats::Tensor flat = tensor;
-  const std::int64_t count = formats::element_count(tensor.shape),
-                     columns = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const std::int64_t rows = tensor.shape.size() <= 1 ? 1 : tensor.shape[tensor.shape.size() - 2];
-  flat.shape = {count / (rows * columns), rows, columns};
-  return emulator::matrix_of(flat);
-}
-
-void require_shape(const CodeMatrix& d, std::int64_t batch, std::int64_t rows, std::int64_t columns,
-                   const std::string& where, const std::string& of) {
-  if (d.batch == batch && d.rows == rows && d.columns == columns) return;
-  const auto text = [](std::int64_t g, std::int64_t i, std::int64_t j) {
-    return (g == 1 ? "" : std::to_string(g) + " of ") + std::to_string(i) + " x " +
-           std::to_string(j);
-  };
-  throw Error(where, "is " + text(d.batch, d.rows, d.columns) + " where " + of + " is " +
-                         text(batch, rows, columns));
+  return result_matrix(tensor);
 }
 
 /// A capture holds result and operands; otherwise they come from the options.
-Case read_case(const CompareOptions& options) {
-  Case x;
+ComparedResult read_case(const CompareOptions& options) {
+  ComparedResult x;
+  x.where = formats::printable(options.d);
   const bool by_operands = !options.places.a.empty() || !options.places.b.empty();
   if (!by_operands && !options.exact && options.plan.empty()) {
     x.d = read_result("", options.d, options.places.from);
@@ -112,83 +82,8 @@ Case read_case(const CompareOptions& options) {
     x.alpha = capture.alpha, x.beta = capture.beta;
     x.activation = capture.activation;
   }
-  require_shape(x.d, x.problem->a.batch, x.problem->m(), x.problem->n(),
-                formats::printable(options.d), "A * B");
+  require_shape_of_product(x);
   return x;
-}
-
-void set_plan(const CompareOptions& options, Case& x) {
-  if (!options.plan.empty()) {
-    x.plan = emulator::parse_plan(options.plan, "--plan");
-    if (!options.places.a.empty()) {
-      x.alpha = x.plan->epilogue.alpha;
-      x.activation = x.plan->epilogue.activation;
-      if (x.plan->epilogue.beta != 0) x.beta = x.plan->epilogue.beta;
-    }
-  }
-  // A chain that begins with its addend has no alpha.
-  if (x.plan && x.plan->epilogue.addition == emulator::Epilogue::Addition::initial &&
-      !x.plan->epilogue.scales_operand() && !options.places.a.empty())
-    x.alpha = 1;
-  x.alpha = options.alpha.value_or(x.alpha);
-  x.beta = options.beta.value_or(x.beta);
-  if (x.beta != 0 && x.problem && x.problem->c.empty())
-    throw Error("compare", "there is a beta, so --c is needed");
-  if (!x.plan) return;
-  x.plan->epilogue.alpha = x.alpha;
-  x.plan->epilogue.beta = x.beta;
-  // The plan may have another form of what was asked for.
-  if (function_of(x.plan->epilogue.activation) != function_of(x.activation))
-    x.plan->epilogue.activation = x.activation;
-  if (x.plan->epilogue.output != x.d.format)
-    throw Error(formats::printable(options.d), "is " + formats::name_of(x.d.format) +
-                                                   " and the plan's result " +
-                                                   formats::name_of(x.plan->epilogue.output));
-}
-
-/// Deviations from the reference; none when interrupted.
-std::vector<Deviation> deviations_of(const CompareOptions& options, const Case& x,
-                                     const Interruption& interruption) {
-  if (!options.exact) {
-    const CodeMatrix reference = read_result("REF", options.reference, options.places.from);
-    require_shape(x.d, reference.batch, reference.rows, reference.columns,
-                  formats::printable(options.d), "the reference");
-    return experiments::deviations(x.d, reference, formats::printable(options.d));
-  }
-  constexpr std::size_t steps = 1000;
-  ProgressLine progress("comparing", steps);
-  const auto go_on = [&](double done) {
-    progress.update(static_cast<std::size_t>(done * steps));
-    return !interruption.asked_for();
-  };
-  return experiments::exact_deviations(x.d, *x.problem, x.alpha, x.beta, options.threads,
-                                       formats::printable(options.d), go_on, x.activation);
-}
-
-ErrorReport report_of(const CompareOptions& options, const Case& x,
-                      std::vector<Deviation> deviations) {
-  ErrorReport report;
-  report.file = options.d;
-  report.reference = options.exact ? "exact" : options.reference;
-  report.d = x.d;
-  report.deviations = std::move(deviations);
-  report.plan = x.plan;
-  std::vector<double> bound_sums;
-  std::optional<experiments::ErrorBound> bound;
-  const std::string where = formats::printable(options.d);
-  if (x.problem)
-    report.sums = experiments::magnitudes(*x.problem, x.alpha, x.beta, options.threads, where);
-  if (x.plan) {
-    bound = report.bound = experiments::error_bound(*x.plan, *x.problem, "--plan");
-    bound_sums = experiments::magnitudes(*x.problem, x.alpha, x.beta, options.threads, where,
-                                         bound->least_a, bound->least_b);
-    report.has_small_factors =
-        !std::equal(bound_sums.begin(), bound_sums.end(), report.sums.begin(),
-                    [](double with_least, double sum) { return !(with_least > sum); });
-  }
-  report.analysis =
-      experiments::analyse(report.deviations, x.d.format, report.sums, bound, bound_sums);
-  return report;
 }
 
 int compare(const CompareOptions& options) {
@@ -199,11 +94,20 @@ int compare(const CompareOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const Interruption interruption;
   load_specs(options.specs);
-  Case x = read_case(options);
-  set_plan(options, x);
-  std::vector<Deviation> deviations = deviations_of(options, x, interruption);
+  ComparedResult x = read_case(options);
+  set_plan(x, options.plan, !options.places.a.empty(), {options.alpha, options.beta});
+  std::optional<CodeMatrix> reference;
+  if (!options.exact) reference = read_result("REF", options.reference, options.places.from);
+  constexpr std::size_t steps = 1000;
+  ProgressLine progress("comparing", steps);
+  const auto go_on = [&](double done) {
+    progress.update(static_cast<std::size_t>(done * steps));
+    return !interruption.asked_for();
+  };
+  ErrorReport report = error_report(x, reference, options.threads, go_on);
   interruption.check();
-  ErrorReport report = report_of(options, x, std::move(deviations));
+  report.file = options.d;
+  if (!options.exact) report.reference = options.reference;
   report.seconds = seconds_since(start);
   if (options.plot.asked())
     write_picture(options.plot.path, error_picture(report, options.plot.chart()));

@@ -8,8 +8,6 @@
 #include "formats/block_format.hpp"
 #include "formats/conversion/converters.hpp"
 #include "formats/format_catalogue.hpp"
-#include "formats/support/error.hpp"
-#include "formats/support/suggestions.hpp"
 #include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/columns.hpp"
@@ -25,68 +23,6 @@ struct FormatsOptions {
   bool json = false;
   bool markdown = false;
 };
-
-/// The facts of the formats asked for, plain ones and block ones.
-struct Selection {
-  std::vector<std::vector<Fact>> plain;
-  std::vector<std::vector<Fact>> block;
-};
-
-std::string_view block_standard(const formats::BlockFormat& format) {
-  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
-    if (entry.format == format) return entry.standard;
-  }
-  return {};
-}
-
-[[noreturn]] void refuse(const std::string& name) {
-  std::vector<std::string_view> names;
-  std::string block_names;
-  names.reserve(formats::format_catalogue.size() + formats::block_format_catalogue.size());
-  for (const formats::FormatEntry& entry : formats::format_catalogue) names.push_back(entry.name);
-  for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue) {
-    names.push_back(entry.name);
-    block_names += ", " + std::string(entry.name);
-  }
-  throw formats::Error(
-      "formats", formats::unknown_name("format", name, names),
-      formats::format_names() + block_names +
-          ", or e<E>m<F>[:bias=B][:specials=ieee|fn|fnuz|none][:unsigned][:nosubnormals]");
-}
-
-Selection select(const std::vector<std::string>& names) {
-  Selection selection;
-  const auto add_block = [&](const formats::BlockFormat& format) {
-    selection.block.push_back(
-        facts_of(std::string(formats::name_of(format)), format, block_standard(format)));
-  };
-  for (const std::string& name : names) {
-    if (const auto block = formats::find_block_format(name)) {
-      add_block(*block);
-    } else if (const auto format = formats::find_format(name)) {
-      selection.plain.push_back(facts_of(*format));
-    } else {
-      refuse(name);
-    }
-  }
-  if (names.empty()) {
-    for (const formats::FormatEntry& entry : formats::format_catalogue)
-      selection.plain.push_back(facts_of(entry.format));
-    for (const formats::BlockFormatEntry& entry : formats::block_format_catalogue)
-      add_block(entry.format);
-  }
-  return selection;
-}
-
-nlohmann::ordered_json to_json(const std::vector<std::vector<Fact>>& formats) {
-  auto list = nlohmann::ordered_json::array();
-  for (const std::vector<Fact>& facts : formats) {
-    nlohmann::ordered_json object;
-    for (const Fact& f : facts) object[std::string(f.key)] = f.value;
-    list.push_back(object);
-  }
-  return list;
-}
 
 /// "2^-24 ≈ 5.96046e-8" without the decimal.
 std::string short_number(const std::string& text) { return text.substr(0, text.find(' ')); }
@@ -184,7 +120,7 @@ void print_vertically(const std::vector<std::vector<Fact>>& formats) {
   }
 }
 
-void print_overview(const Selection& selection) {
+void print_overview(const FormatSelection& selection) {
   overview(Form::terminal).print(std::cout, selection.plain);
   std::cout << '\n';
   block_overview(Form::terminal).print(std::cout, selection.block);
@@ -197,7 +133,7 @@ void print_overview(const Selection& selection) {
       << '\n';
 }
 
-void print_markdown(const Selection& selection) {
+void print_markdown(const FormatSelection& selection) {
   constexpr Form page = Form::markdown;
   if (!selection.plain.empty()) overview(page).print(std::cout, selection.plain, page);
   if (!selection.block.empty()) {
@@ -207,11 +143,9 @@ void print_markdown(const Selection& selection) {
 }
 
 void run(const FormatsOptions& options) {
-  const Selection selection = select(options.names);
+  const FormatSelection selection = select_formats(options.names);
   if (options.json) {
-    nlohmann::ordered_json document;
-    document["formats"] = to_json(selection.plain);
-    document["block_formats"] = to_json(selection.block);
+    const nlohmann::ordered_json document = to_json(selection);
     print_json(document);
   } else if (options.markdown) {
     print_markdown(selection);

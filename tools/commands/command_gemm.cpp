@@ -12,11 +12,14 @@
 #include "emulator/gemm/gemm.hpp"
 #include "emulator/gemm/plan_engine.hpp"
 #include "emulator/gemm/plan_library.hpp"
+#include "emulator/gemm/usual_plan.hpp"
 #include "formats/files/tensor_output.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
 #include "formats/tensors/storage.hpp"
+#include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
 #include "tools/console/columns.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
@@ -33,12 +36,12 @@ namespace {
 
 struct GemmOptions {
   GemmPlaces places;
-  std::string plan, like, output;
+  std::string plan, like, arch, to, output;
   std::string engine = "auto";
   std::vector<std::string> specs;
   std::optional<double> alpha, beta;
   int threads = 0;
-  bool json = false, list = false, markdown = false;
+  bool tf32 = false, json = false, list = false, markdown = false;
 };
 
 /// A plan as an object of its keys, and the line itself as "text".
@@ -71,10 +74,17 @@ struct Choice {
 };
 
 Choice plan_of(const GemmOptions& options, const emulator::GemmProblem& problem) {
-  if (options.plan.empty() == options.like.empty())
-    throw formats::Error("gemm", "needs --plan or --like, one of them");
+  const auto named = [](const std::string& text) { return text.empty() ? 0 : 1; };
+  if (named(options.plan) + named(options.like) + named(options.arch) != 1)
+    throw formats::Error("gemm", "needs --plan, --like or --arch, one of them");
   Choice choice;
-  if (options.plan.empty()) {
+  if (!options.arch.empty()) {
+    const formats::Format& a = problem.a.format;
+    const formats::Format to =
+        options.to.empty() ? emulator::usual_result(a) : require_element_format(options.to, "--to");
+    choice.plan =
+        emulator::usual_plan(options.arch, a, problem.b.format, to, options.tf32, "--arch");
+  } else if (options.plan.empty()) {
     const emulator::LibraryPlan& row =
         emulator::require_library_plan(options.like, problem.a.format, problem.b.format, "--like");
     choice = {emulator::parse_plan(row.plan, "table of plans"), row.note};
@@ -143,6 +153,12 @@ int gemm(const GemmOptions& options) {
     throw formats::Error("gemm", "the plan has a beta, so --c is needed");
   if (plan.epilogue.beta == 0 && !input.problem.c.empty() && !options.beta)
     throw formats::Error("--c", "is not read: the plan has no beta; --beta 1 adds all of it");
+  if (!options.plan.empty() && plan.convolution != emulator::ConvolutionOrder{})
+    throw formats::Error("--plan", "conv is not read: A and B are matrices, not a convolution's");
+  if (options.alpha && plan.epilogue.addition == emulator::Epilogue::Addition::initial &&
+      !plan.epilogue.scales_operand())
+    throw formats::Error("--alpha",
+                         "is not read: nothing multiplies a sum that begins with C (add=initial)");
   const std::string_view engine = emulator::plan_engine(options.engine, plan).name;
   const Interruption interruption;
   formats::TensorOutput output = output_of_d(options, plan, input);
@@ -179,6 +195,13 @@ void add_gemm(CLI::App& app, int& status) {
   command->add_option(
       "--like", options->like,
       "LIBRARY:ARCH[:KERNEL]: a plan of the table, by the operands' formats or a kernel's name");
+  command->add_option(
+      "--arch", options->arch,
+      "One ascending chain of the instruction that libraries of this machine take for these operands");
+  command->add_option(
+      "--to", options->to,
+      "With --arch: the format of D (default A's; of 8 bits and fewer fp32 or int32)");
+  command->add_flag("--tf32", options->tf32, "With --arch: multiply FP32 operands in TF32");
   add_spec_option(*command, options->specs);
   command->add_option(
       "--engine", options->engine,
@@ -193,8 +216,12 @@ void add_gemm(CLI::App& app, int& status) {
   command->footer(
       "A plan is UNIT key=value ...; docs/GEMM.md explains the keys.\n"
       "Example: guardbit gemm a.safetensors b.safetensors --plan 'sm_90/wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 split=3x64:ceil d=fp16' -o d.npy\n"
-      "Example: guardbit gemm a.safetensors b.safetensors --like cublas-13:sm_90 -o d.npy");
-  command->callback([options, &status] { status = gemm(*options); });
+      "Example: guardbit gemm a.safetensors b.safetensors --like cublas-13:sm_90 -o d.npy\n"
+      "Example: guardbit gemm a.npy b.npy --arch sm_100 -o d.npy");
+  command->callback([options, command, &status] {
+    if (options->arch.empty()) refuse_unread(*command, {"--to", "--tf32"}, "with --arch");
+    status = gemm(*options);
+  });
 }
 
 }  // namespace guardbit::tools

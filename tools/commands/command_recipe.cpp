@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "formats/support/error.hpp"
-#include "formats/support/printable.hpp"
-#include "tools/catalogue/format_facts.hpp"
 #include "tools/commands/commands.hpp"
-#include "tools/console/counted.hpp"
 #include "tools/console/interruption.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/console/words_option.hpp"
 #include "tools/plot/picture_file.hpp"
-#include "tools/trace/recipe_choice.hpp"
+#include "tools/trace/recipe_comparison.hpp"
 #include "tools/trace/recipe_identify.hpp"
 #include "tools/trace/recipe_results.hpp"
 #include "tools/trace/trace_options.hpp"
@@ -23,20 +20,11 @@
 
 namespace guardbit::tools {
 
-using experiments::RecipeVariants;
-using nlohmann::ordered_json;
-
 namespace {
 
 struct CompareOptions {
   std::vector<std::string> words, trace;
-  std::string recipes = "*";
-  std::string scales = "0:24:8";
-  std::string layout = "flat";
-  std::string role, from;
-  std::vector<std::size_t> histories = {1024};
-  float margin = 0;
-  int threads = 0;
+  RecipeSettings how;
   PlotOptions plot;
   bool json = false;
 };
@@ -45,41 +33,9 @@ int run_compare(const CompareOptions& options) {
   options.plot.require_valid();
   std::vector<std::string> words = options.words;
   words.insert(words.end(), options.trace.begin(), options.trace.end());
-  if (words.empty()) throw formats::Error("recipe compare", "no trace");
-  RecipeResults results;
-  RecipeVariants variants;
-  variants.exponents = parse_scales(options.scales);
-  for (const int exponent : {variants.exponents.front(), variants.exponents.back()}) {
-    if (exponent < -126 || exponent > 127)
-      throw formats::Error("--scales", "2^" + std::to_string(exponent) + " is no number of FP32",
-                           "-126 to 127");
-  }
-  variants.histories = options.histories;
-  variants.margin = options.margin;
-  results.recipes = chosen_recipes(options.recipes, variants);
-  results.layout = layout_of(options.layout);
-  if (!options.role.empty() && !experiments::role_of(options.role))
-    throw formats::Error("--role", formats::in_quotes(options.role) + " is none",
-                         "wgrad, grad_out, grad_in, act, weight, update");
-  const std::string role(options.role.empty() ? "" : *experiments::role_of(options.role));
   const Interruption interruption;
-  formats::FormatOverrides overrides;
-  if (!options.from.empty()) overrides.any = require_element_format(options.from, "--from");
-  compare_recipes(results, words, role, overrides, options.threads, [&] { interruption.check(); });
-  if (results.tensors.empty())
-    throw formats::Error("recipe compare", "no floating-point tensors" +
-                                               (role.empty() ? "" : " of the role " + role));
-  const experiments::StoredTensor total = results.total();
-  if (const auto left_out = results.left_out(); left_out.size() == results.tensors.size()) {
-    const ComparedTensor& bad = *left_out.front();
-    throw formats::Error(
-        "recipe compare",
-        "no tensor has finite numbers alone, as recipes need; " +
-            std::to_string(bad.compared.signal.elements - bad.compared.signal.finite) + " of " +
-            counted(bad.compared.signal.elements, "element") + " of " +
-            bad.meaning.place_text(bad.name) + " are not");
-  }
-  if (options.plot.asked() && total.signal.nonzero == 0)
+  const RecipeResults results = compared_recipes(words, options.how, [&] { interruption.check(); });
+  if (options.plot.asked() && results.total().signal.nonzero == 0)
     throw formats::Error("--plot", "every number is zero, so there is no noise to draw");
   if (options.plot.asked())
     write_picture(options.plot.path, chart(sqnr_figure(results), options.plot.chart()));
@@ -105,37 +61,37 @@ void add_recipe(CLI::App& app, int& status) {
       ->type_name("FILE");
   compare->add_option("--trace", options->trace, "The same")->type_name("FILE");
   compare
-      ->add_option("--recipes", options->recipes,
+      ->add_option("--recipes", options->how.recipes,
                    "Names of recipes, or patterns of names, with commas between (default all)")
       ->type_name("RECIPE,…");
   compare
       ->add_option(
-          "--scales", options->scales,
+          "--scales", options->how.scales,
           "Exponents of the loss scales 2^k of FP16: FIRST:LAST:STEP or a list (default 0:24:8)")
       ->type_name("SCALES");
   compare
-      ->add_option("--amax-history", options->histories,
+      ->add_option("--amax-history", options->how.histories,
                    "Lengths of delayed scaling's window, with commas between (default 1024)")
       ->type_name("N,…")
       ->delimiter(',')
       ->check(CLI::Range(1, 1000000));
   compare
-      ->add_option("--margin", options->margin,
+      ->add_option("--margin", options->how.margin,
                    "Delayed scaling leaves room for amaxes 2^MARGIN times as large (default 0)")
       ->type_name("MARGIN")
       ->check(CLI::Range(-100, 100));
   compare
       ->add_option(
-          "--layout", options->layout,
+          "--layout", options->how.layout,
           "Blocks and tiles of one row along the flattened tensor, or along its last dimension (default flat)")
       ->type_name(type_of_words<experiments::Layout>());
   compare
-      ->add_option("--from", options->from,
+      ->add_option("--from", options->how.from,
                    "The format of the input, where the file does not say it")
       ->type_name("FORMAT");
-  compare->add_option("--role", options->role, "Only tensors of this role")
+  compare->add_option("--role", options->how.role, "Only tensors of this role")
       ->type_name("{wgrad,grad_out,grad_in,act,weight,update}");
-  add_threads_option(*compare, options->threads);
+  add_threads_option(*compare, options->how.threads);
   add_plot_options(
       *compare, options->plot,
       "Draw the signal to noise ratio of each tensor and recipe into this file (across it is what --y and --range say)");

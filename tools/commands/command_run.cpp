@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -11,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/capture/bound_operands.hpp"
 #include "emulator/capture/capture.hpp"
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
@@ -20,13 +18,13 @@
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "formats/tensors/storage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/refused_options.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
 #include "tools/console/print_json.hpp"
 #include "tools/console/threads_option.hpp"
+#include "tools/products/instruction_run.hpp"
 #include "tools/products/operand_file.hpp"
 #include "tools/products/spec_file.hpp"
 
@@ -60,41 +58,6 @@ struct RunOptions {
   int threads = 0;
   bool as_capture = false, json = false;
 };
-
-/// The format that the instruction gives the operand.
-Format format_of(const MatrixInstruction& instruction, const std::string& tensor) {
-  if (tensor == "a") return instruction.a;
-  if (tensor == "b") return instruction.b;
-  if (tensor == "c") return instruction.c;
-  return tensor == "e" ? formats::uint8 : instruction.scale.format;
-}
-
-const Source& source_of(const RunOptions& options, const std::string& tensor) {
-  return *std::find_if(options.sources.begin(), options.sources.end(),
-                       [&](const Source& s) { return s.tensor == tensor; });
-}
-
-/// C or D of zeros, in the shape that A and B imply.
-Tensor zeros(const std::string& name, const Format& format, const MatrixInstruction& instruction,
-             const std::vector<Tensor>& operands) {
-  const auto shape_of = [&](const std::string& operand) -> const std::vector<std::int64_t>& {
-    return std::find_if(operands.begin(), operands.end(),
-                        [&](const Tensor& t) { return t.name == operand; })
-        ->shape;
-  };
-  const std::vector<std::int64_t>& a = shape_of("a");
-  const std::vector<std::int64_t>& b = shape_of("b");
-  if (a.size() != 3 || b.size() != 3)
-    throw Error("run", "A and B need shapes [T, M, K] and [T, K, N], or [M, K] and [K, N]");
-  const std::vector<std::int64_t> shape = {a[0],
-                                           instruction.shape.m != 0 ? instruction.shape.m : a[1],
-                                           instruction.shape.n != 0 ? instruction.shape.n : b[2]};
-  const auto count = formats::checked_element_count(shape);
-  if (!count) throw Error("run", "the result has too many elements");
-  const auto width = static_cast<std::size_t>(formats::container_bits(format)) / 8;
-  return formats::owning_tensor(name, format, formats::Packing::container, shape,
-                                std::vector<std::byte>(static_cast<std::size_t>(*count) * width));
-}
 
 /// A tensor in the element type that a capture file stores its codes in.
 Tensor stored_for_capture(Tensor tensor) {
@@ -157,17 +120,10 @@ void run(const CLI::App& command, RunOptions options) {
                                     emulator::require_toolkit(options.toolkit, "--toolkit"));
   const emulator::Engine& engine = emulator::require_engine(options.engine, instruction);
   options.modifiers.zero_addend = options.scale_d == 0;
-  using emulator::Family;
-  const bool takes_modifiers =
-      instruction.family == Family::wgmma || instruction.family == Family::wgmma_sp ||
-      instruction.family == Family::tcgen05 || instruction.family == Family::tcgen05_sp;
-  if (!takes_modifiers)
+  if (!takes_modifiers(instruction))
     refuse_unread(command, {"--negate-a", "--negate-b", "--scale-d"}, "by wgmma and tcgen05");
-  if ((options.modifiers.negate_a || options.modifiers.negate_b) &&
-      formats::is_integer(instruction.a)) {
-    throw Error("run", "--negate-a and --negate-b are for floating operands, not " +
-                           formats::name_of(instruction.a));
-  }
+  if (!options.as_capture) refuse_toolkit(instruction, options.toolkit);
+  require_modifiers(instruction, options.modifiers);
   std::vector<Tensor> operands;
   std::string where;
   bool two_dimensional = true;
@@ -175,31 +131,19 @@ void run(const CLI::App& command, RunOptions options) {
     if (source.place.empty()) continue;
     where += (where.empty() ? "" : " ") + source.option + " " + formats::printable(source.place);
     operands.push_back(read_operand(source.option, source.tensor, source.place,
-                                    format_of(instruction, source.tensor)));
+                                    operand_format(instruction, source.tensor)));
     if (operands.back().shape.size() == 2) {
       operands.back().shape.insert(operands.back().shape.begin(), 1);
     } else {
       two_dimensional = false;
     }
   }
-  if (source_of(options, "c").place.empty())
-    operands.push_back(zeros("c", instruction.c, instruction, operands));
-  Tensor d = zeros("d", instruction.d, instruction, operands);
-  emulator::BoundBatch bound =
-      emulator::bind_operands(instruction, operands, emulator::ElementType::same_bits, where);
-  std::vector<std::byte> results(d.bytes.size());
-  bound.batch.d = emulator::codes_of(instruction.d, results.data());
-  bound.batch.modifiers = options.modifiers;
-
   const auto start = std::chrono::steady_clock::now();
-  if (bound.outputs() != 0) emulator::run_batch(engine, instruction, bound.batch, options.threads);
+  InstructionRun done = run_instruction(instruction, engine, std::move(operands), options.modifiers,
+                                        options.threads, where);
   const double seconds = seconds_since(start);
-
-  std::vector<Tensor> tensors = bound.tensors;
-  tensors.push_back(formats::owning_tensor("d", instruction.d, formats::Packing::container, d.shape,
-                                           std::move(results)));
-  write_result(options, instruction, engine, std::move(tensors), two_dimensional);
-  print({options, engine, bound.batch.count, bound.outputs(), seconds});
+  write_result(options, instruction, engine, std::move(done.tensors), two_dimensional);
+  print({options, engine, done.executions, done.outputs, seconds});
 }
 
 }  // namespace

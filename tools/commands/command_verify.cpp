@@ -1,8 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,13 +7,9 @@
 #include <vector>
 
 #include "emulator/capture/capture.hpp"
-#include "emulator/capture/product_capture.hpp"
 #include "emulator/engine/engines.hpp"
-#include "emulator/gemm/gemm.hpp"
-#include "emulator/plan_search/plan_search.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
-#include "formats/text.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
@@ -25,6 +18,7 @@
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
 #include "tools/products/spec_file.hpp"
+#include "tools/products/verify_capture.hpp"
 #include "tools/products/verify_report.hpp"
 
 namespace guardbit::tools {
@@ -34,49 +28,16 @@ namespace {
 constexpr int exit_mismatch = 1;
 constexpr int exit_error = 2;
 
-/// Outputs between two looks at the interruption flag.
-constexpr std::int64_t outputs_per_part = std::int64_t{1} << 18;
-
 struct VerifyOptions {
   std::vector<std::string> files;
-  std::string engine = "auto";
-  std::size_t most_reports = 3;
-  int threads = 0;
+  VerifySettings how;
   bool json = false;
   std::int64_t execution = -1;
   int row = 0, column = 0;
-
-  std::string plan;
   std::vector<std::string> specs;
 
   bool one_element() const { return execution >= 0; }
 };
-
-/// Results in memory, laid out like d.
-struct Results {
-  std::vector<std::byte> bytes;
-  emulator::ConstCodes codes;
-};
-
-/// Executes all of a capture in parts; false when interrupted.
-bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
-             const Interruption& interruption, Results& results) {
-  emulator::MatrixBatch batch = capture.operands.batch;
-  const auto width = static_cast<std::size_t>(formats::container_bits(capture.instruction.d) / 8);
-  results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
-  batch.d = {results.bytes.data(), static_cast<int>(width)};
-  results.codes = {results.bytes.data(), static_cast<int>(width), 0};
-  if (results.bytes.empty()) return true;
-  const std::int64_t each = std::int64_t{batch.shape.m} * batch.shape.n;
-  const std::int64_t executions = std::max<std::int64_t>(1, outputs_per_part / each);
-  for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
-    if (interruption.asked_for()) return false;
-    const std::int64_t count = std::min(executions, batch.count - begin);
-    emulator::run_batch(engine, capture.instruction,
-                        emulator::part_of(capture.instruction, batch, begin, count), threads);
-  }
-  return true;
-}
 
 void check_range(const std::string& path, const char* what, std::int64_t value,
                  std::int64_t count) {
@@ -90,7 +51,8 @@ void check_range(const std::string& path, const char* what, std::int64_t value,
 /// Executes and reports the one element that was asked for.
 void verify_element(const VerifyOptions& options, const std::string& path, VerifyReport& report) {
   const emulator::Capture capture = emulator::read_capture(path);
-  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
+  const emulator::Engine& engine =
+      emulator::require_engine(options.how.engine, capture.instruction);
   const emulator::MatrixBatch& all = capture.operands.batch;
   check_range(path, "execution", options.execution, all.count);
   check_range(path, "row", options.row, all.shape.m);
@@ -104,7 +66,7 @@ void verify_element(const VerifyOptions& options, const std::string& path, Verif
   const emulator::ConstCodes codes{results.data(), static_cast<int>(width), 0};
   const std::uint64_t got = codes[std::int64_t{options.row} * batch.shape.n + options.column];
   report.elements.push_back(report_element(
-      capture, {options.execution, options.row, options.column}, got, options.engine));
+      capture, {options.execution, options.row, options.column}, got, options.how.engine));
   report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
                           capture.arch, std::string(engine.name), 1,
                           report.elements.back().equal ? 0 : 1});
@@ -115,82 +77,16 @@ void say(const std::string& text) {
   std::cerr << "guardbit: " << formats::printable(text, 1000) << '\n';
 }
 
-/// Executes a recorded library call by the plan and compares; false when interrupted.
-bool verify_plan(const VerifyOptions& options, const std::string& path,
-                 const Interruption& interruption, VerifyReport& report) {
-  const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
-  emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
-  capture.set_factors(plan.epilogue);
-  if (plan.epilogue.output != capture.d.format)
-    throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
-                                                       " and the plan's result " +
-                                                       formats::name_of(plan.epilogue.output));
-  const emulator::CodeMatrix d =
-      emulator::execute(plan, capture.lowered(plan.convolution), options.threads,
-                        [&](std::int64_t) { return !interruption.asked_for(); });
-  if (interruption.asked_for()) return false;
-  const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
-  report.files.push_back(
-      {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
-  for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
-    const std::int64_t at = failed[i];
-    say(path + ": row " + std::to_string(at / d.columns % d.rows) + ", column " +
-        std::to_string(at % d.columns) + ": recorded " +
-        formats::hex_text(d.format, capture.d[at]) + ", the plan gives " +
-        formats::hex_text(d.format, d[at]));
-  }
-  return true;
-}
-
-/// Executes a file and compares; false when interrupted.
-bool verify_file(const VerifyOptions& options, const std::string& path,
-                 const Interruption& interruption, VerifyReport& report) {
-  const emulator::Capture capture = emulator::read_capture(path);
-  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
-  Results results;
-  if (!execute(engine, capture, options.threads, interruption, results)) return false;
-  const std::size_t wanted =
-      options.most_reports - std::min(options.most_reports, report.elements.size());
-  const emulator::MatrixBatch& batch = capture.operands.batch;
-  const emulator::Comparison comparison = emulator::compare(
-      capture.instruction, batch, capture.operands.recorded, results.codes, wanted);
-  for (const emulator::Element& element : comparison.first) {
-    const std::int64_t place =
-        (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
-    report.elements.push_back(
-        report_element(capture, element, results.codes[place], options.engine));
-  }
-  report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
-                          capture.arch, std::string(engine.name), capture.operands.outputs(),
-                          comparison.mismatches});
-  return true;
-}
-
-void print_summary(const VerifyReport& report) {
-  for (const ElementReport& element : report.elements) {
-    std::cout << '\n';
-    print_element(std::cout, element);
-  }
-  if (report.files.empty()) return;
-  if (!report.elements.empty()) std::cout << '\n';
-  const std::int64_t mismatches = report.mismatches();
-  std::cout << paint(counted(std::ssize(report.files), "file") + ", " +
-                         counted(report.outputs(), "output") + ", " +
-                         counted(mismatches, "mismatch", "es"),
-                     mismatches == 0 ? Colour::green : Colour::red)
-            << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
-}
-
 void verify_all(const VerifyOptions& options, const Interruption& interruption,
                 VerifyReport& report) {
   ProgressLine progress("verifying", options.files.size());
+  const auto interrupted = [&] { return interruption.asked_for(); };
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& path = options.files[i];
     const std::size_t done = report.files.size();
     progress.update(i);
     try {
-      const auto verify_one = options.plan.empty() ? verify_file : verify_plan;
-      if (interruption.asked_for() || !verify_one(options, path, interruption, report)) {
+      if (interruption.asked_for() || !verify_file(path, options.how, interrupted, report)) {
         report.skipped.assign(options.files.begin() + static_cast<std::ptrdiff_t>(i),
                               options.files.end());
         return;
@@ -199,6 +95,8 @@ void verify_all(const VerifyOptions& options, const Interruption& interruption,
       report.failed.push_back({path, error.what()});
       say(error.what());
     }
+    for (const std::string& remark : report.remarks) say(remark);
+    report.remarks.clear();
     if (!options.json && report.files.size() != done)
       print_file(std::cout, report.files.back(), done == 0);
   }
@@ -215,9 +113,9 @@ void check_engine_name(const std::string& name) {
 }
 
 int verify(const VerifyOptions& options) {
-  check_engine_name(options.engine);
+  check_engine_name(options.how.engine);
   load_specs(options.specs);
-  if (!options.plan.empty() && options.one_element())
+  if (!options.how.plan.empty() && options.one_element())
     throw formats::Error("--plan", "does not go with --execution");
   if (options.one_element() && options.files.size() != 1) {
     throw formats::Error("--execution", "explains an element of one capture, not of " +
@@ -235,7 +133,7 @@ int verify(const VerifyOptions& options) {
   if (options.json) {
     print_json(to_json(report));
   } else {
-    print_summary(report);
+    print_summary(std::cout, report);
   }
   if (!report.skipped.empty())
     interruption.check(": " + counted(std::ssize(report.skipped), "file") + " skipped, from " +
@@ -255,14 +153,14 @@ void add_verify(CLI::App& app, int& status) {
           "CAPTURE", options->files,
           "Capture files of kind instruction or dot, or with --plan of kind gemm or conv2d")
       ->required();
-  command->add_option("--plan", options->plan,
+  command->add_option("--plan", options->how.plan,
                       "The files are of kind gemm or conv2d: execute them by this plan");
   add_spec_option(*command, options->specs);
-  command->add_option("--engine", options->engine,
+  command->add_option("--engine", options->how.engine,
                       "Engine that computes (default: the fastest that can)");
-  command->add_option("--max-report", options->most_reports,
+  command->add_option("--max-report", options->how.most_reports,
                       "Mismatches to explain, over all files (default 3)");
-  add_threads_option(*command, options->threads);
+  add_threads_option(*command, options->how.threads);
   CLI::Option* const execution =
       command->add_option("--execution", options->execution,
                           "Explain one element of one capture, equal or not: its execution");

@@ -129,4 +129,12 @@ void refuse_unread(const CLI::App& command, std::initializer_list<const char*> o
                            "is read " + when + (when.starts_with("without ") ? "" : " alone"));
 }
 
+void refuse_toolkit(const emulator::MatrixInstruction& instruction, std::string_view toolkit) {
+  const bool matters = instruction.toolkit.from != 0 || instruction.toolkit.until != 0;
+  if (!matters && !toolkit.empty())
+    throw formats::Error("--toolkit", "is not read: every ptxas compiles " +
+                                          std::string(std::string_view(instruction.name)) +
+                                          " alike");
+}
+
 }  // namespace guardbit::tools

@@ -41,10 +41,16 @@ std::string_view sequence(Colour colour) {
 
 }  // namespace
 
+namespace {
+bool is_colour_refused = false;
+}
+
+void never_colour() { is_colour_refused = true; }
+
 bool colour_wanted() {
   static const bool wanted = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() &&
                              environment("TERM") != "dumb";
-  return wanted;
+  return wanted && !is_colour_refused;
 }
 
 std::string paint(std::string_view text, Colour colour) {

@@ -15,6 +15,8 @@ enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, blue, m
 
 /// Standard output is a terminal that takes colours, and NO_COLOR is unset or empty (no-color.org).
 bool colour_wanted();
+/// From now on it is not wanted: text does not go to a terminal.
+void never_colour();
 
 /// The text in that colour, or as it is where colour is not wanted.
 std::string paint(std::string_view text, Colour colour);

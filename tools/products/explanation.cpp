@@ -49,76 +49,72 @@ nlohmann::ordered_json to_json(const emulator::Fault& fault) {
 }
 
 /// How much the result says of the order of its sums.
-void print_control(const emulator::OrderControl& control) {
-  std::cout << "\nWith K in a random order, ";
+void print_control(std::ostream& out, const emulator::OrderControl& control) {
+  out << "\nWith K in a random order, ";
   const std::string outputs = counted(control.outputs, "output") + " that were tried ";
   const std::string some = std::to_string(control.refuting) + " of " + outputs;
   if (control.refuting == 0)
-    std::cout << "all " << outputs << "stay as they are: any order of the sums fits.\n";
+    out << "all " << outputs << "stay as they are: any order of the sums fits.\n";
   else if (control.refuting * 20 < control.outputs)
-    std::cout << "only " << some << "change: the order of the sums hardly shows.\n";
+    out << "only " << some << "change: the order of the sums hardly shows.\n";
   else
-    std::cout << some << "change: they tell the order of the sums.\n";
+    out << some << "change: they tell the order of the sums.\n";
 }
 
 /// What the time allowed to be ruled out.
-void print_stop(const Explanation& explanation) {
-  std::cout << "The search stopped after " << explanation.time_limit
-            << " s (--time-limit); a plan that was not tried may give the result.";
-  if (!explanation.search.ruled_out.empty()) std::cout << " Ruled out:";
-  std::cout << '\n';
-  for (const std::string& stage : explanation.search.ruled_out) std::cout << "  " << stage << '\n';
+void print_stop(std::ostream& out, const Explanation& explanation) {
+  out << "The search stopped after " << explanation.time_limit
+      << " s (--time-limit); a plan that was not tried may give the result.";
+  if (!explanation.search.ruled_out.empty()) out << " Ruled out:";
+  out << '\n';
+  for (const std::string& stage : explanation.search.ruled_out) out << "  " << stage << '\n';
 }
 
 /// What a result points to, under a title.
-void print_findings(const Explanation& explanation, const std::string& title) {
+void print_findings(std::ostream& out, const Explanation& explanation, const std::string& title) {
   if (explanation.findings.empty()) return;
-  std::cout << '\n' << title << '\n';
-  for (const emulator::Fault& finding : explanation.findings)
-    std::cout << "  " << finding.text << '\n';
+  out << '\n' << title << '\n';
+  for (const emulator::Fault& finding : explanation.findings) out << "  " << finding.text << '\n';
 }
 
-void print_exact(const Explanation& explanation) {
+void print_exact(std::ostream& out, const Explanation& explanation) {
   const auto& plans = explanation.search.plans;
-  std::cout << paint("explained", Colour::green) << ": " << counted(explanation.outputs, "output")
-            << ", 0 mismatches\n\n  " << paint(emulator::to_text(plans[0].plan), Colour::bold)
-            << "\n  " << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0])
-            << '\n';
-  if (explanation.control) print_control(*explanation.control);
-  print_findings(explanation, "What it points to:");
+  out << paint("explained", Colour::green) << ": " << counted(explanation.outputs, "output")
+      << ", 0 mismatches\n\n  " << paint(emulator::to_text(plans[0].plan), Colour::bold) << "\n  "
+      << emulator::describe(plans[0].plan) << "\n  engine " << engine_of(plans[0]) << '\n';
+  if (explanation.control) print_control(out, *explanation.control);
+  print_findings(out, explanation, "What it points to:");
   if (plans.size() == 1) return;
-  std::cout << "\nThese operands cannot tell it from:\n";
+  out << "\nThese operands cannot tell it from:\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
-    std::cout << "  " << emulator::to_text(plans[i].plan) << '\n';
-  std::cout << emulator::distinguishing_operands(plans) << '\n';
+    out << "  " << emulator::to_text(plans[i].plan) << '\n';
+  out << emulator::distinguishing_operands(plans) << '\n';
 }
 
 /// The verdict in a word, and what it means.
-void print_verdict(const Explanation& explanation) {
+void print_verdict(std::ostream& out, const Explanation& explanation) {
   using emulator::Verdict;
   if (explanation.looked_at == 0)
-    std::cout << paint("not judged", Colour::yellow) << ": no output could be looked at";
+    out << paint("not judged", Colour::yellow) << ": no output could be looked at";
   else if (explanation.verdict == Verdict::not_judged)
-    std::cout << paint("not judged", Colour::yellow) << ": "
-              << emulator::meaning_of(explanation.verdict)
-              << ", and no instruction of these formats that was tried gives this result";
+    out << paint("not judged", Colour::yellow) << ": " << emulator::meaning_of(explanation.verdict)
+        << ", and no instruction of these formats that was tried gives this result";
   else if (explanation.verdict != Verdict::wrong && !explanation.findings.empty() &&
            !explanation.diagnosis.looks_like_bug)
-    std::cout
-        << paint("right", Colour::yellow)
+    out << paint("right", Colour::yellow)
         << " if what stands below was meant: beyond that, no element is further from the exact "
            "result than rounding takes it";
   else if (explanation.verdict != Verdict::wrong)
-    std::cout << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
+    out << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
-    std::cout << paint("wrong", Colour::red)
-              << ": rounding might take every element there, but this explains them far better";
+    out << paint("wrong", Colour::red)
+        << ": rounding might take every element there, but this explains them far better";
   else
-    std::cout << paint("wrong", Colour::red) << ": " << explanation.wrong << " of "
-              << explanation.looked_at
-              << " elements are further from the exact result than rounding takes them";
-  std::cout << '\n';
-  print_findings(explanation,
+    out << paint("wrong", Colour::red) << ": " << explanation.wrong << " of "
+        << explanation.looked_at
+        << " elements are further from the exact result than rounding takes them";
+  out << '\n';
+  print_findings(out, explanation,
                  explanation.verdict == Verdict::wrong
                      ? paint("This looks like a bug:", Colour::red)
                  : explanation.diagnosis.looks_like_bug
@@ -126,9 +122,9 @@ void print_verdict(const Explanation& explanation) {
                      : "What it points to:");
 }
 
-void print_plan(const emulator::PlanResult& x) {
-  std::cout << "\n  " << paint(emulator::to_text(x.plan), Colour::bold) << "\n  "
-            << emulator::describe(x.plan) << "\n  engine " << engine_of(x) << '\n';
+void print_plan(std::ostream& out, const emulator::PlanResult& x) {
+  out << "\n  " << paint(emulator::to_text(x.plan), Colour::bold) << "\n  "
+      << emulator::describe(x.plan) << "\n  engine " << engine_of(x) << '\n';
 }
 
 /// "row 3", "rows 3..7"
@@ -139,54 +135,53 @@ std::string span(const std::string& noun, std::int64_t first, std::int64_t count
 }
 
 /// Where the result differs from the nearest plan.
-void print_differences(const emulator::Diagnosis& d) {
-  std::cout << "\n  in " << counted(d.rows, "row") << " and " << counted(d.columns, "column")
-            << ", " << counted(d.area_count, "area") << "; median distance " << d.median_distance
-            << " ulp, largest " << d.largest_distance << " ulp";
-  if (d.nans != 0) std::cout << ", " << d.nans << " NaN in the result only";
-  std::cout << '\n';
+void print_differences(std::ostream& out, const emulator::Diagnosis& d) {
+  out << "\n  in " << counted(d.rows, "row") << " and " << counted(d.columns, "column") << ", "
+      << counted(d.area_count, "area") << "; median distance " << d.median_distance
+      << " ulp, largest " << d.largest_distance << " ulp";
+  if (d.nans != 0) out << ", " << d.nans << " NaN in the result only";
+  out << '\n';
   for (const emulator::FailedArea& area : d.areas) {
-    std::cout << "    " << counted(area.mismatches, "mismatch", "es") << " in "
-              << span("row", area.row, area.rows) << ", "
-              << span("column", area.column, area.columns);
-    if (area.batch != 0) std::cout << " of batch entry " << area.batch;
-    std::cout << '\n';
+    out << "    " << counted(area.mismatches, "mismatch", "es") << " in "
+        << span("row", area.row, area.rows) << ", " << span("column", area.column, area.columns);
+    if (area.batch != 0) out << " of batch entry " << area.batch;
+    out << '\n';
   }
   if (d.looks_like_bug) return;
-  for (const std::string& finding : d.findings) std::cout << "  " << finding << '\n';
+  for (const std::string& finding : d.findings) out << "  " << finding << '\n';
 }
 
 /// A result that no plan gives as it was asked for.
-void print_unexplained(const Explanation& explanation) {
-  print_verdict(explanation);
+void print_unexplained(std::ostream& out, const Explanation& explanation) {
+  print_verdict(out, explanation);
   const auto& plans = explanation.search.plans;
   if (plans.empty()) {
     if (explanation.search.stopped)
-      std::cout << "not explained: there was no time to try a plan\n";
+      out << "not explained: there was no time to try a plan\n";
     else if (explanation.verdict != emulator::Verdict::wrong)
-      std::cout << "not explained: no unit of the catalogue takes these operands\n";
+      out << "not explained: no unit of the catalogue takes these operands\n";
     return;
   }
   if (!explanation.mended_plan.empty()) {
-    std::cout << "\nApart from that it is:\n";
+    out << "\nApart from that it is:\n";
     emulator::PlanResult mended = plans.front();
     mended.plan = emulator::parse_plan(explanation.mended_plan, "plan");
-    print_plan(mended);
+    print_plan(out, mended);
     return;
   }
   const emulator::Diagnosis& nearest = explanation.diagnosis;
-  std::cout << '\n'
-            << paint("not explained", Colour::red) << " by " << explanation.search.tried
-            << " plans; the nearest leaves " << nearest.mismatches << " of "
-            << counted(nearest.outputs, "output");
+  out << '\n'
+      << paint("not explained", Colour::red) << " by " << explanation.search.tried
+      << " plans; the nearest leaves " << nearest.mismatches << " of "
+      << counted(nearest.outputs, "output");
   // A plan that misses most outputs is not near, but one of many that are as far off.
   if (nearest.mismatches * 2 > nearest.outputs) {
-    std::cout << ", so that none comes near\n";
+    out << ", so that none comes near\n";
     return;
   }
-  std::cout << ":\n";
-  print_plan(plans.front());
-  print_differences(explanation.diagnosis);
+  out << ":\n";
+  print_plan(out, plans.front());
+  print_differences(out, explanation.diagnosis);
 }
 
 }  // namespace
@@ -219,17 +214,17 @@ nlohmann::ordered_json to_json(const Explanation& explanation) {
   return j;
 }
 
-void print(const Explanation& explanation) {
-  std::cout << formats::printable(explanation.file) << "  ";
+void print(std::ostream& out, const Explanation& explanation) {
+  out << formats::printable(explanation.file) << "  ";
   if (explanation.search.explained()) {
-    print_exact(explanation);
+    print_exact(out, explanation);
   } else {
-    print_unexplained(explanation);
+    print_unexplained(out, explanation);
   }
-  for (const std::string& limit : explanation.limits) std::cout << limit << '\n';
-  if (explanation.search.stopped) print_stop(explanation);
-  std::cout << std::fixed << std::setprecision(2) << explanation.search.tried << " plans tried, "
-            << explanation.seconds << " s\n";
+  for (const std::string& limit : explanation.limits) out << limit << '\n';
+  if (explanation.search.stopped) print_stop(out, explanation);
+  out << std::fixed << std::setprecision(2) << explanation.search.tried << " plans tried, "
+      << explanation.seconds << " s\n";
 }
 
 void print_changes(const Explanation& first, const Explanation& second) {

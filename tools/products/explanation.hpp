@@ -1,9 +1,10 @@
 #pragma once
 
 // What `guardbit explain` found about a result, and how it says so. Input: an Explanation, which
-// the command fills. Output: text on standard output, or JSON.
+// explain_product fills. Output: text, or JSON.
 
 #include <cstdint>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -42,7 +43,7 @@ struct Explanation {
 };
 
 nlohmann::ordered_json to_json(const Explanation& explanation);
-void print(const Explanation& explanation);
+void print(std::ostream& out, const Explanation& explanation);
 /// Fields in which the first plans of two results differ.
 void print_changes(const Explanation& first, const Explanation& second);
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 #include "emulator/capture/bound_operands.hpp"
 #include "formats/codec.hpp"
@@ -42,11 +43,6 @@ CodeMatrix read_matrix(const std::string& option, const std::string& name, const
   return matrix_at(option, place, read(option, name, place, from));
 }
 
-std::vector<std::int64_t> shape_of(const CodeMatrix& m) {
-  if (m.batch == 1) return {m.rows, m.columns};
-  return {m.batch, m.rows, m.columns};
-}
-
 /// A number, or a tensor whose vector lies along the rows (`down`) or the columns.
 CodeMatrix read_scale(const std::string& option, const std::string& name, const std::string& place,
                       bool down) {
@@ -67,29 +63,6 @@ CodeMatrix read_scale(const std::string& option, const std::string& name, const 
   return emulator::matrix_of(tensor);
 }
 
-/// formats::Error at the first group of four of A that stores more than two numbers. Pairs of FP4
-/// numbers go together, so these are not looked at.
-void require_sparse(const CodeMatrix& a, const std::string& place) {
-  constexpr std::int64_t group = 4;
-  constexpr int most = 2;
-  if (formats::bits(a.format) < 8) return;
-  std::int64_t at = 0;
-  for (std::int64_t g = 0; g < a.batch; ++g) {
-    for (std::int64_t i = 0; i < a.rows; ++i) {
-      int count = 0;
-      for (std::int64_t k = 0; k < a.columns; ++k, ++at) {
-        if (k % group == 0) count = 0;
-        if (formats::decode(a.format, a[at]).kind == formats::Kind::zero) continue;
-        if (++count <= most) continue;
-        throw Error("--sparse", "A " + formats::printable(place) + " is not 2:4 sparse: row " +
-                                    std::to_string(i) + " has more than two numbers at k = " +
-                                    std::to_string(k - k % group) + " to " +
-                                    std::to_string(std::min(k - k % group + group, a.columns) - 1));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void add_operand_options(CLI::App& command, GemmPlaces& places) {
@@ -106,46 +79,27 @@ void add_operand_options(CLI::App& command, GemmPlaces& places) {
 }
 
 GemmInput read_gemm_operands(const GemmPlaces& places) {
-  GemmInput input;
-  emulator::GemmProblem& x = input.problem;
+  const auto where = [](const std::string& option, const std::string& place) {
+    return option + " " + formats::printable(place);
+  };
+  ProductOperands x;
   const formats::Tensor a = read("A", "a", places.a, places.from);
-  input.batched = a.shape.size() == 3;
-  x.a = matrix_at("A", places.a, a);
-  x.b = read_matrix("B", "b", places.b, places.from);
-  x.sparse_a = places.sparse;
-  if (x.sparse_a) require_sparse(x.a, places.a);
-  if (x.b.rows != x.k() || x.b.batch != x.a.batch) {
-    const bool fits_otherwise = x.b.columns == x.m() && x.b.batch == x.a.batch;
-    throw Error("B " + formats::printable(places.b),
-                "is " + emulator::shape_text(shape_of(x.b)) + " where A is " +
-                    emulator::shape_text(shape_of(x.a)) + ": B needs " + std::to_string(x.k()) +
-                    " rows, A's K" + (x.b.batch == x.a.batch ? "" : ", and as many matrices as A") +
-                    (fits_otherwise                                   ? "; A and B swapped?"
-                     : x.b.columns == x.k() && x.b.batch == x.a.batch ? "; B transposed?"
-                                                                      : ""));
-  }
-  if (!places.c.empty()) {
-    x.c = read_matrix("--c", "c", places.c, places.from);
-    if (x.c.rows != x.m() || x.c.columns != x.n() || (x.c.batch != 1 && x.c.batch != x.a.batch))
-      throw Error("--c " + formats::printable(places.c), "is not of the shape of A * B");
-  }
+  x.batched = a.shape.size() == 3;
+  x.a = {matrix_at("A", places.a, a), where("A", places.a)};
+  x.b = {read_matrix("B", "b", places.b, places.from), where("B", places.b)};
+  x.sparse = places.sparse;
+  if (!places.c.empty())
+    x.c = {read_matrix("--c", "c", places.c, places.from), where("--c", places.c)};
   if (!places.bias.empty()) {
     const formats::Tensor bias = read("--bias", "bias", places.bias, places.from);
-    if (formats::element_count(bias.shape) != x.n())
-      throw Error("--bias " + formats::printable(places.bias), "is not one row of A * B");
-    x.bias = {bias.format, 1, 1, x.n(), {bias.bytes, bias.owner}};
+    x.bias = {{bias.format, 1, 1, formats::element_count(bias.shape), {bias.bytes, bias.owner}},
+              where("--bias", places.bias)};
   }
-  if (!places.scale_a.empty()) x.scale_a = read_scale("--scale-a", "scale_a", places.scale_a, true);
+  if (!places.scale_a.empty())
+    x.scale_a = {read_scale("--scale-a", "scale_a", places.scale_a, true), "--scale-a"};
   if (!places.scale_b.empty())
-    x.scale_b = read_scale("--scale-b", "scale_b", places.scale_b, false);
-  if (x.scale_a.rows > x.m() || x.scale_a.columns > x.k())
-    throw Error("--scale-a", "more scales than elements of A");
-  if (x.scale_b.rows > x.k() || x.scale_b.columns > x.n())
-    throw Error("--scale-b", "more scales than elements of B");
-  const std::int64_t blocks = std::max<std::int64_t>(
-      {1, x.scale_a.empty() ? 1 : x.scale_a.columns, x.scale_b.empty() ? 1 : x.scale_b.rows});
-  if (blocks > 1) x.scale_k = (x.k() + blocks - 1) / blocks;
-  return input;
+    x.scale_b = {read_scale("--scale-b", "scale_b", places.scale_b, false), "--scale-b"};
+  return gemm_input(std::move(x));
 }
 
 }  // namespace guardbit::tools

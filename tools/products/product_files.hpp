@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "emulator/gemm/problem.hpp"
+#include "tools/products/gemm_input.hpp"
 
 namespace CLI {
 class App;
@@ -21,12 +21,6 @@ struct GemmPlaces {
 
 /// --c, --bias, --scale-a, --scale-b, --sparse, --from.
 void add_operand_options(CLI::App& command, GemmPlaces& places);
-
-struct GemmInput {
-  emulator::GemmProblem problem;
-  /// A has three dimensions
-  bool batched = false;
-};
 
 /// Reads and checks them. formats::Error names option and file.
 GemmInput read_gemm_operands(const GemmPlaces& places);

@@ -8,6 +8,7 @@
 #include "formats/support/printable.hpp"
 #include "formats/text.hpp"
 #include "tools/console/columns.hpp"
+#include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
 
 namespace guardbit::tools {
@@ -223,6 +224,21 @@ void print_element(std::ostream& out, const ElementReport& report) {
   for (const std::string& line : emulator::explanation_lines(explanation))
     out << "    " << line << '\n';
   if (!report.command.empty()) out << "  reproduce: " << report.command << '\n';
+}
+
+void print_summary(std::ostream& out, const VerifyReport& report) {
+  for (const ElementReport& element : report.elements) {
+    out << '\n';
+    print_element(out, element);
+  }
+  if (report.files.empty()) return;
+  if (!report.elements.empty()) out << '\n';
+  const std::int64_t mismatches = report.mismatches();
+  out << paint(counted(std::ssize(report.files), "file") + ", " +
+                   counted(report.outputs(), "output") + ", " +
+                   counted(mismatches, "mismatch", "es"),
+               mismatches == 0 ? Colour::green : Colour::red)
+      << ", " << std::fixed << std::setprecision(2) << report.seconds << " s\n";
 }
 
 json to_json(const VerifyReport& report) {

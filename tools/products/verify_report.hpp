@@ -45,6 +45,8 @@ struct FailedFile {
 struct VerifyReport {
   std::vector<FileReport> files;
   std::vector<ElementReport> elements;
+  /// mismatches of plans, a line each
+  std::vector<std::string> remarks;
   std::vector<FailedFile> failed;
   /// after an interruption
   std::vector<std::string> skipped;
@@ -63,6 +65,9 @@ void print_file(std::ostream& out, const FileReport& file, bool is_first);
 
 /// The element, its operands, and how the model arrives at it.
 void print_element(std::ostream& out, const ElementReport& report);
+
+/// The elements that were looked at, and the sum.
+void print_summary(std::ostream& out, const VerifyReport& report);
 
 nlohmann::ordered_json to_json(const VerifyReport& report);
 

@@ -11,9 +11,9 @@
 #include "formats/support/words.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
-#include "tools/page/page.hpp"
-#include "tools/page/page_parts.hpp"
 #include "tools/report/experiment_text.hpp"
+#include "tools/report/page.hpp"
+#include "tools/report/page_parts.hpp"
 
 namespace guardbit::tools {
 

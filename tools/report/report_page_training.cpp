@@ -1,5 +1,5 @@
-#include "tools/page/page.hpp"
-#include "tools/page/page_parts.hpp"
+#include "tools/report/page.hpp"
+#include "tools/report/page_parts.hpp"
 #include "tools/train/train_folder.hpp"
 #include "tools/train/train_report.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "formats/format.hpp"
 #include "formats/support/error.hpp"
-#include "tools/page/page_parts.hpp"
+#include "tools/report/page_parts.hpp"
 
 namespace guardbit::tools {
 

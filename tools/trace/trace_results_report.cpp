@@ -2,7 +2,7 @@
 #include <set>
 
 #include "tools/console/terminal.hpp"
-#include "tools/page/page.hpp"
+#include "tools/report/page.hpp"
 #include "tools/trace/trace_plots.hpp"
 #include "tools/trace/trace_results.hpp"
 

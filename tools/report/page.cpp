@@ -1,4 +1,4 @@
-#include "tools/page/page.hpp"
+#include "tools/report/page.hpp"
 
 namespace guardbit::tools {
 

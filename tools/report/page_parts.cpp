@@ -1,11 +1,11 @@
-#include "tools/page/page_parts.hpp"
+#include "tools/report/page_parts.hpp"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "tools/console/terminal.hpp"
-#include "tools/page/page.hpp"
+#include "tools/report/page.hpp"
 
 namespace guardbit::tools {
 

@@ -1,0 +1,112 @@
+"""fuzz_calls.py COUNT [SEED]: calls with mutated arguments. Whatever is wrong with them is a ValueError or a TypeError of one line."""
+
+import random
+import sys
+
+import numpy as np
+
+import guardbit
+from guardbit.testing import assert_equal_bits
+
+try:
+    import ml_dtypes
+
+    TYPES = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn]
+except ImportError:
+    TYPES = []
+TYPES += [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.uint16, np.bool_, np.complex64, object, "S3"]
+WORDS = ["", "e4m3", "fp16", "bf16", "nvfp4", "mxfp4", "sm_90", "sm_100", "cdna3", "x86", "tpu", "nearest_even", "stochastic", "torch", "cvt",
+         "ml_dtypes", "saturate", "ieee", "relu", "avx512", "reference", "auto", "e5m6", "e9m99", "e1m0", "\n", "\0", "é", "--", "a" * 300,
+         "simt/fma.fp32 d=fp32", "simt/fma.fp32 split=3x4:ceil d=fp16", "cublas-13:sm_90", "0:8:4", "clean*3,overflow"]
+
+
+def number(draw):
+    return draw.choice([0, 1, -1, 2, 3, 7, 16, 2**31, 2**63, 2**64, -(2**63), 0.5, 1e300, float("nan"), float("inf"), True, None, 1j])
+
+
+def array(draw):
+    shape = tuple(draw.choice([0, 1, 2, 3, 4, 8, 16, 33]) for _ in range(draw.choice([0, 1, 2, 2, 2, 2, 3, 4])))
+    kind = draw.choice(TYPES)
+    x = np.ones(shape, np.float32)
+    try:
+        x = (np.random.default_rng(draw.randrange(1 << 30)).standard_normal(shape) * 4).astype(kind)
+    except (TypeError, ValueError):
+        x = np.full(shape, None, object)
+    x = np.asarray(x)
+    if draw.random() < 0.2 and x.ndim >= 2:
+        x = x.T
+    if draw.random() < 0.1 and x.ndim >= 1:
+        x = x[::-1]
+    if draw.random() < 0.1 and x.ndim >= 1:
+        x = x[..., ::2]
+    return x
+
+
+def anything(draw):
+    return draw.choice([array, array, array, number, lambda d: d.choice(WORDS), lambda d: [1, 2], lambda d: {"x": array(d)},
+                        lambda d: object(), lambda d: np.float16, lambda d: guardbit.Codes(np.zeros((4, 4), np.uint8), "e4m3")])(draw)
+
+
+def mostly(draw, usual):
+    return usual(draw) if draw.random() < 0.85 else anything(draw)
+
+
+def word(draw):
+    return draw.choice(WORDS)
+
+
+CALLS = {
+    guardbit.cast: ([array, word], dict(rounding=word, converter=word, overflow=word, scale=number, seed=number, dtype=word, threads=number, out=array)),
+    guardbit.quantize: ([array, word], dict(axis=number, rounding=word, scale_rule=word, tensor_scale=number, seed=number, threads=number)),
+    guardbit.dequantize: ([array, array, number], dict(format=word, to=word, axis=number)),
+    guardbit.matmul: ([array, array], dict(c=array, arch=word, plan=word, like=word, out_dtype=word, alpha=number, beta=number, bias=array,
+                                           scale_a=array, scale_b=number, tf32=number, sparse=number, dtype=word, out=array, engine=word, threads=number)),
+    guardbit.conv: ([array, array], dict(bias=array, stride=number, padding=number, dilation=number, groups=number, arch=word, engine=word)),
+    guardbit.run: ([lambda d: d.choice(["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"]), array, array],
+                   dict(c=array, arch=word, e=array, a_scale=array, negate_a=number, toolkit=word, engine=word)),
+    guardbit.explain: ([array, array, array], dict(c=array, alpha=number, beta=number, activation=word, arch=word, tf32=number, max_plans=number,
+                                                   time_limit=lambda d: 0.2)),
+    guardbit.compare: ([array], dict(reference=array, a=array, b=array, alpha=number, plan=word, threads=number)),
+    guardbit.verify: ([word], dict(plan=word, engine=word)),
+    guardbit.trace: ([lambda d: {"x": array(d), "step1/y.grad_out": array(d)}], dict(formats=word, scales=word, policy=word, layout=word, tolerance=number)),
+    guardbit.recipes.compare: ([lambda d: {"x": array(d)}], dict(recipes=word, scales=word, role=word, amax_history=number, margin=number)),
+    guardbit.scaler.replay: ([lambda d: {"step1/x.wgrad": array(d)}], dict(preset=word, init_scale=number, growth_interval=number, hysteresis=number, format=word)),
+    guardbit.scaler.schedule: ([word], dict(preset=word, init_scale=number, growth_factor=number, min_scale=number)),
+    guardbit.plan_of: ([word, word], dict(arch=word, plan=word, out_dtype=word)),
+    assert_equal_bits: ([array, array], dict(any_nan=number, most=number)),
+    guardbit.Codes: ([array, word], {}),
+}
+
+
+def main():
+    count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    done, wrong = 0, 0
+    for i in range(count):
+        draw = random.Random(f"{seed}:{i}")
+        function = draw.choice(list(CALLS))
+        positional, named = CALLS[function]
+        arguments = [mostly(draw, usual) for usual in positional]
+        options = {name: mostly(draw, named[name]) for name in draw.sample(sorted(named), min(len(named), draw.choice([0, 0, 1, 1, 2, 3])))} if named else {}
+        if function is guardbit.run and "arch" not in options:
+            options["arch"] = "sm_90"
+        try:
+            repr(function(*arguments, **options))
+            done += 1
+        except (ValueError, TypeError) as error:
+            if "\n" in str(error) and "incompatible function arguments" not in str(error):
+                wrong += 1
+                print(f"{i}: {function.__qualname__}: several lines: {error!r}")
+            if "incompatible function arguments" in str(error):
+                wrong += 1
+                print(f"{i}: {function.__qualname__}: the binding's own words: {str(error).splitlines()[0]} {str(options)[:300]!r}")
+        except AssertionError:
+            done += 1
+        except Exception as error:  # noqa: BLE001
+            wrong += 1
+            print(f"{i}: {function.__qualname__}: {error!r} {str(options)[:300]!r}")
+    print(f"{count} calls, {done} did something, {wrong} ended otherwise than they may")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

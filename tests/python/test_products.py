@@ -1,0 +1,171 @@
+"""matmul, conv and run against the command and against arithmetic that NumPy does exactly."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import guardbit
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+
+def by_command(command, tmp_path, a, b, *options):
+    for name, x in (("a", a), ("b", b)):
+        np.save(tmp_path / f"{name}.npy", x)
+    done = subprocess.run([command, "gemm", tmp_path / "a.npy", tmp_path / "b.npy", *options, "-o", tmp_path / "d.npy", "--json"],
+                          capture_output=True, text=True, check=True)
+    return np.load(tmp_path / "d.npy"), json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("arch", ["sm_70", "sm_90", "sm_100", "cdna3"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_equals_the_command(command, tmp_path, rng, arch, dtype):
+    if arch == "sm_70" and dtype == np.float16:
+        k = 36
+    else:
+        k = 100
+    a = rng.standard_normal((33, k)).astype(dtype)
+    b = rng.standard_normal((k, 17)).astype(dtype)
+    expected, said = by_command(command, tmp_path, a, b, "--arch", arch)
+    d = guardbit.matmul(a, b, arch=arch)
+    assert d.dtype == dtype
+    assert d.tobytes() == expected.tobytes()
+    assert guardbit.plan_of(a, b, arch=arch) == said["plan"]["text"]
+
+
+def test_plans_and_factors_equal_the_command(command, tmp_path, rng):
+    a = rng.standard_normal((20, 300)).astype(np.float32)
+    b = rng.standard_normal((300, 24)).astype(np.float32)
+    plan = "simt/fma.fp32 split=4x8:ceil d=fp32"
+    expected, _ = by_command(command, tmp_path, a, b, "--plan", plan, "--alpha", "0.3")
+    assert guardbit.matmul(a, b, plan=plan, alpha=0.3).tobytes() == expected.tobytes()
+    assert guardbit.matmul(a, b, plan=plan).tobytes() != expected.tobytes()
+
+
+def test_an_fma_chain_is_one(rng):
+    a = rng.standard_normal((3, 40)).astype(np.float32)
+    b = rng.standard_normal((40, 5)).astype(np.float32)
+    sums = np.zeros((3, 5), np.float32)
+    for k in range(40):  # exact in FP64: a product of 24-bit numbers has 48 bits, and the sum is rounded once
+        exact = a[:, k, None].astype(np.longdouble) * b[k].astype(np.longdouble) + sums
+        sums = exact.astype(np.float32)
+    assert np.array_equal(guardbit.matmul(a, b, arch="sm_90"), sums)
+
+
+def test_small_integers_are_exact_in_every_format(rng):
+    a = rng.integers(-3, 4, (8, 32))
+    b = rng.integers(-3, 4, (32, 8))
+    exact = a @ b
+    for dtype in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.int8):
+        d = guardbit.matmul(a.astype(dtype), b.astype(dtype), arch="sm_90", out_dtype="fp32" if dtype != np.int8 else "int32")
+        assert np.array_equal(np.asarray(d, np.float64), exact), dtype
+
+
+def test_shapes_are_those_of_numpy(rng):
+    a = rng.integers(-3, 4, (2, 3, 5, 16)).astype(np.float16)
+    b = rng.integers(-3, 4, (3, 16, 7)).astype(np.float16)
+    for x, y in ((a, b), (a[0, 0], b[0]), (a[0], b[0]), (a[0, 0, 0], b[0]), (a, b[0, :, 0]), (a[0, 0, 0], b[0, :, 0]),
+                 (a[:, :, ::2, ::2], b[:, ::2]), (a[0, 0].T[:, :5].T, b[0]), (a[0, 0, ::-1], b[0]), (a[:1], b)):
+        d = guardbit.matmul(x, y)
+        expected = np.matmul(x.astype(np.float64), y.astype(np.float64))
+        assert d.shape == expected.shape
+        assert np.array_equal(d, expected)
+
+
+def test_c_and_bias_and_scales(rng):
+    a = rng.integers(-3, 4, (4, 16)).astype(np.float16)
+    b = rng.integers(-3, 4, (16, 6)).astype(np.float16)
+    c = rng.integers(-3, 4, (4, 6)).astype(np.float16)
+    bias = rng.integers(-3, 4, 6).astype(np.float16)
+    exact = a.astype(np.float64) @ b
+    assert np.array_equal(guardbit.matmul(a, b, c), exact + c)
+    assert np.array_equal(guardbit.matmul(a, b, c, beta=2.0), exact + 2 * c)
+    assert np.array_equal(guardbit.matmul(a, b, bias=bias), exact + bias)
+    assert np.array_equal(guardbit.matmul(a, b, scale_a=2, scale_b=np.full(6, 0.5, np.float32)), exact)
+    rows = np.array([1, 2, 4, 8], np.float32)
+    assert np.array_equal(guardbit.matmul(a, b, scale_a=rows), exact * rows[:, None])
+
+
+def test_out_is_written_in_place(rng):
+    a = rng.standard_normal((4, 16)).astype(np.float16)
+    out = np.zeros((4, 4), np.float16)
+    d = guardbit.matmul(a, a.T, out=out)
+    assert d is out
+    assert np.array_equal(out, guardbit.matmul(a, a.T))
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out: the array is read only"):
+        guardbit.matmul(a, a.T, out=out)
+    with pytest.raises(ValueError, match="out: is fp32 where the result is fp16"):
+        guardbit.matmul(a, a.T, out=np.zeros((4, 4), np.float32))
+    with pytest.raises(ValueError, match="row by row"):
+        guardbit.matmul(a, a.T, out=np.zeros((4, 8), np.float16)[:, ::2])
+
+
+def test_conv_is_a_convolution(rng):
+    x = rng.integers(-2, 3, (2, 6, 9, 8)).astype(np.float16)
+    w = rng.integers(-2, 3, (4, 3, 3, 2)).astype(np.float16)
+    d = guardbit.conv(x, w, stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2, arch="sm_90")
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (0, 0)))
+    expected = np.zeros(d.shape)
+    for n, o, p, q in np.ndindex(*d.shape):
+        window = padded[n, o // 2 * 3:o // 2 * 3 + 3, 2 * p:2 * p + 3, q:q + 3:2]
+        expected[n, o, p, q] = (window * w[o]).sum()
+    assert np.array_equal(d, expected)
+    bias = np.arange(4, dtype=np.float16)
+    plain = guardbit.conv(x[:, :3], w, arch="sm_90")
+    assert np.array_equal(guardbit.conv(x[:, :3], w, bias, arch="sm_90"), plain + bias[:, None, None])
+
+
+def test_run_equals_a_recording(golden):
+    file = golden / "mma.sync"
+    paths = sorted(file.glob("*.safetensors"))
+    assert paths
+    found = guardbit.verify(paths[:4])
+    assert found and found.outputs > 0
+    a = np.ones((16, 16), np.float16)
+    d = guardbit.run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", a, np.ones((16, 8), np.float16), arch="sm_90")
+    assert d.dtype == np.float32 and (d == 16).all()
+    codes = guardbit.run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", a.view(np.uint16), np.ones((16, 8), np.float16).view(np.uint16), arch="sm_90")
+    assert np.array_equal(codes, d)
+
+
+def test_engines_and_threads_change_no_bit(rng):
+    a = rng.standard_normal((50, 200)).astype(np.float16)
+    b = rng.standard_normal((200, 60)).astype(np.float16)
+    d = guardbit.matmul(a, b, arch="sm_90", out_dtype="fp32")
+    for engine in guardbit.engines():
+        if engine in ("cpu", "host", "gpu"):
+            continue
+        try:
+            assert guardbit.matmul(a, b, arch="sm_90", out_dtype="fp32", engine=engine, threads=1).tobytes() == d.tobytes()
+        except guardbit.Error as error:
+            assert "does not execute" in str(error)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda a: guardbit.matmul(a, a), guardbit.Error, "b: is [64, 96] where A is [64, 96]: B needs 96 rows, A's K; B transposed?"),
+    (lambda a: guardbit.matmul(a, a.T, arch="sm_91"), guardbit.Error, "arch: unknown architecture 'sm_91' (valid: sm_70"),
+    (lambda a: guardbit.matmul(a, a.T, arch="sm_90", plan="x"), ValueError, "plan: name one of arch, plan and like"),
+    (lambda a: guardbit.matmul(a, a.T, plan="nonsense"), guardbit.Error, "plan: "),
+    (lambda a: guardbit.matmul("x", a), TypeError, "a: arrays of <U1 are not taken"),
+    (lambda a: guardbit.matmul(object(), a), TypeError, "a: arrays of object are not taken"),
+    (lambda a: guardbit.matmul(a.astype(complex), a), TypeError, "a: arrays of complex128 are not taken"),
+    (lambda a: guardbit.matmul(a, np.float16(1)), ValueError, "b: a scalar is no matrix"),
+    (lambda a: guardbit.matmul(a[:0], a.T), guardbit.Error, "a: the array is empty"),
+    (lambda a: guardbit.matmul(a, a.T, a), ValueError, "c: shape (64, 96) is not that of the product, (64, 64)"),
+    (lambda a: guardbit.matmul(a, a.T, scale_a=np.ones(99, np.float32)), guardbit.Error, "scale_a: "),
+    (lambda a: guardbit.matmul(a, a.T, beta=1.0), guardbit.Error, "matmul: there is a beta, so c is needed"),
+    (lambda a: guardbit.matmul(a, a.T, tf32=True), guardbit.Error, "TF32 is for operands in fp32"),
+    (lambda a: guardbit.matmul(a, a.T, engine="fast"), guardbit.Error, "engine: unknown engine 'fast'"),
+    (lambda a: guardbit.matmul(np.zeros((2, 3, 4), np.float16), np.zeros((5, 4, 3), np.float16)), ValueError, "b: batches of (5,) do not fit those of a, (2,)"),
+    (lambda a: guardbit.matmul(a.astype(np.int16), a.T.astype(np.int16)), guardbit.Error, "no matrix instruction of sm_90 multiplies int16 by int16"),
+    (lambda a: guardbit.conv(a, a), guardbit.Error, "x: has not 4 dimensions"),
+    (lambda a: guardbit.run("mma.sync.nonsense", a, a, arch="sm_90"), guardbit.Error, "run: "),
+])
+def test_wrong_input_has_one_clear_line(call, error, text):
+    with pytest.raises(error) as raised:
+        call(np.ones((64, 96), np.float16))
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,66 @@
+"""PyTorch's tensors in and out, against PyTorch's own conversions."""
+
+import numpy as np
+import pytest
+
+import guardbit
+
+torch = pytest.importorskip("torch")
+
+
+def test_tensors_come_back_as_tensors(rng):
+    a = torch.from_numpy(rng.standard_normal((8, 32)).astype(np.float32)).bfloat16()
+    b = torch.from_numpy(rng.standard_normal((32, 4)).astype(np.float32)).bfloat16()
+    d = guardbit.matmul(a, b, arch="sm_90")
+    assert d.dtype == torch.bfloat16 and d.shape == (8, 4)
+    assert torch.equal(d, guardbit.matmul(a.T.contiguous().T, b, arch="sm_90"))
+    assert torch.equal(d, guardbit.matmul(a.requires_grad_(), b, arch="sm_90"))
+    wide = guardbit.matmul(a, b, out_dtype=torch.float32)
+    assert torch.allclose(wide, a.detach().float() @ b.float(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16, torch.float16])
+def test_cast_equals_torch(rng, dtype):
+    # Within the range of all: past it PyTorch 2.15 clamps to E4M3's largest number, where releases up to 2.11 give NaN.
+    x = torch.from_numpy((rng.uniform(-1, 1, 4000) * 10.0 ** rng.integers(-6, 3, 4000)).astype(np.float32).clip(-448, 448))
+    ours = guardbit.cast(x, dtype, converter="torch")
+    assert ours.dtype == dtype
+    assert torch.equal(ours.view(torch.uint8), x.to(dtype).view(torch.uint8))
+
+
+def test_nvfp4_is_packed_as_torch_has_it(rng):
+    x = torch.from_numpy(rng.standard_normal((16, 64)).astype(np.float32))
+    codes, scales, tensor_scale = blocks = guardbit.quantize(x, "nvfp4")
+    assert codes.dtype == torch.float4_e2m1fn_x2 and codes.shape == (16, 32)
+    assert scales.dtype == torch.float8_e4m3fn and scales.shape == (16, 4)
+    numbers = guardbit.dequantize(blocks)
+    assert isinstance(numbers, torch.Tensor) and (numbers - x).abs().max() < 0.6
+    assert torch.equal(guardbit.dequantize(codes, scales, tensor_scale, format="nvfp4"), numbers)
+
+
+def test_flushed_subnormals_change_nothing(rng):
+    a = torch.from_numpy((rng.standard_normal((16, 40)) * 1e-39).astype(np.float32))
+    b = torch.from_numpy(rng.standard_normal((40, 8)).astype(np.float32))
+    expected = guardbit.matmul(a, b, arch="sm_90")
+    small = guardbit.cast(a, "bf16")
+    assert (expected.numpy().view(np.uint32) & 0x7F800000 == 0).any()
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this CPU does not flush subnormal numbers")
+    try:
+        assert guardbit.matmul(a, b, arch="sm_90").numpy().tobytes() == expected.numpy().tobytes()
+        assert torch.equal(guardbit.cast(a, "bf16").view(torch.int16), small.view(torch.int16))
+        assert float(torch.tensor(1e-39) * 1) == 0  # still in force
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_probe_of_a_torch_function():
+    found = guardbit.probe(lambda a, b: a.float().bmm(b.float()), a="bf16", d="fp32", k=1, library="torch")
+    assert found.a == "bf16"
+
+
+def test_wrong_tensors():
+    with pytest.raises(TypeError, match="only dense tensors"):
+        guardbit.cast(torch.eye(3).to_sparse(), "e4m3")
+    with pytest.raises(TypeError, match="complex"):
+        guardbit.cast(torch.ones(3, dtype=torch.complex64), "e4m3")

@@ -1,0 +1,102 @@
+#include "tools/products/verify_capture.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "emulator/capture/capture.hpp"
+#include "emulator/capture/product_capture.hpp"
+#include "emulator/engine/engines.hpp"
+#include "emulator/gemm/gemm.hpp"
+#include "emulator/plan_search/plan_search.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/text.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+/// Outputs between two looks at the interruption.
+constexpr std::int64_t outputs_per_part = std::int64_t{1} << 18;
+
+/// Results in memory, laid out like d.
+struct Results {
+  std::vector<std::byte> bytes;
+  emulator::ConstCodes codes;
+};
+
+/// Executes all of a capture in parts; false when interrupted.
+bool execute(const emulator::Engine& engine, const emulator::Capture& capture, int threads,
+             const std::function<bool()>& interrupted, Results& results) {
+  emulator::MatrixBatch batch = capture.operands.batch;
+  const auto width = static_cast<std::size_t>(formats::container_bits(capture.instruction.d) / 8);
+  results.bytes.resize(static_cast<std::size_t>(capture.operands.outputs()) * width);
+  batch.d = {results.bytes.data(), static_cast<int>(width)};
+  results.codes = {results.bytes.data(), static_cast<int>(width), 0};
+  if (results.bytes.empty()) return true;
+  const std::int64_t each = std::int64_t{batch.shape.m} * batch.shape.n;
+  const std::int64_t executions = std::max<std::int64_t>(1, outputs_per_part / each);
+  for (std::int64_t begin = 0; begin < batch.count; begin += executions) {
+    if (interrupted()) return false;
+    const std::int64_t count = std::min(executions, batch.count - begin);
+    emulator::run_batch(engine, capture.instruction,
+                        emulator::part_of(capture.instruction, batch, begin, count), threads);
+  }
+  return true;
+}
+
+/// Executes a recorded library call by the plan and compares; false when interrupted.
+bool verify_plan(const std::string& path, const VerifySettings& options,
+                 const std::function<bool()>& interrupted, VerifyReport& report) {
+  const emulator::GemmCapture capture = emulator::read_gemm_capture(path);
+  emulator::GemmPlan plan = emulator::parse_plan(options.plan, "--plan");
+  capture.set_factors(plan.epilogue);
+  if (plan.epilogue.output != capture.d.format)
+    throw formats::Error(formats::printable(path), "d is " + formats::name_of(capture.d.format) +
+                                                       " and the plan's result " +
+                                                       formats::name_of(plan.epilogue.output));
+  const emulator::CodeMatrix d =
+      emulator::execute(plan, capture.lowered(plan.convolution), options.threads,
+                        [&](std::int64_t) { return !interrupted(); });
+  if (interrupted()) return false;
+  const std::vector<std::int64_t> failed = emulator::mismatches(capture, d);
+  report.files.push_back(
+      {path, emulator::to_text(plan), capture.arch, "plan", capture.outputs(), std::ssize(failed)});
+  for (std::size_t i = 0; i < std::min(options.most_reports, failed.size()); ++i) {
+    const std::int64_t at = failed[i];
+    report.remarks.push_back(path + ": row " + std::to_string(at / d.columns % d.rows) +
+                             ", column " + std::to_string(at % d.columns) + ": recorded " +
+                             formats::hex_text(d.format, capture.d[at]) + ", the plan gives " +
+                             formats::hex_text(d.format, d[at]));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool verify_file(const std::string& path, const VerifySettings& options,
+                 const std::function<bool()>& interrupted, VerifyReport& report) {
+  if (!options.plan.empty()) return verify_plan(path, options, interrupted, report);
+  const emulator::Capture capture = emulator::read_capture(path);
+  const emulator::Engine& engine = emulator::require_engine(options.engine, capture.instruction);
+  Results results;
+  if (!execute(engine, capture, options.threads, interrupted, results)) return false;
+  const std::size_t wanted =
+      options.most_reports - std::min(options.most_reports, report.elements.size());
+  const emulator::MatrixBatch& batch = capture.operands.batch;
+  const emulator::Comparison comparison = emulator::compare(
+      capture.instruction, batch, capture.operands.recorded, results.codes, wanted);
+  for (const emulator::Element& element : comparison.first) {
+    const std::int64_t place =
+        (element.execution * batch.shape.m + element.row) * batch.shape.n + element.column;
+    report.elements.push_back(
+        report_element(capture, element, results.codes[place], options.engine));
+  }
+  report.files.push_back({path, std::string(std::string_view(capture.instruction.name)),
+                          capture.arch, std::string(engine.name), capture.operands.outputs(),
+                          comparison.mismatches});
+  return true;
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,30 @@
+"""Bit-exact models of the arithmetic that AI is computed with.
+
+Every number is the one that the named hardware gives, bit for bit, computed without that hardware:
+
+>>> import numpy as np, guardbit
+>>> a = np.ones((16, 32), np.float16)
+>>> guardbit.matmul(a, a.T, arch="sm_90").dtype
+dtype('float16')
+
+Functions take arrays of NumPy, ml_dtypes, PyTorch, JAX and CuPy and answer with arrays of the same library. Formats that the
+library has no type for come out, and go in, as `Codes`. Names of formats, plans, machines and instructions are those of the
+command `guardbit`.
+"""
+
+from . import recipes, scaler
+from ._core import Error, version as _version
+from .arrays import Codes
+from .casting import Blocks, cast, dequantize, quantize
+from .catalogue import engines, formats, instructions, machines, plans
+from .products import conv, matmul, plan_of, run
+from .traces import Trace, trace
+from .reports import Comparison, Explanation, Probe, Verification, compare, explain, probe, verify
+
+__version__ = _version()
+
+__all__ = [
+    "Blocks", "Codes", "Comparison", "Error", "Explanation", "Probe", "Trace", "Verification", "__version__", "cast", "compare", "conv", "dequantize",
+    "engines", "explain", "formats", "instructions", "machines", "matmul", "plan_of", "plans", "probe", "quantize", "recipes",
+    "run", "scaler", "trace", "verify",
+]

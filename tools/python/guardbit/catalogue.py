@@ -1,0 +1,42 @@
+"""What there is: formats, machines, instructions, plans of libraries, engines."""
+
+from __future__ import annotations
+
+import json
+
+from . import _core
+from .arguments import checked
+from .tables import Table, record
+
+
+def formats() -> Table:
+    """Every number format with its facts; block formats stand at the end (`block_size` is set)."""
+    found = record(json.loads(_core.formats()))
+    return Table(found.formats + found.block_formats, ("name", "bits", "max_finite", "standard"))
+
+
+def machines() -> Table:
+    """The names that `arch=` takes."""
+    return Table(record(json.loads(_core.machines())), ("arch", "title", "alias_of"))
+
+
+@checked
+def instructions(arch: str | None = None) -> Table:
+    """The catalogue of instructions, of one machine or of all, with what each computes and how that is known."""
+    table = Table(record(json.loads(_core.instructions())), ("arch", "instruction", "a", "b", "c", "d", "basis"))
+    if arch is None:
+        return table
+    names = {m.arch: m.alias_of or m.arch for m in machines()}
+    if arch not in names:
+        raise ValueError(f"arch: unknown machine {arch!r} (valid: {', '.join(names)})")
+    return table.where(arch=names[arch])
+
+
+def plans() -> Table:
+    """Plans seen in libraries: what `like=` takes as LIBRARY:ARCH[:KERNEL]."""
+    return Table(record(json.loads(_core.library_plans())), ("library", "arch", "kernel", "plan", "varies"))
+
+
+def engines() -> list[str]:
+    """Engines of this computer, the preferred first. All give the same bits; "host" multiplies as a GPU's cores do."""
+    return [*_core.engines(), "host"]

@@ -1,0 +1,27 @@
+# The extension module guardbit._core, which `pip install .` builds (pyproject.toml).
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+  OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+# STABLE_ABI counts from CPython 3.12 on; earlier ones get a module of their own.
+nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
+  python/array_view.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_probe.cpp python/bindings_products.cpp
+  python/bindings_reports.cpp python/bindings_traces.cpp python/interruptible.cpp python/module.cpp python/product_arrays.cpp python/report.cpp)
+set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
+set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
+target_link_libraries(guardbit_python PRIVATE guardbit_commands)
+# nanobind's own sources and headers are not held to our warnings.
+target_compile_options(nanobind-static PRIVATE -w)
+get_target_property(nanobind_includes nanobind-static INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(guardbit_python SYSTEM PRIVATE ${nanobind_includes})
+
+# The wheel: the package, the command beside the interpreter, and the recordings that experiments ask.
+install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+install(TARGETS guardbit RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+foreach(folder IN LISTS recordings_of_experiments)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION ${SKBUILD_DATA_DIR}/share/guardbit/golden
+    COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.npz")
+endforeach()

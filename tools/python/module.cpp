@@ -1,0 +1,68 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cctype>
+#include <string>
+
+#include "formats/support/error.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/python/array_view.hpp"
+#include "tools/python/bindings.hpp"
+#include "tools/python/report.hpp"
+
+// The extension module guardbit._core. What people call stands in guardbit/*.py.
+
+namespace guardbit::python {
+
+namespace {
+
+/// An error's text with the names of arguments in the place of a command's options: "--scale-a"
+/// is scale_a. Arrays in memory have no file's name.
+std::string as_python_says(std::string text) {
+  if (text.starts_with("<arrays ")) text.erase(0, text.find(": ") + 2);
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool begins =
+        text.compare(i, 2, "--") == 0 && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '(') &&
+        i + 2 < text.size() && std::islower(static_cast<unsigned char>(text[i + 2])) != 0;
+    if (!begins) {
+      result += text[i];
+      continue;
+    }
+    for (i += 2; i < text.size() &&
+                 (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-');
+         ++i)
+      result += text[i] == '-' ? '_' : text[i];
+    --i;
+  }
+  return result;
+}
+
+}  // namespace
+
+}  // namespace guardbit::python
+
+NB_MODULE(_core, module) {
+  namespace nb = nanobind;
+  using namespace guardbit;
+  module.def("version", [] { return std::string(GUARDBIT_VERSION); });
+  // Texts of reports go into notebooks and tests, whatever standard output is.
+  tools::never_colour();
+  static PyObject* const error =
+      nb::exception<formats::Error>(module, "Error", PyExc_ValueError).release().ptr();
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const formats::Error& e) {
+      PyErr_SetString(error, python::as_python_says(e.what()).c_str());
+    }
+  });
+  python::bind_arrays(module);
+  python::bind_report(module);
+  python::bind_formats(module);
+  python::bind_instructions(module);
+  python::bind_products(module);
+  python::bind_reports(module);
+  python::bind_probe(module);
+  python::bind_traces(module);
+}
