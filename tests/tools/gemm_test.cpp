@@ -328,7 +328,7 @@ TEST_CASE("bad plans, files and shapes are one line each") {
     check_holds(result.error, why);
   };
   const std::string a = sliced + ":a", b = sliced + ":b";
-  refused({"gemm", a, b, "-o", d}, "needs --plan or --like");
+  refused({"gemm", a, b, "-o", d}, "needs --plan, --like or --arch, one of them");
   refused({"gemm", a, b, "--plan", "simt/fma.fp7", "-o", d},
           "fma.fp32, mul_add.fp32, mul_add.fp16, mul_add.bf16, fma.fp64");
   refused({"gemm", a, b, "--plan", "sm_90/wgmma", "-o", d}, "wgmma");

@@ -242,7 +242,7 @@ std::string words_of(const Figure& figure) {
       (has_rows ? ": " : ". Up: ") + figure.y_label + (figure.log_y ? ", logarithmic." : ".");
   for (const Curve& c : figure.curves) {
     if (c.x.empty()) continue;
-    text.append(" ").append(c.name).append(": from ").append(number(c.y.front()));
+    text.append(c.name.empty() ? " From " : " " + c.name + ": from ").append(number(c.y.front()));
     text.append(at).append(x(c.x.front())).append(" to ").append(number(c.y.back()));
     text.append(at).append(x(c.x.back())).append(".");
   }

@@ -12,7 +12,7 @@ constexpr const char* style = R"(
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}p{max-width:48rem}.quiet{color:var(--quiet)}
 figure{margin:1rem 0}figure svg{width:100%;max-width:50rem;height:auto;display:block}.narrow{display:none}@media screen and (max-width:600px){.wide{display:none}.narrow{display:block}}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:0 1.5rem}h3{font-size:1rem;margin:1.2rem 0 .2rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:9rem}pre{overflow-x:auto}.wraps{white-space:pre-wrap;overflow-wrap:anywhere}th{position:sticky;top:0;background:var(--back)}summary{cursor:pointer}
+th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:9rem}pre{overflow-x:auto}code{overflow-wrap:anywhere}.wraps{white-space:pre-wrap;overflow-wrap:anywhere}th{position:sticky;top:0;background:var(--back)}summary{cursor:pointer}
 @media print{:root{--back:#fff;--text:#000;--line:#999}body{max-width:none;padding:0}details,figure,tr{break-inside:avoid}figure svg{filter:none;max-width:150mm}.scroll{overflow:visible}.plots{grid-template-columns:1fr 1fr}section{break-inside:avoid}h2,h3,p.quiet{break-after:avoid}table{font-size:8px}th{position:static}th,td{padding:.1rem .3rem;white-space:normal}td:first-child{white-space:nowrap}}
 )";
 
