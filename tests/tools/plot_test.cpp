@@ -217,6 +217,23 @@ TEST_CASE("panels of their own series have legends below them, and hidden curves
   CHECK(crowded(tools::chart(figure, {.width = 640})) == "");
 }
 
+TEST_CASE("a line that runs along others lets them show, and their marks stand around its own") {
+  Figure figure = figure_of({"first", "second", "third"}, true, true, 1, 10);
+  const auto count = [](const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++n;
+    return n;
+  };
+  const std::string alike = tools::chart(figure, {.width = 640}).svg();
+  CHECK(count(alike, "stroke-dasharray=\"7 7\"") == 1);
+  CHECK(count(alike, "stroke-dasharray=\"7 14\"") == 1);
+  for (double& y : figure.curves[1].y) y *= 2;
+  for (double& y : figure.curves[2].y) y *= 4;
+  const std::string apart = tools::chart(figure, {.width = 640}).svg();
+  CHECK(count(apart, "stroke-dasharray=\"7 ") == 0);
+}
+
 TEST_CASE("the same thing looks the same in all pictures, and references are open") {
   const auto look = [](const std::vector<Curve>& curves, std::size_t i) {
     return tools::styles_of(curves)[i];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -146,25 +147,47 @@ class Frame {
 
   void draw_series(const std::vector<Series>& series, bool is_cut) const {
     if (is_cut) drawing_.begin_cut(box_);
-    for (const Series& s : series) {
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const Series& s = series[i];
       if (s.curve->look == Look::bars) draw_bars(s);
-      if (s.curve->look == Look::line || s.curve->look == Look::steps) draw_line(s);
+      if (s.curve->look == Look::line || s.curve->look == Look::steps)
+        draw_line(s, count_alike(s, std::span(series).first(i)));
     }
     if (is_cut) drawing_.end_cut();
     // What is open stands above what is filled.
     for (const bool open : {false, true})
       for (std::size_t i = 0; i < series.size(); ++i)
         if (series[i].style.is_open == open && series[i].curve->look != Look::bars)
-          draw_marks(series[i], i, series.size());
+          draw_marks(series[i], i, series.size(),
+                     count_alike(series[i], std::span(series).subspan(i + 1)));
   }
 
  private:
-  void draw_line(const Series& s) const {
+  /// How many of the others run where this one does, to the eye, at most of its places.
+  std::size_t count_alike(const Series& s, std::span<const Series> others) const {
+    const Curve& c = *s.curve;
+    const auto is_alike = [&](const Series& other) {
+      if (other.curve->x != c.x || other.curve->look != c.look) return false;
+      std::size_t drawn = 0, together = 0;
+      for (std::size_t i = 0; i < c.x.size(); ++i) {
+        if (!is_drawable(figure_, c.x[i], c.y[i])) continue;
+        const double beside = other.curve->y[i];
+        ++drawn;
+        together += is_drawable(figure_, c.x[i], beside) && std::abs(y(c.y[i]) - y(beside)) < 1;
+      }
+      return 2 * together > drawn;
+    };
+    return static_cast<std::size_t>(std::ranges::count_if(others, is_alike));
+  }
+
+  /// A line that runs along others below it leaves gaps through which they show.
+  void draw_line(const Series& s, std::size_t along) const {
+    const std::string gaps = along == 0 ? s.style.dashes : "7 " + std::to_string(7 * along);
     const Curve& c = *s.curve;
     std::vector<Place> places;
     const auto end = [&] {
       if (places.size() > 1)
-        drawing_.path(places, {s.style.colour, s.style.is_open ? 1.2 : 1.6, s.style.dashes});
+        drawing_.path(places, {s.style.colour, s.style.is_open ? 1.2 : 1.6, gaps});
       places.clear();
     };
     for (std::size_t i = 0; i < c.x.size(); ++i) {
@@ -189,8 +212,10 @@ class Frame {
   }
 
   /// Marks of long lines would hide each other, so there are some only, at other places for each.
-  void draw_marks(const Series& s, std::size_t index, std::size_t count) const {
+  /// Those of short lines that run together lie within each other.
+  void draw_marks(const Series& s, std::size_t index, std::size_t count, std::size_t above) const {
     const Curve& c = *s.curve;
+    const double more = 1.8 * static_cast<double>(std::min<std::size_t>(above, 3));
     constexpr std::size_t most_marks = 14;
     std::size_t every = 1, first = 0;
     if (c.look != Look::points && c.x.size() > most_marks) {
@@ -201,9 +226,9 @@ class Frame {
       if (!is_drawable(figure_, c.x[i], c.y[i]) || !axes_.x.shows(c.x[i]) || !axes_.y.shows(c.y[i]))
         continue;
       drawing_.marker(s.style.shape, {x(c.x[i]), y(c.y[i])},
-                      s.style.is_open          ? 5
-                      : c.look == Look::points ? 4
-                                               : 3.2,
+                      more + (s.style.is_open          ? 5
+                              : c.look == Look::points ? 4
+                                                       : 3.2),
                       s.style.colour, s.style.is_open, title_of(s.name, c.x[i], c.y[i]));
     }
   }
