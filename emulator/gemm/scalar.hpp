@@ -57,11 +57,15 @@ inline double wrapped(double x) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(x)));
 }
 
-/// x + y of numbers of the format. Of two FP16 or BF16 numbers FP32 has no exact sum always, double
-/// has it for FP16; BF16 is added in FP32 and rounded again.
+/// A number that int32 holds as it is, others as rounded() gives them: plans may keep sums of
+/// integers in a narrow format, which overflows.
+inline double as_int32(double x) { return std::abs(x) <= 0x1p31 ? x : rounded(formats::int32, x); }
+
+/// x + y of numbers of the format; int32 wraps. Of two FP16 or BF16 numbers FP32 has no exact sum
+/// always, double has it for FP16; BF16 is added in FP32 and rounded again.
 inline double add(const Format& f, double x, double y) {
   if (f == formats::fp32) return static_cast<float>(x) + static_cast<float>(y);
-  if (f == formats::int32) return wrapped(x + y);
+  if (f == formats::int32) return wrapped(as_int32(x) + as_int32(y));
   if (f == formats::bf16) return rounded(f, static_cast<float>(x) + static_cast<float>(y));
   return rounded(f, x + y);
 }

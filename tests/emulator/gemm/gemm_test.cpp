@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -331,6 +332,17 @@ TEST_CASE("plans are executed as they are written") {
     check(plan, x);
   }
   CHECK(begun > 20);
+}
+
+TEST_CASE("sums of integers wrap, and what int32 does not hold saturates first") {
+  const auto sum = [](double x, double y) { return emulator::scalar::add(formats::int32, x, y); };
+  const double largest = 0x1p31 - 1, inf = std::numeric_limits<double>::infinity();
+  CHECK(sum(largest, 1) == -0x1p31);
+  CHECK(sum(-0x1p31, -1) == largest);
+  CHECK(sum(inf, 0) == largest);
+  CHECK(sum(-inf, 0) == -0x1p31);
+  CHECK(sum(1e300, -1) == largest - 1);
+  CHECK(std::isfinite(sum(std::nan(""), 5)));
 }
 
 TEST_CASE("products are rounded to narrower formats whatever their size") {
