@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "emulator/functions/numbers/traced_number.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 #include "emulator/model/instruction.hpp"
 
@@ -26,8 +28,9 @@ struct Function {
   /// The results of as many arguments, by the host's own units; y is empty for functions of one
   /// number. A NaN is 0x7fffffff.
   void (*run)(Codes x, Codes y, std::span<std::uint32_t> results) = nullptr;
-  /// One result, in integers.
+  /// One result, in integers; and its steps.
   std::uint32_t (*reference)(std::uint32_t x, std::uint32_t y) = nullptr;
+  std::vector<ProgramStep> (*steps)(std::uint32_t x, std::uint32_t y) = nullptr;
   /// The function itself, as far as the host's doubles have it. Not a model: no bits rest on it.
   double (*in_doubles)(double x, double y) = nullptr;
 };

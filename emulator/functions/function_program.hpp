@@ -55,6 +55,16 @@ inline constexpr Evidence all_results = {Basis::measured,
 inline constexpr Evidence drawn_results = {
     Basis::measured, "H100, CUDA 13.0: digest of the results of 2^32 drawn pairs"};
 
+/// The steps of one result.
+template <class Program>
+std::vector<ProgramStep> steps_of(std::uint32_t x, std::uint32_t y) {
+  std::vector<ProgramStep> steps;
+  traced_steps = &steps;
+  result_of<TracedNumber>(Program(), x, y);
+  traced_steps = nullptr;
+  return steps;
+}
+
 template <class Program>
 Function function_of(std::string_view name, std::string_view meaning, Program,
                      double (*in_doubles)(double, double)) {
@@ -67,6 +77,7 @@ Function function_of(std::string_view name, std::string_view meaning, Program,
           .run = run_program<Program>,
           .reference = [](std::uint32_t x,
                           std::uint32_t y) { return result_of<ReferenceNumber>(Program(), x, y); },
+          .steps = steps_of<Program>,
           .in_doubles = in_doubles};
 }
 
