@@ -12,8 +12,8 @@
 // A function that a GPU computes, as an entry of the catalogue of functions.
 namespace guardbit::emulator {
 
-/// Codes of FP32.
-using Codes = std::span<const std::uint32_t>;
+/// FunctionCodes of FP32.
+using FunctionCodes = std::span<const std::uint32_t>;
 
 struct Function {
   /// PTX's, as in ex2.approx.ftz.f32, or CUDA's, as in expf
@@ -27,7 +27,7 @@ struct Function {
   const mufu::SpecialFunctionForm* form = nullptr;
   /// The results of as many arguments, by the host's own units; y is empty for functions of one
   /// number. A NaN is 0x7fffffff.
-  void (*run)(Codes x, Codes y, std::span<std::uint32_t> results) = nullptr;
+  void (*run)(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) = nullptr;
   /// One result, in integers; and its steps.
   std::uint32_t (*reference)(std::uint32_t x, std::uint32_t y) = nullptr;
   std::vector<ProgramStep> (*steps)(std::uint32_t x, std::uint32_t y) = nullptr;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "emulator/functions/cuda/cuda_error_functions.hpp"
@@ -10,6 +11,7 @@
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
 #include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_program.hpp"
+#include "emulator/functions/unit/quotients.hpp"
 
 namespace guardbit::emulator {
 
@@ -34,6 +36,41 @@ double erfinv_in_doubles(double x) {
     y -= miss * std::sqrt(std::numbers::pi) / 2 * std::exp(y * y);
   }
   return y;
+}
+
+/// Exact up to the last step: x less its nearest even integer is.
+double sin_of_pi(double x) {
+  const double r = std::remainder(x, 2);
+  return std::trunc(x) == x
+             ? x * 0
+             : std::sin(std::numbers::pi * (std::fabs(r) > 0.5 ? std::copysign(1, r) - r : r));
+}
+double cos_of_pi(double x) {
+  const double r = std::fabs(std::remainder(x, 2));
+  return r < 0.25 ? std::cos(std::numbers::pi * r) : std::sin(std::numbers::pi * (0.5 - r));
+}
+double erfcx_in_doubles(double x) {
+  if (x < 20) return std::exp(x * x) * std::erfc(x);
+  const double i = 1 / (x * x);
+  return std::numbers::inv_sqrtpi / x * (1 - i / 2 * (1 - 1.5 * i * (1 - 2.5 * i * (1 - 3.5 * i))));
+}
+double gamma_in_doubles(double x) {
+  return x < 0 && std::trunc(x) == x ? std::numeric_limits<double>::quiet_NaN() : std::tgamma(x);
+}
+double cube_root_reciprocal_in_doubles(double x) { return 1 / std::cbrt(x); }
+/// by Newton's method on the logarithm of erfc, from a start of FP32
+double erfcinv_in_doubles(double x) {
+  if (x > 1) return -erfcinv_in_doubles(2 - x);
+  double y = static_cast<double>(cuda_math::erfcinvf(HostNumber(static_cast<float>(x))).number());
+  if (!(std::fabs(y) < 1e9) || x == 1) return y;
+  for (int step = 0; step < 4; ++step) {
+    const double complement = std::erfc(y);
+    y += std::log(complement / x) * complement * std::sqrt(std::numbers::pi) / 2 * std::exp(y * y);
+  }
+  return y;
+}
+double normal_quantile_in_doubles(double x) {
+  return -std::numbers::sqrt2 * erfcinv_in_doubles(2 * x);
 }
 
 }  // namespace
@@ -118,6 +155,45 @@ std::vector<Function> cuda_functions() {
           "__sinf", "sin(x)", [](auto x) { return mufu::sin_approx(x); }, in_doubles<std::sin>),
       function_of(
           "__cosf", "cos(x)", [](auto x) { return mufu::cos_approx(x); }, in_doubles<std::cos>),
+      function_of(
+          "sinpif", "sin(pi x)", [](auto x) { return sinpif(x); }, in_doubles<sin_of_pi>),
+      function_of(
+          "cospif", "cos(pi x)", [](auto x) { return cospif(x); }, in_doubles<cos_of_pi>),
+      function_of(
+          "erfcxf", "e^(x^2) (1 - erf(x))", [](auto x) { return erfcxf(x); },
+          in_doubles<erfcx_in_doubles>),
+      function_of(
+          "erfcinvf", "the inverse of 1 - erf", [](auto x) { return erfcinvf(x); },
+          in_doubles<erfcinv_in_doubles>),
+      function_of(
+          "normcdfinvf", "the inverse of the standard normal distribution",
+          [](auto x) { return normcdfinvf(x); }, in_doubles<normal_quantile_in_doubles>),
+      function_of(
+          "tgammaf", "gamma(x)", [](auto x) { return tgammaf(x); }, in_doubles<gamma_in_doubles>),
+      function_of(
+          "rcbrtf", "the reciprocal of the cube root", [](auto x) { return rcbrtf(x); },
+          in_doubles<cube_root_reciprocal_in_doubles>),
+      function_of(
+          "rhypotf", "1 / sqrt(x^2 + y^2)", [](auto x, auto y) { return rhypotf(x, y); },
+          [](double x, double y) { return 1 / std::hypot(x, y); }),
+      function_of(
+          "__exp10f", "10^x", [](auto x) { return intrinsic_exp10f(x); },
+          in_doubles<exp10_in_doubles>),
+      function_of(
+          "__log2f", "log2(x)", [](auto x) { return mufu::lg2_approx(x); }, in_doubles<std::log2>),
+      function_of(
+          "__log10f", "log10(x)", [](auto x) { return intrinsic_log10f(x); },
+          in_doubles<std::log10>),
+      function_of(
+          "__tanf", "tan(x)", [](auto x) { return intrinsic_tanf(x); }, in_doubles<std::tan>),
+      function_of(
+          "__tanhf", "tanh(x)", [](auto x) { return mufu::tanh_approx(x); }, in_doubles<std::tanh>),
+      function_of(
+          "__powf", "x^y", [](auto x, auto y) { return intrinsic_powf(x, y); },
+          [](double x, double y) { return std::exp2(y * std::log2(x)); }),
+      function_of(
+          "__fdividef", "x / y", [](auto x, auto y) { return mufu::div_approx(x, y); },
+          [](double x, double y) { return x / y; }),
   };
 }
 

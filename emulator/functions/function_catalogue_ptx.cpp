@@ -1,7 +1,9 @@
 #include <cmath>
+#include <type_traits>
 
 #include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_program.hpp"
+#include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 namespace guardbit::emulator {
@@ -24,9 +26,97 @@ Function form_of_unit(std::string_view meaning, double (*in_doubles)(double, dou
   return function;
 }
 
-}  // namespace
+/// Instructions that round correctly, in one direction.
+template <formats::Rounding rounding>
+struct Reciprocal {
+  template <class Number>
+  constexpr Number operator()(Number x) const {
+    return divide(Number(1), x, rounding);
+  }
+};
+template <formats::Rounding rounding>
+struct Root {
+  template <class Number>
+  constexpr Number operator()(Number x) const {
+    return square_root(x, rounding);
+  }
+};
+template <formats::Rounding rounding>
+struct Quotient {
+  template <class Number>
+  constexpr Number operator()(Number x, Number y) const {
+    return divide(x, y, rounding);
+  }
+};
+/// The same with subnormal operands as zeros, and results that are below the normal range before
+/// they are rounded.
+template <template <formats::Rounding> class Program, formats::Rounding rounding>
+struct Flushed {
+  template <class Number>
+  requires std::is_invocable_v<Program<rounding>, Number>
+  constexpr Number operator()(Number x) const {
+    return result(Program<rounding>()(flushed(x)),
+                  Program<formats::Rounding::toward_zero>()(flushed(x)));
+  }
+  template <class Number>
+  constexpr Number operator()(Number x, Number y) const {
+    return result(Program<rounding>()(flushed(x), flushed(y)),
+                  Program<formats::Rounding::toward_zero>()(flushed(x), flushed(y)));
+  }
 
-std::vector<Function> ptx_functions() {
+ private:
+  template <class Number>
+  static constexpr Number result(Number rounded, Number cut) {
+    return select(flushed(cut) == 0, flushed(cut), rounded);
+  }
+};
+
+double reciprocal_of(double x, double) { return 1 / x; }
+double root_of(double x, double) { return std::sqrt(x); }
+double quotient_of(double x, double y) { return x / y; }
+
+std::vector<Function> rounded_instructions() {
+  using enum formats::Rounding;
+  return {
+      function_of("rcp.rn.f32", "1 / x", Reciprocal<nearest_even>(), reciprocal_of),
+      function_of("rcp.rz.f32", "1 / x", Reciprocal<toward_zero>(), reciprocal_of),
+      function_of("rcp.rm.f32", "1 / x", Reciprocal<downward>(), reciprocal_of),
+      function_of("rcp.rp.f32", "1 / x", Reciprocal<upward>(), reciprocal_of),
+      function_of("rcp.rn.ftz.f32", "1 / x", Flushed<Reciprocal, nearest_even>(), reciprocal_of),
+      function_of("rcp.rz.ftz.f32", "1 / x", Flushed<Reciprocal, toward_zero>(), reciprocal_of),
+      function_of("rcp.rm.ftz.f32", "1 / x", Flushed<Reciprocal, downward>(), reciprocal_of),
+      function_of("rcp.rp.ftz.f32", "1 / x", Flushed<Reciprocal, upward>(), reciprocal_of),
+      function_of("sqrt.rn.f32", "sqrt(x)", Root<nearest_even>(), root_of),
+      function_of("sqrt.rz.f32", "sqrt(x)", Root<toward_zero>(), root_of),
+      function_of("sqrt.rm.f32", "sqrt(x)", Root<downward>(), root_of),
+      function_of("sqrt.rp.f32", "sqrt(x)", Root<upward>(), root_of),
+      function_of("sqrt.rn.ftz.f32", "sqrt(x)", Flushed<Root, nearest_even>(), root_of),
+      function_of("sqrt.rz.ftz.f32", "sqrt(x)", Flushed<Root, toward_zero>(), root_of),
+      function_of("sqrt.rm.ftz.f32", "sqrt(x)", Flushed<Root, downward>(), root_of),
+      function_of("sqrt.rp.ftz.f32", "sqrt(x)", Flushed<Root, upward>(), root_of),
+      function_of("div.rn.f32", "x / y", Quotient<nearest_even>(), quotient_of),
+      function_of("div.rz.f32", "x / y", Quotient<toward_zero>(), quotient_of),
+      function_of("div.rm.f32", "x / y", Quotient<downward>(), quotient_of),
+      function_of("div.rp.f32", "x / y", Quotient<upward>(), quotient_of),
+      function_of("div.rn.ftz.f32", "x / y", Flushed<Quotient, nearest_even>(), quotient_of),
+      function_of("div.rz.ftz.f32", "x / y", Flushed<Quotient, toward_zero>(), quotient_of),
+      function_of("div.rm.ftz.f32", "x / y", Flushed<Quotient, downward>(), quotient_of),
+      function_of("div.rp.ftz.f32", "x / y", Flushed<Quotient, upward>(), quotient_of),
+      function_of(
+          "div.approx.f32", "x / y", [](auto x, auto y) { return mufu::div_approx(x, y); },
+          quotient_of),
+      function_of(
+          "div.approx.ftz.f32", "x / y", [](auto x, auto y) { return mufu::div_approx_ftz(x, y); },
+          quotient_of),
+      function_of(
+          "div.full.f32", "x / y", [](auto x, auto y) { return mufu::div_full(x, y); },
+          quotient_of),
+      function_of(
+          "div.full.ftz.f32", "x / y", [](auto x, auto y) { return mufu::div_full_ftz(x, y); },
+          quotient_of)};
+}
+
+std::vector<Function> unit_forms() {
   using namespace mufu;
   const auto exp2 = [](double x, double) { return std::exp2(x); };
   const auto log2 = [](double x, double) { return std::log2(x); };
@@ -51,6 +141,15 @@ std::vector<Function> ptx_functions() {
           form_of_unit<cos_approx_form>("cos(x)", cosine),
           form_of_unit<cos_approx_ftz_form>("cos(x)", cosine),
           form_of_unit<tanh_approx_form>("tanh(x)", tangent)};
+}
+
+}  // namespace
+
+std::vector<Function> ptx_functions() {
+  std::vector<Function> all = unit_forms();
+  const std::vector<Function> rounded = rounded_instructions();
+  all.insert(all.end(), rounded.begin(), rounded.end());
+  return all;
 }
 
 }  // namespace guardbit::emulator

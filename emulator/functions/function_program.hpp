@@ -25,7 +25,7 @@ constexpr std::uint32_t result_of(Program program, std::uint32_t x, std::uint32_
 }
 
 template <class Program>
-void run_on_host(Codes x, Codes y, std::span<std::uint32_t> results) {
+void run_on_host(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i] = result_of<HostNumber>(Program(), x[i], is_of_one<Program> ? 0 : y[i]);
 }
@@ -33,19 +33,19 @@ void run_on_host(Codes x, Codes y, std::span<std::uint32_t> results) {
 #if defined(__x86_64__)
 // Fused steps are the CPU's own instruction here, not a call.
 template <class Program>
-[[gnu::target("avx2,fma"), gnu::flatten]] void run_on_x86(Codes x, Codes y,
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_on_x86(FunctionCodes x, FunctionCodes y,
                                                           std::span<std::uint32_t> results) {
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i] = result_of<HostNumber>(Program(), x[i], is_of_one<Program> ? 0 : y[i]);
 }
 template <class Program>
-void run_program(Codes x, Codes y, std::span<std::uint32_t> results) {
+void run_program(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
   static const auto run = cpu::features().avx2_kernels ? run_on_x86<Program> : run_on_host<Program>;
   run(x, y, results);
 }
 #else
 template <class Program>
-void run_program(Codes x, Codes y, std::span<std::uint32_t> results) {
+void run_program(FunctionCodes x, FunctionCodes y, std::span<std::uint32_t> results) {
   run_on_host<Program>(x, y, results);
 }
 #endif

@@ -87,14 +87,15 @@ void show_values(const Function& function, const FunctionOptions& options,
 // ---- Arrays ----
 
 /// An operand of the command line: an array, or one number for all elements.
-struct Operand {
+struct FunctionArgument {
   std::string place;
   std::vector<std::uint32_t> codes;
   /// nothing: a number of the command line
   std::optional<std::vector<std::int64_t>> shape;
 };
 
-Operand read_argument(const Function& function, const std::string& word, const char* tensor) {
+FunctionArgument read_argument(const Function& function, const std::string& word,
+                               const char* tensor) {
   if (const auto code = code_of_number(word)) return {word, {*code}, {}};
   if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
@@ -103,17 +104,17 @@ Operand read_argument(const Function& function, const std::string& word, const c
     throw Error(formats::printable(word),
                 std::string(function.name) + " takes fp32, not " + formats::name_of(array.format));
   }
-  Operand operand = {word, {}, array.shape};
+  FunctionArgument operand = {word, {}, array.shape};
   operand.codes.resize(static_cast<std::size_t>(formats::element_count(array.shape)));
   formats::unpack_codes(array.bytes, array.format, array.packing, operand.codes);
   return operand;
 }
 
 /// The shape of the results: that of the operands, of which scalars count for all elements.
-std::vector<std::int64_t> common_shape(const std::vector<Operand>& operands) {
+std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& operands) {
   std::vector<std::int64_t> shape;
-  const Operand* first = nullptr;
-  for (const Operand& x : operands) {
+  const FunctionArgument* first = nullptr;
+  for (const FunctionArgument& x : operands) {
     if (!x.shape || x.shape->empty()) continue;
     if (first != nullptr && *x.shape != shape) {
       throw Error("function", formats::printable(first->place) + " and " +
@@ -132,19 +133,20 @@ void compute_arrays(const Function& function, const FunctionOptions& options,
     throw Error("function", std::string(function.name) + " takes " + counted(wanted, "operand") +
                                 ", " + std::to_string(options.arguments.size()) + " were given");
   }
-  std::vector<Operand> operands;
+  std::vector<FunctionArgument> operands;
   for (std::size_t i = 0; i < wanted; ++i)
     operands.push_back(read_argument(function, options.arguments[i], i == 0 ? "x" : "y"));
   const std::vector<std::int64_t> shape = common_shape(operands);
   const auto count = static_cast<std::size_t>(formats::element_count(shape));
-  for (Operand& x : operands)
+  for (FunctionArgument& x : operands)
     if (x.codes.size() == 1) x.codes.resize(count, x.codes[0]);
   std::vector<std::uint32_t> results(count);
   formats::parallel_for(count, 1 << 16, options.threads, [&](std::size_t begin, std::size_t end) {
     const auto part = [&](const std::vector<std::uint32_t>& codes) {
       return std::span(codes).subspan(begin, end - begin);
     };
-    function.run(part(operands[0].codes), wanted == 2 ? part(operands[1].codes) : emulator::Codes{},
+    function.run(part(operands[0].codes),
+                 wanted == 2 ? part(operands[1].codes) : emulator::FunctionCodes{},
                  std::span(results).subspan(begin, end - begin));
   });
   const Tensor d =

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "emulator/functions/cuda/cuda_exponentials.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 // CUDA's error functions and the normal distribution.
@@ -30,10 +32,9 @@ constexpr Number erff(Number x, const ErffTail& tail = erff_tail_13) {
       is_large, [&] { return copysign(1 - mufu::ex2_approx_ftz(sum), x); }, [&] { return sum; });
 }
 
-/// e^(-x^2) times a rational function of (x - 4) / (x + 4); x^2 in two parts.
+/// e^(a^2) erfc(a) of a >= 0: a rational function of (a - 4) / (a + 4).
 template <class Number>
-constexpr Number erfcf(Number x) {
-  const Number a = abs(x);
+constexpr Number scaled_erfc(Number a) {
   const Number i = mufu::rcp_approx_ftz(a + 4);
   const Number q = (a - 4) * i;
   // a Newton step of the quotient
@@ -43,7 +44,15 @@ constexpr Number erfcf(Number x) {
                                   0x1.f7e2ep-7F, -0x1.1df1a8p-3F, 0x1.3ba592p+0F});
   const Number j = mufu::rcp_approx_ftz(fma(Number(2), a, 1));
   const Number s = p * j;
-  const Number w = fma(fma(a, s * -2, p) - s, j, s);
+  return fma(fma(a, s * -2, p) - s, j, s);
+}
+/// From there on erfcf is 0, and erfcxf an asymptotic series.
+inline constexpr float largest_scaled_erfc = 0x1.41c29p+3F;
+
+/// e^(-x^2) times that, with x^2 in two parts.
+template <class Number>
+constexpr Number erfcf(Number x) {
+  const Number a = abs(x), w = scaled_erfc(a);
   // e^(-x^2) = 2^n 2^r
   const Number square = a * a;
   const Number whole = trunc(-square * 0x1.715476p+0F);
@@ -52,7 +61,7 @@ constexpr Number erfcf(Number x) {
   const Number scale = Number::of(bits(n + 0x1.8000fep+23F) << 23);
   const Number power = mufu::ex2_approx_ftz(r) * scale;
   const Number v = w * fma(power, fma(-a, a, square), power);
-  const Number tail = select(a > 0x1.41c29p+3F, 0, v);
+  const Number tail = select(a > largest_scaled_erfc, 0, v);
   return select(x < 0, 2 - tail, tail);
 }
 
@@ -68,6 +77,31 @@ constexpr Number normcdff(Number x) {
   return select(y < -1, corrected, v) * 0.5F;
 }
 
+/// e^(x^2) erfc(x); of a negative x it is 2 e^(x^2) less that of -x.
+template <class Number>
+constexpr Number erfcxf(Number x) {
+  const Number a = abs(x);
+  const auto near = [&] { return scaled_erfc(a); };
+  const auto far = [&] {
+    const Number i = mufu::div_approx(Number(0.25F), a * 0.25F);
+    const Number p = polynomial(i * i, {0x1.a4p+2F, -0x1.ep+0F, 0.75F, -0.5F, 1.0F});
+    return (i * 0x1.20dd76p-1F) * p;
+  };
+  const Number w = Number::choose(a < largest_scaled_erfc, near, far);
+  const auto reflected = [&] {
+    const Number square = multiply_toward_zero(a, a);
+    const Number power = expf(square), twice = power + power;
+    return select(twice == Number::of(mufu::infinity_code), twice,
+                  fma(twice, fma(a, a, -square), twice) - w);
+  };
+  return Number::choose(x < 0, reflected, [&] { return w; });
+}
+
+/// erfinv(x) / x as a polynomial of -log2(1 - x^2).
+inline constexpr float inverse_erf_polynomial[10] = {
+    -0x1.14c6ep-32F,  0x1.43ec8ap-27F,  -0x1.02dfb4p-23F, 0x1.d1f08cp-23F, 0x1.0e8554p-17F,
+    -0x1.09b69ap-15F, -0x1.95fd42p-11F, 0x1.6b804ep-8F,   0x1.495c1ep-3F,  0x1.c5bf88p-1F};
+
 /// x times a polynomial of log2(1 - x^2), or of its root near |x| = 1.
 template <class Number>
 constexpr Number erfinvf(Number x) {
@@ -80,12 +114,34 @@ constexpr Number erfinvf(Number x) {
     const Number w = select(t == Number::of(mufu::infinity_code), t, (r * t) * p);
     return copysign(w, x);
   };
-  const auto near_0 = [&] {
-    return x * polynomial(t, {-0x1.14c6ep-32F, 0x1.43ec8ap-27F, -0x1.02dfb4p-23F, 0x1.d1f08cp-23F,
-                              0x1.0e8554p-17F, -0x1.09b69ap-15F, -0x1.95fd42p-11F, 0x1.6b804ep-8F,
-                              0x1.495c1ep-3F, 0x1.c5bf88p-1F});
-  };
+  const auto near_0 = [&] { return x * polynomial(t, inverse_erf_polynomial); };
   return Number::choose(l < -0x1.066666p+3F, near_1, near_0);
+}
+
+/// The inverse of 1 - erf: near 1 by erfinvf's polynomial, else by one of 1 / sqrt(-log2(x)).
+template <class Number>
+constexpr Number erfcinvf(Number x) {
+  const Number t = 2 - x;
+  const auto middle = [&] {
+    const Number p = polynomial(-mufu::lg2_approx_ftz(t * x), inverse_erf_polynomial);
+    return fma(p, -x, p);
+  };
+  const auto ends = [&] {
+    const auto is_upper = x > 1;
+    const Number l = -mufu::lg2_approx(select(is_upper, t, x));
+    const Number r = mufu::rsqrt_approx_ftz(l);
+    const Number p = polynomial(
+        r, {-0x1.f8e7e2p+5F, 0x1.fdf052p+6F, -0x1.c86c38p+6F, 0x1.e29b36p+5F, -0x1.5ca366p+4F,
+            0x1.9dea08p+2F, -0x1.d53c0ap+0F, -0x1.f0e3e8p-6F, 0x1.aa6eeap-1F});
+    const Number root = select(l == Number::of(mufu::infinity_code), l, r * l);
+    return p * select(is_upper, -root, root);
+  };
+  return Number::choose((x >= 0x1.bda512p-9F) & (x <= 0x1.ff212ep+0F), middle, ends);
+}
+
+template <class Number>
+constexpr Number normcdfinvf(Number x) {
+  return fma(Number(-0x1.6a09e6p+0F), erfcinvf(x + x), 0);
 }
 
 }  // namespace guardbit::emulator::cuda_math

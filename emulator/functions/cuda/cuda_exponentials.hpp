@@ -61,6 +61,11 @@ constexpr Number intrinsic_expf(Number x) {
   return mufu::ex2_approx(x * 0x1.715476p+0F);
 }
 
+template <class Number>
+constexpr Number intrinsic_exp10f(Number x) {
+  return mufu::ex2_approx(x * 0x1.a934fp+1F);
+}
+
 /// 2^n (e^r) / 4 of a |x| < 88, and infinity above, with x = n log(2) + r.
 template <class Number>
 constexpr Number quarter_exp(Number magnitude) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
+#include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -86,6 +87,68 @@ constexpr Number lgammaf(Number x) {
     return select(trunc(a) == a, infinity, near_0);
   };
   return Number::choose(x < 0, reflected, [&] { return v; });
+}
+
+/// Above this |x| tgammaf takes this one.
+inline constexpr float largest_gamma_argument = 0x1.48ccccp+5F;
+
+/// sqrt(2 pi) a^(a - 1/2) e^(-a), or of a negative x its reciprocal, times 2^48 where a > 33.
+template <class Number>
+constexpr Number stirling_factor(Number a, typename Number::Mask is_reciprocal) {
+  const Pair<Number> w = product(log2_of(a, false), a - 0.5F);
+  const Number m = a * 0x1.715476p+0F;
+  const Number m_low = fma(Number(0x1.4ae0cp-26F), a, fma(Number(0x1.715476p+0F), a, -m));
+  // w - m in two parts
+  const Number d = w.high - m;
+  const Number of_m = d - (d + m), of_w = w.high - (d + m);
+  const Number d_low = (w.low - m_low) + (of_w + (-m - of_m));
+  const Number shift = select(a > 33, Number(48), -0.0F);
+  const Pair<Number> exponent = {select(is_reciprocal, shift - d, d),
+                                 select(is_reciprocal, -d_low, d_low)};
+  return exp2_of(exponent) * 0x1.40d932p+1F;
+}
+
+/// of |x| >= 1.5
+template <class Number>
+constexpr Number tgammaf_of_large(Number x) {
+  const Number y = select(abs(x) > largest_gamma_argument, largest_gamma_argument, x);
+  const Number a = abs(y);
+  const auto is_negative = x < 0;
+  const Number factor = stirling_factor(a, is_negative);
+  const Number i = mufu::rcp_approx_ftz(a);
+  const Number series =
+      i * polynomial(i, {0x1.1ef2e2p-14F, -0x1.a87dbp-15F, -0x1.bb4d7cp-12F, 0x1.04157cp-10F,
+                         -0x1.2415fap-12F, -0x1.5e9ac8p-9F, 0x1.c70e64p-9F, 0x1.555558p-4F});
+  const auto reflected = [&] {
+    // pi / (x sin(pi x) gamma(|x|))
+    const Number s = sine_of_pi(halves_of(a));
+    const Number v = fma(series, y, y);
+    const Number product = v * s, product_low = fma(v, s, -product);
+    const Number q = mufu::div_approx(Number(1), product);
+    const Number result = fma(factor, q, -(factor * (product_low * (q * q)))) * 0.5F;
+    return select(a > 33, result * 0x1p-48F, result);
+  };
+  return Number::choose(is_negative, reflected, [&] { return fma(series, factor, factor); });
+}
+/// of less: the reciprocal of a polynomial of x less the nearest integer
+template <class Number>
+constexpr Number tgammaf_of_small(Number x) {
+  const Number t = select(x == 0, x, x - rint(x));
+  const Number outer = select(x < -0.5F, x, 1);
+  const Number s = select(x <= 0.5F, outer * t, outer);
+  const Number p = polynomial(t, {-0x1.193eccp-10F, 0x1.d207aep-8F, -0x1.3c016p-7F, -0x1.598a44p-5F,
+                                  0x1.551366p-3F, -0x1.58180ap-5F, -0x1.4fcf44p-1F, 0x1.2788dp-1F});
+  return mufu::div_approx(Number(1), fma(fma(p, s, 0), t, s));
+}
+
+template <class Number>
+constexpr Number tgammaf(Number x) {
+  const Number v = Number::choose(
+      abs(x) >= 1.5F, [&] { return tgammaf_of_large(x); }, [&] { return tgammaf_of_small(x); });
+  const Number whole = trunc(x);
+  const auto vanishes = (x < -largest_gamma_argument) & ((integer(whole) & 1) != 0);
+  const Number of_negative = select(whole == x, Number::of(mufu::nan_code), select(vanishes, 0, v));
+  return select(x < 0, of_negative, v);
 }
 
 }  // namespace guardbit::emulator::cuda_math

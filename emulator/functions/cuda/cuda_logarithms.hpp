@@ -96,5 +96,9 @@ template <class Number>
 constexpr Number intrinsic_logf(Number x) {
   return mufu::lg2_approx(x) * 0x1.62e43p-1F;
 }
+template <class Number>
+constexpr Number intrinsic_log10f(Number x) {
+  return mufu::lg2_approx(x) * 0x1.344136p-2F;
+}
 
 }  // namespace guardbit::emulator::cuda_math

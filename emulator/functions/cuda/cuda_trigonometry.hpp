@@ -2,6 +2,7 @@
 
 #include "emulator/functions/cuda/polynomial.hpp"
 #include "emulator/functions/cuda/quarter_turns.hpp"
+#include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 // CUDA's trigonometric functions and their inverses.
@@ -37,6 +38,34 @@ constexpr Number tanf(Number x) {
       polynomial(z, {0x1.32p-7F, 0x1.acp-9F, 0x1.8ep-6F, 0x1.b6p-5F, 0x1.11287p-3F, 0x1.55551p-2F});
   const Number t = select(abs(r) == 0x1.016878p-11F, r, fma(p, z * r, r));
   return select((angle.quarter & 1) != 0, mufu::rcp_approx_ftz(-t), t);
+}
+
+/// The sine of pi r + quarter pi / 2.
+template <class Number>
+constexpr Number sine_of_pi(const Angle<Number>& angle) {
+  const Number r = angle.r, z = r * r;
+  const Number p = polynomial(z, {-0x1.2f5992p-1F, 0x1.466b2p+1F, -0x1.4abbecp+2F});
+  const Number sine = fma(Number(0x1.921fb6p+1F), r, fma(p, fma(z, r, 0), 0));
+  const Number cosine =
+      polynomial(z, {0x1.d09c24p-3F, -0x1.55a5cp+0F, 0x1.03c19ep+2F, -0x1.3bd3ccp+2F, 1.0F});
+  const Number v = select((angle.quarter & 1) != 0, cosine, sine);
+  return select((angle.quarter & 2) != 0, 0 - v, v);
+}
+/// x in halves: the nearest, and what is left.
+template <class Number>
+constexpr Angle<Number> halves_of(Number x) {
+  const Number halves = rint(x + x);
+  return {integer(halves), fma(-halves, 0.5F, x)};
+}
+
+template <class Number>
+constexpr Number sinpif(Number x) {
+  return select(trunc(x) == x, x * 0, sine_of_pi(halves_of(x)));
+}
+template <class Number>
+constexpr Number cospif(Number x) {
+  const Angle<Number> angle = halves_of(select(abs(x) > 0x1p24F, x * 0, x));
+  return sine_of_pi(Angle<Number>{angle.quarter + 1, angle.r});
 }
 
 /// pi / 2 as a product of two numbers, which a fused step adds exactly.
@@ -106,6 +135,12 @@ constexpr Number atan2f(Number y, Number x) {
   angle = select(large == 0, select(is_left, Number(0x1.921fb6p+1F), 0), angle);
   const Number sum = a + b;
   return select(sum == sum, copysign(angle, y), sum);
+}
+
+/// sin(x) / cos(x), both the special function unit's.
+template <class Number>
+constexpr Number intrinsic_tanf(Number x) {
+  return mufu::div_approx(mufu::sin_approx(x), mufu::cos_approx(x));
 }
 
 }  // namespace guardbit::emulator::cuda_math

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "formats/rounding.hpp"
+
 // FP32 numbers on the host's own units: what ReferenceNumber has, and the same bits but for those
 // of NaNs. -ffp-contract=off keeps products and sums apart.
 namespace guardbit::emulator {
@@ -28,6 +30,22 @@ class HostNumber {
   friend HostNumber operator/(HostNumber x, HostNumber y) { return x.number_ / y.number_; }
   friend HostNumber operator-(HostNumber x) { return -x.number_; }
   friend HostNumber square_root(HostNumber x) { return std::sqrt(x.number_); }
+  /// To nearest even, toward zero, upward or downward.
+  friend HostNumber divide(HostNumber x, HostNumber y, formats::Rounding rounding) {
+    const float q = x.number_ / y.number_;
+    const bool is_exact = x.number_ == 0 || y.number_ == 0 || std::isinf(x.number_) ||
+                          std::isinf(y.number_) || std::isnan(q);
+    if (is_exact) return q;
+    // The product is exact in FP64.
+    const double back = double{q} * y.number_, rest = x.number_ - back;
+    return directed(q, std::signbit(x.number_) != std::signbit(y.number_),
+                    y.number_ < 0 ? -rest : rest, rounding);
+  }
+  friend HostNumber square_root(HostNumber x, formats::Rounding rounding) {
+    const float root = std::sqrt(x.number_);
+    if (!(root > 0) || std::isinf(root)) return root;
+    return directed(root, false, x.number_ - double{root} * root, rounding);
+  }
   friend HostNumber fma(HostNumber x, HostNumber y, HostNumber z) {
     return std::fma(x.number_, y.number_, z.number_);
   }
@@ -58,7 +76,9 @@ class HostNumber {
   friend HostNumber rint(HostNumber x) { return std::rint(x.number_); }
   friend HostNumber trunc(HostNumber x) { return std::trunc(x.number_); }
   friend Word integer(HostNumber x) {
-    return static_cast<Word>(static_cast<std::int32_t>(x.number_));
+    if (x.number_ >= 0x1p31F) return 0x7fffffff;
+    if (x.number_ >= -0x1p31F) return static_cast<Word>(static_cast<std::int32_t>(x.number_));
+    return x.number_ == x.number_ ? 0x80000000 : 0;
   }
   friend HostNumber quarter_turns(HostNumber, std::int64_t n) {
     return static_cast<float>(static_cast<double>(n) * 0x1.921fb54442d19p-64);
@@ -77,6 +97,18 @@ class HostNumber {
   }
 
  private:
+  /// The number of that sign that is nearest to another one, rounded in a direction: the sign of
+  /// `rest` is that of the other number less this one.
+  static HostNumber directed(float nearest, bool negative, double rest,
+                             formats::Rounding rounding) {
+    const bool is_upward = rounding == formats::Rounding::upward ||
+                           (rounding == formats::Rounding::toward_zero && negative);
+    if (rest == 0 || rounding == formats::Rounding::nearest_even || is_upward == (rest < 0))
+      return nearest;
+    const bool is_away = is_upward != negative;
+    const Word code = std::bit_cast<Word>(nearest);
+    return std::bit_cast<float>(is_away ? code + 1 : code - 1);
+  }
   /// The number below `nearest` where that is above `exact`, or is it and there was less still.
   static HostNumber lowered(float nearest, double exact, bool is_less) {
     const bool is_above = nearest > exact || (nearest == exact && is_less);

@@ -51,6 +51,13 @@ class ReferenceNumber {
   friend constexpr ReferenceNumber square_root(ReferenceNumber x) {
     return rounded(formats::square_root(x.value()));
   }
+  friend constexpr ReferenceNumber divide(ReferenceNumber x, ReferenceNumber y,
+                                          formats::Rounding rounding) {
+    return rounded(formats::divide(x.value(), y.value()), rounding);
+  }
+  friend constexpr ReferenceNumber square_root(ReferenceNumber x, formats::Rounding rounding) {
+    return rounded(formats::square_root(x.value()), rounding);
+  }
   /// x y + z, rounded once.
   friend constexpr ReferenceNumber fma(ReferenceNumber x, ReferenceNumber y, ReferenceNumber z) {
     return rounded(formats::fused_multiply_add(x.value(), y.value(), z.value()));
@@ -83,8 +90,9 @@ class ReferenceNumber {
   friend constexpr ReferenceNumber trunc(ReferenceNumber x) {
     return x.integral(formats::Rounding::toward_zero);
   }
-  /// The signed integer that a number is, of less than 2^31.
+  /// Cut to a signed integer, the nearest one where there is none, 0 of a NaN.
   friend constexpr Word integer(ReferenceNumber x) {
+    if (x.is_nan()) return 0;
     return static_cast<Word>(
         formats::convert(formats::fp32, x.code_, formats::int32, formats::Rounding::toward_zero));
   }

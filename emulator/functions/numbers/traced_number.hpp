@@ -50,6 +50,12 @@ class TracedNumber {
   friend TracedNumber square_root(TracedNumber x) {
     return traced("square_root", square_root(x.number_), {x});
   }
+  friend TracedNumber divide(TracedNumber x, TracedNumber y, formats::Rounding rounding) {
+    return traced("/", divide(x.number_, y.number_, rounding), {x, y});
+  }
+  friend TracedNumber square_root(TracedNumber x, formats::Rounding rounding) {
+    return traced("square_root", square_root(x.number_, rounding), {x});
+  }
   friend TracedNumber fma(TracedNumber x, TracedNumber y, TracedNumber z) {
     return traced("fma", fma(x.number_, y.number_, z.number_), {x, y, z});
   }

@@ -154,5 +154,9 @@ template <class Number>
 constexpr Number cos_approx(Number x) {
   return evaluate(cos_approx_form, x);
 }
+template <class Number>
+constexpr Number tanh_approx(Number x) {
+  return evaluate(tanh_approx_form, x);
+}
 
 }  // namespace guardbit::emulator::mufu
