@@ -44,6 +44,12 @@ std::string fixed_text(double x, int digits) {
   std::snprintf(text, sizeof text, "%.*f", digits, x);
   return text;
 }
+/// What the host's mathematical library gives: as many digits as all of them agree in.
+std::string library_text(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.12g", x);
+  return text;
+}
 std::string double_text(double x) {
   char text[64];
   std::snprintf(text, sizeof text, "%.15g", x);
@@ -205,7 +211,7 @@ void print_result(const FunctionResult& r) {
     print_steps(r);
   }
   print_fact("result", paint(number_text(r.result), Colour::bold));
-  print_fact("exactly", double_text(r.exact));
+  print_fact("exactly", library_text(r.exact));
   const double error = emulator::error_in_ulp(r.result, r.exact);
   if (!std::isfinite(error)) return;
   print_fact("error", fixed_text(error, 3) + " ulp" +
@@ -219,11 +225,11 @@ nlohmann::ordered_json result_json(const FunctionResult& r) {
   if (r.function->operands == 2) j["y"] = code_text(r.y);
   j["result"] = code_text(r.result);
   j["value"] = decimal_text(r.result);
-  j["exact"] = double_text(r.exact);
+  j["exact"] = library_text(r.exact);
   j["correctly_rounded"] = code_text(rounded(r.exact));
   const double error = emulator::error_in_ulp(r.result, r.exact);
-  j["error_in_ulp"] =
-      std::isfinite(error) ? nlohmann::ordered_json(error) : nlohmann::ordered_json(nullptr);
+  j["error_in_ulp"] = std::isfinite(error) ? nlohmann::ordered_json(std::round(error * 1e4) / 1e4)
+                                           : nlohmann::ordered_json(nullptr);
   if (r.function->form != nullptr) {
     j["unit"] = unit_json(*r.function->form, r.x);
   } else {

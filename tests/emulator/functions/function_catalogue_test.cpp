@@ -96,6 +96,26 @@ TEST_CASE("functions give the hardware's results for all inputs", "[sweep]") {
   }
 }
 
+/// Arguments of a binade whose results are those of the exact function, rounded.
+std::uint32_t correctly_rounded(const char* name, std::uint32_t first) {
+  const Function& function = emulator::require_function("sm_90", name, "test");
+  std::vector<std::uint32_t> x(1 << 23), results(x.size());
+  for (std::uint32_t i = 0; i < x.size(); ++i) x[i] = first + i;
+  function.run(x, {}, results);
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = function.in_doubles(std::bit_cast<float>(x[i]), 0);
+    count += std::bit_cast<std::uint32_t>(static_cast<float>(exact)) == results[i] ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_CASE("counts of correctly rounded results are those published of GPUs since 2006", "[sweep]") {
+  CHECK(correctly_rounded("rcp.approx.ftz.f32", 0x3f800000) == 7280086);
+  CHECK(correctly_rounded("rsqrt.approx.ftz.f32", 0x3f800000) == 6505163);
+  CHECK(correctly_rounded("rsqrt.approx.ftz.f32", 0x40000000) == 6637923);
+}
+
 /// Arguments of every kind: specials, neighbours of powers of two, any codes.
 std::vector<std::uint32_t> arguments(std::size_t count) {
   std::vector<std::uint32_t> codes;
