@@ -5,45 +5,51 @@
 #include <numbers>
 
 #include "emulator/engine/cpu.hpp"
-#include "emulator/functions/cuda_math.hpp"
+#include "emulator/functions/cuda/cuda_error_functions.hpp"
+#include "emulator/functions/cuda/cuda_exponentials.hpp"
+#include "emulator/functions/cuda/cuda_hyperbolics.hpp"
+#include "emulator/functions/numbers/host_number.hpp"
 #include "emulator/functions/xla_math.hpp"
+#include "formats/codec.hpp"
+#include "formats/format_catalogue.hpp"
 
 namespace guardbit::emulator {
 
 namespace {
 
+using Number = HostNumber;
+
 constexpr float root_of_half = 0x1.6a09e6p-1F;
 
-inline float relu(float x) { return x <= 0 ? 0 : x; }
+inline Number relu(Number x) { return select(x <= 0, 0, x); }
 
-inline float gelu(float x, const cuda_math::ErffTail& tail) {
+inline Number gelu(Number x, const cuda_math::ErffTail& tail) {
   return (x * 0.5F) * (1 + cuda_math::erff(x * root_of_half, tail));
 }
 
-inline float gelu_tanh(float x) {
-  const float inner = 0x1.988454p-1F * std::fma(x * (x * x), 0x1.6e4e26p-5F, x);
+inline Number gelu_tanh(Number x) {
+  const Number inner = 0x1.988454p-1F * fma(x * (x * x), 0x1.6e4e26p-5F, x);
   return (0.5F * x) * (1 + cuda_math::tanhf(inner));
 }
 
 /// An IEEE 754 division.
-inline float silu(float x) { return x / (1 + cuda_math::expf(-x)); }
+inline Number silu(Number x) { return x / (1 + cuda_math::expf(-x)); }
 
-inline float rounded(const formats::Format& format, float x) {
+inline Number rounded(const formats::Format& format, Number x) {
   if (format == formats::fp32) return x;
-  const std::uint64_t code = formats::convert(formats::fp32, cuda_math::bits(x), format);
-  return cuda_math::number(
-      static_cast<std::uint32_t>(formats::convert(format, code, formats::fp32)));
+  const std::uint64_t code = formats::convert(formats::fp32, bits(x), format);
+  return Number::of(static_cast<std::uint32_t>(formats::convert(format, code, formats::fp32)));
 }
 
-inline float gelu_erfc(float number, const formats::Format& format) {
-  const float x = rounded(format, number);
-  const float place = rounded(format, -x * rounded(format, root_of_half));
+inline Number gelu_erfc(Number number, const formats::Format& format) {
+  const Number x = rounded(format, number);
+  const Number place = rounded(format, -x * rounded(format, root_of_half));
   return rounded(format, rounded(format, x * 0.5F) * rounded(format, xla_math::erfc(place)));
 }
 
 template <class Function>
 void each(std::span<float> numbers, const Function& function) {
-  for (float& x : numbers) x = function(x);
+  for (float& x : numbers) x = function(Number(x)).number();
 }
 
 inline void activate_all(Activation activation, const formats::Format& result,
@@ -52,10 +58,11 @@ inline void activate_all(Activation activation, const formats::Format& result,
     case Activation::none: return;
     case Activation::relu: return each(numbers, relu);
     case Activation::gelu:
-      return each(numbers, [](float x) { return gelu(x, cuda_math::erff_tail_13); });
+      return each(numbers, [](Number x) { return gelu(x, cuda_math::erff_tail_13); });
     case Activation::gelu_cuda12:
-      return each(numbers, [](float x) { return gelu(x, cuda_math::erff_tail_12); });
-    case Activation::gelu_erfc: return each(numbers, [&](float x) { return gelu_erfc(x, result); });
+      return each(numbers, [](Number x) { return gelu(x, cuda_math::erff_tail_12); });
+    case Activation::gelu_erfc:
+      return each(numbers, [&](Number x) { return gelu_erfc(x, result); });
     case Activation::gelu_tanh: return each(numbers, gelu_tanh);
     case Activation::silu: return each(numbers, silu);
   }

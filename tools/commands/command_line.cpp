@@ -115,7 +115,7 @@ void refuse_empty_words(CLI::App& app) {
 /// CLI11 takes -inf for the options -i, -n and -f, and -.5 for an option, too. A leading blank
 /// makes them words, and parse_value passes over blanks.
 void keep_numbers(std::vector<std::string>& words) {
-  if (words.empty() || words[0] != "show") return;
+  if (words.empty() || (words[0] != "show" && words[0] != "function")) return;
   for (std::string& word : words) {
     if (word == "--") return;
     const std::string lower = formats::lower_case(word);

@@ -1,118 +1,118 @@
-#include "emulator/functions/special_function_unit.hpp"
+#include "emulator/functions/unit/special_function_unit.hpp"
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/functions/unit/special_function_forms.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
-#include "tests/emulator/functions/digest.hpp"
 
-/// Digests of all inputs are the hardware's, of an H100 (docs/FUNCTIONS.md); those of a part are of
-/// the model that gives them.
+/// The unit itself; digests of its forms are with those of all functions
+/// (function_catalogue_test.cpp).
 namespace guardbit::tests {
 namespace {
 
 namespace mufu = emulator::mufu;
-using emulator::mufu::Interpolator;
+using mufu::infinity_code;
+using mufu::nan_code;
+using mufu::one_code;
+using mufu::sign_bit;
 
-std::uint64_t digest_of_ex2(const Interpolator& f) {
-  return digest_of([&](std::uint32_t x) { return mufu::ex2_ftz(x, f); }, quick_stride);
-}
-std::uint64_t digest_of_rcp(const Interpolator& f) {
-  return digest_of([&](std::uint32_t x) { return mufu::rcp_ftz(x, f); }, quick_stride);
-}
+/// An argument and its result.
+using Case = std::pair<std::uint32_t, std::uint32_t>;
 
-TEST_CASE("the special function unit gives the hardware's results, in part") {
-  CHECK(digest_of_ex2(mufu::ex2_interpolator) == 0x3c0b4c247dce8872);
-  CHECK(digest_of_rcp(mufu::rcp_interpolator) == 0x426dc3cb92f19176);
-  CHECK(digest_of([](std::uint32_t x) { return mufu::ex2(x); }, quick_stride) ==
-        0x6d94a620de5b7541);
-  CHECK(digest_of([](std::uint32_t x) { return mufu::rcp(x); }, quick_stride) ==
-        0x374884f8d7262f57);
-}
-
-TEST_CASE("the special function unit gives the hardware's results for all inputs", "[sweep]") {
-  CHECK(digest_of([](std::uint32_t x) { return mufu::ex2_ftz(x); }) == 0x41e061b23d1c92be);
-  CHECK(digest_of([](std::uint32_t x) { return mufu::rcp_ftz(x); }) == 0xaa2a9304826fc31a);
-  CHECK(digest_of([](std::uint32_t x) { return mufu::ex2(x); }) == 0xb9da18a103f884cf);
-  CHECK(digest_of([](std::uint32_t x) { return mufu::rcp(x); }) == 0xa12d363189c61b40);
-}
-
-TEST_CASE("another squarer, bias or coefficient is another unit") {
-  for (const int column : {18, 20}) {
-    CAPTURE(column);
-    Interpolator ex2 = mufu::ex2_interpolator, rcp = mufu::rcp_interpolator;
-    ex2.squarer.lowest_column = rcp.squarer.lowest_column = column;
-    CHECK(digest_of_ex2(ex2) != digest_of_ex2(mufu::ex2_interpolator));
-    CHECK(digest_of_rcp(rcp) != digest_of_rcp(mufu::rcp_interpolator));
-  }
-  for (const int change : {-4096, 4096}) {
-    CAPTURE(change);
-    Interpolator ex2 = mufu::ex2_interpolator, rcp = mufu::rcp_interpolator;
-    ex2.bias += change, rcp.bias += change;
-    CHECK(digest_of_ex2(ex2) != digest_of_ex2(mufu::ex2_interpolator));
-    CHECK(digest_of_rcp(rcp) != digest_of_rcp(mufu::rcp_interpolator));
-  }
-  for (std::size_t i = 0; i < mufu::ex2_segments.size(); ++i) {
-    for (std::int32_t mufu::Segment::*const coefficient :
-         {&mufu::Segment::c0, &mufu::Segment::c1, &mufu::Segment::c2}) {
-      auto segments = mufu::ex2_segments;
-      // c1 lies on a grid of 4.
-      segments[i].*coefficient += coefficient == &mufu::Segment::c1 ? 4 : 1;
-      Interpolator f = mufu::ex2_interpolator;
-      f.segments = segments;
-      CAPTURE(i);
-      CHECK(digest_of_ex2(f) != digest_of_ex2(mufu::ex2_interpolator));
-    }
+void check(const mufu::SpecialFunctionForm& form, const std::vector<Case>& cases) {
+  for (const auto& [x, y] : cases) {
+    INFO(form.name << " of " << std::hex << x);
+    CHECK(bits(evaluate(form, emulator::HostNumber::of(x))) == y);
   }
 }
 
-TEST_CASE("the truncated square leaves columns out") {
-  constexpr mufu::Squarer whole = {17, 0}, unit = {};
-  for (std::uint32_t x = 0; x < 1U << 17; x += 97) {
-    REQUIRE(mufu::square(whole, x) == std::int64_t{x} * x);
-    const std::int64_t cut = mufu::square(unit, x);
-    REQUIRE(cut <= std::int64_t{x} * x >> 19);
-    REQUIRE(cut + 10 >= std::int64_t{x} * x >> 19);
-  }
+TEST_CASE("ex2 at special inputs") {
+  const std::vector<Case> cases = {{0, one_code},
+                                   {sign_bit, one_code},
+                                   {one_code, 0x40000000},
+                                   {sign_bit | one_code, 0x3f000000},
+                                   {0xaedbe6ff, one_code},  // -1e-10, whose fraction is cut off
+                                   {infinity_code, infinity_code},
+                                   {sign_bit | infinity_code, 0},
+                                   {0x7fc00000, nan_code},
+                                   {0x43000000, infinity_code},  // 128
+                                   {0xc2fc0000, 0x00800000},     // -126
+                                   {0x00000001, one_code},
+                                   {0x80000001, one_code}};
+  check(mufu::ex2_approx_ftz_form, cases);
+  check(mufu::ex2_approx_form, cases);
+  check(mufu::ex2_approx_ftz_form, {{0xc2fe0000, 0}});                        // -127
+  check(mufu::ex2_approx_form, {{0xc2fe0000, 0x003fffff}, {0xc3150000, 1}});  // -127, -149
 }
 
-TEST_CASE("the special function unit at special inputs") {
-  using Case = std::pair<std::uint32_t, std::uint32_t>;
-  constexpr std::uint32_t one = 0x3f800000, infinity = mufu::infinity, sign = mufu::sign_bit;
-  for (const auto& [x, y] : {Case{0, one},
-                             {sign, one},
-                             {one, 0x40000000},
-                             {sign | one, 0x3f000000},
-                             Case{0xaedbe6ff, one},  // -1e-10, whose fraction is cut off
-                             Case{infinity, infinity},
-                             {sign | infinity, 0},
-                             {0x7fc00000, mufu::nan},
-                             Case{0x43000000, infinity},    // 128
-                             Case{0xc2fc0000, 0x00800000},  // -126
-                             Case{0x00000001, one},
-                             {0x80000001, one}}) {  // subnormals
-    CAPTURE(x);
-    CHECK(mufu::ex2_ftz(x) == y);
-    CHECK(mufu::ex2(x) == y);
-  }
-  CHECK(mufu::ex2_ftz(0xc2fe0000) == 0);       // -127
-  CHECK(mufu::ex2(0xc2fe0000) == 0x003fffff);  // the square of what was cut off
-  CHECK(mufu::ex2(0xc3150000) == 1);           // -149
-  for (const auto& [x, y] : {Case{0, infinity},
-                             {sign, sign | infinity},
-                             {one, one},
-                             Case{0xc0000000, 0xbf000000},
-                             {infinity, 0},
-                             {sign | infinity, sign},
-                             Case{0xffc00000, mufu::nan}}) {
-    CAPTURE(x);
-    CHECK(mufu::rcp_ftz(x) == y);
-    CHECK(mufu::rcp(x) == y);
-  }
-  CHECK(mufu::rcp_ftz(0x7f000000) == 0);  // 2^127
-  CHECK(mufu::rcp(0x7f000000) == 0x00400000);
-  CHECK(mufu::rcp_ftz(0x00400000) == infinity);  // 2^-127
-  CHECK(mufu::rcp(0x00400000) == 0x7f000000);
+TEST_CASE("rcp at special inputs") {
+  const std::vector<Case> cases = {{0, infinity_code},    {sign_bit, sign_bit | infinity_code},
+                                   {one_code, one_code},  {0xc0000000, 0xbf000000},
+                                   {infinity_code, 0},    {sign_bit | infinity_code, sign_bit},
+                                   {0xffc00000, nan_code}};
+  check(mufu::rcp_approx_ftz_form, cases);
+  check(mufu::rcp_approx_form, cases);
+  // 2^127 and 2^-127
+  check(mufu::rcp_approx_ftz_form, {{0x7f000000, 0}, {0x00400000, infinity_code}});
+  check(mufu::rcp_approx_form, {{0x7f000000, 0x00400000}, {0x00400000, 0x7f000000}});
+}
+
+TEST_CASE("roots and logarithms at special inputs") {
+  const std::vector<Case> negative = {{0xbf800000, nan_code}, {0xff800000, nan_code}};
+  for (const auto* form :
+       {&mufu::lg2_approx_form, &mufu::lg2_approx_ftz_form, &mufu::rsqrt_approx_form,
+        &mufu::rsqrt_approx_ftz_form, &mufu::sqrt_approx_form, &mufu::sqrt_approx_ftz_form})
+    check(*form, negative);
+  check(mufu::lg2_approx_ftz_form, {{0, 0xff800000},
+                                    {0x80000001, 0xff800000},
+                                    {one_code, 0},
+                                    {0x3f000000, 0xbf7ffffe},  // of 1/2, not -1
+                                    {0x40000000, one_code},
+                                    {infinity_code, infinity_code}});
+  check(mufu::lg2_approx_form, {{0x80000001, nan_code}, {1, 0xc3150000}});  // of 2^-149
+  check(mufu::rsqrt_approx_ftz_form, {{0, infinity_code},
+                                      {sign_bit, 0xff800000},
+                                      {0x00000001, infinity_code},
+                                      {one_code, one_code},
+                                      {0x40800000, 0x3f000000},
+                                      {0x3e800000, 0x40000000},
+                                      {infinity_code, 0}});
+  check(mufu::sqrt_approx_ftz_form, {{0, 0},
+                                     {sign_bit, sign_bit},
+                                     {0x80000001, sign_bit},
+                                     {0x40800000, 0x40000000},
+                                     {infinity_code, infinity_code}});
+}
+
+TEST_CASE("sin, cos and tanh at special inputs") {
+  check(mufu::sin_approx_form,
+        {{0, 0}, {sign_bit, sign_bit}, {infinity_code, nan_code}, {0x80000001, sign_bit}});
+  check(mufu::cos_approx_form, {{0, one_code}, {sign_bit, one_code}, {infinity_code, nan_code}});
+  check(mufu::tanh_approx_form, {{0, 0},
+                                 {0x80000001, 0x80000001},
+                                 {0x3b7fffff, 0x3b7fffff},  // below 2^-8
+                                 {0x41000000, one_code},    // 8
+                                 {0xff800000, 0xbf800000},
+                                 {0x7f800001, nan_code}});
+}
+
+// Constants of the compiler as well.
+static_assert(mufu::evaluate(mufu::rcp, 0x40000000).code == 0x3f000000);
+static_assert(mufu::evaluate(mufu::ex2, 0x3f800000).code == 0x40000000);
+
+TEST_CASE("an evaluation says how a result came about") {
+  const mufu::Evaluation e = mufu::evaluate(mufu::ex2, 0xbfa00000);  // -1.25
+  CHECK(e.special == mufu::Special::none);
+  CHECK(e.reduced.exponent == -2);
+  CHECK(e.reduced.fraction == 0x5fffff);  // the ones' complement of 0.25
+  CHECK(e.magnitude >> 20 == (e.code & 0x7fffff | 0x800000));
+  CHECK(mufu::evaluate(mufu::rsqrt, 0x40800000).is_exact_one);
+  CHECK_FALSE(mufu::evaluate(mufu::rsqrt, 0x40000000).is_exact_one);
+  CHECK(mufu::evaluate(mufu::tanh, 0x41000000).special == mufu::Special::one);
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "emulator/functions/function.hpp"
+
+// How far a function's results are from the exact ones, over all of its inputs. What is exact comes
+// from the host's doubles: errors are right to about 10^-8 of a unit in the last place, so a result
+// that close to a tie may be counted on the wrong side.
+namespace guardbit::emulator {
+
+/// The distance of neighbouring FP32 numbers at a finite one.
+double ulp_at(double x);
+
+/// An error in units of the last place of the exact result; 0 where both are the same infinity or
+/// NaN.
+double error_in_ulp(std::uint32_t result, double exact);
+
+/// Errors of results whose exact value is in FP32's normal range, of finite arguments.
+struct FunctionErrors {
+  std::uint64_t results = 0;
+  std::uint64_t correctly_rounded = 0;
+  double largest = 0;
+  /// an argument that has it
+  std::uint32_t largest_at = 0;
+  /// Signed errors: bin i has those of [(i - 32) / 8, (i - 31) / 8), the outer ones all beyond.
+  std::array<std::uint64_t, 64> histogram{};
+  /// Other arguments whose results are no neighbours of the exact ones: a flushed zero, a NaN.
+  std::uint64_t unlike = 0;
+  /// Neighbouring arguments between which the result falls where the function rises, or rises
+  /// where it falls.
+  std::uint64_t not_monotonic = 0;
+  /// Arguments x > 0 of even and odd functions of which f(x) and f(-x) differ in more than sign.
+  std::uint64_t not_symmetric = 0;
+};
+
+/// Of a function of one number, over every `stride`th magnitude with both signs, on `threads`
+/// threads (0: all); progress as in function_digest.
+FunctionErrors function_errors(
+    const Function& function, std::uint64_t stride = 1, int threads = 0,
+    const std::function<void(std::uint64_t)>& progress = [](std::uint64_t) {});
+
+}  // namespace guardbit::emulator

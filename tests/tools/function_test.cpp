@@ -1,0 +1,130 @@
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/functions/function_catalogue.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/tensors/storage.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/command.hpp"
+#include "tests/tools/json.hpp"
+#include "tests/tools/shell.hpp"
+#include "tests/tools/tensors.hpp"
+
+namespace {
+
+using namespace guardbit;
+using tests::CommandResult;
+using tests::holds;
+using tests::is_one_error_line;
+using tests::json_of;
+using tests::run_command;
+using tests::TemporaryFolder;
+
+TEST_CASE("function takes a result of the special function unit apart") {
+  const CommandResult result = run_command({"function", "ex2.approx.ftz.f32", "-1.25"});
+  CHECK(result.status == 0);
+  for (const std::string text :
+       {"exponent -2, fraction 0x5fffff", "47 of 64", "C1 151148", "14107900.0576477 U",
+        "0x3ed744fc", "correctly rounded it is 0x3ed744fd"})
+    CHECK(holds(result.out, text));
+  const nlohmann::json unit =
+      json_of({"function", "ex2.approx.ftz.f32", "-1.25", "--json"}).at("results").at(0).at("unit");
+  CHECK(unit.at("segment") == 47);
+  CHECK(unit.at("x") == 131071);
+  CHECK(holds(run_command({"function", "rsqrt.approx.f32", "-inf"}).out, "special     nan"));
+  CHECK(holds(run_command({"function", "rsqrt.approx.f32", "1e-40"}).out, "before      times"));
+}
+
+TEST_CASE("function shows the steps of a program") {
+  const nlohmann::json result =
+      json_of({"function", "expf", "1.5", "0x7fc00000:fp32", "--json"}).at("results");
+  REQUIRE(result.size() == 2);
+  CHECK(result.at(0).at("result") == "0x408f69ff");
+  CHECK(result.at(0).at("steps").size() == 7);
+  CHECK(result.at(0).at("steps").back().at("result") == "0x408f69ff");
+  CHECK(result.at(1).at("result") == "0x7fffffff");
+  CHECK(holds(run_command({"function", "powf", "2", "0.5"}).out, "0x3fb504f3"));
+}
+
+TEST_CASE("function computes arrays, with one number for all elements of another") {
+  const TemporaryFolder folder;
+  const std::vector<float> numbers = {0.5F, 2, -3, 0};
+  formats::write_tensors(folder.path("x.npy"), {},
+                         std::vector{tests::tensor_of("x", {2, 2}, numbers)});
+  const auto computed = [&](const std::string& output) {
+    const formats::TensorFile file = formats::read_tensors(folder.path(output));
+    REQUIRE(file.tensors.size() == 1);
+    CHECK(file.tensors[0].shape == std::vector<std::int64_t>{2, 2});
+    return formats::codes_of(file.tensors[0]);
+  };
+  CHECK(
+      run_command({"function", "expf", folder.path("x.npy"), "-o", folder.path("y.npz")}).status ==
+      0);
+  CHECK(run_command(
+            {"function", "powf", folder.path("x.npy"), "3", "-o", folder.path("z.safetensors")})
+            .status == 0);
+  const auto y = computed("y.npz"), z = computed("z.safetensors");
+  const auto& exponential = emulator::require_function("sm_90", "expf", "test");
+  const auto& power = emulator::require_function("sm_90", "powf", "test");
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto code = std::bit_cast<std::uint32_t>(numbers[i]);
+    CHECK(y[i] == exponential.reference(code, 0));
+    CHECK(z[i] == power.reference(code, std::bit_cast<std::uint32_t>(3.0F)));
+  }
+}
+
+TEST_CASE("function lists what is known, in order") {
+  const nlohmann::json list = json_of({"function", "--list", "--json"}).at("functions");
+  CHECK(list.size() == emulator::function_catalogue().size());
+  for (const char* const key : {"function", "arch", "operands", "meaning", "evidence", "source"})
+    CHECK(list.at(0).contains(key));
+  CHECK(holds(run_command({"function", "--list"}).out, "tanh.approx.f32"));
+}
+
+TEST_CASE("function refuses what it cannot take in one line") {
+  const TemporaryFolder folder;
+  formats::write_tensors(folder.path("x.npy"), {}, std::vector{tests::tensor_of("x", {1, 2, 3})});
+  formats::write_tensors(folder.path("y.npy"), {}, std::vector{tests::tensor_of("y", {1, 2})});
+  const std::string x = folder.path("x.npy"), y = folder.path("y.npy"), out = folder.path("o.npy");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"function", "epxf", "1"}, "did you mean expf"},
+      {{"function"}, "needs NAME"},
+      {{"function", "expf"}, "needs a number"},
+      {{"function", "expf", "nothing.npy"}, "'nothing.npy' is no number"},
+      {{"function", "expf", x}, "need -o"},
+      {{"function", "expf", x, y, "-o", out}, "takes 1 operand"},
+      {{"function", "powf", x, y, "-o", out}, "different shapes"},
+      {{"function", "powf", "1"}, "takes 2 numbers"},
+      {{"function", "powf", "--digest"}, "two operands"},
+      {{"function", "powf", "--errors"}, "two operands"},
+      {{"function", "expf", "1", "--digest"}, "--digest"},
+      {{"function", "expf", "1", "--arch", "cdna3"}, "sm_90"},
+      {{"function", "expf", "1", "--toolkit", "12.4"}, "13.0"},
+      {{"function", "expf", "--list"}, "--list"}};
+  for (const auto& [words, text] : cases) {
+    const CommandResult result = run_command(words);
+    INFO(text << ": " << result.error);
+    CHECK(result.status == 2);
+    CHECK(is_one_error_line(result.error));
+    CHECK(holds(result.error, text));
+  }
+}
+
+TEST_CASE("function prints the hardware's digest", "[sweep]") {
+  CHECK(run_command({"function", "sqrt.rn.f32", "--digest"}).out ==
+        "sqrt.rn.f32 d6e8f1121f91edc7\n");
+  const nlohmann::json digest = json_of({"function", "ex2.approx.ftz.f32", "--digest", "--json"});
+  CHECK(digest.at("digest") == "41e061b23d1c92be");
+  CHECK(digest.at("arch") == "sm_90");
+}
+
+TEST_CASE("function measures errors over all inputs", "[sweep]") {
+  const nlohmann::json errors =
+      json_of({"function", "rcp.approx.ftz.f32", "--errors", "--json"}).at("errors");
+  CHECK(errors.at("largest_ulp").get<double>() < 1);
+  CHECK(errors.at("not_symmetric") == 0);
+}
+
+}  // namespace

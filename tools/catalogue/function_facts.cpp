@@ -1,0 +1,279 @@
+#include "tools/catalogue/function_facts.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "emulator/functions/function_digest.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/words.hpp"
+#include "formats/text.hpp"
+#include "tools/console/columns.hpp"
+#include "tools/console/terminal.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using emulator::Function;
+using emulator::FunctionErrors;
+using emulator::ProgramStep;
+namespace mufu = emulator::mufu;
+
+const Columns<Function>& function_columns() {
+  static const Columns<Function> columns = {
+      {"function", "function", Side::left, [](const Function& f) { return f.name; }, {}, 0, true},
+      {"arch", "machine", Side::left, [](const Function& f) { return f.arch; }},
+      {"operands", "operands", Side::right, [](const Function& f) { return f.operands; }},
+      {"meaning", "computes", Side::left, [](const Function& f) { return f.meaning; }},
+      {"evidence", "evidence", Side::left,
+       [](const Function& f) { return formats::word_of(f.evidence.basis); }},
+      {"source", "source", Side::left, [](const Function& f) { return f.evidence.source; }}};
+  return columns;
+}
+
+std::string decimal_text(std::uint32_t code) { return formats::shortest_text(formats::fp32, code); }
+std::string code_text(std::uint32_t code) { return formats::hex_text(formats::fp32, code); }
+std::string number_text(std::uint32_t code) { return code_text(code) + "  " + decimal_text(code); }
+
+/// A double with so many digits after the point, or significant ones.
+std::string fixed_text(double x, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, x);
+  return text;
+}
+/// What the host's mathematical library gives: as many digits as all of them agree in.
+std::string library_text(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.12g", x);
+  return text;
+}
+std::string double_text(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.15g", x);
+  return text;
+}
+
+std::uint32_t rounded(double exact) {
+  return emulator::with_one_nan(std::bit_cast<std::uint32_t>(static_cast<float>(exact)));
+}
+
+void print_fact(const std::string& label, const std::string& text) {
+  std::cout << "  " << label << std::string(label.size() < 12 ? 12 - label.size() : 1, ' ') << text
+            << '\n';
+}
+
+std::string step_text(const mufu::FormStep& step) {
+  const std::string word(formats::word_of(step.operation));
+  return step.operation == mufu::StepOperation::squared
+             ? word
+             : word + " " + decimal_text(std::bit_cast<std::uint32_t>(step.constant));
+}
+
+/// The unit's part of a result.
+struct UnitPart {
+  mufu::Scaling steps;
+  std::uint32_t argument;
+  mufu::Evaluation evaluation;
+};
+
+UnitPart unit_part(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
+  const mufu::Scaling steps = mufu::scaling_of(form, x);
+  const std::uint32_t argument = bits(mufu::apply(steps.before, emulator::ReferenceNumber::of(x)));
+  return {steps, argument, mufu::evaluate(*form.function, argument)};
+}
+
+void print_unit(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
+  const mufu::UnitFunction& f = *form.function;
+  const UnitPart part = unit_part(form, x);
+  const mufu::Evaluation& e = part.evaluation;
+  if (part.steps.before.operation != mufu::StepOperation::none)
+    print_fact("before", step_text(part.steps.before) + ": " + number_text(part.argument));
+  if (e.special != mufu::Special::none) {
+    print_fact("special", std::string(formats::word_of(e.special)));
+  } else {
+    const mufu::Interpolator& table = f.binades[static_cast<std::size_t>(e.binade)];
+    const mufu::Place place = mufu::place_of(table, e.reduced.fraction);
+    const mufu::Segment& s = table.segments[place.segment];
+    const auto in_units = [](std::int64_t count, int exponent) {
+      return double_text(std::ldexp(static_cast<double>(count), exponent));
+    };
+    print_fact("reduction", std::string(formats::word_of(f.reduction)) + ": exponent " +
+                                std::to_string(e.reduced.exponent) + ", fraction 0x" +
+                                hex_digits(e.reduced.fraction, 6) +
+                                (e.reduced.negative ? ", negative" : ""));
+    if (e.is_exact_one) {
+      print_fact("T", "1, exactly");
+    } else {
+      print_fact("segment", std::to_string(place.segment) + " of " +
+                                std::to_string(table.segments.size()) +
+                                (f.binade_count > 1 ? ", table " + std::to_string(e.binade) : ""));
+      print_fact("", "C0 " + in_units(s.c0, table.grid.c0) + ", C1 " +
+                         in_units(s.c1, table.grid.c1) + ", C2 " + in_units(s.c2, table.grid.c2) +
+                         ", bias " + in_units(table.bias, -mufu::guard_bits) + "; units U = 2^" +
+                         std::to_string(f.unit_exponent));
+      print_fact("x", std::to_string(place.offset) + " / 2^" + std::to_string(mufu::offset_bits));
+      print_fact("S(x)", std::to_string(mufu::square(f.squarer, place.offset)) + " / 2^" +
+                             std::to_string(2 * mufu::offset_bits - f.squarer.lowest_column));
+      print_fact("T", in_units(e.interpolated, -mufu::guard_bits) + " U");
+    }
+    print_fact("cut", number_text(e.code));
+  }
+  if (part.steps.after.operation != mufu::StepOperation::none)
+    print_fact("after", step_text(part.steps.after));
+}
+
+nlohmann::ordered_json unit_json(const mufu::SpecialFunctionForm& form, std::uint32_t x) {
+  const UnitPart part = unit_part(form, x);
+  const mufu::Evaluation& e = part.evaluation;
+  nlohmann::ordered_json j = {{"argument", code_text(part.argument)},
+                              {"special", formats::word_of(e.special)}};
+  if (e.special == mufu::Special::none) {
+    const mufu::UnitFunction& f = *form.function;
+    const mufu::Interpolator& table = f.binades[static_cast<std::size_t>(e.binade)];
+    const mufu::Place place = mufu::place_of(table, e.reduced.fraction);
+    const mufu::Segment& s = table.segments[place.segment];
+    j["exponent"] = e.reduced.exponent;
+    j["fraction"] = e.reduced.fraction;
+    j["table"] = e.binade;
+    j["segment"] = place.segment;
+    j["coefficients"] = {s.c0, s.c1, s.c2};
+    j["x"] = place.offset;
+    j["square"] = mufu::square(f.squarer, place.offset);
+    j["interpolated"] = e.interpolated;
+  }
+  j["result"] = code_text(e.code);
+  return j;
+}
+
+std::vector<ProgramStep> steps_of(const FunctionResult& r) { return r.function->steps(r.x, r.y); }
+
+void print_steps(const FunctionResult& r) {
+  Table table("rllll");
+  table.add({"step", "operation", "of", "", "result"});
+  std::size_t count = 0;
+  for (const ProgramStep& step : steps_of(r)) {
+    std::string codes, numbers;
+    for (int i = 0; i < step.operands; ++i) {
+      const std::uint32_t code = step.arguments.at(static_cast<std::size_t>(i));
+      codes += (i == 0 ? "" : " ") + code_text(code);
+      numbers += (i == 0 ? "" : ", ") + decimal_text(code);
+    }
+    table.add({std::to_string(++count), std::string(step.operation), codes, numbers,
+               number_text(step.result)});
+  }
+  table.print(std::cout);
+}
+
+nlohmann::ordered_json steps_json(const FunctionResult& r) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const ProgramStep& step : steps_of(r)) {
+    nlohmann::ordered_json arguments = nlohmann::ordered_json::array();
+    for (int i = 0; i < step.operands; ++i)
+      arguments.push_back(code_text(step.arguments.at(static_cast<std::size_t>(i))));
+    all.push_back({{"operation", step.operation},
+                   {"arguments", arguments},
+                   {"result", code_text(step.result)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string hex_digits(std::uint64_t word, int digits) {
+  std::string text(static_cast<std::size_t>(digits), '0');
+  for (std::size_t i = text.size(); i-- > 0; word >>= 4) text[i] = "0123456789abcdef"[word & 15];
+  return text;
+}
+
+void print_functions(const std::vector<Function>& functions) {
+  function_columns().print(std::cout, functions);
+}
+nlohmann::ordered_json functions_json(const std::vector<Function>& functions) {
+  return function_columns().json_list(functions);
+}
+
+FunctionResult function_result(const Function& function, std::uint32_t x, std::uint32_t y) {
+  const auto number = [](std::uint32_t code) { return double{std::bit_cast<float>(code)}; };
+  return {&function, x, y, function.reference(x, y), function.in_doubles(number(x), number(y))};
+}
+
+void print_result(const FunctionResult& r) {
+  std::cout << paint(r.function->name, Colour::bold) << '\n';
+  print_fact("computes", std::string(r.function->meaning));
+  print_fact("x", number_text(r.x));
+  if (r.function->operands == 2) print_fact("y", number_text(r.y));
+  if (r.function->form != nullptr) {
+    print_unit(*r.function->form, r.x);
+  } else {
+    print_steps(r);
+  }
+  print_fact("result", paint(number_text(r.result), Colour::bold));
+  print_fact("exactly", library_text(r.exact));
+  const double error = emulator::error_in_ulp(r.result, r.exact);
+  if (!std::isfinite(error)) return;
+  print_fact("error", fixed_text(error, 3) + " ulp" +
+                          (rounded(r.exact) == r.result
+                               ? ", correctly rounded"
+                               : "; correctly rounded it is " + number_text(rounded(r.exact))));
+}
+
+nlohmann::ordered_json result_json(const FunctionResult& r) {
+  nlohmann::ordered_json j = {{"x", code_text(r.x)}};
+  if (r.function->operands == 2) j["y"] = code_text(r.y);
+  j["result"] = code_text(r.result);
+  j["value"] = decimal_text(r.result);
+  j["exact"] = library_text(r.exact);
+  j["correctly_rounded"] = code_text(rounded(r.exact));
+  const double error = emulator::error_in_ulp(r.result, r.exact);
+  j["error_in_ulp"] = std::isfinite(error) ? nlohmann::ordered_json(std::round(error * 1e4) / 1e4)
+                                           : nlohmann::ordered_json(nullptr);
+  if (r.function->form != nullptr) {
+    j["unit"] = unit_json(*r.function->form, r.x);
+  } else {
+    j["steps"] = steps_json(r);
+  }
+  return j;
+}
+
+void print_errors(const FunctionErrors& errors) {
+  const auto count = [](std::uint64_t n) { return std::to_string(n); };
+  const double share = errors.results == 0 ? 0
+                                           : static_cast<double>(errors.correctly_rounded) /
+                                                 static_cast<double>(errors.results);
+  print_fact("results", count(errors.results) + " in the normal range");
+  print_fact("largest",
+             fixed_text(errors.largest, 4) + " ulp, of " + number_text(errors.largest_at));
+  print_fact("rounded",
+             count(errors.correctly_rounded) + " correctly, " + fixed_text(100 * share, 4) + " %");
+  print_fact("unlike", count(errors.unlike) + " others: flushed, or of another kind");
+  print_fact("monotony", count(errors.not_monotonic) + " steps the wrong way");
+  print_fact("symmetry", count(errors.not_symmetric) + " pairs of x and -x that differ");
+  std::cout << "  errors in ulp, from the exact result:\n";
+  Table table("lr");
+  for (std::size_t i = 0; i < errors.histogram.size(); ++i) {
+    if (errors.histogram[i] == 0) continue;
+    const double low = (static_cast<double>(i) - 32) / 8;
+    const bool is_first = i == 0, is_last = i + 1 == errors.histogram.size();
+    table.add({is_first  ? "below " + fixed_text(low + 0.125, 3)
+               : is_last ? "from " + fixed_text(low, 3)
+                         : fixed_text(low, 3) + " to " + fixed_text(low + 0.125, 3),
+               count(errors.histogram[i])});
+  }
+  table.print(std::cout);
+}
+
+nlohmann::ordered_json errors_json(const FunctionErrors& errors) {
+  return {{"results", errors.results},
+          {"correctly_rounded", errors.correctly_rounded},
+          {"largest_ulp", errors.largest},
+          {"largest_at", code_text(errors.largest_at)},
+          {"unlike", errors.unlike},
+          {"not_monotonic", errors.not_monotonic},
+          {"not_symmetric", errors.not_symmetric},
+          {"histogram", errors.histogram}};
+}
+
+}  // namespace guardbit::tools

@@ -1,0 +1,283 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/catalogue/instruction_catalogue.hpp"
+#include "emulator/functions/function_catalogue.hpp"
+#include "emulator/functions/function_errors.hpp"
+#include "formats/files/array_file.hpp"
+#include "formats/format_catalogue.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/parallel.hpp"
+#include "formats/support/printable.hpp"
+#include "formats/tensors/storage.hpp"
+#include "formats/text.hpp"
+#include "tools/catalogue/function_facts.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/commands/refused_options.hpp"
+#include "tools/console/counted.hpp"
+#include "tools/console/interruption.hpp"
+#include "tools/console/print_json.hpp"
+#include "tools/console/terminal.hpp"
+#include "tools/console/threads_option.hpp"
+#include "tools/products/operand_file.hpp"
+
+namespace guardbit::tools {
+
+namespace {
+
+using emulator::Function;
+using formats::Error;
+using formats::Tensor;
+
+struct FunctionOptions {
+  std::string name, arch = "sm_90", toolkit, output;
+  std::vector<std::string> arguments;
+  bool list = false, digest = false, errors = false, json = false;
+  int threads = 0;
+};
+
+/// The code that a word of a number means, rounded to FP32; nothing where it is none.
+std::optional<std::uint32_t> code_of_number(const std::string& word) {
+  try {
+    const formats::ParsedValue value = formats::parse_value(word, "function");
+    const auto code = static_cast<std::uint32_t>(
+        value.format == formats::fp32 ? value.code : formats::encode(formats::fp32, value.value));
+    return code;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+nlohmann::ordered_json heading(const Function& function, int toolkit) {
+  return {{"function", function.name},
+          {"arch", function.arch},
+          {"toolkit", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
+}
+
+// ---- Values ----
+
+void show_values(const Function& function, const FunctionOptions& options,
+                 const std::vector<std::uint32_t>& codes, nlohmann::ordered_json document) {
+  const auto operands = static_cast<std::size_t>(function.operands);
+  if (codes.size() % operands != 0) {
+    throw Error("function", std::string(function.name) + " takes " + std::to_string(operands) +
+                                " numbers, " + std::to_string(codes.size()) + " were given");
+  }
+  document["results"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < codes.size(); i += operands) {
+    const FunctionResult result = function_result(function, codes[i], codes[i + operands - 1]);
+    if (options.json) {
+      document["results"].push_back(result_json(result));
+    } else {
+      std::cout << (i == 0 ? "" : "\n");
+      print_result(result);
+    }
+  }
+  if (options.json) print_json(document);
+}
+
+// ---- Arrays ----
+
+/// An operand of the command line: an array, or one number for all elements.
+struct FunctionArgument {
+  std::string place;
+  std::vector<std::uint32_t> codes;
+  /// nothing: a number of the command line
+  std::optional<std::vector<std::int64_t>> shape;
+};
+
+FunctionArgument read_argument(const Function& function, const std::string& word,
+                               const char* tensor) {
+  if (const auto code = code_of_number(word)) return {word, {*code}, {}};
+  if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
+    throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
+  const Tensor array = read_operand("", tensor, word, formats::fp32);
+  if (array.format != formats::fp32) {
+    throw Error(formats::printable(word),
+                std::string(function.name) + " takes fp32, not " + formats::name_of(array.format));
+  }
+  FunctionArgument operand = {word, {}, array.shape};
+  operand.codes.resize(static_cast<std::size_t>(formats::element_count(array.shape)));
+  formats::unpack_codes(array.bytes, array.format, array.packing, operand.codes);
+  return operand;
+}
+
+/// The shape of the results: that of the operands, of which scalars count for all elements.
+std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& operands) {
+  std::vector<std::int64_t> shape;
+  const FunctionArgument* first = nullptr;
+  for (const FunctionArgument& x : operands) {
+    if (!x.shape || x.shape->empty()) continue;
+    if (first != nullptr && *x.shape != shape) {
+      throw Error("function", formats::printable(first->place) + " and " +
+                                  formats::printable(x.place) + " have different shapes");
+    }
+    first = &x;
+    shape = *x.shape;
+  }
+  return shape;
+}
+
+void compute_arrays(const Function& function, const FunctionOptions& options,
+                    nlohmann::ordered_json document) {
+  const auto wanted = static_cast<std::size_t>(function.operands);
+  if (options.arguments.size() != wanted) {
+    throw Error("function", std::string(function.name) + " takes " + counted(wanted, "operand") +
+                                ", " + std::to_string(options.arguments.size()) + " were given");
+  }
+  std::vector<FunctionArgument> operands;
+  for (std::size_t i = 0; i < wanted; ++i)
+    operands.push_back(read_argument(function, options.arguments[i], i == 0 ? "x" : "y"));
+  const std::vector<std::int64_t> shape = common_shape(operands);
+  const auto count = static_cast<std::size_t>(formats::element_count(shape));
+  for (FunctionArgument& x : operands)
+    if (x.codes.size() == 1) x.codes.resize(count, x.codes[0]);
+  std::vector<std::uint32_t> results(count);
+  formats::parallel_for(count, 1 << 16, options.threads, [&](std::size_t begin, std::size_t end) {
+    const auto part = [&](const std::vector<std::uint32_t>& codes) {
+      return std::span(codes).subspan(begin, end - begin);
+    };
+    function.run(part(operands[0].codes),
+                 wanted == 2 ? part(operands[1].codes) : emulator::FunctionCodes{},
+                 std::span(results).subspan(begin, end - begin));
+  });
+  const Tensor d =
+      formats::tensor_of_codes("d", formats::fp32, formats::Packing::container, shape, results);
+  formats::write_tensors(options.output, {}, std::vector{d});
+  if (!options.json) {
+    std::cout << function.name << " of " << counted(count, "number") << ": "
+              << formats::printable(options.output) << '\n';
+    return;
+  }
+  document["elements"] = count;
+  document["file"] = options.output;
+  print_json(document);
+}
+
+// ---- All inputs ----
+
+void require_one_operand(const Function& function, const std::string& option) {
+  if (function.operands == 1) return;
+  throw Error(option,
+              std::string(function.name) +
+                  " has two operands, too many pairs to try them all: only functions of one "
+                  "number have it");
+}
+
+void print_digest(const Function& function, const FunctionOptions& options,
+                  nlohmann::ordered_json document) {
+  require_one_operand(function, "--digest");
+  const EndAtOnce interruption;
+  ProgressLine line("digest", std::size_t{1} << 32);
+  const std::uint64_t digest = emulator::function_digest(
+      function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
+  document["digest"] = hex_digits(digest, 16);
+  options.json ? print_json(document)
+               : void(std::cout << function.name << " " << hex_digits(digest, 16) << '\n');
+}
+
+void show_errors(const Function& function, const FunctionOptions& options,
+                 nlohmann::ordered_json document) {
+  require_one_operand(function, "--errors");
+  const EndAtOnce interruption;
+  ProgressLine line("errors", std::size_t{0xff000000});
+  const emulator::FunctionErrors errors = emulator::function_errors(
+      function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
+  if (options.json) {
+    document["errors"] = errors_json(errors);
+    print_json(document);
+    return;
+  }
+  std::cout << paint(function.name, Colour::bold) << "  " << function.meaning << '\n';
+  print_errors(errors);
+}
+
+int checked_toolkit(const FunctionOptions& options) {
+  const int toolkit = emulator::require_toolkit(options.toolkit, "--toolkit");
+  if (toolkit != emulator::newest_toolkit)
+    throw Error("--toolkit", "functions are known as CUDA 13.0 computes them", "13.0");
+  return toolkit;
+}
+
+void run(const CLI::App& command, const FunctionOptions& options) {
+  const int toolkit = checked_toolkit(options);
+  if (options.list) {
+    refuse_unread(command, {"--digest", "--errors", "--output"}, "without --list");
+    if (!options.name.empty()) throw Error("--list", "takes no name");
+    emulator::require_page(options.arch, "--arch");
+    const auto& all = emulator::function_catalogue();
+    options.json ? print_json({{"functions", functions_json(all)}}) : print_functions(all);
+    return;
+  }
+  if (options.name.empty()) throw Error("function", "needs NAME, or --list");
+  const Function& function = emulator::require_function(options.arch, options.name, "function");
+  const nlohmann::ordered_json document = heading(function, toolkit);
+  if (options.digest || options.errors) {
+    if (options.digest && options.errors) throw Error("--digest", "not with --errors");
+    if (!options.arguments.empty())
+      throw Error(options.digest ? "--digest" : "--errors",
+                  "is of all inputs, and takes no operand");
+    refuse_unread(command, {"--output"}, "with operands");
+    options.digest ? print_digest(function, options, document)
+                   : show_errors(function, options, document);
+    return;
+  }
+  if (options.arguments.empty())
+    throw Error("function", "needs a number or a file, --digest or --errors");
+  if (!options.output.empty()) return compute_arrays(function, options, document);
+  std::vector<std::uint32_t> codes;
+  for (const std::string& word : options.arguments) {
+    const auto code = code_of_number(word);
+    if (!code) {
+      if (std::filesystem::exists(word))
+        throw Error("function", "arrays need -o, where results go");
+      throw Error("function",
+                  formats::in_quotes(word) + " is no number, and no such file is there");
+    }
+    codes.push_back(*code);
+  }
+  show_values(function, options, codes, document);
+}
+
+}  // namespace
+
+void add_function(CLI::App& app, int&) {
+  CLI::App* command = app.add_subcommand(
+      "function", "Special functions and CUDA's mathematics, as a GPU computes them");
+  const auto options = std::make_shared<FunctionOptions>();
+  command->add_option("NAME", options->name,
+                      "PTX's name, as ex2.approx.ftz.f32, or CUDA's, as expf");
+  command
+      ->add_option(
+          "ARGUMENT", options->arguments,
+          "Numbers, of which each result is taken apart; or with -o arrays: a .npy, .npz or "
+          ".safetensors file, FILE:TENSOR, or a number for all elements")
+      ->type_name("");
+  command->add_flag("--list", options->list, "List the functions and how we know them");
+  command
+      ->add_option("-o,--output", options->output, "Where results go: .npy, .npz or .safetensors")
+      ->type_name("FILE");
+  command->add_flag("--digest", options->digest,
+                    "Print the digest of all 2^32 results (docs/FUNCTIONS.md)");
+  command->add_flag("--errors", options->errors,
+                    "Errors over all 2^32 inputs: the largest, how many are correctly rounded");
+  command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
+  add_threads_option(*command, options->threads);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to fp32.\n"
+      "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"
+      "Example: guardbit function expf x.npy -o y.npy");
+  command->callback([options, command] { run(*command, *options); });
+}
+
+}  // namespace guardbit::tools
