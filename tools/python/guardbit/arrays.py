@@ -182,13 +182,22 @@ def _torch_codes(x: Any, name: str) -> tuple[np.ndarray, str]:
         x = x.cpu()
     x = x.resolve_conj().resolve_neg()
     if str(x.dtype) == "torch.float4_e2m1fn_x2":  # two codes in each byte, the first in its low half
-        packed = x.view(torch.uint8).numpy()
-        return np.stack((packed & 15, packed >> 4), -1).reshape(*packed.shape[:-1], -1), "e2m1"
+        return _unpacked(x.view(torch.uint8).numpy()), "e2m1"
     words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(x.dtype.itemsize)
     if words is None or x.dtype.is_complex:
         raise TypeError(f"{name}: tensors of {x.dtype} are not taken")
     codes = x.view(words).numpy()
     return codes.view(_WORDS[codes.dtype.itemsize]), format_name(x.dtype, name)
+
+
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    """Pairs lie along the dimension whose bytes are neighbours: the last, or that which was the last before a transposition."""
+    axis = -1
+    if packed.ndim > 1 and packed.strides[-1] != 1 and packed.strides[-2] == 1:
+        axis = -2
+    along = np.moveaxis(packed, axis, -1)
+    pairs = np.stack((along & 15, along >> 4), -1).reshape(*along.shape[:-1], -1)
+    return np.moveaxis(pairs, -1, axis)
 
 
 def view(x: Any, name: str, format: Any = None) -> _core.Array:
@@ -202,6 +211,13 @@ def view(x: Any, name: str, format: Any = None) -> _core.Array:
 def number_or_array(x: Any) -> Any:
     """A number as FP32, in which scales are; arrays as they are."""
     return np.float32(x) if isinstance(x, (int, float, np.floating, np.integer)) else x
+
+
+def writable(out: Any) -> np.ndarray:
+    """What a caller gives for a result; TypeError where it is no NumPy array."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: {type(out).__name__} is no NumPy array")
+    return out
 
 
 def output(array: np.ndarray, format: str, name: str) -> _core.Array:

@@ -23,7 +23,7 @@ def machines() -> Table:
 @checked
 def instructions(arch: str | None = None) -> Table:
     """The catalogue of instructions, of one machine or of all, with what each computes and how that is known."""
-    table = Table(record(json.loads(_core.instructions())), ("arch", "instruction", "a", "b", "c", "d", "basis"))
+    table = Table(record(json.loads(_core.instructions())), ("arch", "name", "a", "b", "c", "d", "basis"))
     if arch is None:
         return table
     names = {m.arch: m.alias_of or m.arch for m in machines()}
