@@ -1,13 +1,14 @@
 """Why FP8 attention was worse in E4M3 than in E5M2.
 
-flash-attention#2716: on a B200 the forward pass in E4M3 had up to 1.6 times the error of E5M2, more at longer sequences, where a NumPy emulation
-of the quantisation predicts half of it. The emulation did not have what the kernel does to the probabilities. They are stored as
-2^(s - m + 8) with m the row's running maximum, and m is left as it is while a block's maximum exceeds it by less than 4: numbers up to 2^12 are converted
-to a format that ends at 448, and clipped, while the sum below the fraction takes them whole (flash-attention#2717).
+flash-attention#2716: on a B200 the forward pass in E4M3 had up to 1.6 times the error of E5M2, more at longer sequences, where
+a NumPy emulation of the quantisation predicts half of it. The emulation did not have what the kernel does to the probabilities.
+They are stored as 2^(s - m + 8) with m the row's running maximum, and m is left as it is while a block's maximum exceeds it by
+less than 4: numbers up to 2^12 are converted to a format that ends at 448, and clipped, while the sum below the fraction takes
+them whole (flash-attention#2717).
 
-Here is that pass with the bits of the units: products by the Blackwell unit's plan, conversions as cvt.satfinite does them. With the
-maximum kept up to date E4M3 has half the error of E5M2, as the emulation said; with the kernel's rule it loses that and more, E5M2 does
-not change; with an offset of 4 in E4M3 (2^(4+4) is below 448) the order is right again.
+Here is that pass with the bits of the units: products by the Blackwell unit's plan, conversions as cvt.satfinite does them.
+With the maximum kept up to date E4M3 has half the error of E5M2, as the emulation said; with the kernel's rule it loses that
+and more, E5M2 does not change; with an offset of 4 in E4M3 (2^(4+4) is below 448) the order is right again.
 """
 
 import numpy as np

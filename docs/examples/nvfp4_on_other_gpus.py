@@ -1,12 +1,13 @@
 """Training for a B200 on GPUs without NVFP4.
 
-ao#3102 wants quantisation-aware training in NVFP4 on an A100 or H100: dequantise to BF16, multiply in BF16. Against the B200's own product that gave an SQNR of
-21 dB instead of infinity. Where do the 21 dB come from, and what would give the same bits?
+ao#3102 wants quantisation-aware training in NVFP4 on an A100 or H100: dequantise to BF16, multiply in BF16. Against the B200's
+own product that gave an SQNR of 21 dB instead of infinity. Where do the 21 dB come from, and what would give the same bits?
 
-Not from the arithmetic: with the same codes, the BF16 product on an H100 is 46 dB from the B200's, and most of that is the last rounding of both to
-BF16. An element (2 bits) times its block's scale (4 bits) is exact in BF16; only the FP32 scale of the tensor makes it inexact. Left out of
-the operands and multiplied into the FP32 sum, the two machines differ by their sums' last bits alone. 21 dB is what NVFP4 itself loses of these numbers: the two paths
-did not have the same codes (one operand, or its scales, quantised twice or not at all).
+Not from the arithmetic: with the same codes, the BF16 product on an H100 is 50 dB from the B200's. That comes from the FP32
+scale of the tensor: an element (2 bits) times its block's scale (4 bits) is exact in BF16, times the tensor's scale it is
+rounded. Leave that scale out of the operands and multiply it into the FP32 sum, as the B200 does, and all 16,384 elements are
+the same, on an A100 too: the sums differ in their last bits, which BF16 does not keep. 20 dB is what the product loses when
+only one operand is quantised: two paths that are 21 dB apart did not have the same codes.
 """
 
 import numpy as np

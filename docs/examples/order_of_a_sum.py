@@ -1,11 +1,12 @@
 """In which order does this function add?
 
-A reduction on a GPU, a dot product of a library, a kernel of your own: `probe` finds the tree of additions, what is fused and how each step rounds, from
-answers alone. The function gets arrays and returns arrays; where it runs does not matter (`library="torch", device="cuda"`).
+A reduction on a GPU, a dot product of a library, a kernel of your own: `probe` finds the tree of additions, what is fused and
+how each step rounds, from answers alone. The function gets arrays and returns arrays; where it runs does not matter
+(`library="torch", device="cuda"`).
 
-Here a kernel that is said to add in FP32. It does, in four chains that are added as a tree, and each product is rounded first: no fused multiply-add.
-The second one stores its sum in FP16 after every 16 elements, a bug that costs half of the digits and that no test with a tolerance of
-1e-3 sees; its tree cannot be one of FP32 additions, and the probe says so.
+Two versions of a kernel differ in their last bits. Both say that they multiply and add 16 products in FP32. The trees show what
+changed: the first has four chains that are added as a tree, the second one chain for each half. Neither has a fused
+multiply-add, so neither is what a CUDA compiler makes of `sum += a * b`.
 """
 
 import numpy as np
@@ -13,23 +14,21 @@ import numpy as np
 import guardbit
 
 
-def kernel(a, b):
-    """a [T, 1, 32], b [T, 32, 1] in FP32: lanes take k, k + 4, ..."""
+def first(a, b):
+    """a [T, 1, 16], b [T, 16, 1] in FP32: lanes take k, k + 4, ..."""
     lanes = np.zeros((len(a), 4), np.float32)
-    for k in range(0, 32, 4):
+    for k in range(0, 16, 4):
         lanes += a[:, 0, k:k + 4] * b[:, k:k + 4, 0]
     return ((lanes[:, 0] + lanes[:, 1]) + (lanes[:, 2] + lanes[:, 3]))[:, None, None]
 
 
-found = guardbit.probe(kernel, a="fp32", d="fp32", k=32)
-print(found)
+def second(a, b):
+    halves = np.zeros((len(a), 2), np.float32)
+    for k in range(8):
+        halves += a[:, 0, [k, k + 8]] * b[:, [k, k + 8], 0]
+    return (halves[:, 0] + halves[:, 1])[:, None, None]
 
 
-def careless(a, b):
-    """The same, whose sum goes through FP16 halfway."""
-    first = kernel(np.concatenate([a[..., :16], 0 * a[..., 16:]], axis=2), b).astype(np.float16)
-    return first.astype(np.float32) + kernel(np.concatenate([0 * a[..., :16], a[..., 16:]], axis=2), b)
-
-
-print()
-print(guardbit.probe(careless, a="fp32", d="fp32", k=32))
+for kernel in (first, second):
+    found = guardbit.probe(kernel, a="fp32", d="fp32", k=16)
+    print(f"{found.unit:6}  {found.tree.text}\n        {found.tree.arithmetic}, {found.tree.mismatches} of {found.answers} answers contradict it")

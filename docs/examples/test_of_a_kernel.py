@@ -1,10 +1,11 @@
 """A test that a kernel passes in every bit, or that says why not.
 
-With the package comes a pytest fixture, `assert_equal_bits`. A test states the plan that the kernel is meant to have; a failure shows places,
-codes, distances in ulp, and with the operands what `explain` knows of the wrong result.
+With the package comes a pytest fixture, `assert_equal_bits`. A test states the plan that the kernel is meant to have; a failure
+shows places, codes, distances in ulp, and with the operands what `explain` knows of the wrong result.
 
-The kernel below forgets the last 8 elements of K where K is no multiple of 16. A test with a tolerance of 1 % of the largest element passes it on some
-shapes; this one names the elements that are missing. As a test of yours, the second function would be all that there is to write.
+The kernel below forgets the last 8 elements of K where K is no multiple of 16. A test with a tolerance of 1 % of the largest
+element passes it on some shapes; this one names the elements that are missing. As a test of yours, the second function would be
+all that there is to write.
 """
 # needs: pytest
 

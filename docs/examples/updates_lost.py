@@ -1,10 +1,12 @@
 """Weights in BF16 that do not move.
 
-torchao#1124 adds stochastic rounding to optimizers: an update below half a step of a BF16 weight changes nothing under rounding to nearest.
+torchao#1124 adds stochastic rounding to optimizers: an update below half a step of a BF16 weight changes nothing under rounding
+to nearest.
 
 How much is lost? A weight of 1 has steps of 2^-7, so an update of 2e-4 is lost 2,500 times in a row, where the exact sum of the
-updates is 0.5. Stochastic rounding keeps it on average, with a spread that grows with the square root of the number of steps; FP16's steps are an eighth
-as wide, and lose it as well. On recorded weights and updates of a transformer `trace` counts the same thing exactly, tensor by tensor.
+updates is 0.5. Stochastic rounding keeps it on average, with a spread that grows with the square root of the number of steps;
+FP16's steps are an eighth as wide, and lose it as well. On recorded weights and updates of a transformer `trace` counts the
+same thing exactly, tensor by tensor.
 """
 
 import numpy as np

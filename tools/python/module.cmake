@@ -11,10 +11,14 @@ nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
 set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
 set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
 target_link_libraries(guardbit_python PRIVATE guardbit_commands)
-# nanobind's own sources and headers are not held to our warnings.
-target_compile_options(nanobind-static PRIVATE -w)
-get_target_property(nanobind_includes nanobind-static INTERFACE_INCLUDE_DIRECTORIES)
-target_include_directories(guardbit_python SYSTEM PRIVATE ${nanobind_includes})
+# nanobind's own sources and headers are not held to our warnings. Its library has another name for the stable ABI.
+foreach(library nanobind-static nanobind-static-abi3)
+  if(TARGET ${library})
+    target_compile_options(${library} PRIVATE -w)
+    get_target_property(nanobind_includes ${library} INTERFACE_INCLUDE_DIRECTORIES)
+    target_include_directories(guardbit_python SYSTEM PRIVATE ${nanobind_includes})
+  endif()
+endforeach()
 
 # The wheel: the package, the command beside the interpreter, and the recordings that experiments ask.
 install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)

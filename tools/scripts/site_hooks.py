@@ -38,10 +38,11 @@ def _module_of(name):
 
 def reference():
     """The page of functions and classes, by their docstrings."""
-    parts = ["# Reference\n\nEvery name of the package `guardbit`. [PYTHON.md](PYTHON.md) is the overview.\n"]
+    parts = ["# Reference\n\nEvery name of the package. [`import guardbit`](PYTHON.md) is the overview.\n"]
     for title, names in REFERENCE:
         parts.append(f"## {title}\n")
-        parts += [f"::: {_module_of(name)}\n" for name in names]
+        for name in names:
+            parts.append(f"::: {_module_of(name)}\n    options:\n      heading: guardbit.{name}\n      toc_label: {name}\n")
     return "\n".join(parts)
 
 
@@ -85,16 +86,29 @@ def _targets(source):
     return target
 
 
+def _title(files, source, target):
+    """The first heading of the page that a link leads to."""
+    file = files.get_file_from_path(posixpath.normpath(posixpath.join(posixpath.dirname(source), target)))
+    heading = re.search(r"^# (.+)$", file.content_string, re.MULTILINE) if file is not None and file.is_documentation_page() else None
+    return heading[1] if heading else None
+
+
 def on_page_markdown(markdown, page, config, files):
-    """Links to files outside the site become their names; blocks of output get their look."""
-    target = _targets(page.file.src_uri)
+    """Links to files outside the site become their names, links to pages named by their files get the pages' titles; blocks of
+    output get their look."""
+    source = page.file.src_uri
+    target = _targets(source)
 
     def link(found):
         text, path, anchor = found[1], found[2], found[3] or ""
         if "://" in path or path.startswith("mailto:"):
             return found[0]
         to = target(path)
-        return text if to is None else f"[{text}]({to}{anchor})"
+        if to is None:
+            return text
+        if text == posixpath.basename(path):
+            text = _title(files, source, to) or text
+        return f"[{text}]({to}{anchor})"
 
     parts, at = [], 0
     for fence in FENCE.finditer(markdown):

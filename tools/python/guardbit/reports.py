@@ -263,12 +263,13 @@ def probe(
                     operand(b_codes, formats[1], (count, k, 1), (1, 1, n))]
         if c_codes is not None and of_c is not None:
             operands.append(operand(c_codes, of_c, (count, 1, 1), (1, m, n)))
-        if batched:
-            codes, of = to_numpy(function(*operands), "d")
-            codes = codes.reshape(count, m, n)
-        else:
-            parts = [to_numpy(function(*(x[i] for x in operands)), "d") for i in range(count)]
-            codes, of = np.stack([part[0].reshape(m, n) for part in parts]), parts[0][1]
+        with np.errstate(all="ignore"):  # questions overflow on purpose
+            if batched:
+                codes, of = to_numpy(function(*operands), "d")
+                codes = codes.reshape(count, m, n)
+            else:
+                parts = [to_numpy(function(*(x[i] for x in operands)), "d") for i in range(count)]
+                codes, of = np.stack([part[0].reshape(m, n) for part in parts]), parts[0][1]
         return _core.Array.view(np.ascontiguousarray(codes[:, row, column]), of, "d")
 
     unit = getattr(function, "__qualname__", type(function).__name__)
