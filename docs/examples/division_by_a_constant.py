@@ -25,7 +25,7 @@ print(f"\nn * (1/n) is not 1 for {len(wrong)} of the n up to 10000: {', '.join(f
 # Every x in [1, 2): other binades are the same.
 x = (np.arange(1 << 23, dtype=np.uint32) | 0x3F800000).view(np.float32)
 print("\ndivisor   x / b differs   by at most   after one correction")
-for b in np.float32([3, 7, 10, 50, 55, 255, 256]):
+for b in np.array([3, 7, 10, 50, 55, 255, 256], np.float32):
     r = one / b
     right, quick = x / b, x * r
     differ = quick != right

@@ -8,7 +8,7 @@ below the largest of 33 terms, toward zero. `use_fast_accum=False` adds such a s
 `use_fast_accum=True` there is only that one sum. The FP32 emulation is a thousand times more exact than either, so all of the
 mismatch is the unit's, and it is not noise: the bits follow from the operands. Given the plan, the tolerance is zero, as two
 recordings of an H200 show below. Without it, sqrt(K) is right for `use_fast_accum=False` (from K = 256 on), and too little for
-True, whose error leans to zero and grows nearly as K.
+True, whose error leans to zero and grows faster than K.
 """
 
 import numpy as np
