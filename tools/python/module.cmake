@@ -20,12 +20,14 @@ foreach(library nanobind-static nanobind-static-abi3)
   endif()
 endforeach()
 
-# The wheel: the package, the command beside the interpreter, and the recordings that experiments ask.
+# The wheel: the package; in it the command and, where that looks for them, the recordings that experiments ask; beside the
+# interpreter a script that starts the command.
 install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(TARGETS guardbit RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/python/command_script.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME guardbit COMPONENT python)
 foreach(folder IN LISTS recordings_of_experiments)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION ${SKBUILD_DATA_DIR}/share/guardbit/golden
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION guardbit/share/guardbit/golden
     COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.npz")
 endforeach()

@@ -8,7 +8,7 @@ install_packages() {
     return 0
   fi
   for package in "$@"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' ||
+    dpkg-query -W -f='${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed$' ||
       missing+=("$package")
   done
   ((${#missing[@]})) || return 0
