@@ -1,7 +1,7 @@
 """documents.py [--write] FILE...: runs examples (.py) and the code of pages (.md), and compares what they print.
 
 An example's output stands beside it in a .txt file, that of a page's ```python block in the ```text block that follows it.
-Blocks of a page share their names; a block whose fence says `no-run` is not run. `# needs: torch` in the first lines of a file or
+Blocks of a page share their names; one that defines a test is not run. `# needs: torch` in the first lines of a file or
 block names packages without which it is left out. --write writes the outputs instead.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS = re.compile(r"^# needs: (.+)$", re.MULTILINE)
-BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```\n(?:(\s*)^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:(\s*)^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
 def missing(text):
@@ -56,15 +56,15 @@ def run_page(text, name):
 
     def block(found):
         nonlocal skipped
-        words, code, between, expected = found.groups()
+        code, between, expected = found.groups()
         skipped = skipped or bool(missing(code))
-        if "no-run" in words or skipped:
+        if re.search("^def test_", code, re.MULTILINE) or skipped:
             return found[0]
-        line = text.count("\n", 0, found.start(2))
+        line = text.count("\n", 0, found.start(1))
         printed = _output(lambda: exec(compile("\n" * line + code, name, "exec"), names))
         if not printed and expected is None:
             return found[0]
-        return f"```python{words}\n{code}```\n{between if between is not None else chr(10)}```text\n{printed}```\n"
+        return f"```python\n{code}```\n{between if between is not None else chr(10)}```text\n{printed}```\n"
 
     return BLOCK.sub(block, text)
 

@@ -26,7 +26,9 @@ install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
 install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/python/command_script.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME guardbit COMPONENT python)
+if(SKBUILD_SCRIPTS_DIR)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/python/command_script.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME guardbit COMPONENT python)
+endif()
 foreach(folder IN LISTS recordings_of_experiments)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION guardbit/share/guardbit/golden
     COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.npz")
