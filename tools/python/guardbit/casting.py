@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from . import _core
@@ -91,6 +92,11 @@ class Blocks:
 
     def __iter__(self) -> Any:
         return iter((self.codes, self.scales, self.tensor_scale))
+
+    def _repr_html_(self) -> str:
+        counts = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+                         for name, value in self.summary.items() if isinstance(value, (int, float, str)))
+        return f"<p>{escape(repr(self))}</p><table><tbody>{counts}</tbody></table>"
 
     def __repr__(self) -> str:
         of_tensor = "" if self.tensor_scale is None else f", tensor scale {self.tensor_scale:.6g}"

@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str], *, dtype: Any = None) -> Tensors:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path: {type(path).__name__} is no path")
-    file = _core.read(os.fspath(path), None if dtype is None else format_name(dtype, "dtype"))
+    file = _core.read(os.fsdecode(path), None if dtype is None else format_name(dtype, "dtype"))
     tensors = Tensors()
     for tensor in file.tensors:
         codes = empty_codes(tensor.shape, tensor.format)

@@ -63,7 +63,7 @@ class Report:
 
         `width`, `height` in pixels; `x`, `y`: lin or log; `range`: "0.1:10" of y, "x=1:100" of x."""
         options = _core.PlotOptions()
-        options.path = "" if path is None else os.fspath(path)
+        options.path = "" if path is None else os.fsdecode(path)
         options.width, options.height, options.x, options.y = width, height, x, y
         options.ranges = [range] if isinstance(range, str) else list(range)
         return Picture(self._found.plot(options))
@@ -138,7 +138,7 @@ def explain(
     if isinstance(d, (str, os.PathLike)):
         if a is not None or b is not None or c is not None:
             raise ValueError("explain: a capture holds its operands; a, b and c belong to an array d")
-        return Explanation(_core.explain_file(os.fspath(d), asked, max_plans, time_limit, threads))
+        return Explanation(_core.explain_file(os.fsdecode(d), asked, max_plans, time_limit, threads))
     if a is None or b is None:
         raise ValueError("explain: needs d, a and b, or the path of a capture")
     arrays = _product(a, b, c, bias, scale_a, scale_b, sparse, dtype)
@@ -199,7 +199,7 @@ def verify(
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not listed:
         raise ValueError("verify: needs the path of a capture")
-    return Verification(_core.verify([os.fspath(p) for p in listed], plan or "", engine, max_report, threads))
+    return Verification(_core.verify([os.fsdecode(p) for p in listed], plan or "", engine, max_report, threads))
 
 
 class Probe(Report):
