@@ -46,6 +46,17 @@ def reference():
     return "\n".join(parts)
 
 
+# Whose threads examples answer, by the names that they use.
+REPOSITORIES = {"pytorch": "pytorch/pytorch", "ao": "pytorch/ao", "torchao": "pytorch/ao", "ml_dtypes": "jax-ml/ml_dtypes",
+                "flash-attention": "Dao-AILab/flash-attention", "aiter": "ROCm/aiter", "mlx": "ml-explore/mlx"}
+
+
+def _with_threads(text):
+    """pytorch#180333 as a link to that thread."""
+    names = "|".join(REPOSITORIES)
+    return re.sub(rf"\b({names})#(\d+)", lambda x: f"[{x[0]}](https://github.com/{REPOSITORIES[x[1]]}/issues/{x[2]})", text)
+
+
 def examples():
     """The page of docs/examples: of each program its first comment, itself, what it prints."""
     parts = [(ROOT / "docs/examples/README.md").read_text()]
@@ -53,7 +64,7 @@ def examples():
         text = path.read_text()
         title, _, rest = ast.get_docstring(ast.parse(text)).partition("\n")
         code = text.split('"""', 2)[2].strip()
-        parts.append(f"## {title.rstrip('.')}\n\n{rest.strip()}\n\n```python title=\"docs/examples/{path.name}\"\n{code}\n```\n\n"
+        parts.append(f"## {title.rstrip('.')}\n\n{_with_threads(rest.strip())}\n\n```python title=\"docs/examples/{path.name}\"\n{code}\n```\n\n"
                      f"```{{ .text .output }}\n{path.with_suffix('.txt').read_text().rstrip()}\n```\n")
     return "\n".join(parts)
 
