@@ -56,7 +56,7 @@ python_environment() {
 }
 
 # python_tests FOLDER CMAKE_OPTION…: builds the wheel in that build folder, installs it in a fresh environment and runs the quick
-# tests with NumPy and ml_dtypes, and the type checker.
+# tests with NumPy and ml_dtypes, the examples among them, and the type checker on the package and the examples.
 python_tests() {
   local folder=$1 defines=() option
   shift
@@ -68,5 +68,13 @@ python_tests() {
   ls -l build/wheels
   build/venv/bin/pip install --quiet --disable-pip-version-check build/wheels/guardbit-*.whl &&
     build/venv/bin/python -m pytest -q -p no:cacheprovider tests/python &&
-    build/venv/bin/mypy
+    build/venv/bin/mypy &&
+    build/venv/bin/mypy --config-file= --ignore-missing-imports --check-untyped-defs --cache-dir=build/mypy docs/examples
+}
+
+# documentation: the site, into build/site; a link that leads nowhere and a page that is in no menu are errors. In the environment
+# that python_environment made.
+documentation() {
+  build/venv/bin/pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1.0' ruff &&
+    NO_MKDOCS_2_WARNING=1 build/venv/bin/mkdocs build --strict --quiet
 }

@@ -26,3 +26,18 @@ def golden():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261123)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="also the tests that take long")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes long; only with --long")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes long: --long"))

@@ -55,6 +55,14 @@ def word(draw):
     return draw.choice(WORDS)
 
 
+def product_of_blocks(a, b, first="nvfp4", second="nvfp4", axis=0, **options):
+    return guardbit.matmul(guardbit.quantize(a, first), guardbit.quantize(b, second, axis=axis), **options)
+
+
+def block_format(draw):
+    return draw.choice(["nvfp4", "mxfp4", "mxfp8_e4m3", "mxfp6_e2m3", "mxint8"])
+
+
 CALLS = {
     guardbit.cast: ([array, word], dict(rounding=word, converter=word, overflow=word, scale=number, seed=number, dtype=word, threads=number, out=array)),
     guardbit.quantize: ([array, word], dict(axis=number, rounding=word, scale_rule=word, tensor_scale=number, seed=number, threads=number)),
@@ -75,6 +83,9 @@ CALLS = {
     guardbit.plan_of: ([word, word], dict(arch=word, plan=word, out_dtype=word)),
     assert_equal_bits: ([array, array], dict(any_nan=number, most=number)),
     guardbit.Codes: ([array, word], {}),
+    guardbit.load: ([word], dict(dtype=word)),
+    product_of_blocks: ([array, array], dict(first=block_format, second=block_format, axis=number, arch=word, c=array, alpha=number, out_dtype=word,
+                                             scale_a=array, engine=word, threads=number)),
 }
 
 

@@ -79,9 +79,28 @@ def test_quantize_equals_the_command(command, tmp_path, rng, name, axis):
     assert np.array_equal(guardbit.dequantize(codes, scales, tensor_scale, format=name, axis=axis), numbers)
 
 
+def test_load_reads_what_was_written(tmp_path, rng, golden):
+    arrays = {"x": rng.standard_normal((3, 4)).astype(np.float32), "y": np.arange(5, dtype=np.int8)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    found = guardbit.load(tmp_path / "a.npz")
+    assert list(found) == ["x", "y"] and all(np.array_equal(found[name], x) for name, x in arrays.items())
+    e4m3 = guardbit.cast(arrays["x"], "e4m3")
+    np.save(tmp_path / "b.npy", e4m3.view(np.uint8))
+    (again,) = guardbit.load(tmp_path / "b.npy", dtype="e4m3").values()
+    assert again.dtype == ml_dtypes.float8_e4m3fn and again.tobytes() == e4m3.tobytes()
+    capture = guardbit.load(golden / "gemm" / "mm_fp32_33x17x100.safetensors")
+    assert capture["a"].shape == (33, 100) and capture.metadata["arch"] == "sm_90"
+    with pytest.raises(guardbit.Error, match="nothing.npy: cannot be read"):
+        guardbit.load("nothing.npy")
+    with pytest.raises(TypeError, match="path: int is no path"):
+        guardbit.load(3)
+
+
 def test_the_catalogue(command):
     listed = json.loads(subprocess.run([command, "list", "--arch", "sm_90", "--json"], capture_output=True, check=True).stdout)
     assert guardbit.instructions("sm_90") == listed["instructions"]
+    for table in (guardbit.formats(), guardbit.instructions(), guardbit.machines(), guardbit.plans()):
+        assert set(table.columns) <= set(table[0]), table.columns
     assert {"e4m3", "nvfp4"} <= {f.name for f in guardbit.formats()}
     assert "<table>" in guardbit.formats()._repr_html_()
     assert [m.arch for m in guardbit.machines()][0] == "sm_70"
@@ -99,6 +118,7 @@ def test_the_catalogue(command):
     (lambda x: guardbit.cast(x, "e4m3", scale=float("inf")), guardbit.Error, "scale: "),
     (lambda x: guardbit.cast(x, "e4m3", seed=-1), ValueError, "seed: -1 is out of range"),
     (lambda x: guardbit.cast(x, 7), TypeError, "to: int is no dtype"),
+    (lambda x: guardbit.cast(x, "e4m3", out=[1]), TypeError, "out: list is no NumPy array"),
     (lambda x: guardbit.cast(None, "e4m3"), TypeError, "x: arrays of object"),
     (lambda x: guardbit.quantize(x, "e4m3"), guardbit.Error, "'e4m3' is no block format (valid: mxfp8_e4m3"),
     (lambda x: guardbit.quantize(x, "nvfp4", axis=5), guardbit.Error, "no axis 5"),

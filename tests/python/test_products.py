@@ -103,6 +103,51 @@ def test_out_is_written_in_place(rng):
         guardbit.matmul(a, a.T, out=np.zeros((4, 8), np.float16)[:, ::2])
 
 
+@pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp6_e2m3", "mxfp4", "nvfp4"])
+def test_block_scales_go_through_the_instruction(rng, name):
+    a, b = rng.standard_normal((20, 100)).astype(np.float32), rng.standard_normal((100, 30)).astype(np.float32)
+    qa, qb = guardbit.quantize(a, name), guardbit.quantize(b, name, axis=0)
+    d = guardbit.matmul(qa, qb, arch="sm_100")
+    assert d.dtype == np.float32
+    assert d.tobytes() == guardbit.matmul(qa, qb, arch="sm_120").tobytes()  # in tiles of 16 by 8
+    exact = guardbit.dequantize(qa).astype(float) @ guardbit.dequantize(qb).astype(float)
+    assert np.abs(d - exact).max() < 1e-6 * np.abs(exact).max()
+    alpha = float(np.float32(qa.tensor_scale) * np.float32(qb.tensor_scale)) if name == "nvfp4" else 1.0
+    assert guardbit.matmul(qa.codes, qb.codes, scale_a=qa.scales, scale_b=qb.scales, alpha=alpha).tobytes() == d.tobytes()
+    half = guardbit.matmul(qa, qb, out_dtype="bf16")
+    assert half.tobytes() == guardbit.cast(d, "bf16").tobytes()
+
+
+def test_block_scales_are_those_of_single_executions(rng):
+    a, b = rng.standard_normal((16, 64)).astype(np.float32), rng.standard_normal((64, 8)).astype(np.float32)
+    qa, qb = guardbit.quantize(a, "mxfp8_e4m3"), guardbit.quantize(b, "mxfp8_e4m3", axis=0)
+    name = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+    c = None
+    for k in (0, 1):
+        c = guardbit.run(name, qa.codes[:, 32 * k:32 * k + 32], qb.codes[32 * k:32 * k + 32], c, arch="sm_120",
+                         a_scale=qa.scales[:, k:k + 1], b_scale=qb.scales[k:k + 1])
+    assert guardbit.matmul(qa, qb, arch="sm_120").tobytes() == c.tobytes()
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda a, b, x: guardbit.matmul(a, x), "scale_b: b has no scales"),
+    (lambda a, b, x: guardbit.matmul(a, a), "b: its blocks lie along axis -1"),
+    (lambda a, b, x: guardbit.matmul(a, b, arch="sm_90"), "arch: no instruction of sm_90 multiplies e2m1 by e2m1"),
+    (lambda a, b, x: guardbit.matmul(a, b, arch="nonsense"), "arch: unknown machine 'nonsense'"),
+    (lambda a, b, x: guardbit.matmul(a, b, plan="simt/fma.fp32 d=fp32"), "plan: is not taken beside block scales"),
+    (lambda a, b, x: guardbit.matmul(a, b, x), "c: is not taken beside block scales"),
+    (lambda a, b, x: guardbit.matmul(a, b, scale_a=a.scales), "scale_a: a is of Blocks"),
+    (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales[:3], scale_b=b.scales), "scale_a: shape (3, 4) does not fit"),
+    (lambda a, b, x: guardbit.matmul(a.codes, b.codes, scale_a=a.scales, scale_b=b.scales[:1]), "scale_b: (1, 16) scales in ue4m3 fit no block format"),
+    (lambda a, b, x: guardbit.matmul(guardbit.quantize(x[:, :48], "nvfp4"), b), "b: is [64, 16] where A is [16, 48]"),
+])
+def test_wrong_block_scales(call, text):
+    x = np.ones((16, 64), np.float32)
+    with pytest.raises(ValueError) as raised:
+        call(guardbit.quantize(x, "nvfp4"), guardbit.quantize(x.T, "nvfp4", axis=0), x)
+    assert text in str(raised.value)
+
+
 def test_conv_is_a_convolution(rng):
     x = rng.integers(-2, 3, (2, 6, 9, 8)).astype(np.float16)
     w = rng.integers(-2, 3, (4, 3, 3, 2)).astype(np.float16)

@@ -152,16 +152,58 @@ def test_other_threads_go_on_meanwhile():
     assert len(ticks) > 5
 
 
-def test_no_copy_of_large_operands():
+def memory_of(setup, work):
+    """KB by which the process grows while it works; what stands in `setup` is there before."""
     code = ("import resource, numpy as np, guardbit\n"
-            "a = np.zeros((1 << 14, 1 << 14), np.float16)\n"  # 512 MB
-            "b = np.zeros((1 << 14, 1), np.float16)\n"
-            "a[:] = 1\n"
-            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-            "guardbit.matmul(a, b); guardbit.matmul(b.T, a.T)\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n")
-    grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-    assert grown < 200_000, f"{grown} KB more for operands of 524288 KB"
+            "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            f"{setup}\n"
+            "before = peak()\n"
+            f"{work}\n"
+            "print(peak() - before)\n")
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def test_no_copy_of_large_operands():
+    grown = memory_of("a = np.ones((1 << 13, 1 << 13), np.float16)\nb = np.ones((1 << 13, 1), np.float16)",  # 128 MiB
+                      "guardbit.matmul(a, b); guardbit.matmul(b.T, a.T)")
+    assert grown < 60_000, f"{grown} KB more for operands of 131072 KB"
+
+
+# What is written has a place before; 1 GiB of operands or source.
+@pytest.mark.long
+@pytest.mark.parametrize("setup, work", [
+    ("a = np.ones((1 << 15, 1 << 14), np.float16)\nb = np.ones((1 << 14, 1), np.float16)", "guardbit.matmul(a, b, arch='sm_90')"),
+    ("a = np.ones((1 << 14, 1 << 15), np.float16)\nb = np.ones((1 << 14, 1), np.float16)", "guardbit.matmul(a.T, b, arch='sm_90')"),
+    ("a = np.ones((1 << 15, 1 << 14), np.float16)\nb = np.ones((1, 1 << 15), np.float16)", "guardbit.matmul(b, a, arch='sm_90')"),
+    ("a = np.ones(1 << 28, np.float32)\nout = np.ones(1 << 28, np.float16)", "guardbit.cast(a, 'fp16', out=out)"),
+    ("a = np.ones(1 << 28, np.float32)", "guardbit.trace({'x.wgrad': a}, formats='fp16', scales=[0])"),
+], ids=["matmul_a", "matmul_transposed", "matmul_b", "cast", "trace"])
+def test_no_copy_of_a_gibibyte(setup, work):
+    grown = memory_of(setup, work)
+    assert grown < 150_000, f"{grown} KB more for 1048576 KB"
+
+
+@pytest.mark.long
+def test_a_product_is_as_fast_as_the_commands(command, tmp_path, rng):
+    """In turns, on one thread; the best of each. The command's seconds are those of the product alone."""
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal((1024, 1024)).astype(np.float16))
+    a, b = np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy")
+    words = [command, "gemm", tmp_path / "a.npy", tmp_path / "b.npy", "--arch", "sm_90", "--threads", "1", "--json", "-o", tmp_path / "d.npy"]
+    ours, commands = [], []
+    for _ in range(15):
+        commands.append(json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["seconds"])
+        start = time.perf_counter()
+        d = guardbit.matmul(a, b, arch="sm_90", threads=1)
+        ours.append(time.perf_counter() - start)
+    assert np.load(tmp_path / "d.npy").tobytes() == d.tobytes()
+    assert min(ours) < 1.05 * min(commands), f"{min(ours):.4f} s beside {min(commands):.4f} s"
+
+
+def test_import_is_quick():
+    code = "import time, numpy; t = time.process_time(); import guardbit; print(time.process_time() - t)"
+    seconds = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    assert min(seconds) < 0.1
 
 
 def test_import_is_light():
@@ -175,3 +217,8 @@ def test_errors_name_arguments(rng):
     assert str(raised.value).startswith("scales: ")
     assert issubclass(guardbit.Error, ValueError)
     assert os.linesep not in str(raised.value)
+
+
+def test_the_command_comes_with_its_recordings(command, tmp_path):
+    done = subprocess.run([command, "experiment", "run", "E02", "--quick"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "Not there" not in done.stdout, done.stdout + done.stderr

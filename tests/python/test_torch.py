@@ -64,3 +64,17 @@ def test_wrong_tensors():
         guardbit.cast(torch.eye(3).to_sparse(), "e4m3")
     with pytest.raises(TypeError, match="complex"):
         guardbit.cast(torch.ones(3, dtype=torch.complex64), "e4m3")
+
+
+def test_transposed_pairs_of_nvfp4(rng):
+    x = torch.from_numpy(rng.standard_normal((16, 64)).astype(np.float32))
+    codes, scales, tensor_scale = guardbit.quantize(x, "nvfp4")
+    whole = guardbit.dequantize(codes, scales, tensor_scale, format="nvfp4")
+    turned = guardbit.dequantize(codes.t(), scales.t(), tensor_scale, format="nvfp4", axis=0)
+    assert torch.equal(turned, whole.t())
+    # As torch._scaled_mm has it: both operands with K along their rows, the second transposed.
+    d = guardbit.matmul(codes, codes.t(), scale_a=scales, scale_b=scales.t(), arch="sm_100", out_dtype=torch.bfloat16)
+    assert d.dtype == torch.bfloat16 and d.shape == (16, 16)
+    blocks, columns = guardbit.quantize(x.numpy(), "nvfp4"), guardbit.quantize(x.numpy().T, "nvfp4", axis=0)
+    expected = guardbit.matmul(blocks.codes, columns.codes, scale_a=blocks.scales, scale_b=columns.scales, out_dtype="bf16")
+    assert d.view(torch.int16).numpy().tobytes() == expected.tobytes()

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "cuda_fp8.hpp", "cuda_fp6.hpp", "cuda_fp4.hpp", "pickletools.py", "cute/arch/mma_sm100_desc.hpp", "mosaic/gpu/tcgen05.py",
     "cute/atom/mma_traits_sm100_frag.hpp", "calib/histogram.py", "tensor_quant.py", "aten/src/ATen/autocast_mode.cpp",
     "conversion_table.cpp", "kernel_groups.cpp", "instructions.cpp", "own.cu", "unit.py", "unit.sh", "in/unit.py", "my_matmul.py",
-    "emulator/functions", "emulator/operators",
+    "emulator/functions", "emulator/operators", "examples.md", "reference.md",
 }
 
 

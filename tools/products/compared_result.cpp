@@ -36,6 +36,7 @@ CodeMatrix result_matrix(const formats::Tensor& tensor) {
   const std::int64_t count = formats::element_count(tensor.shape),
                      columns = tensor.shape.empty() ? 1 : tensor.shape.back();
   const std::int64_t rows = tensor.shape.size() <= 1 ? 1 : tensor.shape[tensor.shape.size() - 2];
+  if (count == 0) throw Error(tensor.name, "the tensor is empty");
   flat.shape = {count / (rows * columns), rows, columns};
   return emulator::matrix_of(flat);
 }

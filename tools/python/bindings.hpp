@@ -6,6 +6,8 @@
 // out as JSON, with the keys that the command prints.
 namespace guardbit::python {
 
+/// Files of tensors.
+void bind_files(nanobind::module_& module);
 /// Formats, conversions of arrays, quantisation in blocks.
 void bind_formats(nanobind::module_& module);
 /// The catalogue of instructions and of plans, single instructions.

@@ -6,22 +6,30 @@ find_package(nanobind CONFIG REQUIRED)
 
 # STABLE_ABI counts from CPython 3.12 on; earlier ones get a module of their own.
 nanobind_add_module(guardbit_python STABLE_ABI NB_STATIC NOMINSIZE
-  python/array_view.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_probe.cpp python/bindings_products.cpp
+  python/array_view.cpp python/bindings_files.cpp python/bindings_formats.cpp python/bindings_instructions.cpp python/bindings_probe.cpp python/bindings_products.cpp
   python/bindings_reports.cpp python/bindings_traces.cpp python/interruptible.cpp python/module.cpp python/product_arrays.cpp python/report.cpp)
 set_target_properties(guardbit_python PROPERTIES OUTPUT_NAME _core)
 set_property(SOURCE python/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS GUARDBIT_VERSION="${PROJECT_VERSION}")
 target_link_libraries(guardbit_python PRIVATE guardbit_commands)
-# nanobind's own sources and headers are not held to our warnings.
-target_compile_options(nanobind-static PRIVATE -w)
-get_target_property(nanobind_includes nanobind-static INTERFACE_INCLUDE_DIRECTORIES)
-target_include_directories(guardbit_python SYSTEM PRIVATE ${nanobind_includes})
+# nanobind's own sources and headers are not held to our warnings. Its library has another name for the stable ABI.
+foreach(library nanobind-static nanobind-static-abi3)
+  if(TARGET ${library})
+    target_compile_options(${library} PRIVATE -w)
+    get_target_property(nanobind_includes ${library} INTERFACE_INCLUDE_DIRECTORIES)
+    target_include_directories(guardbit_python SYSTEM PRIVATE ${nanobind_includes})
+  endif()
+endforeach()
 
-# The wheel: the package, the command beside the interpreter, and the recordings that experiments ask.
+# The wheel: the package; in it the command and, where that looks for them, the recordings that experiments ask; beside the
+# interpreter a script that starts the command.
 install(TARGETS guardbit_python LIBRARY DESTINATION guardbit COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/python/guardbit DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(TARGETS guardbit RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+install(TARGETS guardbit RUNTIME DESTINATION guardbit/bin COMPONENT python)
+if(SKBUILD_SCRIPTS_DIR)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/python/command_script.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME guardbit COMPONENT python)
+endif()
 foreach(folder IN LISTS recordings_of_experiments)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION ${SKBUILD_DATA_DIR}/share/guardbit/golden
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden/${folder} DESTINATION guardbit/share/guardbit/golden
     COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.npz")
 endforeach()

@@ -17,6 +17,7 @@ from ._core import Error, version as _version
 from .arrays import Codes
 from .casting import Blocks, cast, dequantize, quantize
 from .catalogue import engines, formats, instructions, machines, plans
+from .files import Tensors, load
 from .products import conv, matmul, plan_of, run
 from .traces import Trace, trace
 from .reports import Comparison, Explanation, Probe, Verification, compare, explain, probe, verify
@@ -24,7 +25,7 @@ from .reports import Comparison, Explanation, Probe, Verification, compare, expl
 __version__ = _version()
 
 __all__ = [
-    "Blocks", "Codes", "Comparison", "Error", "Explanation", "Probe", "Trace", "Verification", "__version__", "cast", "compare", "conv", "dequantize",
-    "engines", "explain", "formats", "instructions", "machines", "matmul", "plan_of", "plans", "probe", "quantize", "recipes",
+    "Blocks", "Codes", "Comparison", "Error", "Explanation", "Probe", "Tensors", "Trace", "Verification", "__version__", "cast", "compare", "conv",
+    "dequantize", "engines", "explain", "formats", "instructions", "load", "machines", "matmul", "plan_of", "plans", "probe", "quantize", "recipes",
     "run", "scaler", "trace", "verify",
 ]

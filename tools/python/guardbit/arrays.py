@@ -157,8 +157,10 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     if library == "cupy":
         x = sys.modules["cupy"].asnumpy(x)
     try:
-        array = x if isinstance(x, np.ndarray) else _asarray(x)
-    except (TypeError, ValueError) as error:
+        array = x if isinstance(x, np.ndarray) else _asarray(x, name)
+    except (TypeError, ValueError, BufferError) as error:
+        if str(error).startswith(f"{name}: "):
+            raise
         raise TypeError(f"{name}: {type(x).__name__} is no array ({error})") from None
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -167,10 +169,21 @@ def to_numpy(x: Any, name: str) -> tuple[np.ndarray, str]:
     return array.view(_WORDS[array.dtype.itemsize]), format_name(array.dtype, name)
 
 
-def _asarray(x: Any) -> np.ndarray:
-    if hasattr(x, "__array_interface__") or hasattr(x, "__array__") or not hasattr(x, "__dlpack__"):
+# Devices of DLPack whose memory the CPU reads: its own, pinned by CUDA or ROCm, managed by CUDA.
+_HOST_DEVICES = (1, 3, 11, 13)
+
+
+def _asarray(x: Any, name: str) -> np.ndarray:
+    if hasattr(x, "__array_interface__") or hasattr(x, "__array__"):
         return np.asarray(x)
-    return np.from_dlpack(x)
+    on_gpu = hasattr(x, "__cuda_array_interface__")
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        if int(x.__dlpack_device__()[0]) in _HOST_DEVICES:
+            return np.from_dlpack(x)
+        on_gpu = True
+    if on_gpu:
+        raise TypeError(f"{name}: {type(x).__name__} lies on a GPU; of such arrays those of PyTorch, JAX and CuPy are copied to the host")
+    return np.asarray(x)
 
 
 def _torch_codes(x: Any, name: str) -> tuple[np.ndarray, str]:
@@ -182,13 +195,22 @@ def _torch_codes(x: Any, name: str) -> tuple[np.ndarray, str]:
         x = x.cpu()
     x = x.resolve_conj().resolve_neg()
     if str(x.dtype) == "torch.float4_e2m1fn_x2":  # two codes in each byte, the first in its low half
-        packed = x.view(torch.uint8).numpy()
-        return np.stack((packed & 15, packed >> 4), -1).reshape(*packed.shape[:-1], -1), "e2m1"
+        return _unpacked(x.view(torch.uint8).numpy()), "e2m1"
     words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(x.dtype.itemsize)
     if words is None or x.dtype.is_complex:
         raise TypeError(f"{name}: tensors of {x.dtype} are not taken")
     codes = x.view(words).numpy()
     return codes.view(_WORDS[codes.dtype.itemsize]), format_name(x.dtype, name)
+
+
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    """Pairs lie along the dimension whose bytes are neighbours: the last, or that which was the last before a transposition."""
+    axis = -1
+    if packed.ndim > 1 and packed.strides[-1] != 1 and packed.strides[-2] == 1:
+        axis = -2
+    along = np.moveaxis(packed, axis, -1)
+    pairs = np.stack((along & 15, along >> 4), -1).reshape(*along.shape[:-1], -1)
+    return np.moveaxis(pairs, -1, axis)
 
 
 def view(x: Any, name: str, format: Any = None) -> _core.Array:
@@ -202,6 +224,13 @@ def view(x: Any, name: str, format: Any = None) -> _core.Array:
 def number_or_array(x: Any) -> Any:
     """A number as FP32, in which scales are; arrays as they are."""
     return np.float32(x) if isinstance(x, (int, float, np.floating, np.integer)) else x
+
+
+def writable(out: Any) -> np.ndarray:
+    """What a caller gives for a result; TypeError where it is no NumPy array."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: {type(out).__name__} is no NumPy array")
+    return out
 
 
 def output(array: np.ndarray, format: str, name: str) -> _core.Array:
@@ -236,8 +265,8 @@ def from_codes(codes: np.ndarray, format: str, library: Library) -> Any:
     array = codes.view(dtype)
     if library.name == "jax":
         return sys.modules["jax"].numpy.asarray(array)
-    if library.name == "cupy":
-        return sys.modules["cupy"].asarray(array)
+    if library.name == "cupy":  # which has no types of ml_dtypes
+        return sys.modules["cupy"].asarray(array) if dtype.kind in "fiub" else Codes(codes, format)
     return array
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from . import _core
 from .arguments import checked
-from .arrays import empty_codes, format_name, from_codes, library_of, output, view
+from .arrays import empty_codes, format_name, from_codes, library_of, output, view, writable
+from .tables import Record, record
 
 
 def _text(value: Any) -> str:
@@ -60,10 +63,17 @@ def cast(
     options = _options(to=to, rounding=rounding or "", overflow=_overflow(overflow, converter), scale=_text(scale),
                        seed="" if seed is None else str(seed), threads=threads)
     source = view(x, "x", dtype)
-    codes = empty_codes(source.shape, to) if out is None else out
+    codes = empty_codes(source.shape, to) if out is None else writable(out)
     counts = _core.cast(source, output(codes, to, "out"), options)
     result = from_codes(codes, to, library_of(x)) if out is None else out
     return (result, json.loads(counts)) if summary else result
+
+
+@functools.cache
+def block_formats() -> list[Record]:
+    """The block formats with their parts, as `formats` has them."""
+    found: list[Record] = record(json.loads(_core.formats())).block_formats
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,11 @@ class Blocks:
 
     def __iter__(self) -> Any:
         return iter((self.codes, self.scales, self.tensor_scale))
+
+    def _repr_html_(self) -> str:
+        counts = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+                         for name, value in self.summary.items() if isinstance(value, (int, float, str)))
+        return f"<p>{escape(repr(self))}</p><table><tbody>{counts}</tbody></table>"
 
     def __repr__(self) -> str:
         of_tensor = "" if self.tensor_scale is None else f", tensor scale {self.tensor_scale:.6g}"

@@ -10,9 +10,12 @@ from .tables import Table, record
 
 
 def formats() -> Table:
-    """Every number format with its facts; block formats stand at the end (`block_size` is set)."""
+    """Every number format with its facts; block formats stand at the end (`block_size` is set, `bits` are those of an element
+    with its share of the scales)."""
     found = record(json.loads(_core.formats()))
-    return Table(found.formats + found.block_formats, ("name", "bits", "max_finite", "standard"))
+    for block_format in found.block_formats:
+        block_format["bits"] = block_format.bits_per_element
+    return Table(found.formats + found.block_formats, ("name", "bits", "largest", "standard"))
 
 
 def machines() -> Table:
@@ -23,7 +26,7 @@ def machines() -> Table:
 @checked
 def instructions(arch: str | None = None) -> Table:
     """The catalogue of instructions, of one machine or of all, with what each computes and how that is known."""
-    table = Table(record(json.loads(_core.instructions())), ("arch", "instruction", "a", "b", "c", "d", "basis"))
+    table = Table(record(json.loads(_core.instructions())), ("arch", "name", "a", "b", "c", "d", "basis"))
     if arch is None:
         return table
     names = {m.arch: m.alias_of or m.arch for m in machines()}

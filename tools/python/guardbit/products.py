@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, block_scaled
 from .arguments import checked
-from .arrays import empty_codes, format_name, from_codes, library_of, number_or_array, output, to_numpy, view
+from .arrays import empty_codes, format_name, from_codes, library_of, number_or_array, output, to_numpy, view, writable
 
 
 @checked
@@ -85,8 +85,20 @@ def matmul(
     2:4 sparse, stored with its zeros. `dtype`: what integers in a and b are codes of. `out`: a NumPy array of the result's
     type and shape, row by row in memory. `engine`: one of `engines()`; the bits do not depend on it, nor on `threads`.
 
+    Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=0`), or codes with
+    `scale_a` and `scale_b` in E8M0 or E4M3. They go through one ascending chain of the block-scaled instruction of `arch` (default sm_100); the
+    FP32 sum is multiplied by alpha and the scales of the tensors, and rounded once to `out_dtype` (default fp32).
+
     Operands are read where they lie. Returns an array of a's library; a on a GPU is copied to the host and the result back.
     """
+    if block_scaled.has_block_scales(a, b, scale_a, scale_b):
+        given = {"c": c, "plan": plan, "like": like, "beta": beta, "bias": bias, "dtype": dtype, "out": out}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name}: is not taken beside block scales")
+        if tf32 or sparse:
+            raise ValueError(f"{'tf32' if tf32 else 'sparse'}: is not taken beside block scales")
+        return block_scaled.matmul(a, b, scale_a, scale_b, arch=arch or "sm_100", out_dtype=out_dtype, alpha=alpha, engine=engine, threads=threads)
     (a_codes, a_format), (b_codes, b_format) = to_numpy(a, "a"), to_numpy(b, "b")
     if dtype is not None:
         a_format = b_format = format_name(dtype, "dtype")
@@ -134,13 +146,12 @@ def matmul(
 
 
 def _result_memory(out: Any, shape: tuple[int, ...], flat: tuple[int, ...]) -> np.ndarray:
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out: {type(out).__name__} is no NumPy array")
-    if out.shape != shape:
+    if writable(out).shape != shape:
         raise ValueError(f"out: has shape {out.shape} where the result has {shape}")
     if not out.flags.c_contiguous:
         raise ValueError("out: does not lie row by row in memory")
-    return out.reshape(flat)
+    memory: np.ndarray = out.reshape(flat)
+    return memory
 
 
 def _pair(value: Any, name: str) -> tuple[int, int]:
@@ -213,7 +224,7 @@ def run(
     formats = json.loads(_core.operand_formats(arch, instruction, toolkit))
     operands = []
     for name, x in (("a", a), ("b", b), ("c", c), ("e", e), ("a_scale", a_scale), ("b_scale", b_scale)):
-        if x is None:
+        if x is None and name not in ("a", "b"):
             continue
         codes, of = to_numpy(x, name)
         same_bits = of.startswith("uint") and codes.dtype.itemsize == _core.code_bytes(formats[name])

@@ -63,7 +63,7 @@ class Report:
 
         `width`, `height` in pixels; `x`, `y`: lin or log; `range`: "0.1:10" of y, "x=1:100" of x."""
         options = _core.PlotOptions()
-        options.path = "" if path is None else os.fspath(path)
+        options.path = "" if path is None else os.fsdecode(path)
         options.width, options.height, options.x, options.y = width, height, x, y
         options.ranges = [range] if isinstance(range, str) else list(range)
         return Picture(self._found.plot(options))
@@ -138,7 +138,7 @@ def explain(
     if isinstance(d, (str, os.PathLike)):
         if a is not None or b is not None or c is not None:
             raise ValueError("explain: a capture holds its operands; a, b and c belong to an array d")
-        return Explanation(_core.explain_file(os.fspath(d), asked, max_plans, time_limit, threads))
+        return Explanation(_core.explain_file(os.fsdecode(d), asked, max_plans, time_limit, threads))
     if a is None or b is None:
         raise ValueError("explain: needs d, a and b, or the path of a capture")
     arrays = _product(a, b, c, bias, scale_a, scale_b, sparse, dtype)
@@ -199,7 +199,7 @@ def verify(
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not listed:
         raise ValueError("verify: needs the path of a capture")
-    return Verification(_core.verify([os.fspath(p) for p in listed], plan or "", engine, max_report, threads))
+    return Verification(_core.verify([os.fsdecode(p) for p in listed], plan or "", engine, max_report, threads))
 
 
 class Probe(Report):
@@ -263,12 +263,13 @@ def probe(
                     operand(b_codes, formats[1], (count, k, 1), (1, 1, n))]
         if c_codes is not None and of_c is not None:
             operands.append(operand(c_codes, of_c, (count, 1, 1), (1, m, n)))
-        if batched:
-            codes, of = to_numpy(function(*operands), "d")
-            codes = codes.reshape(count, m, n)
-        else:
-            parts = [to_numpy(function(*(x[i] for x in operands)), "d") for i in range(count)]
-            codes, of = np.stack([part[0].reshape(m, n) for part in parts]), parts[0][1]
+        with np.errstate(all="ignore"):  # questions overflow on purpose
+            if batched:
+                codes, of = to_numpy(function(*operands), "d")
+                codes = codes.reshape(count, m, n)
+            else:
+                parts = [to_numpy(function(*(x[i] for x in operands)), "d") for i in range(count)]
+                codes, of = np.stack([part[0].reshape(m, n) for part in parts]), parts[0][1]
         return _core.Array.view(np.ascontiguousarray(codes[:, row, column]), of, "d")
 
     unit = getattr(function, "__qualname__", type(function).__name__)

@@ -26,6 +26,13 @@ def record(value: Any) -> Any:
     return [record(item) for item in value] if isinstance(value, list) else value
 
 
+def _cell(value: Any) -> str:
+    """A number that is given as code, decimal and hexadecimal shows as decimal, with 8 digits where it has more than 20."""
+    text = "" if value is None else str(value["decimal"] if isinstance(value, dict) and "decimal" in value else value)
+    is_long = len(text) > 20 and text.translate(str.maketrans("", "", "+-.e")).isdigit()
+    return f"{float(text):.8g}" if is_long else text
+
+
 class Table(list[Record]):
     """A list of records; `columns` are those that it shows."""
 
@@ -41,7 +48,7 @@ class Table(list[Record]):
         return Table([row for row in self if all(row.get(key) == value for key, value in values.items())], self.columns)
 
     def _cells(self, most: int) -> list[list[str]]:
-        return [["" if row.get(c) is None else str(row.get(c)) for c in self.columns] for row in self[:most]]
+        return [[_cell(row.get(c)) for c in self.columns] for row in self[:most]]
 
     def __repr__(self) -> str:
         most = 40

@@ -29,7 +29,7 @@ def source_of(tensors: Any, dtype: Any, where: str) -> tuple[_core.Source, str]:
         raise TypeError(f"{where}: {type(tensors).__name__} is no path, no dict of arrays and no list of these")
     for part in [tensors] if alone else tensors:
         if isinstance(part, (str, os.PathLike)):
-            words.append(os.fspath(part))
+            words.append(os.fsdecode(part))
         elif isinstance(part, Mapping):
             arrays += _arrays(part, dtype)
         else:
