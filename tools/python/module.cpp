@@ -17,7 +17,7 @@ namespace guardbit::python {
 namespace {
 
 /// An error's text with the names of arguments in the place of a command's options: "--scale-a"
-/// is scale_a. Arrays in memory have no file's name.
+/// is scale_a. Arrays in memory have no file's name. What a caller gave stays on one line.
 std::string as_python_says(std::string text) {
   if (text.starts_with("<arrays ")) text.erase(0, text.find(": ") + 2);
   std::string result;
@@ -26,7 +26,10 @@ std::string as_python_says(std::string text) {
         text.compare(i, 2, "--") == 0 && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '(') &&
         i + 2 < text.size() && std::islower(static_cast<unsigned char>(text[i + 2])) != 0;
     if (!begins) {
-      result += text[i];
+      if (text[i] == '\n')
+        result += "\\n";
+      else
+        result += text[i];
       continue;
     }
     for (i += 2; i < text.size() &&

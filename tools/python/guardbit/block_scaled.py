@@ -95,7 +95,7 @@ def matmul(
     engine: str,
     threads: int,
 ) -> Any:
-    """alpha * a @ b: one ascending chain over K in FP32, times the scales of the tensors, rounded once to `out_dtype`."""
+    """alpha * a @ b: one ascending chain over K in FP32, times alpha and the scales of the tensors in FP32, rounded to `out_dtype`."""
     a_codes, a_format, a_scales, of_scale, size, a_tensor = _operand(a, scale_a, -1, "a")
     b_codes, b_format, b_scales, of_b_scale, b_size, b_tensor = _operand(b, scale_b, -2, "b")
     if (of_scale, size) != (of_b_scale, b_size):
@@ -132,12 +132,13 @@ def matmul(
                   False, False, False, engine, threads, output(result, "fp32", "out"))
         sums = result
     whole = sums.reshape(down, across, m, n).swapaxes(1, 2).reshape(down * m, across * n)[:rows, :columns]
-    factor = np.float32(np.float32(a_tensor) * np.float32(b_tensor)) * np.float32(1 if alpha is None else alpha)
-    scaled = np.ascontiguousarray(whole).view(np.float32)
-    if factor != 1:
-        with np.errstate(all="ignore"):
-            scaled = scaled * factor
     to = "fp32" if out_dtype is None else format_name(out_dtype, "out_dtype")
-    codes = empty_codes(scaled.shape, to)
-    _core.cast(_core.Array.view(scaled.view(np.uint32), "fp32", "d"), output(codes, to, "out"), _core.CastOptions())
+    codes = empty_codes((rows * columns, 1), to)
+    # The epilogue of a plan: the sums times 1, which is exact, times alpha in FP32, rounded to the result's format.
+    column = _core.Array.view(np.ascontiguousarray(whole).reshape(-1, 1), "fp32", "d")
+    one = _core.Array.view(np.full((1, 1), 0x3F800000, np.uint32), "fp32", "one")
+    factor = a_tensor * b_tensor * (1.0 if alpha is None else alpha)
+    _core.multiply(_core.ProductArrays(column, one, None, None, None, None, False), _core.with_output("simt/fma.fp32 d=fp32", to), factor, None,
+                   "auto", threads, output(codes, to, "out"))
+    codes = codes.reshape(rows, columns)
     return from_codes(codes, to, library_of(*(x.codes if isinstance(x, Blocks) else x for x in (a, b))))

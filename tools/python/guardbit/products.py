@@ -87,7 +87,7 @@ def matmul(
 
     Operands of MX and NVFP4 are what `quantize` returns, A with blocks along its rows and B along its columns (`axis=0`), or codes with
     `scale_a` and `scale_b` in E8M0 or E4M3. They go through one ascending chain of the block-scaled instruction of `arch` (default sm_100); the
-    FP32 sum is multiplied by alpha and the scales of the tensors, and rounded once to `out_dtype` (default fp32).
+    FP32 sum is multiplied by alpha and the scales of the tensors, and rounded to `out_dtype` (default fp32).
 
     Operands are read where they lie. Returns an array of a's library; a on a GPU is copied to the host and the result back.
     """
