@@ -146,7 +146,8 @@ std::vector<FactMutant> fact_mutants(const UnitFunction& function) {
          {std::pair("zero", &UnitFunction::zero), std::pair("negative", &UnitFunction::negative),
           std::pair("infinite", &UnitFunction::infinite), std::pair("below", &UnitFunction::below),
           std::pair("above", &UnitFunction::above)})
-      if (function.*member != word) mutated(name + is, [&](UnitFunction& f) { f.*member = word; });
+      if (function.*member != word)
+        mutated(name + is, [word, member = member](UnitFunction& f) { f.*member = word; });
   }
   for (const mufu::ExactOne word : formats::enumerators_of<mufu::ExactOne>)
     if (function.exact_one != word)

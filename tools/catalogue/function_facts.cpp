@@ -46,6 +46,7 @@ std::string fixed_text(double x, int digits) {
 }
 /// What the host's mathematical library gives: as many digits as all of them agree in.
 std::string library_text(double x) {
+  if (std::isnan(x)) return "nan";  // whose sign differs, too
   char text[64];
   std::snprintf(text, sizeof text, "%.12g", x);
   return text;
@@ -188,8 +189,8 @@ std::string hex_digits(std::uint64_t word, int digits) {
   return text;
 }
 
-void print_functions(const std::vector<Function>& functions) {
-  function_columns().print(std::cout, functions);
+void print_functions(const std::vector<Function>& functions, bool as_markdown) {
+  function_columns().print(std::cout, functions, as_markdown ? Form::markdown : Form::terminal);
 }
 nlohmann::ordered_json functions_json(const std::vector<Function>& functions) {
   return function_columns().json_list(functions);

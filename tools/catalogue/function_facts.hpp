@@ -12,7 +12,7 @@
 namespace guardbit::tools {
 
 /// As a table on standard output, and as JSON.
-void print_functions(const std::vector<emulator::Function>& functions);
+void print_functions(const std::vector<emulator::Function>& functions, bool as_markdown);
 nlohmann::ordered_json functions_json(const std::vector<emulator::Function>& functions);
 
 /// How one result came about. y does not count for functions of one number.

@@ -40,7 +40,7 @@ using formats::Tensor;
 struct FunctionOptions {
   std::string name, arch = "sm_90", toolkit, output;
   std::vector<std::string> arguments;
-  bool list = false, digest = false, errors = false, json = false;
+  bool list = false, digest = false, errors = false, json = false, markdown = false;
   int threads = 0;
 };
 
@@ -214,9 +214,11 @@ void run(const CLI::App& command, const FunctionOptions& options) {
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
     const auto& all = emulator::function_catalogue();
-    options.json ? print_json({{"functions", functions_json(all)}}) : print_functions(all);
+    options.json ? print_json({{"functions", functions_json(all)}})
+                 : print_functions(all, options.markdown);
     return;
   }
+  refuse_unread(command, {"--markdown"}, "with --list");
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
   const Function& function = emulator::require_function(options.arch, options.name, "function");
   const nlohmann::ordered_json document = heading(function, toolkit);
@@ -273,6 +275,7 @@ void add_function(CLI::App& app, int&) {
   command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--markdown", options->markdown, "Of --list: print the table of the documents");
   command->footer(
       "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to fp32.\n"
       "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"

@@ -6,6 +6,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
+#include "emulator/functions/function_catalogue.hpp"
 #include "experiments/suite/suite.hpp"
 #include "formats/block_format.hpp"
 #include "formats/conversion/converters.hpp"
@@ -67,6 +68,8 @@ std::string named_words(const std::string& command, const std::string& name) {
   }
   if (name == "NAME" && (command == "run" || command == "show"))
     return words_of(experiments::suite(), [](const auto& experiment) { return experiment.name; });
+  if (name == "NAME" && command == "function")
+    return words_of(emulator::function_catalogue(), [](const auto& entry) { return entry.name; });
   if (name == "CAPTURE") return std::string(file_words);
   if (name == "INSTRUCTION" || (command == "list" && name == "NAME"))
     return std::string(instruction_names);

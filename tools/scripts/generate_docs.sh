@@ -55,7 +55,7 @@ trap 'rm -rf "$scratch"' EXIT
 } >"$scratch/EXPERIMENTS.md"
 
 # docs/HARDWARE.md is made of the records of runs on hardware, where there are any.
-documents=(README.md docs/CATALOGUE.md docs/FORMATS.md docs/GEMM.md docs/EXPERIMENTS.md docs/MACHINES.md docs/PROBE.md)
+documents=(README.md docs/CATALOGUE.md docs/FORMATS.md docs/FUNCTIONS.md docs/GEMM.md docs/EXPERIMENTS.md docs/MACHINES.md docs/PROBE.md)
 if compgen -G 'docs/hardware/*.json' >/dev/null; then
   python3 tools/scripts/hardware_page.py docs/hardware tests/golden/h200/conversions.json >"$scratch/HARDWARE.md"
   documents+=(docs/HARDWARE.md)
@@ -90,7 +90,7 @@ fill() {
     printf '%s\n' "$line"
   done
 }
-for document in README GEMM MACHINES PROBE; do
+for document in README FUNCTIONS GEMM MACHINES PROBE; do
   if [[ $document == README ]]; then fill <README.md; else fill <"docs/$document.md"; fi >"$scratch/$document.md"
 done
 

@@ -2,6 +2,7 @@
 
 #include "emulator/functions/cuda/cuda_exponentials.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/numbers/masks.hpp"
 #include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
@@ -136,7 +137,7 @@ constexpr Number erfcinvf(Number x) {
     const Number root = select(l == Number::of(mufu::infinity_code), l, r * l);
     return p * select(is_upper, -root, root);
   };
-  return Number::choose((x >= 0x1.bda512p-9F) & (x <= 0x1.ff212ep+0F), middle, ends);
+  return Number::choose(both(x >= 0x1.bda512p-9F, x <= 0x1.ff212ep+0F), middle, ends);
 }
 
 template <class Number>

@@ -4,6 +4,7 @@
 #include "emulator/functions/cuda/cuda_powers.hpp"
 #include "emulator/functions/cuda/cuda_trigonometry.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/numbers/masks.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 // CUDA's gamma functions.
@@ -146,7 +147,7 @@ constexpr Number tgammaf(Number x) {
   const Number v = Number::choose(
       abs(x) >= 1.5F, [&] { return tgammaf_of_large(x); }, [&] { return tgammaf_of_small(x); });
   const Number whole = trunc(x);
-  const auto vanishes = (x < -largest_gamma_argument) & ((integer(whole) & 1) != 0);
+  const auto vanishes = both(x < -largest_gamma_argument, (integer(whole) & 1) != 0);
   const Number of_negative = select(whole == x, Number::of(mufu::nan_code), select(vanishes, 0, v));
   return select(x < 0, of_negative, v);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/numbers/masks.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 // CUDA's logarithms.
@@ -87,7 +88,7 @@ constexpr Number log1pf(Number x) {
   const Number infinity = Number::of(mufu::infinity_code);
   // of -0 the zero itself; infinity, NaN and all below -1
   const auto is_outside =
-      ((bits(x) >= 0x7f800000) & (bits(x) < 0x80000000)) | (bits(x) >= 0xbf800001);
+      either(both(bits(x) >= mufu::infinity_code, bits(x) < mufu::sign_bit), bits(x) >= 0xbf800001);
   return select(bits(x) == mufu::sign_bit, x,
                 select(is_outside, fma(x, infinity, infinity), result));
 }

@@ -2,6 +2,7 @@
 
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
 #include "emulator/functions/cuda/polynomial.hpp"
+#include "emulator/functions/numbers/masks.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 
 // CUDA's powers and roots.
@@ -101,16 +102,16 @@ constexpr Number powf(Number x, Number y) {
   const Number odd = abs(y - 2 * trunc(y * 0.5F));
   const auto is_odd = odd == 1;
   const auto is_negative = bits(x) >= mufu::sign_bit;
-  Number result = select(is_negative & is_odd, -v, v);
-  result = select((x < 0) & !(trunc(y) == y), Number::of(mufu::nan_code), result);
-  result = select((x == -1) & (abs(y) == infinity), 1, result);
+  Number result = select(both(is_negative, is_odd), -v, v);
+  result = select(both(x < 0, !(trunc(y) == y)), Number::of(mufu::nan_code), result);
+  result = select(both(x == -1, abs(y) == infinity), 1, result);
   // of 0 and infinity
   const auto extreme = bits(x + x), turned = extreme ^ mufu::infinity_code;
   const Number power = select(y < 0, Number::of(turned), Number::of(extreme));
-  result = select((x == 0) | (a == infinity), select(is_odd, power, abs(power)), result);
+  result = select(either(x == 0, a == infinity), select(is_odd, power, abs(power)), result);
   const Number sum = x + y;
-  result = select(!(x == x) | !(y == y), sum, result);
-  return select((x == 1) | (y == 0), 1, result);
+  result = select(either(!(x == x), !(y == y)), sum, result);
+  return select(either(x == 1, y == 0), 1, result);
 }
 
 /// |x| and |y| in the order of their codes, the sum of their squares, scaled, and the scale.

@@ -105,7 +105,7 @@ std::uint32_t correctly_rounded(const char* name, std::uint32_t first) {
   std::uint32_t count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double exact = function.in_doubles(std::bit_cast<float>(x[i]), 0);
-    count += std::bit_cast<std::uint32_t>(static_cast<float>(exact)) == results[i] ? 1 : 0;
+    count += std::bit_cast<std::uint32_t>(static_cast<float>(exact)) == results[i] ? 1U : 0U;
   }
   return count;
 }
