@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/kernels/fused/fused_arithmetic.hpp"
@@ -34,6 +35,27 @@ bool harmless_at_all_places(std::uint64_t s, int kept, int nudge) {
   for (int q = kept + 1 - formats::leading_bit(s); q > -40; --q)
     if (!nudge_is_harmless(s, q, nudge)) return false;
   return true;
+}
+
+/// The leading so many bits of x: cut, cut upwards, to nearest even.
+uint128 cut(uint128 x, int kept) {
+  const int down = std::max(0, formats::leading_bit(x) + 1 - kept);
+  return x >> down << down;
+}
+uint128 cut_up(uint128 x, int kept) {
+  const int down = std::max(0, formats::leading_bit(x) + 1 - kept);
+  return cut(x, kept) + (cut(x, kept) == x ? uint128{0} : uint128{1} << down);
+}
+uint128 nearest_even(uint128 x, int kept) {
+  const int down = std::max(0, formats::leading_bit(x) + 1 - kept);
+  if (down == 0) return x;
+  const uint128 half = uint128{1} << (down - 1), odd = x >> down & 1;
+  return (x + half - 1 + odd) >> down << down;
+}
+/// The leading so many bits of x, the last of them set where anything is lost.
+uint128 cut_to_odd(uint128 x, int kept) {
+  const int down = std::max(0, formats::leading_bit(x) + 1 - kept);
+  return cut(x, kept) | (cut(x, kept) == x ? uint128{0} : uint128{1} << down);
 }
 
 template <class Visit>
@@ -105,6 +127,48 @@ TEST_CASE("FP64 lanes: a nudged product is floored as itself and never on the gr
 TEST_CASE("a nudge that is too large shows") {
   CHECK_FALSE(harmless_at_all_places((1U << 24) - 1, 25, 23));
   CHECK_FALSE(harmless_at_all_places((1U << 14) - 1, 13, 13));
+}
+
+TEST_CASE("pairs: bits of which the last tells what is lost round as all of them do") {
+  int wrong = 0, too_few = 0;
+  for (std::uint64_t top = 1U << 11; top < 1U << 12; top += 37) {
+    for (int kept = 1; kept <= 11; ++kept) {
+      for (int shift = 10; shift < 30; ++shift) {
+        for (const std::uint64_t end :
+             {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 9}) {
+          const uint128 x = (uint128{top} << shift) + end;
+          wrong += nearest_even(cut_to_odd(x, 21), kept) == nearest_even(x, kept) ? 0 : 1;
+          too_few += nearest_even(cut(x, 21), kept) == nearest_even(x, kept) ? 0 : 1;
+        }
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(too_few > 0);
+}
+
+TEST_CASE("pairs: sums of two numbers round as they do after any rounding to twice the bits") {
+  int wrong = 0, too_few = 0;
+  const auto check = [](uint128 sum, int kept, int first) {
+    const uint128 exact = nearest_even(sum, kept);
+    return nearest_even(cut(sum, first), kept) == exact &&
+           nearest_even(cut_up(sum, first), kept) == exact;
+  };
+  for (const auto& [kept, first] : {std::pair{24, 53}, {11, 24}}) {
+    const std::uint64_t one = std::uint64_t{1} << (kept - 1);
+    for (const std::uint64_t a : {one, one + 1, one + 2, 2 * one - 1, one + one / 3}) {
+      for (const std::uint64_t b : {std::uint64_t{1}, one, one + 1, 2 * one - 1, one + one / 3}) {
+        for (int apart = 0; apart < 64; ++apart) {
+          const uint128 large = uint128{a} << apart;
+          wrong += check(large + b, kept, first) ? 0 : 1;
+          if (large > b) wrong += check(large - b, kept, first) ? 0 : 1;
+          too_few += check(large + b, kept, kept + 1) ? 0 : 1;
+        }
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(too_few > 0);
 }
 
 TEST_CASE("sums of byte codes say whether both factors are real") {

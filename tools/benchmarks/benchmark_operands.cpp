@@ -19,7 +19,8 @@ std::vector<std::byte> random_matrix(const Format& f, const ElementDraw& element
                                      std::int64_t count, std::uint64_t seed) {
   const emulator::inputs::OperandWords words = emulator::inputs::operand_words(f);
   std::vector<std::uint64_t> pool(pool_size);
-  for (std::size_t i = 0; i < pool_size; ++i) pool[i] = matrix_element(words, elements, seed, i);
+  for (std::size_t i = 0; i < pool_size; ++i)
+    pool[i] = matrix_element(words, elements, seed, i) >> words.ignored;
   const auto container = static_cast<std::size_t>(formats::container_bits(f)) / 8;
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * container);
   const emulator::Codes codes = emulator::codes_of(f, bytes.data());
@@ -49,15 +50,13 @@ void make_cancelling(const emulator::MatrixInstruction& instruction,
   const emulator::Codes a = emulator::codes_of(instruction.a, a_bytes);
   const emulator::Codes b = emulator::codes_of(instruction.b, b_bytes);
   const std::int64_t stored = x.a.row_stride;
-  const int shift = formats::container_shift(instruction.a),
-            b_shift = formats::container_shift(instruction.b);
   for (std::int64_t at = 1; at < x.m * stored; at += 2) {
     std::uint64_t code = x.a.codes[at - 1] ^ formats::sign_mask(instruction.a);
     if (at % 10 == 1) code ^= 1;
-    a.set(at, code << shift);
+    a.set(at, code);
   }
   for (std::int64_t k = 1; k < x.k; k += 2) {
-    for (std::int64_t j = 0; j < x.n; ++j) b.set(k * x.n + j, x.b(k - 1, j) << b_shift);
+    for (std::int64_t j = 0; j < x.n; ++j) b.set(k * x.n + j, x.b(k - 1, j));
   }
 }
 

@@ -83,6 +83,13 @@ machine: `hopper_bf16` 26.7 GFLOP/s (0.22), `hopper_fp8` 57 (0.47), `ada_fp8` 44
 (0.25), `hopper_sparse_f16` 30 (0.25), `hopper_fp8_emulated` 13.7
 (0.11), `nvfp4` 98 and `mxfp4` 103 (0.8); of those that it had, `hopper_f16` 28.5 and `volta_f16` 13.7.
 
+On 2026-11-24 what lies between two blocks of FP64's lanes was done anew for AVX2, for two vectors at once on the words of their numbers
+(`emulator/engine/kernels/fused/fp64_pairs.hpp`). Of Eigen for AVX2, 512 x 512 x 512, normal data, on an Intel Xeon (family 6, model 207) that other work
+kept busy, so that a ratio may be a tenth off: `volta_f16` 0.16 (before 0.09), `ampere_tf32` 0.13 (0.10), `hopper_tf32` 0.19 (0.16),
+`ampere_f16_to_f16` 0.135 (0.09), `hopper_f16_to_f16` 0.18 (0.11), `turing_f16` 0.19 (0.15), `hopper_fp8_emulated` 0.24 (0.18).
+`ampere_tf32` and `ampere_f16_to_f16` still miss 0.15 there. TF32 operands of `bench` were no normal data from 2026-11-23 on: they were shifted twice, and
+their tiles general ones.
+
 SVE2 machines that exist for users of this program (Grace) have vectors of 128 bits, NEON's width. Looked for and not found in SVE2: a
 direction of rounding in an instruction, a larger magnitude, (x & y) | z. Found: counts of bits in lanes of 16 and 32 bits, which NEON
 makes of byte counts with one or two pairwise additions, in a block's some 25 instructions a vector. That pays for no second source.

@@ -68,6 +68,24 @@ struct Avx2 : Vectors<32> {
     return _mm256_blendv_pd(x, _mm256_or_pd(_mm256_and_pd(x, sign), magnitude), over);
   }
 
+  /// The offset 1.5 * 2^p less x, p the exponent that the mask takes of x.
+  static Doubles offset_less(Doubles x, Longs mask) {
+    return _mm256_fmsub_pd(as<Doubles>(as<Longs>(x) & mask), _mm256_set1_pd(1.5), x);
+  }
+  /// Byte n of every word.
+  static Words byte_of_words(Words x, int n) {
+    constexpr int none = -128;
+    const __m256i first = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, none, none, none, 4, none, none, none, 8, none, none, none, 12, none, none, none));
+    const __m256i index = _mm256_add_epi32(first, _mm256_set1_epi32(n));
+    return as<Words>(_mm256_shuffle_epi8(as<__m256i>(x), index));
+  }
+
+  static Bytes bit_counts(Bytes x) { return as<Bytes>(byte_counts(as<__m256i>(x))); }
+  /// Of bytes below 16.
+  static Bytes bit_counts_of_nibbles(Bytes x) {
+    return as<Bytes>(_mm256_shuffle_epi8(counts_of_nibble(), as<__m256i>(x)));
+  }
   static Shorts bit_counts(Shorts x) {
     return as<Shorts>(_mm256_maddubs_epi16(byte_counts(as<__m256i>(x)), _mm256_set1_epi8(1)));
   }
@@ -180,9 +198,12 @@ struct Avx2 : Vectors<32> {
   static __m256i packed(Words x, Words y) {
     return _mm256_packus_epi32(as<__m256i>(x), as<__m256i>(y));
   }
+  static __m256i counts_of_nibble() {
+    return _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3,
+                            1, 2, 2, 3, 2, 3, 3, 4);
+  }
   static __m256i byte_counts(__m256i x) {
-    const __m256i of_nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1,
-                                               1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i of_nibble = counts_of_nibble();
     const __m256i nibble = _mm256_set1_epi8(15);
     const __m256i low = _mm256_shuffle_epi8(of_nibble, _mm256_and_si256(x, nibble));
     const __m256i high =

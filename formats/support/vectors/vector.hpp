@@ -33,6 +33,14 @@ struct Vectors {
   using Doubles = Of<double>;
 };
 
+/// Four bytes, which are no vector of wider lanes.
+template <>
+struct Vectors<4> {
+  static constexpr int bytes = 4;
+  using Bytes = typename VectorOf<std::uint8_t, 4>::Type;
+  using Shorts = typename VectorOf<std::uint16_t, 4>::Type;
+};
+
 /// The same bits as another vector.
 template <class To, class From>
 [[gnu::always_inline]] inline To as(const From& from) {
@@ -61,15 +69,36 @@ template <class Vector>
   }
 }
 
+/// Two vectors side by side.
+template <class Vector>
+struct Pair {
+  Vector first, second;
+};
+template <class Value>
+inline constexpr bool is_pair = false;
+template <class Vector>
+inline constexpr bool is_pair<Pair<Vector>> = true;
+
+/// Vectors, or pairs of them.
 template <class Vector>
 [[gnu::always_inline]] inline Vector load(const void* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
+  if constexpr (is_pair<Vector>) {
+    using Each = decltype(Vector::first);
+    return {load<Each>(from), load<Each>(static_cast<const std::byte*>(from) + sizeof(Each))};
+  } else {
+    Vector v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
 }
 template <class Vector>
 [[gnu::always_inline]] inline void store(void* to, const Vector& v) {
-  std::memcpy(to, &v, sizeof v);
+  if constexpr (is_pair<Vector>) {  // GCC 12 copies a pair in pieces
+    store(to, v.first);
+    store(static_cast<std::byte*>(to) + sizeof v.first, v.second);
+  } else {
+    std::memcpy(to, &v, sizeof v);
+  }
 }
 
 /// What a Lane of memory is, in every lane, as any vector.
@@ -78,6 +107,52 @@ template <class Vector, class Lane>
   Lane x;
   std::memcpy(&x, from, sizeof x);
   return as<Vector>(fill<typename VectorOf<Lane, static_cast<int>(sizeof(Vector))>::Type>(x));
+}
+
+// Two vectors of doubles as words in *pair order*: of every 16 bytes two words of the first and
+// then two of the second. They come apart and together again within 16 bytes, which costs least.
+
+/// The words of every 16 bytes that `index` names, four of x and four of y.
+template <class Words, int... index>
+[[gnu::always_inline]] inline Words within_parts(const Words& x, const Words& y) {
+  return [&]<int... part>(std::integer_sequence<int, part...>) __attribute__((always_inline)) {
+    constexpr auto place = [](int lane) {
+      constexpr ArrayOf<int, 4> chosen = {index...};
+      const int at = chosen[lane % 4];
+      return lane / 4 * 4 + at % 4 + (at < 4 ? 0 : lanes<Words>);
+    };
+    return __builtin_shufflevector(x, y, (place(part))...);
+  }
+  (std::make_integer_sequence<int, lanes<Words>>());
+}
+template <class Words, int high, class Doubles>
+[[gnu::always_inline]] inline Words high_or_low_words(const Doubles& x, const Doubles& y) {
+  // As floats: x86 has one instruction for it.
+  using Floats = typename VectorOf<float, static_cast<int>(sizeof x)>::Type;
+  return as<Words>(
+      within_parts<Floats, high, 2 + high, 4 + high, 6 + high>(as<Floats>(x), as<Floats>(y)));
+}
+/// The high words of x's and y's doubles, or the low ones, in pair order.
+template <class Words, class Doubles>
+[[gnu::always_inline]] inline Words high_words(const Doubles& x, const Doubles& y) {
+  return high_or_low_words<Words, 1>(x, y);
+}
+template <class Words, class Doubles>
+[[gnu::always_inline]] inline Words low_words(const Doubles& x, const Doubles& y) {
+  return high_or_low_words<Words, 0>(x, y);
+}
+/// The first vector of doubles that has such words in pair order, or the second.
+template <class Doubles, int part, class Words>
+[[gnu::always_inline]] inline Doubles of_words(const Words& low, const Words& high) {
+  return as<Doubles>(
+      within_parts<Words, 2 * part, 2 * part + 4, 2 * part + 1, 2 * part + 5>(low, high));
+}
+/// From pair order to that of the lanes, and back.
+template <class Words>
+[[gnu::always_inline]] inline Words reordered(const Words& x) {
+  if constexpr (sizeof(Words) == 32) return __builtin_shufflevector(x, x, 0, 1, 4, 5, 2, 3, 6, 7);
+  static_assert(sizeof(Words) <= 32);
+  return x;
 }
 
 /// The first half of the lanes, or the second.

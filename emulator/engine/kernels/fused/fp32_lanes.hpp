@@ -19,6 +19,9 @@ struct Fp32Lanes {
   using Set = Isa;
   using Value = float;
   using Vector = typename Isa::Floats;
+  using Turned = Vector;
+  template <Result>
+  using Sum = Vector;
   using Bits = typename Isa::Words;
   using Bytes = typename Isa::Bytes;
   using HalfShorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
@@ -58,7 +61,7 @@ struct Fp32Lanes {
   static constexpr std::uint32_t kept_of_addend = ~((1U << (fraction_bits - 13)) - 1);
 
   /// Exponents + 127 of products, 4 rows in 32 bits.
-  struct Exponents {
+  struct ExponentBytes {
     ArrayOf<ArrayOf<Bytes, row_groups>, vectors> bytes;
 
     /// The sign and the fraction are other rows' bits; neither matters to `offset`.
@@ -70,6 +73,7 @@ struct Fp32Lanes {
   };
   template <bool General>
   struct Maximum : ByteMaximum<Isa, rows, columns> {
+    using Exponents = ExponentBytes;
     template <int first = 0, int last = row_groups, class C>
     [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest,
                                        Exponents& result) const {
@@ -83,7 +87,10 @@ struct Fp32Lanes {
     }
   };
 
-  [[gnu::always_inline]] static Vector zero() { return Vector{}; }
+  template <Result>
+  [[gnu::always_inline]] static Vector zero() {
+    return Vector{};
+  }
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
     return formats::vectors::load<Vector>(from + Isa::bytes * v);
   }
@@ -101,7 +108,7 @@ struct Fp32Lanes {
     const std::byte *a, *b;
     int v;
   };
-  template <int Groups>
+  template <int Groups, int>
   [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
                                                          int, int v) {
     return {a, b, v};
@@ -149,8 +156,8 @@ struct Fp32Lanes {
   }
   /// -0 becomes +0.
   [[gnu::always_inline]] static Vector positive_zero(Vector x) {
-    if constexpr (Isa::names_rounding) return x + zero();
-    return x == 0 ? zero() : x;
+    if constexpr (Isa::names_rounding) return x + Vector{};
+    return x == 0 ? Vector{} : x;
   }
 
   /// An addend of 2^60 or more leaves no bit of any product, and is D by itself; only general
@@ -164,7 +171,7 @@ struct Fp32Lanes {
   }
   template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
-    if (row == nullptr) return zero();
+    if (row == nullptr) return Vector{};
     if constexpr (Kind == Result::fp16) {
       return positive_zero(
           Isa::fp16_numbers(formats::vectors::load<HalfShorts>(row + Isa::bytes / 2 * v)));
@@ -173,7 +180,7 @@ struct Fp32Lanes {
     const auto c = formats::vectors::load<Vector>(row + Isa::bytes * v);
     const Vector cut = positive_zero(cut_addend(c));
     if constexpr (!General) return cut;
-    return is_frozen(c) ? zero() : cut;
+    return is_frozen(c) ? Vector{} : cut;
   }
   /// FP32's fraction beyond 13 bits cut off; NaNs stay NaNs.
   [[gnu::always_inline]] static Vector cut_addend(Vector c) {

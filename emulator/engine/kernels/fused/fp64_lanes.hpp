@@ -19,6 +19,9 @@ struct Fp64Lanes {
   using Set = Isa;
   using Value = double;
   using Vector = typename Isa::Doubles;
+  using Turned = Vector;
+  template <Result>
+  using Sum = Vector;
   using Bits = typename Isa::Longs;
   using Shorts = typename Isa::Shorts;
   using Half = formats::vectors::Vectors<Isa::bytes / 2>;
@@ -59,7 +62,7 @@ struct Fp64Lanes {
   };
 
   /// Exponents of products as the high 16 bits of FP64, 4 rows in 64 bits.
-  struct Exponents {
+  struct ExponentFields {
     ArrayOf<ArrayOf<Shorts, row_groups>, vectors> fields;
 
     template <class C>
@@ -69,6 +72,7 @@ struct Fp64Lanes {
     }
   };
   struct MaximumOfCodes : ByteMaximum<Isa, rows, columns> {
+    using Exponents = ExponentFields;
     template <int first = 0, int last = row_groups, class C>
     [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest,
                                        Exponents& result) const {
@@ -88,6 +92,7 @@ struct Fp64Lanes {
   };
   /// Exponents of products in 16 bits, which hold any.
   struct MaximumOfExponents {
+    using Exponents = ExponentFields;
     static constexpr std::ptrdiff_t a_step = 2 * rows, b_step = 8 * columns;
     ArrayOf<ArrayOf<Shorts, row_groups>, vectors> codes;
 
@@ -132,7 +137,10 @@ struct Fp64Lanes {
   template <bool General>
   using Maximum = std::conditional_t<General, MaximumOfExponents, MaximumOfCodes>;
 
-  [[gnu::always_inline]] static Vector zero() { return Vector{}; }
+  template <Result>
+  [[gnu::always_inline]] static Vector zero() {
+    return Vector{};
+  }
   [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
     return formats::vectors::load<Vector>(from + Isa::bytes * v);
   }
@@ -147,7 +155,7 @@ struct Fp64Lanes {
 
   /// Numbers of negative products, 16 bits for each of 4 rows.
   using Counts = Shorts;
-  template <int Groups>
+  template <int Groups, int>
   [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
                                                          int row, int v) {
     Counts counts{};
@@ -253,20 +261,20 @@ struct Fp64Lanes {
       constexpr std::uint64_t low = (std::uint64_t{1} << lost) - 1;
       const Bits bits = as<Bits>(sum);
       const Vector rounded = as<Vector>((bits + (low >> 1) + ((bits >> lost) & 1)) & ~low);
-      return infinite_from(rounded == 0 ? zero() : rounded, rounded, 0x1p128);
+      return infinite_from(rounded == 0 ? Vector{} : rounded, rounded, 0x1p128);
     }
   }
   /// -0 becomes +0.
   [[gnu::always_inline]] static Vector scaled(Vector x) {
-    if constexpr (Isa::names_rounding) return Isa::fma(x, fill<Vector>(scale<double>), zero());
-    return x == 0 ? zero() : x * scale<double>;
+    if constexpr (Isa::names_rounding) return Isa::fma(x, fill<Vector>(scale<double>), Vector{});
+    return x == 0 ? Vector{} : x * scale<double>;
   }
   [[gnu::always_inline]] static Vector unscaled(Vector x) { return x * (1 / scale<double>); }
 
   template <Result Kind, bool General>
   [[gnu::always_inline]] static Vector load_addend(const std::byte* row, int v) {
     using HalfFloats = typename Half::Floats;
-    if (row == nullptr) return zero();
+    if (row == nullptr) return Vector{};
     HalfFloats value;
     if constexpr (Kind == Result::fp16) {
       using Codes = typename formats::vectors::Vectors<Isa::bytes / 4>::Shorts;

@@ -53,11 +53,15 @@ struct PanelPlaces {
   }
 };
 
-/// A's side of a band.
-template <class Isa, class Value, int Rows>
+/// A's side of a band, for the lanes of a tile.
+template <class Lanes>
 struct RowWriter {
+  using Isa = typename Lanes::Set;
+  using Value = typename Lanes::Value;
   static constexpr bool is_double = sizeof(Value) == 8;
-  static constexpr int lines = Rows;
+  static constexpr int lines = Lanes::rows;
+  /// of one line's signs of a group
+  static constexpr int sign_bytes = Lanes::sign_group / 8;
   using Integers = typename LineVectors<Isa>::Integers;
   using Words = typename LineVectors<Isa>::Words;
   using Shorts = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
@@ -69,10 +73,10 @@ struct RowWriter {
             lines * sizeof(Value),
             lines,
             with_exponents ? lines * 2U : 0,
-            2U * lines * (is_double ? 2 : 4)};
+            2U * lines * sign_bytes};
   }
 
-  PanelPlaces<Rows> to;
+  PanelPlaces<lines> to;
 
   template <class Vector>
   [[gnu::always_inline]] void values(std::size_t place, int line, const Vector& v) const {
@@ -92,7 +96,9 @@ struct RowWriter {
                                     const Words& v) const {
     const PanelLayout& x = to.layout_of;
     const std::size_t at = x.signs + group * x.sign_step + (positive ? x.sign_step / 2 : 0);
-    if constexpr (is_double) {
+    if constexpr (sign_bytes == 1) {
+      to.template put<1>(at, line, __builtin_convertvector(v, Bytes));
+    } else if constexpr (sign_bytes == 2) {
       to.template put<2>(at, line, __builtin_convertvector(v, Shorts));
     } else {
       to.template put<4>(at, line, v);
@@ -100,26 +106,36 @@ struct RowWriter {
   }
 };
 
-/// B's side of a band. What a tile combines with 4 rows at once stands 4 times side by side: codes
-/// in 32 bits, exponents, and signs of FP64's lanes, in 64.
-template <class Isa, class Value, int Columns>
+/// B's side of a band, for the lanes of a tile. What a tile combines with 4 rows at once stands 4
+/// times side by side: codes in 32 bits, exponents and 16 bits of signs in 64. Where two vectors
+/// are turned at once, columns stand in pair order, exponents two times side by side.
+template <class Lanes>
 struct ColumnWriter {
+  using Isa = typename Lanes::Set;
+  using Value = typename Lanes::Value;
   static constexpr bool is_double = sizeof(Value) == 8;
-  static constexpr int lines = Columns;
-  static constexpr std::size_t sign_bytes = is_double ? 8 : 4;
+  static constexpr bool in_pairs = sizeof(typename Lanes::Turned) > sizeof(typename Lanes::Vector);
+  static constexpr int lines = Lanes::columns;
+  static constexpr std::size_t sign_bytes = Lanes::sign_group == 16 ? 8 : 4;
+  static constexpr std::size_t exponent_bytes = in_pairs ? 4 : 8;
   using Integers = typename LineVectors<Isa>::Integers;
   using Words = typename LineVectors<Isa>::Words;
 
   static PanelLayout layout(std::size_t places, std::size_t groups, bool with_exponents) {
     return {places,
             groups,
-            Columns * sizeof(Value),
-            Columns * std::size_t{4},
-            with_exponents ? Columns * std::size_t{8} : 0,
-            2 * Columns * sign_bytes};
+            lines * sizeof(Value),
+            lines * std::size_t{4},
+            with_exponents ? lines * exponent_bytes : 0,
+            2 * lines * sign_bytes};
   }
 
-  PanelPlaces<Columns> to;
+  PanelPlaces<lines> to;
+
+  [[gnu::always_inline]] static Words ordered(const Words& v) {
+    if constexpr (in_pairs) return formats::vectors::reordered(v);
+    return v;
+  }
 
   /// Every number four times in a row, in 16 bits.
   [[gnu::always_inline]] void put_copies(std::size_t at, int line, const Words& v) const {
@@ -143,17 +159,24 @@ struct ColumnWriter {
   }
   [[gnu::always_inline]] void codes(std::size_t place, int line, const Integers& v) const {
     const PanelLayout& x = to.layout_of;
-    to.template put<4>(x.codes + place * x.code_step, line, as<Words>(v) * 0x01010101U);
+    to.template put<4>(x.codes + place * x.code_step, line, ordered(as<Words>(v) * 0x01010101U));
   }
   [[gnu::always_inline]] void exponents(std::size_t place, int line, const Integers& v) const {
     const PanelLayout& x = to.layout_of;
-    put_copies(x.exponents + place * x.exponent_step, line, as<Words>(v));
+    const std::size_t at = x.exponents + place * x.exponent_step;
+    if constexpr (in_pairs) {
+      to.template put<4>(at, line, ordered(as<Words>(v) * 0x10001U));
+    } else {
+      put_copies(at, line, as<Words>(v));
+    }
   }
   [[gnu::always_inline]] void signs(std::size_t group, bool positive, int line,
                                     const Words& v) const {
     const PanelLayout& x = to.layout_of;
     const std::size_t at = x.signs + group * x.sign_step + (positive ? x.sign_step / 2 : 0);
-    if constexpr (is_double) {
+    if constexpr (in_pairs) {
+      to.template put<4>(at, line, ordered(v * 0x01010101U));
+    } else if constexpr (sign_bytes == 8) {
       put_copies(at, line, v);
     } else {
       to.template put<4>(at, line, v);

@@ -60,9 +60,8 @@ struct TileRounding {
 template <class Lanes>
 class Product {
  public:
-  using Value = typename Lanes::Value;
-  using Rows = PackedOperand<RowWriter<typename Lanes::Set, Value, Lanes::rows>>;
-  using Columns = PackedOperand<ColumnWriter<typename Lanes::Set, Value, Lanes::columns>>;
+  using Rows = PackedOperand<RowWriter<Lanes>>;
+  using Columns = PackedOperand<ColumnWriter<Lanes>>;
 
   /// Kept from one product to the next.
   struct Memory {

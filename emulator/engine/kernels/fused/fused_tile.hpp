@@ -171,19 +171,32 @@ class Tile {
 
  private:
   using Vector = typename Lanes::Vector;
+  using Turned = typename Lanes::Turned;
+  using Sum = typename Lanes::template Sum<Kind>;
   using Maximum = typename Lanes::template Maximum<General>;
-  using Exponents = typename Lanes::Exponents;
+  using Exponents = typename Maximum::Exponents;
   static constexpr int rows = Lanes::rows, vectors = Lanes::vectors, half = rows / 2;
+  static constexpr int together = static_cast<int>(sizeof(Turned) / sizeof(Vector)),
+                       turned = vectors / together;
   static constexpr int lag = Lanes::lag == Lag::half && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
   /// Of the lag, in each of which so many places are multiplied and some vectors turned.
-  static constexpr int parts = std::clamp(lag, 1, half*vectors), steps = lag / parts;
+  static constexpr int parts = std::clamp(lag, 1, half*turned), steps = lag / parts;
   static constexpr int groups = (BlockK + Lanes::sign_group - 1) / Lanes::sign_group;
   static constexpr bool composed = Blocks != Composition::chain;
   static constexpr bool leaves_cut = Kind == Result::e8m13;  // claim 3
 
   /// Of half the rows, row by row.
   struct Accumulators {
-    Vector of[half * Lanes::vectors];
+    ArrayOf<Turned, half * turned> of;
+
+    [[gnu::always_inline]] Vector& at(int r, int v) {
+      Turned& x = of[r * turned + v / together];
+      if constexpr (together == 1) {
+        return x;
+      } else {
+        return v % 2 == 0 ? x.first : x.second;
+      }
+    }
   };
   /// Where the codes of a product stand.
   struct Codes {
@@ -314,7 +327,7 @@ class Tile {
   }
 
   std::byte* sum_at(int r, int v) const {
-    return x_.sums + static_cast<std::size_t>(r * vectors + v) * sizeof(Vector);
+    return x_.sums + static_cast<std::size_t>(r * turned + v) * sizeof(Sum);
   }
 
   /// The products at place `k` of a block for four rows from Row on.
@@ -329,7 +342,7 @@ class Tile {
       const Vector factor = Lanes::broadcast(a + k * Lanes::a_step, Row + r);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) {
-        Vector& accumulator = accumulators.of[r * vectors + v];
+        Vector& accumulator = accumulators.at(r, v);
         accumulator = Lanes::multiply_add(factor, factors[v], accumulator);
       }
     }
@@ -343,55 +356,53 @@ class Tile {
     for (int step = 0; step < steps; ++step) multiply<Row>(a, b, k + step, accumulators);
   }
 
-  /// From the accumulators of a block to those of the next one, of four rows from Row on: vectors
-  /// [first, last). `Starts`: there is a next one.
+  /// From the accumulators of a block to those of the next one, of four rows from Row on: those
+  /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
 #pragma GCC unroll 8
     for (int i = first; i < last; ++i)
-      turn_vector<Row, Starts>(i % half, i / half, block, accumulators);
+      turn_one<Row, Starts>(i % half, i / half, block, accumulators);
   }
   template <int Row, bool Starts>
-  [[gnu::always_inline]] void turn_vector(int row, int v, int block, Accumulators& accumulators) {
+  [[gnu::always_inline]] void turn_one(int row, int v, int block, Accumulators& accumulators) {
     const int r = Row + row;
-    Vector& accumulator = accumulators.of[row * vectors + v];
+    Turned& accumulator = accumulators.of[row * turned + v];
     if constexpr (Starts) {
       accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
     } else {
-      const Vector result = finish<false>(block, r, v, accumulator);
-      const Vector sum = composed ? total_[r][v] : result;
-      std::memcpy(sum_at(r, v), &sum, sizeof sum);
+      const Sum result = finish<false>(block, r, v, accumulator);
+      store(sum_at(r, v), composed ? total_[r][v] : result);
     }
   }
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn_half(int block, Accumulators& accumulators) {
-    turn<Row, Starts>(0, half * vectors, block, accumulators);
+    turn<Row, Starts>(0, half * turned, block, accumulators);
   }
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn_part(int part, int block, Accumulators& accumulators) {
-    constexpr int count = half * vectors / parts;
+    constexpr int count = half * turned / parts;
     turn<Row, Starts>(part * count, (part + 1) * count, block, accumulators);
   }
   template <int Row>
   [[gnu::always_inline]] void start_half(Accumulators& accumulators) {
 #pragma GCC unroll 8
-    for (int i = 0; i < half * vectors; ++i) {
+    for (int i = 0; i < half * turned; ++i) {
       const int r = Row + i % half, v = i / half;
-      Vector sum;
-      std::memcpy(&sum, sum_at(r, v), sizeof sum);
+      const Sum sum = load<Sum>(sum_at(r, v));
       if constexpr (composed) total_[r][v] = sum;
-      accumulators.of[i % half * vectors + v] = start<Row>(0, r, v, sum);
+      accumulators.of[i % half * turned + v] = start<Row>(0, r, v, sum);
     }
   }
 
-  /// The accumulator of one vector before a block's first product. Rows come one after the other,
-  /// so that all of a half share their count of negative products.
+  /// The accumulator before a block's first product. Rows come one after the other, so that all of
+  /// a half share their count of negative products.
   template <int Row>
-  [[gnu::always_inline]] Vector start(int block, int r, int v, const Vector& sum) {
+  [[gnu::always_inline]] Turned start(int block, int r, int v, const Sum& sum) {
     const bool from_zero = Blocks == Composition::separate_halves || (composed && block % 2 == 0);
-    const Vector addend = composed && from_zero ? Lanes::zero() : sum;
+    const Sum addend = composed && from_zero ? Lanes::template zero<Kind>() : sum;
     if (r == Row)
-      negatives_ = Lanes::template negative_products<groups>(
+      negatives_ = Lanes::template negative_products<groups, BlockK>(
           x_.a_signs + block * (groups * Lanes::a_sign_step),
           x_.b_signs + block * (groups * Lanes::b_sign_step), Row, v);
     return Lanes::start(constants_, exponents_.of(constants_, v, r),
@@ -400,15 +411,15 @@ class Tile {
 
   /// The block's result. Exact: as it is before it is rounded.
   template <bool Exact>
-  [[gnu::always_inline]] Vector finish(int block, int r, int v, Vector accumulator) {
-    const Vector exact = Lanes::exact(constants_, accumulator);
+  [[gnu::always_inline]] Sum finish(int block, int r, int v, const Turned& accumulator) {
+    const auto exact = Lanes::exact(constants_, accumulator);
     if constexpr (Exact) return exact;
-    const Vector result = Lanes::template round<Kind, General>(constants_, exact);
+    const Sum result = Lanes::template round<Kind, General>(constants_, exact);
     if constexpr (composed) {
       if (block % 2 == 1) {
-        const Vector blocks = Blocks == Composition::chained_halves
-                                  ? result
-                                  : Lanes::template add<Kind>(constants_, sum_[r][v], result);
+        const Sum blocks = Blocks == Composition::chained_halves
+                               ? result
+                               : Lanes::template add<Kind>(constants_, sum_[r][v], result);
         total_[r][v] = Lanes::template add<Kind>(constants_, total_[r][v], blocks);
       }
       sum_[r][v] = result;
@@ -419,37 +430,39 @@ class Tile {
   const typename Lanes::template Constants<Kind, General> constants_;
   const TileOperands& x_;
   const int last_;
-  ArrayOf<ArrayOf<Vector, vectors>, rows> sum_;  // of composed instructions: the results of blocks
-  ArrayOf<ArrayOf<Vector, vectors>, rows> total_;  // of composed instructions: C
+  ArrayOf<ArrayOf<Sum, turned>, rows> sum_;    // of composed instructions: the results of blocks
+  ArrayOf<ArrayOf<Sum, turned>, rows> total_;  // of composed instructions: C
   typename Lanes::Counts negatives_;
   Maximum maximum_;      // of the coming block
   Exponents exponents_;  // of this one
 };
 
-/// Calls visit(row, vector, the vector's place in the tile's sums).
-template <class Lanes, class Visit>
+/// Calls visit(row, v, place): the v-th Sum of a row stands at that place of the tile's.
+template <class Lanes, class Sum, class Visit>
 [[gnu::always_inline]] inline void each_sum(const Visit& visit) {
+  constexpr int turned = Lanes::vectors * static_cast<int>(sizeof(typename Lanes::Vector)) /
+                         static_cast<int>(sizeof(typename Lanes::Turned));
 #pragma GCC unroll 8
   for (int r = 0; r < Lanes::rows; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < Lanes::vectors; ++v)
-      visit(r, v,
-            static_cast<std::size_t>(r * Lanes::vectors + v) * sizeof(typename Lanes::Vector));
+    for (int v = 0; v < turned; ++v)
+      visit(r, v, static_cast<std::size_t>(r * turned + v) * sizeof(Sum));
   }
 }
 
 template <class Lanes, Result Kind, bool LargeAddends>
 void begin_sums(const TileRows& x, std::byte* sums) {
-  each_sum<Lanes>([&](int r, int v, std::size_t at) {
+  each_sum<Lanes, typename Lanes::template Sum<Kind>>([&](int r, int v, std::size_t at) {
     store(sums + at, Lanes::template load_addend<Kind, LargeAddends>(x.c_row(r), v));
   });
 }
 
 template <class Lanes, Result Kind, bool LargeAddends>
 void end_sums(const TileRows& x, const std::byte* sums) {
-  each_sum<Lanes>([&](int r, int v, std::size_t at) {
-    Lanes::template store_result<Kind, LargeAddends>(
-        x.d + r * x.d_stride, v, load<typename Lanes::Vector>(sums + at), x.c_row(r));
+  using Sum = typename Lanes::template Sum<Kind>;
+  each_sum<Lanes, Sum>([&](int r, int v, std::size_t at) {
+    Lanes::template store_result<Kind, LargeAddends>(x.d + r * x.d_stride, v, load<Sum>(sums + at),
+                                                     x.c_row(r));
   });
 }
 

@@ -2,16 +2,21 @@
 
 #include "emulator/engine/kernels/fused/fp32_lanes.hpp"
 #include "emulator/engine/kernels/fused/fp64_lanes.hpp"
+#include "emulator/engine/kernels/fused/fp64_pairs.hpp"
 #include "emulator/engine/kernels/fused/fused_kernels.hpp"
 #include "emulator/engine/kernels/fused/fused_product.hpp"
 
 namespace guardbit::emulator::fused {
 
+/// FP64's lanes; in pairs where the thread's direction of rounding counts for all.
+template <class Isa>
+using Fp64 = std::conditional_t<Isa::names_rounding, Fp64Lanes<Isa>, Fp64Pairs<Isa>>;
+
 template <class Isa>
 bool has_tile(const FusedInstruction& instruction) {
   return instruction.lane == LaneType::fp32
              ? tile_functions<Fp32Lanes<Isa>>(instruction).normal != nullptr
-             : tile_functions<Fp64Lanes<Isa>>(instruction).normal != nullptr;
+             : tile_functions<Fp64<Isa>>(instruction).normal != nullptr;
 }
 
 template <class Isa>
@@ -20,7 +25,7 @@ void multiply_by_tiles(const FusedInstruction& instruction, const MatrixProduct&
   if (instruction.lane == LaneType::fp32) {
     multiply<Fp32Lanes<Isa>>(instruction, product, threads);
   } else {
-    multiply<Fp64Lanes<Isa>>(instruction, product, threads);
+    multiply<Fp64<Isa>>(instruction, product, threads);
   }
 }
 

@@ -1,0 +1,365 @@
+#pragma once
+
+// The operations of fused_tile.hpp in FP64's lanes, for instruction sets of shorter vectors, whose
+// instructions round as the thread does, which is down. Included where the instruction set is
+// allowed.
+//
+// What lies between two blocks is done for two vectors at once, on the high and the low words of
+// their doubles, which stand in pair order (vector.hpp) in one vector: exponents and signs are in
+// the high words, counts in the low ones.
+//
+// Sums are held as -c: x - x is -0 downward, so that zeros are -0 then and c is negative where the
+// sign bit of -c is clear. An exponent E has the code E + 159, which is its field in a sum of
+// FP64's lanes (claim 4) less bit 10: that bit is set for every E and X.
+//
+// FP16 results stay FP32 numbers, in pair order, themselves. They are rounded by the conversion to
+// FP16, which names its direction, from 21 bits of the sum of which the last is set where anything
+// is lost:
+//
+//   Claim 5. Cut to 21 bits or more with the last bit set where anything is lost, a number rounds
+//   to 11 bits, or fewer, to nearest even as it does itself. Proof. Ties of 11 bits or fewer have
+//   12; a number that is none keeps a bit set below those.
+//
+//   Claim 6. The sum of two FP32 numbers in FP64, rounded in any direction, rounds to FP32 to
+//   nearest even as the exact sum does; so does that of two FP16 numbers in FP32. Proof. Where the
+//   first sum is not exact, the smaller number is below 2^-28 (2^-12) of the larger one's power of
+//   two, hence the sum is nearer to the larger number than to any tie, and stays there.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "emulator/engine/kernels/fused/byte_maximum.hpp"
+#include "emulator/engine/kernels/fused/fused_tile.hpp"
+
+namespace guardbit::emulator::fused {
+
+using formats::vectors::high_words;
+using formats::vectors::low_words;
+using formats::vectors::of_words;
+using formats::vectors::Pair;
+
+template <class Isa>
+struct Fp64Pairs {
+  using Set = Isa;
+  using Value = double;
+  using Vector = typename Isa::Doubles;
+  using Bits = typename Isa::Longs;
+  using Words = typename Isa::Words;
+  using Integers = typename Isa::template Of<std::int32_t>;
+  using Floats = typename Isa::Floats;
+  using Bytes = typename Isa::Bytes;
+  using Shorts = typename Isa::Shorts;
+  using Turned = Pair<Vector>;
+  template <Result Kind>
+  using Sum = std::conditional_t<Kind == Result::fp16, Floats, Turned>;
+  using Shape = TileShape<Isa, double>;
+  static constexpr int rows = Shape::rows, columns = Shape::columns, vectors = Shape::vectors;
+  static constexpr int pairs = vectors / 2, row_groups = rows / rows_together;
+  static constexpr int sign_group = 8;
+  static constexpr std::ptrdiff_t a_step = 8 * rows, b_step = 8 * columns;
+  static constexpr std::ptrdiff_t a_sign_step = 2 * rows, b_sign_step = 2 * 4 * columns;
+  static constexpr bool any_exponents = true, composes = true;
+  static constexpr Lag lag = Lag::whole;
+  /// Places of B's panel that stay in the first-level cache, and of A's rows in the second.
+  static constexpr int strip = 256, part_places = 256;
+
+  static constexpr int fraction_bits = 52, high_bits = fraction_bits - 32;
+  static constexpr std::uint32_t sign_bit = 0x80000000;
+
+  template <Result Kind, bool General>
+  struct Constants {
+    /// Of exponents' codes. FP16 results are FP32 numbers, with their bias.
+    static constexpr int bias = Kind == Result::fp16 ? 127 : fp64_scale_exponent - 1;
+    /// Are nonzero addends' exponents raised?
+    static constexpr bool needs_addend_floor = General || Kind == Result::fp16;
+    Words offset, least_addend;
+    Bits exponent_field;
+    Vector minus_one;
+    Shorts zero_exponent;
+    int least_code;
+    explicit Constants(const TileRule& rule)
+        : offset(code(fp64_scale_exponent + 1023 - bias + fraction_bits - rule.kept_fraction_bits) +
+                 (1U << (high_bits - 1))),
+          least_addend(code((Kind == Result::fp16 ? -14 : -126) + bias)),
+          exponent_field(fill<Bits>(std::uint64_t{0x5FF} << fraction_bits)),
+          minus_one(fill<Vector>(-nudge<double> * (Kind == Result::fp16 ? scale<double> : 1))),
+          zero_exponent(fill<Shorts>(static_cast<std::uint16_t>((rule.zero_exponent + bias) << 4))),
+          least_code((Kind == Result::fp16 ? rule.zero_exponent : -127) + bias) {}
+  };
+  /// An exponent's code in high words.
+  static Words code(int x) { return fill<Words>(static_cast<std::uint32_t>(x) << high_bits); }
+
+  template <class V>
+  [[gnu::always_inline]] static V larger(const V& x, const V& y) {
+    return x > y ? x : y;
+  }
+
+  /// Codes of products' exponents, 4 bits up in 16, of two rows beside each other in a column's
+  /// word: rows `step` apart in each of two vectors for four rows.
+  template <int step>
+  struct ExponentFields {
+    ArrayOf<ArrayOf<ArrayOf<Shorts, 2>, row_groups>, pairs> of_rows;
+
+    /// In high words.
+    template <class C>
+    [[gnu::always_inline]] Words of(const C&, int pair, int r) const {
+      const int first = r % 4;
+      const auto fields = as<Words>(of_rows[pair][r / 4][step == 1 ? first / 2 : first % 2]);
+      return (step == 1 ? first % 2 : first / 2) == 0 ? fields << 16 : fields & 0xFFFF0000;
+    }
+  };
+  struct MaximumOfCodes : ByteMaximum<Isa, rows, columns> {
+    using Exponents = ExponentFields<2>;
+
+    template <int first = 0, int last = row_groups, class C>
+    [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>& lowest,
+                                       Exponents& result) const {
+#pragma GCC unroll 2
+      for (int p = 0; p < pairs; ++p) {
+#pragma GCC unroll 2
+        for (int i = first; i < last; ++i) {
+          const auto exponents =
+              as<Shorts>(rebased(this->codes[p][i], lowest[0] + C::bias - 127, x.least_code));
+          result.of_rows[p][i][0] = (exponents << 4) & 0x0FF0;
+          result.of_rows[p][i][1] = (exponents >> 4) & 0x0FF0;
+        }
+      }
+    }
+  };
+  /// Exponents of products in 16 bits, which hold any.
+  struct MaximumOfExponents {
+    using Exponents = ExponentFields<1>;
+    using Signed = typename Isa::template Of<std::int16_t>;
+    static constexpr std::ptrdiff_t a_step = 2 * rows, b_step = 4 * columns;
+    ArrayOf<ArrayOf<ArrayOf<Shorts, 2>, row_groups>, pairs> codes;
+
+    /// Another's four of rows.
+    template <int group, class Other>
+    [[gnu::always_inline]] void take(const Other& other) {
+      for (int p = 0; p < pairs; ++p)
+        for (int i = 0; i < 2; ++i) codes[p][group][i] = other.codes[p][group][i];
+    }
+    template <int first = 0, int last = row_groups>
+    [[gnu::always_inline]] void clear() {
+#pragma GCC unroll 2
+      for (auto& of_pair : codes) {
+#pragma GCC unroll 2
+        for (int i = first; i < last; ++i) of_pair[i][0] = of_pair[i][1] = Shorts{};
+      }
+    }
+    template <int first = 0, int last = row_groups>
+    [[gnu::always_inline]] void include(const std::byte* a, const std::byte* b) {
+#pragma GCC unroll 2
+      for (int p = 0; p < pairs; ++p) {
+        const auto of_columns = formats::vectors::load<Shorts>(b + Isa::bytes * p);
+#pragma GCC unroll 4
+        for (int i = 2 * first; i < 2 * last; ++i) {
+          Shorts& most = codes[p][i / 2][i % 2];
+          most = larger(fused::broadcast<Shorts, std::uint32_t>(a + 4 * i) + of_columns, most);
+        }
+      }
+    }
+    template <int first = 0, int last = row_groups, class C>
+    [[gnu::always_inline]] void finish(const C& x, const std::array<int, 4>&,
+                                       Exponents& result) const {
+#pragma GCC unroll 2
+      for (int p = 0; p < pairs; ++p) {
+#pragma GCC unroll 4
+        for (int i = 2 * first; i < 2 * last; ++i) {
+          // Sums with a zero are negative then.
+          const Shorts field =
+              codes[p][i / 2][i % 2] + static_cast<std::uint16_t>((C::bias - 1024) * (1 << 4));
+          result.of_rows[p][i / 2][i % 2] =
+              as<Shorts>(larger(as<Signed>(field), as<Signed>(x.zero_exponent)));
+        }
+      }
+    }
+  };
+  template <bool General>
+  using Maximum = std::conditional_t<General, MaximumOfExponents, MaximumOfCodes>;
+
+  template <Result Kind>
+  [[gnu::always_inline]] static Sum<Kind> zero() {
+    if constexpr (Kind == Result::fp16) {
+      return fill<Floats>(-0.0F);
+    } else {
+      return {fill<Vector>(-0.0), fill<Vector>(-0.0)};
+    }
+  }
+  [[gnu::always_inline]] static Vector load(const std::byte* from, int v) {
+    return formats::vectors::load<Vector>(from + Isa::bytes * v);
+  }
+  [[gnu::always_inline]] static Vector broadcast(const std::byte* from, int r) {
+    double x = 0;
+    std::memcpy(&x, from + 8 * r, sizeof x);
+    return Isa::all(x);
+  }
+  [[gnu::always_inline]] static Vector multiply_add(Vector a, Vector b, Vector sum) {
+    return Isa::fma_down(a, b, sum);
+  }
+
+  /// Numbers of negative products and 1, a byte for each of 4 rows.
+  using Counts = Bytes;
+  template <int Groups, int Places>
+  [[gnu::always_inline]] static Counts negative_products(const std::byte* a, const std::byte* b,
+                                                         int row, int pair) {
+    Counts counts = fill<Counts>(1);
+#pragma GCC unroll 8
+    for (int g = 0; g < Groups; ++g) {
+      const std::byte* const a_group = a + g * a_sign_step + row;
+      const std::byte* const b_group = b + g * b_sign_step + Isa::bytes * pair;
+      const auto a_negative = fused::broadcast<Bytes, std::uint32_t>(a_group);
+      const auto a_positive = fused::broadcast<Bytes, std::uint32_t>(a_group + rows);
+      const auto b_negative = formats::vectors::load<Bytes>(b_group);
+      const auto b_positive = formats::vectors::load<Bytes>(b_group + 4 * columns);
+      const Bytes negative = Isa::or_and(a_negative & b_positive, a_positive, b_negative);
+      counts += Places <= 4 ? Isa::bit_counts_of_nibbles(negative) : Isa::bit_counts(negative);
+    }
+    return counts;
+  }
+  template <int Groups, class C>
+  [[gnu::always_inline]] static Words low_bits(const C&, const Counts& counts, int r) {
+    return Isa::byte_of_words(as<Words>(counts), r % 4);
+  }
+
+  /// The accumulators: X, of which `products` has the exponents' codes and `counts` the lowest
+  /// bits, and the addend.
+  template <class C>
+  [[gnu::always_inline]] static Turned start(const C& x, const Words& products, const Words& counts,
+                                             const Turned& addend) {
+    const auto high = high_words<Words>(addend.first, addend.second);
+    Words exponent = larger<Words>(products, high & (0x1FFU << high_bits));
+    if constexpr (C::needs_addend_floor) {
+      const auto nonzero = as<Words>(as<Integers>(high & ~sign_bit) > 0);
+      exponent = larger<Words>(exponent, nonzero & x.least_addend);
+    }
+    return accumulators(x, exponent, counts - (high >> 31), addend);
+  }
+  template <class C>
+  [[gnu::always_inline]] static Turned start(const C& x, const Words& products, const Words& counts,
+                                             const Floats& addend) {
+    const auto bits = as<Words>(addend);
+    const Words magnitude = (bits << 1) >> (1 + fp32_fraction_bits - high_bits);
+    const auto zero = as<Words>(magnitude == 0);
+    const Words least = larger<Words>(products, ~zero & x.least_addend);
+    const Words exponent = larger<Words>(least, magnitude) & (0xFFU << high_bits);
+    const auto negative = as<Words>(as<Integers>(bits) >> 31) | zero;
+    const auto in_order = formats::vectors::reordered(addend);
+    return accumulators(
+        x, exponent, counts + negative,
+        Turned{Isa::doubles(half_of<0>(in_order)), Isa::doubles(half_of<1>(in_order))});
+  }
+  template <class C>
+  [[gnu::always_inline]] static Turned accumulators(const C& x, const Words& exponent,
+                                                    const Words& low, const Turned& addend) {
+    const Words high = exponent + x.offset;
+    return {Isa::fma_down(addend.first, x.minus_one, of_words<Vector, 0>(low, high)),
+            Isa::fma_down(addend.second, x.minus_one, of_words<Vector, 1>(low, high))};
+  }
+
+  /// X less the accumulator, which has its exponent (claim 4).
+  template <class C>
+  [[gnu::always_inline]] static Turned exact(const C& x, const Turned& accumulator) {
+    return {Isa::offset_less(accumulator.first, x.exponent_field),
+            Isa::offset_less(accumulator.second, x.exponent_field)};
+  }
+  template <Result Kind, bool General, class C>
+  [[gnu::always_inline]] static Sum<Kind> round(const C&, const Turned& exact) {
+    if constexpr (Kind == Result::fp16) {
+      return rounded_to_fp16(exact);
+    } else if constexpr (General) {
+      return {cut_to_fp32(exact.first), cut_to_fp32(exact.second)};
+    } else {
+      return {as<Vector>(as<Bits>(exact.first) & ~lost_by_fp32),
+              as<Vector>(as<Bits>(exact.second) & ~lost_by_fp32)};
+    }
+  }
+  /// Toward zero, to subnormal numbers too; infinite from 2^128 on.
+  [[gnu::always_inline]] static Vector cut_to_fp32(const Vector& exact) {
+    const Vector cut = Isa::doubles(Isa::floats_toward_zero(exact * (1 / scale<double>)));
+    return Isa::replaced(cut == 0 ? fill<Vector>(-0.0) : cut * scale<double>, exact,
+                         fill<Vector>(0x1p128 * scale<double>),
+                         fill<Vector>(std::numeric_limits<double>::infinity()));
+  }
+  [[gnu::always_inline]] static Floats rounded_to_fp16(const Turned& exact) {
+    const auto high = high_words<Words>(exact.first, exact.second);
+    const auto low = low_words<Words>(exact.first, exact.second);
+    const Words odd = high | (as<Words>(low != 0) & 1);
+    // FP32's field is FP64's less bits 8 to 10, as large by 2^32 with this scale.
+    constexpr int up = fp32_fraction_bits - high_bits;
+    const auto magnitude = as<Floats>((odd << (up + 1)) >> 1) * 0x1p-32F;
+    return Isa::fp16_numbers(Isa::fp16_codes(as<Floats>(as<Words>(magnitude) | (high & sign_bit))));
+  }
+  /// The scalar addition of composed instructions (claim 6).
+  template <Result Kind, class C>
+  [[gnu::always_inline]] static Sum<Kind> add(const C&, const Sum<Kind>& a, const Sum<Kind>& b) {
+    if constexpr (Kind == Result::fp16) {
+      return Isa::fp16_numbers(Isa::fp16_codes(a + b));
+    } else {
+      return {rounded_to_fp32(a.first + b.first), rounded_to_fp32(a.second + b.second)};
+    }
+  }
+  /// To nearest even; infinite from 2^128 on, where products are too small for more than that.
+  [[gnu::always_inline]] static Vector rounded_to_fp32(const Vector& x) {
+    using Signed = typename Isa::template Of<std::int64_t>;
+    constexpr auto limit =
+        static_cast<std::int64_t>(__builtin_bit_cast(std::uint64_t, 0x1p128 * scale<double>));
+    const Bits bits = as<Bits>(x);
+    const Bits odd = (bits >> fp32_lost_bits) & 1;
+    const Bits rounded = (bits + odd + (lost_by_fp32 >> 1)) & ~lost_by_fp32;
+    const auto over = as<Bits>(as<Signed>(rounded & ~(std::uint64_t{1} << 63)) >= limit);
+    return as<Vector>(rounded | (over & infinity));
+  }
+
+  template <Result Kind, bool General>
+  [[gnu::always_inline]] static Sum<Kind> load_addend(const std::byte* row, int pair) {
+    if (row == nullptr) return zero<Kind>();
+    Floats c;
+    if constexpr (Kind == Result::fp16) {
+      using Codes = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
+      c = Isa::fp16_numbers(formats::vectors::load<Codes>(row + Isa::bytes / 2 * pair));
+    } else {
+      c = formats::vectors::load<Floats>(row + Isa::bytes * pair);
+    }
+    const auto negated = as<Floats>(as<Words>(c == 0 ? Floats{} : c) ^ sign_bit);
+    if constexpr (Kind == Result::fp16) {
+      return formats::vectors::reordered(negated);
+    } else {
+      return {Isa::doubles(half_of<0>(negated)) * scale<double>,
+              Isa::doubles(half_of<1>(negated)) * scale<double>};
+    }
+  }
+  template <Result Kind, bool General>
+  [[gnu::always_inline]] static void store_result(std::byte* row, int pair, const Sum<Kind>& sum,
+                                                  const std::byte*) {
+    if constexpr (Kind == Result::fp16) {
+      using Codes = typename formats::vectors::Vectors<Isa::bytes / 2>::Shorts;
+      const Floats x = formats::vectors::reordered(sum);
+      const Floats value = x == 0 ? Floats{} : as<Floats>(as<Words>(x) ^ sign_bit);
+      const auto is_nan = __builtin_convertvector(value != value, Codes);
+      formats::vectors::store(row + Isa::bytes / 2 * pair,
+                              (Isa::fp16_codes(value) & ~is_nan) | (is_nan & 0x7FFF));
+    } else {
+      using Half = formats::vectors::Vectors<Isa::bytes / 2>;
+      const auto put = [&](int i, const Vector& x) {
+        const typename Half::Floats value = Isa::floats(x * (-1 / scale<double>));
+        formats::vectors::store(row + Isa::bytes / 2 * (2 * pair + i),
+                                value != value ? fill<typename Half::Words>(0x7FFFFFFF)
+                                               : as<typename Half::Words>(value));
+      };
+      put(0, sum.first);
+      put(1, sum.second);
+    }
+  }
+
+ private:
+  static constexpr int fp32_fraction_bits = 23, fp32_lost_bits = fraction_bits - fp32_fraction_bits;
+  static constexpr std::uint64_t lost_by_fp32 = (std::uint64_t{1} << fp32_lost_bits) - 1;
+  static constexpr std::uint64_t infinity = std::uint64_t{0x7FF} << fraction_bits;
+};
+
+}  // namespace guardbit::emulator::fused
