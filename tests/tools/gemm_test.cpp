@@ -1,5 +1,7 @@
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -315,6 +317,51 @@ TEST_CASE("gemm says which engine computed, and takes another one") {
   CHECK(json::parse(by_auto.out)["engine"] != "auto");
   CHECK(bytes_of(d, "d") == make(tf32, "reference"));
   check_holds(run_command({"explain", sliced}).out, "  engine host");
+}
+
+TEST_CASE("one wrong element of a large product is found where a plan gives all others") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t m = 256, n = 256, k = 2048;
+  const std::string numbers = folder.path("numbers.safetensors"), x = folder.path("x.safetensors"),
+                    right = folder.path("right.safetensors"),
+                    wrong = folder.path("wrong.safetensors");
+  // Integers, whose sums are exact: all rounding is that of D, and hides one element from the sums
+  // of rows and columns.
+  std::uint32_t state = 1;
+  const auto integers = [&](std::int64_t count) {
+    std::vector<float> list;
+    for (std::int64_t i = 0; i < count; ++i) {
+      state = state * 1664525 + 1013904223;
+      list.push_back(static_cast<float>(state >> 16 & 15) - 7.5F);
+    }
+    return list;
+  };
+  formats::write_safetensors(numbers, {},
+                             std::vector{tensor_of("a", {m, k}, integers(m * k)),
+                                         tensor_of("b", {k, n}, integers(k * n))});
+  REQUIRE(run_command({"cast", numbers, "--to", "fp16", "-o", x}).status == 0);
+  REQUIRE(run_command({"gemm", x + ":a", x + ":b", "--arch", "sm_90", "--to", "bf16", "-o", right})
+              .status == 0);
+  const auto explained = [&](const std::string& d) {
+    return run_command({"explain", "--a", x + ":a", "--b", x + ":b", "--d", d + ":d"});
+  };
+  CHECK(explained(right).status == 0);
+  formats::TensorFile file = formats::read_safetensors(right);
+  formats::Tensor& d = file.tensors[0];
+  std::vector<std::byte> bytes(d.bytes.begin(), d.bytes.end());
+  std::uint16_t code = 0;
+  std::byte* const element = bytes.data() + 2 * (251 * n + 250);
+  std::memcpy(&code, element, 2);
+  const auto value = std::bit_cast<float>(std::uint32_t{code} << 16);
+  code = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value + 600) >> 16);
+  std::memcpy(element, &code, 2);
+  d = formats::owning_tensor("d", formats::bf16, formats::Packing::container, {m, n},
+                             std::move(bytes));
+  formats::write_safetensors(wrong, {}, file.tensors);
+  const CommandResult found = explained(wrong);
+  CHECK(found.status == 1);
+  check_holds(found.out, "  wrong: 1 of ");
+  check_holds(found.out, "element [251, 250] of D is wrong by itself: ");
 }
 
 TEST_CASE("bad plans, files and shapes are one line each") {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iomanip>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/faults/judge_capture.hpp"
 #include "emulator/faults/mended.hpp"
+#include "emulator/gemm/scalar.hpp"
 #include "emulator/plan_search/diagnosis.hpp"
 #include "emulator/plan_search/order_control.hpp"
 #include "emulator/plan_search/plan_search.hpp"
@@ -145,18 +147,68 @@ void add_diagnosis(const GemmCapture& capture, const emulator::SearchOptions& op
   }
 }
 
+/// These outputs alone, a batch of dot products.
+GemmCapture only(const GemmCapture& capture, const std::vector<emulator::Output>& outputs) {
+  GemmCapture few = capture;
+  few.problem = emulator::select(capture.lowered({}), std::span(outputs));
+  few.d = emulator::select(capture.d, std::span(outputs));
+  few.convolution.reset();
+  return few;
+}
+
+/// The first look at a large product leaves outputs out. What the nearest plan does not give there
+/// is looked at now, if it is little.
+void look_at_areas(const GemmCapture& capture, const std::function<bool()>& interrupted,
+                   Explanation& explanation) {
+  constexpr std::int64_t most_outputs = 64;
+  std::vector<emulator::Fault> findings;
+  std::int64_t wrong = 0, looked_at = 0;
+  for (const emulator::FailedArea& area : explanation.diagnosis.areas) {
+    if (area.rows * area.columns > most_outputs - looked_at) return;
+    std::vector<emulator::Output> outputs;
+    for (std::int64_t i = area.row; i < area.row + area.rows; ++i)
+      for (std::int64_t j = area.column; j < area.column + area.columns; ++j)
+        outputs.push_back({area.batch, i, j});
+    const emulator::Judgement judged =
+        emulator::judge(only(capture, outputs), interrupted).judgement;
+    looked_at += std::ssize(outputs);
+    if (judged.verdict != emulator::Verdict::wrong) continue;
+    wrong += judged.wrong;
+    const emulator::Output& first = outputs.front();
+    emulator::Fault fault = {.kind = emulator::FaultKind::unknown,
+                             .rows = {{area.row, area.row + area.rows}},
+                             .columns = {{area.column, area.column + area.columns}},
+                             .operand = "d"};
+    if (outputs.size() == 1) {
+      fault.kind = emulator::FaultKind::wrong_element;
+      fault.value = emulator::scalar::decoded(capture.d.format,
+                                              capture.d(first.batch, first.row, first.column));
+      fault.text = "element [" + std::to_string(first.row) + ", " + std::to_string(first.column) +
+                   "] of D is wrong by itself: " + emulator::text_of(*fault.value, 9);
+    } else {
+      fault.text = emulator::lines_of("row", fault.rows) + ", " +
+                   emulator::lines_of("column", fault.columns) +
+                   " of D are wrong, for no reason that has a name here";
+    }
+    if (capture.d.batch > 1)
+      fault.text = "batch entry " + std::to_string(area.batch) + ": " + fault.text;
+    findings.push_back(std::move(fault));
+  }
+  explanation.looked_at += looked_at;
+  if (wrong == 0) return;
+  explanation.verdict = emulator::Verdict::wrong;
+  explanation.wrong += wrong;
+  explanation.findings = std::move(findings);
+}
+
 /// True if a simple plan gives every bit of the outputs that seem wrong: it is a unit that rounds
 /// more than the bound of honest rounding lets it, or overflows on its way.
 bool is_done_by_a_unit(const GemmCapture& capture, const std::vector<emulator::Output>& outputs,
                        emulator::SearchOptions options) {
   if (outputs.empty()) return false;
-  GemmCapture few = capture;
-  few.problem = emulator::select(capture.lowered({}), std::span(outputs));
-  few.d = emulator::select(capture.d, std::span(outputs));
-  few.convolution.reset();
   options.simple = true;
   options.most_plans = 1;
-  return emulator::search_plans(few, options).explained();
+  return emulator::search_plans(only(capture, outputs), options).explained();
 }
 
 /// "d.npy: right up to rounding (off by at most 5.9e-08 of its terms); K split over thread blocks
@@ -225,6 +277,8 @@ Explanation explain_product(const GemmCapture& capture, const ExplainSettings& o
           emulator::order_control(capture, explanation.search.plans.front().plan, options.threads);
     } else if (!explanation.search.plans.empty()) {
       add_diagnosis(capture, search, explanation);
+      if (explanation.looked_at < explanation.outputs && !is_instruction)
+        look_at_areas(capture, search.interrupted, explanation);
     }
   }
   // No unit does so, after all.

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,6 +95,10 @@ void print_exact(std::ostream& out, const Explanation& explanation) {
 /// The verdict in a word, and what it means.
 void print_verdict(std::ostream& out, const Explanation& explanation) {
   using emulator::Verdict;
+  std::ostringstream some;
+  if (explanation.looked_at < explanation.outputs)
+    some << ", as far as " << explanation.looked_at << " of " << explanation.outputs
+         << " elements tell";
   if (explanation.looked_at == 0)
     out << paint("not judged", Colour::yellow) << ": no output could be looked at";
   else if (explanation.verdict == Verdict::not_judged)
@@ -101,11 +106,12 @@ void print_verdict(std::ostream& out, const Explanation& explanation) {
         << ", and no instruction of these formats that was tried gives this result";
   else if (explanation.verdict != Verdict::wrong && !explanation.findings.empty() &&
            !explanation.diagnosis.looks_like_bug)
-    out << paint("right", Colour::yellow)
+    out << paint("right", Colour::yellow) << some.str()
         << " if what stands below was meant: beyond that, no element is further from the exact "
            "result than rounding takes it";
   else if (explanation.verdict != Verdict::wrong)
-    out << paint("right", Colour::green) << ": " << emulator::meaning_of(explanation.verdict);
+    out << paint("right", Colour::green) << some.str() << ": "
+        << emulator::meaning_of(explanation.verdict);
   else if (explanation.wrong == 0)
     out << paint("wrong", Colour::red)
         << ": rounding might take every element there, but this explains them far better";
