@@ -41,7 +41,7 @@ bool has(const Words& words, const std::string& word) {
 TEST_CASE("completion: commands, options and closed lists of values") {
   const TemporaryFolder folder;
   for (const bool by_words : {false, true}) {
-    CHECK(completions(folder, "guardbit f", by_words) == Words{"formats"});
+    CHECK(completions(folder, "guardbit f", by_words) == Words{"formats", "function"});
     CHECK(has(completions(folder, "guardbit ", by_words), "verify"));
     CHECK(completions(folder, "guardbit show 1 --form", by_words) == Words{"--format"});
     CHECK(completions(folder, "guardbit show 1 -f e4", by_words) == Words{"e4m3", "e4m3fnuz"});
