@@ -176,8 +176,8 @@ class Tile {
   using Maximum = typename Lanes::template Maximum<General>;
   using Exponents = typename Maximum::Exponents;
   static constexpr int rows = Lanes::rows, vectors = Lanes::vectors, half = rows / 2;
-  static constexpr int together = static_cast<int>(sizeof(Turned) / sizeof(Vector)),
-                       turned = vectors / together;
+  static constexpr int turned_bytes = sizeof(Turned), vector_bytes = sizeof(Vector);
+  static constexpr int together = turned_bytes / vector_bytes, turned = vectors / together;
   static constexpr int lag = Lanes::lag == Lag::half && BlockK <= 16 ? std::min(8, BlockK / 2) : 0;
   /// Of the lag, in each of which so many places are multiplied and some vectors turned.
   static constexpr int parts = std::clamp(lag, 1, half*turned), steps = lag / parts;
