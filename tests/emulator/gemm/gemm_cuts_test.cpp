@@ -23,7 +23,6 @@ using emulator::CodeMatrix;
 using emulator::GemmPlan;
 using emulator::GemmProblem;
 using formats::fp32;
-using Ks = std::vector<std::int64_t>;
 
 /// A with at most so many numbers in each group as an instruction stores.
 CodeMatrix sparse_matrix(const emulator::MatrixInstruction& instruction, std::int64_t rows,
@@ -60,10 +59,11 @@ class SparseJudge {
       for (std::int64_t j = 0; j < x_.n(); ++j)
         for (const auto& [part, ks] : parts(i, j)) {
           if (is_cut({ks})) keys.insert(plan_.stream_k.none() ? "split" : "stream_k");
-          for (const Ks& slice : slices(ks)) {
+          for (const Ks& slice : slices_of(plan_, ks)) {
             if (is_cut({slice})) keys.insert("lanes");
             if (plan_.residue_first != 0 && is_cut(residues(slice))) keys.insert("residue_first");
-            if (plan_.promotion.interval != 0 && is_cut(intervals(slice))) keys.insert("promote");
+            if (plan_.promotion.interval != 0 && is_cut(intervals_of(plan_, slice)))
+              keys.insert("promote");
           }
         }
     return keys;
@@ -73,7 +73,7 @@ class SparseJudge {
     std::vector<oracle::Number> sums;
     for (const auto& [part, ks] : parts(i, j)) {
       std::vector<oracle::Number> of_slices;
-      for (const Ks& slice : slices(ks)) of_slices.push_back(accumulator(i, j, slice));
+      for (const Ks& slice : slices_of(plan_, ks)) of_slices.push_back(accumulator(i, j, slice));
       sums.push_back(added(of_slices));
     }
     return oracle::encode(oracle_format(plan_.epilogue.output), added(sums), oracle::nearest_even,
@@ -84,22 +84,6 @@ class SparseJudge {
   std::map<std::int64_t, Ks> parts(std::int64_t i, std::int64_t j) const {
     std::map<std::int64_t, Ks> result;
     for (std::int64_t k = 0; k < x_.k(); ++k) result[part_of(plan_, x_, {0, i, j}, k)].push_back(k);
-    return result;
-  }
-  std::vector<Ks> slices(const Ks& part) const {
-    std::map<std::int64_t, Ks> own;
-    for (std::size_t at = 0; at < part.size(); ++at)
-      own[owner(plan_.slices, static_cast<std::int64_t>(at), std::ssize(part))].push_back(part[at]);
-    std::vector<Ks> result;
-    for (auto& [slice, ks] : own) result.push_back(std::move(ks));
-    return result;
-  }
-  std::vector<Ks> intervals(const Ks& ks) const {
-    std::vector<Ks> result;
-    for (std::size_t at = 0; at < ks.size(); ++at) {
-      if (at % static_cast<std::size_t>(plan_.promotion.interval) == 0) result.emplace_back();
-      result.back().push_back(ks[at]);
-    }
     return result;
   }
   /// Neighbours, the incomplete tile of each run of them first.
@@ -132,7 +116,7 @@ class SparseJudge {
   oracle::Number accumulator(std::int64_t i, std::int64_t j, const Ks& ks) const {
     if (plan_.promotion.interval == 0) return oracle::decode(sum_, chain(i, j, ks));
     oracle::Number sum = oracle::zero();
-    for (const Ks& interval : intervals(ks))
+    for (const Ks& interval : intervals_of(plan_, ks))
       sum = in_fp32(oracle::exact_sum(sum, in_fp32(oracle::decode(sum_, chain(i, j, interval)))));
     return sum;
   }

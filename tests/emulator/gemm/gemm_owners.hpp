@@ -1,7 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "emulator/gemm/plan.hpp"
 #include "emulator/gemm/problem.hpp"
@@ -61,6 +66,29 @@ inline std::int64_t worker(const emulator::StreamK& s, const emulator::GemmProbl
 inline std::int64_t part_of(const emulator::GemmPlan& plan, const emulator::GemmProblem& x,
                             const emulator::Output& output, std::int64_t k) {
   return plan.stream_k.none() ? owner(plan.split, k, x.k()) : worker(plan.stream_k, x, output, k);
+}
+
+/// Some elements of K, ascending.
+using Ks = std::vector<std::int64_t>;
+
+/// What each slice of the plan takes of a part.
+inline std::vector<Ks> slices_of(const emulator::GemmPlan& plan, const Ks& part) {
+  std::map<std::int64_t, Ks> own;
+  for (std::size_t at = 0; at < part.size(); ++at)
+    own[owner(plan.slices, static_cast<std::int64_t>(at), std::ssize(part))].push_back(part[at]);
+  std::vector<Ks> result;
+  for (auto& [slice, ks] : own) result.push_back(std::move(ks));
+  return result;
+}
+
+/// The runs after which the plan's accumulators are promoted.
+inline std::vector<Ks> intervals_of(const emulator::GemmPlan& plan, const Ks& ks) {
+  std::vector<Ks> result;
+  for (std::size_t at = 0; at < ks.size(); ++at) {
+    if (at % static_cast<std::size_t>(plan.promotion.interval) == 0) result.emplace_back();
+    result.back().push_back(ks[at]);
+  }
+  return result;
 }
 
 }  // namespace guardbit::tests

@@ -29,7 +29,6 @@ using emulator::GemmProblem;
 using emulator::Promotion;
 using formats::fp32;
 using oracle::Number;
-using Ks = std::vector<std::int64_t>;
 
 Number number_of(const Format& f, std::uint64_t code) {
   return oracle::decode(oracle_format(f), code);
@@ -94,8 +93,8 @@ class ScalesJudge {
     if (x_.scale_k == 0) return {};
     if (!promotes_scales()) return "enter by promote alone, with an adder that scales";
     for (const auto& [part, ks] : parts())
-      for (const Ks& slice : slices(ks))
-        for (const Ks& interval : intervals(slice))
+      for (const Ks& slice : slices_of(plan_, ks))
+        for (const Ks& interval : intervals_of(plan_, slice))
           for (const std::int64_t k : interval)
             if (k / x_.scale_k != interval.front() / x_.scale_k) return "whose scales differ";
     return {};
@@ -105,7 +104,7 @@ class ScalesJudge {
     std::vector<Number> sums;
     for (const auto& [part, ks] : parts()) {
       std::vector<Number> of_slices;
-      for (const Ks& slice : slices(ks))
+      for (const Ks& slice : slices_of(plan_, ks))
         of_slices.push_back(accumulator(i, j, slice, sums.empty() && of_slices.empty()));
       sums.push_back(added(of_slices));
     }
@@ -140,22 +139,6 @@ class ScalesJudge {
     for (std::int64_t k = 0; k < x_.k(); ++k) result[owner(plan_.split, k, x_.k())].push_back(k);
     return result;
   }
-  std::vector<Ks> slices(const Ks& part) const {
-    std::map<std::int64_t, Ks> own;
-    for (std::size_t at = 0; at < part.size(); ++at)
-      own[owner(plan_.slices, static_cast<std::int64_t>(at), std::ssize(part))].push_back(part[at]);
-    std::vector<Ks> result;
-    for (auto& [slice, ks] : own) result.push_back(std::move(ks));
-    return result;
-  }
-  std::vector<Ks> intervals(const Ks& ks) const {
-    std::vector<Ks> result;
-    for (std::size_t at = 0; at < ks.size(); ++at) {
-      if (at % static_cast<std::size_t>(plan_.promotion.interval) == 0) result.emplace_back();
-      result.back().push_back(ks[at]);
-    }
-    return result;
-  }
 
   /// What the first chain begins with.
   Number first_sum(std::int64_t i, std::int64_t j) const {
@@ -174,7 +157,7 @@ class ScalesJudge {
     const In f(fp32);
     Number sum = oracle::zero();
     bool begun = false;
-    for (const Ks& interval : intervals(ks)) {
+    for (const Ks& interval : intervals_of(plan_, ks)) {
       const Number p = f.rounded(chain(i, j, interval, begun ? oracle::zero() : first));
       begun = true;
       const Number a = f.rounded(scaled_.of_a(i, interval.front())),

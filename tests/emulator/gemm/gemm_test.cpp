@@ -62,8 +62,6 @@ class Judge {
   }
 
  private:
-  using Ks = std::vector<std::int64_t>;
-
   std::uint64_t operand(const CodeMatrix& m, std::int64_t g, std::int64_t i, std::int64_t j,
                         const Format& f) const {
     return formats::convert(m.format, m(g, i, j), f, plan_.input.rounding);
