@@ -45,7 +45,7 @@ constexpr std::uint64_t rounded_sum(const AccumulatorSpec& spec, const Format& f
 constexpr std::uint64_t pairwise_block(const Block& block) {
   const AccumulatorSpec& spec = block.spec;
   const Format& f = block.result_format;
-  std::array<std::uint64_t, max_k> sums{};
+  std::array<std::uint64_t, max_k> sums;  // those of this block are set, the others not read
   std::size_t count = block.a.size();
   for (std::size_t i = 0; i < count; ++i) {
     sums[i] = encode_result(spec, f, formats::multiply(block.a[i], block.b[i]));
@@ -73,11 +73,17 @@ constexpr std::int64_t floor_to(std::int64_t x, int grid, int coarser) {
 constexpr std::uint64_t two_stage_block(const Block& block) {
   const AccumulatorSpec& spec = block.spec;
   SpecialSum specials = special_sum(block);
-  std::array<Terms, 2> sets;
-  for (std::size_t i = 0; i < block.a.size(); ++i) {
+  const std::size_t sets = spec.interleave == Interleave::even_odd && block.a.size() > 1 ? 2 : 1;
+  const auto term = [&](std::size_t i) {
     Term t = product_term(block.a[i], block.a_format, block.b[i], block.b_format, spec);
     if (t.significand == 0) t.exponent = spec.zero_product_exponent;
-    sets[spec.interleave == Interleave::even_odd ? i % 2 : 0].push(t);
+    return t;
+  };
+  std::array<int, 2> largest_of{};
+  for (std::size_t i = 0; i < block.a.size(); ++i) {
+    const Term t = term(i);
+    int& set_largest = largest_of[i % sets];
+    set_largest = i < sets || t.exponent > set_largest ? t.exponent : set_largest;
     const int top = formats::leading_bit(t.significand) + t.exponent - t.fraction_bits;
     if (spec.product_overflow_exponent != 0 && t.significand != 0 &&
         top >= spec.product_overflow_exponent) {
@@ -87,14 +93,14 @@ constexpr std::uint64_t two_stage_block(const Block& block) {
   if (specials.any()) return encode_result(spec, block.result_format, specials.value());
 
   const int kept = spec.kept_fraction_bits;
-  const int first = largest_exponent(sets[0].view());
-  const int second = sets[1].count != 0 ? largest_exponent(sets[1].view()) : first;
-  const int products = first > second ? first : second;
-  std::int64_t sum = floor_to(aligned_sum(sets[0].view(), first - kept, spec.alignment),
-                              first - kept, products - kept);
-  if (sets[1].count != 0) {
-    sum += floor_to(aligned_sum(sets[1].view(), second - kept, spec.alignment), second - kept,
-                    products - kept);
+  const int products = sets == 2 && largest_of[1] > largest_of[0] ? largest_of[1] : largest_of[0];
+  std::int64_t sum = 0;
+  for (std::size_t set = 0; set < sets; ++set) {
+    const int grid_of_set = largest_of[set] - kept;
+    std::int64_t own = 0;
+    for (std::size_t i = set; i < block.a.size(); i += sets)
+      own += align(term(i), grid_of_set, spec.alignment);
+    sum += floor_to(own, grid_of_set, products - kept);
   }
 
   const Term addend = addend_term(block.addend, block.addend_format, spec);
