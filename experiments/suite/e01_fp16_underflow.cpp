@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e01 {
 namespace {
 
 struct Recorded {
@@ -78,8 +79,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e01
 
 Experiment fp16_underflow() {
+  using namespace e01;
   std::vector<Parameter> parameters = trace_parameters();
   parameters.push_back({"log2_S", "logarithms of the loss scales", "0:24:2", "0:24:8",
                         Parameter::Kind::integer, true, -100, 100});

@@ -8,6 +8,7 @@
 
 namespace guardbit::experiments {
 
+namespace e02 {
 namespace {
 
 /// For every scale: share of the sum of magnitudes that becomes zero, and whether any number
@@ -79,8 +80,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e02
 
 Experiment sufficient_loss_scale() {
+  using namespace e02;
   std::vector<Parameter> parameters = trace_parameters();
   parameters.push_back({"log2_S", "logarithms of the loss scales", "0:32:1", "0:32:4",
                         Parameter::Kind::integer, true, -100, 100});

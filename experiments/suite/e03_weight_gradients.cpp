@@ -8,6 +8,7 @@
 
 namespace guardbit::experiments {
 
+namespace e03 {
 namespace {
 
 struct Recorded {
@@ -91,8 +92,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e03
 
 Experiment weight_gradients() {
+  using namespace e03;
   using Kind = Parameter::Kind;
   return {
       .name = "E03",

@@ -8,6 +8,7 @@
 
 namespace guardbit::experiments {
 
+namespace e04 {
 namespace {
 
 /// An update is lost below half the unit on its side of w, and at half of it where the tie goes to
@@ -81,8 +82,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e04
 
 Experiment lost_weight_updates() {
+  using namespace e04;
   using Kind = Parameter::Kind;
   return {
       .name = "E04",

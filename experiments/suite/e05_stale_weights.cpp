@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e05 {
 namespace {
 
 using emulator::scalar::rounded;
@@ -140,8 +141,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e05
 
 Experiment stale_weights() {
+  using namespace e05;
   using Kind = Parameter::Kind;
   return {
       .name = "E05",

@@ -16,6 +16,7 @@
 
 namespace guardbit::experiments {
 
+namespace e06 {
 namespace {
 
 using formats::bf16;
@@ -240,8 +241,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e06
 
 Experiment stochastic_weights() {
+  using namespace e06;
   using Kind = experiments::Parameter::Kind;
   return {
       .name = "E06",

@@ -8,6 +8,7 @@
 
 namespace guardbit::experiments {
 
+namespace e07 {
 namespace {
 
 /// Counts end here: no scale of FP64 halves or doubles so often.
@@ -158,8 +159,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e07
 
 Experiment scaler_dynamics() {
+  using namespace e07;
   return {
       .name = "E07",
       .slug = "scaler_dynamics",

@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e08 {
 namespace {
 
 constexpr std::array recorded = {
@@ -74,8 +75,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e08
 
 Experiment fp8_accumulation_width() {
+  using namespace e08;
   using Kind = Parameter::Kind;
   return {
       .name = "E08",

@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e09 {
 namespace {
 
 constexpr std::int64_t recorded_interval = 128;
@@ -58,8 +59,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e09
 
 Experiment promotion_interval() {
+  using namespace e09;
   using Kind = Parameter::Kind;
   return {
       .name = "E09",

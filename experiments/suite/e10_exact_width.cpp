@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e10 {
 namespace {
 
 constexpr std::size_t terms = 32;
@@ -150,8 +151,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e10
 
 Experiment exact_width() {
+  using namespace e10;
   using Kind = Parameter::Kind;
   return {
       .name = "E10",

@@ -15,6 +15,7 @@
 
 namespace guardbit::experiments {
 
+namespace e11 {
 namespace {
 
 using emulator::MatrixInstruction;
@@ -177,8 +178,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e11
 
 Experiment tensor_core_fingerprint() {
+  using namespace e11;
   using Kind = Parameter::Kind;
   return {
       .name = "E11",

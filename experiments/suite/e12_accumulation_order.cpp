@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e12 {
 namespace {
 
 using emulator::SumTree;
@@ -180,8 +181,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e12
 
 Experiment accumulation_order() {
+  using namespace e12;
   using Kind = Parameter::Kind;
   return {
       .name = "E12",

@@ -12,6 +12,7 @@
 
 namespace guardbit::experiments {
 
+namespace e13 {
 namespace {
 
 using formats::fp16;
@@ -134,8 +135,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e13
 
 Experiment block_fma_bound() {
+  using namespace e13;
   using Kind = Parameter::Kind;
   return {
       .name = "E13",

@@ -7,6 +7,7 @@
 
 namespace guardbit::experiments {
 
+namespace e14 {
 namespace {
 
 const double u32 = std::ldexp(1.0, -24);
@@ -92,8 +93,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e14
 
 Experiment probabilistic_bound() {
+  using namespace e14;
   using Kind = Parameter::Kind;
   return {
       .name = "E14",

@@ -11,6 +11,7 @@
 
 namespace guardbit::experiments {
 
+namespace e15 {
 namespace {
 
 constexpr std::int64_t recorded_size = 1024;
@@ -107,8 +108,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e15
 
 Experiment tf32_matmul() {
+  using namespace e15;
   using Kind = Parameter::Kind;
   return {
       .name = "E15",

@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e16 {
 namespace {
 
 constexpr std::int64_t k = 1536, columns = 384, reported_rows = 64 * 197;
@@ -81,8 +82,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e16
 
 Experiment tf32_bug_report() {
+  using namespace e16;
   using Kind = Parameter::Kind;
   return {
       .name = "E16",

@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e17 {
 namespace {
 
 namespace scalar = emulator::scalar;
@@ -123,8 +124,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e17
 
 Experiment split_products() {
+  using namespace e17;
   using Kind = Parameter::Kind;
   return {
       .name = "E17",

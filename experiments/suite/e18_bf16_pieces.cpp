@@ -11,6 +11,7 @@
 
 namespace guardbit::experiments {
 
+namespace e18 {
 namespace {
 
 struct Method {
@@ -117,8 +118,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e18
 
 Experiment bf16_pieces() {
+  using namespace e18;
   using Kind = Parameter::Kind;
   return {
       .name = "E18",

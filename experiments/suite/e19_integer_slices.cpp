@@ -11,6 +11,7 @@
 
 namespace guardbit::experiments {
 
+namespace e19 {
 namespace {
 
 using Numbers = NumberRows;
@@ -197,8 +198,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e19
 
 Experiment integer_slices() {
+  using namespace e19;
   using Kind = Parameter::Kind;
   return {
       .name = "E19",

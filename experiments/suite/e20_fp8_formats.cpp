@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e20 {
 namespace {
 
 /// What the paper's Table 1 says, and what follows for the counts of codes.
@@ -68,8 +69,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e20
 
 Experiment fp8_formats() {
+  using namespace e20;
   return {
       .name = "E20",
       .slug = "fp8_formats",

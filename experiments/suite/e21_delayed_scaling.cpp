@@ -14,6 +14,7 @@
 
 namespace guardbit::experiments {
 
+namespace e21 {
 namespace {
 
 using Algorithm = DelayedRules::Algorithm;
@@ -175,8 +176,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e21
 
 Experiment delayed_scaling() {
+  using namespace e21;
   using Kind = Parameter::Kind;
   return {
       .name = "E21",

@@ -13,6 +13,7 @@
 
 namespace guardbit::experiments {
 
+namespace e22 {
 namespace {
 
 struct Recorded {
@@ -137,8 +138,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e22
 
 Experiment mx_scale_mode_clips() {
+  using namespace e22;
   using Kind = Parameter::Kind;
   return {
       .name = "E22",

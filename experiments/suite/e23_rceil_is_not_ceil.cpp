@@ -4,6 +4,7 @@
 
 namespace guardbit::experiments {
 
+namespace e23 {
 namespace {
 
 Outcome run(Run& run) {
@@ -37,8 +38,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e23
 
 Experiment rceil_is_not_ceil() {
+  using namespace e23;
   return {
       .name = "E23",
       .slug = "rceil_is_not_ceil",

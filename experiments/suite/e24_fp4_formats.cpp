@@ -12,6 +12,7 @@
 
 namespace guardbit::experiments {
 
+namespace e24 {
 namespace {
 
 namespace scalar = emulator::scalar;
@@ -242,8 +243,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e24
 
 Experiment fp4_formats() {
+  using namespace e24;
   using Kind = Parameter::Kind;
   return {
       .name = "E24",

@@ -12,6 +12,7 @@
 
 namespace guardbit::experiments {
 
+namespace e25 {
 namespace {
 
 namespace scalar = emulator::scalar;
@@ -130,8 +131,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e25
 
 Experiment tile_scales() {
+  using namespace e25;
   std::vector<Parameter> parameters = trace_parameters();
   parameters.push_back({"floor", "least amax of a tile (DeepGEMM: 1e-4)", "0.0001", "",
                         Parameter::Kind::number, false, 1e-30, 1e30});

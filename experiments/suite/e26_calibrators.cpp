@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e26 {
 namespace {
 
 constexpr auto& all_calibrators = formats::enumerators_of<Calibrator>;
@@ -206,8 +207,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e26
 
 Experiment calibrators() {
+  using namespace e26;
   using Kind = Parameter::Kind;
   return {
       .name = "E26",

@@ -7,6 +7,7 @@
 
 namespace guardbit::experiments {
 
+namespace e27 {
 namespace {
 
 struct Recorded {
@@ -90,8 +91,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e27
 
 Experiment straight_through_borders() {
+  using namespace e27;
   using Kind = Parameter::Kind;
   return {
       .name = "E27",

@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e28 {
 namespace {
 
 constexpr std::size_t group = 4;
@@ -115,8 +116,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e28
 
 Experiment structured_pruning() {
+  using namespace e28;
   using Kind = Parameter::Kind;
   return {
       .name = "E28",

@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e29 {
 namespace {
 
 namespace scalar = emulator::scalar;
@@ -137,8 +138,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e29
 
 Experiment fused_stores() {
+  using namespace e29;
   using Kind = Parameter::Kind;
   return {
       .name = "E29",

@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e30 {
 namespace {
 
 namespace scalar = emulator::scalar;
@@ -142,8 +143,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e30
 
 Experiment reductions() {
+  using namespace e30;
   return {
       .name = "E30",
       .slug = "reductions",

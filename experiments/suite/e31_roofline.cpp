@@ -8,6 +8,7 @@
 
 namespace guardbit::experiments {
 
+namespace e31 {
 namespace {
 
 /// Peak dense rates of a device in TFLOP/s by format (0: does not have it) and its memory
@@ -130,8 +131,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e31
 
 Experiment roofline() {
+  using namespace e31;
   using Kind = Parameter::Kind;
   return {
       .name = "E31",

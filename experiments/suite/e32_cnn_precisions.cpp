@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e32 {
 namespace {
 
 /// of the runs on the H200
@@ -144,8 +145,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e32
 
 Experiment cnn_precisions() {
+  using namespace e32;
   using Kind = Parameter::Kind;
   return {
       .name = "E32",

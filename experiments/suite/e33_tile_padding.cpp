@@ -7,6 +7,7 @@
 
 namespace guardbit::experiments {
 
+namespace e33 {
 namespace {
 
 /// Where zeros are put to reach a multiple of the tile.
@@ -93,8 +94,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e33
 
 Experiment tile_padding() {
+  using namespace e33;
   using Kind = Parameter::Kind;
   return {
       .name = "E33",

@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e34 {
 namespace {
 
 /// Largest error over |A||B|, over the bound, and the largest D - exact over |A||B|.
@@ -68,8 +69,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e34
 
 Experiment error_by_architecture() {
+  using namespace e34;
   using Kind = Parameter::Kind;
   constexpr std::string_view machines =
       "sm_70,sm_75,sm_80,sm_89,sm_90,sm_100,sm_120,cdna1,cdna2,cdna3,x86,tpu";

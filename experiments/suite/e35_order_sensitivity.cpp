@@ -9,6 +9,7 @@
 
 namespace guardbit::experiments {
 
+namespace e35 {
 namespace {
 
 using Order = std::vector<std::int64_t>;
@@ -139,8 +140,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e35
 
 Experiment order_sensitivity() {
+  using namespace e35;
   using Kind = Parameter::Kind;
   return {
       .name = "E35",

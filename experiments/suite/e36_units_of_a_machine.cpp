@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e36 {
 namespace {
 
 using emulator::MatrixInstruction;
@@ -109,8 +110,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e36
 
 Experiment units_of_a_machine() {
+  using namespace e36;
   using Kind = Parameter::Kind;
   constexpr std::string_view machines = "sm_70,sm_75,sm_80,sm_89,sm_90,sm_100,sm_120";
   return {

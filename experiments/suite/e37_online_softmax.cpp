@@ -12,6 +12,7 @@
 
 namespace guardbit::experiments {
 
+namespace e37 {
 namespace {
 
 using emulator::CodeMatrix;
@@ -317,8 +318,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e37
 
 Experiment online_softmax() {
+  using namespace e37;
   using Kind = Parameter::Kind;
   return {
       .name = "E37",

@@ -10,6 +10,7 @@
 
 namespace guardbit::experiments {
 
+namespace e38 {
 namespace {
 
 using emulator::scalar::rounded;
@@ -297,8 +298,10 @@ Outcome run(Run& run) {
 }
 
 }  // namespace
+}  // namespace e38
 
 Experiment optimizer_updates() {
+  using namespace e38;
   using Kind = Parameter::Kind;
   return {
       .name = "E38",

@@ -9,7 +9,7 @@ function(guardbit_eigen variant user)
   target_compile_definitions(guardbit_eigen_${variant} PRIVATE
     NDEBUG EIGEN_DONT_PARALLELIZE Eigen=Eigen_${variant} GUARDBIT_EIGEN=eigen_${variant})
   # Also in builds that do not optimise: a yardstick is of use at its full length only.
-  target_compile_options(guardbit_eigen_${variant} PRIVATE -O3 -fno-sanitize=all ${ARGN})
+  target_compile_options(guardbit_eigen_${variant} PRIVATE -O3 -fno-sanitize=all ${no_mmx} ${ARGN})
   target_sources(${user} PRIVATE $<TARGET_OBJECTS:guardbit_eigen_${variant}>)
   set_property(GLOBAL APPEND PROPERTY guardbit_eigen_variants ${variant})
 endfunction()
