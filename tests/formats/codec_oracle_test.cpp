@@ -35,6 +35,27 @@ void judge_decode(const JudgedFormat& format, std::uint64_t code, Mismatches& mi
                      [&](auto& out) { out << "decode " << format.name << ' ' << code; });
 }
 
+/// One in `every` gap of fp16 and bf16, fewer of the integers, and both ends.
+void judge_sixteen_bits(std::uint64_t every) {
+  Mismatches mismatches;
+  for (const JudgedFormat& to : sixteen_bit_formats) {
+    const std::uint64_t last = maximum_code(to);
+    const std::uint64_t stride = is_integer(to.model) ? std::max<std::uint64_t>(every, 37) : every;
+    parallel_for(last / stride + 1, 1024, 0, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        judge_gap(to, i * stride, few_parts, std::span(&ieee, 1), mismatches);
+      }
+    });
+    for (std::uint64_t code = last - 3; code <= last + 2; ++code) {
+      judge_gap(to, code, all_parts, judged_overflows, mismatches);
+    }
+    for (std::uint64_t code = 0; code < 8; ++code) {
+      judge_gap(to, code, all_parts, judged_overflows, mismatches);
+    }
+  }
+  CHECK(mismatches.report() == "");
+}
+
 }  // namespace
 
 TEST_CASE("every code of every format up to 16 bits decodes to the judge's number") {
@@ -102,24 +123,12 @@ TEST_CASE("every gap of the narrow formats and beyond, all roundings and policie
   CHECK(mismatches.report() == "");
 }
 
-TEST_CASE("every gap of fp16 and bf16, many of the 16-bit integers, all roundings") {
-  Mismatches mismatches;
-  for (const JudgedFormat& to : sixteen_bit_formats) {
-    const std::uint64_t last = maximum_code(to);
-    const std::uint64_t stride = is_integer(to.model) ? 37 : 1;
-    parallel_for(last / stride + 1, 1024, 0, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        judge_gap(to, i * stride, few_parts, std::span(&ieee, 1), mismatches);
-      }
-    });
-    for (std::uint64_t code = last - 3; code <= last + 2; ++code) {
-      judge_gap(to, code, all_parts, judged_overflows, mismatches);
-    }
-    for (std::uint64_t code = 0; code < 8; ++code) {
-      judge_gap(to, code, all_parts, judged_overflows, mismatches);
-    }
-  }
-  CHECK(mismatches.report() == "");
+TEST_CASE("every fifth gap of fp16 and bf16, many of the 16-bit integers, all roundings") {
+  judge_sixteen_bits(5);
+}
+
+TEST_CASE("every gap of fp16 and bf16, many of the 16-bit integers, all roundings", "[sweep]") {
+  judge_sixteen_bits(1);
 }
 
 TEST_CASE("gaps of the wide formats at both ends, at every exponent and at random") {

@@ -225,7 +225,7 @@ TEMPLATE_TEST_CASE("products equal the reference on every family", "[cpu]", Avx5
   for (const MatrixInstruction* instruction : product_instructions(*engine)) {
     for (const InputFamily family : input_families(*instruction)) {
       const int k = whole_groups(*instruction, 1 + static_cast<int>(turn * 7 % 70));
-      compare(*engine, *instruction, family, turn, 9, 19, k, placement(turn),
+      compare(*engine, *instruction, family, turn, 5, 17, k, placement(turn),
               modifiers(*instruction, turn));
       ++turn;
     }

@@ -43,7 +43,7 @@ TEST_CASE("stochastic rounding with the widths of the device and others, at rand
   std::mt19937_64 generator(3);
   for (const JudgedFormat& to : every_format()) {
     const std::uint64_t last = maximum_code(to);
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 1000; ++i) {
       const Gap gap = gap_above(to, generator() % last);
       const std::uint64_t part = generator() % whole;
       const Point point = point_in(gap, part, generator() % 2 != 0, generator() % 2 != 0);
