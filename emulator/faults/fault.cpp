@@ -132,4 +132,14 @@ std::string text_of(double number, int digits) {
   return text.data();
 }
 
+Fault wrong_element(std::int64_t row, std::int64_t column, double value) {
+  return {.kind = FaultKind::wrong_element,
+          .rows = {{row, row + 1}},
+          .columns = {{column, column + 1}},
+          .value = value,
+          .operand = "d",
+          .text = "element [" + std::to_string(row) + ", " + std::to_string(column) +
+                  "] of D is wrong by itself: " + text_of(value, 9)};
+}
+
 }  // namespace guardbit::emulator

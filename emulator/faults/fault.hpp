@@ -125,6 +125,9 @@ struct Fault {
   std::string text = {};
 };
 
+/// An element of D that is wrong for no reason that its neighbours show.
+Fault wrong_element(std::int64_t row, std::int64_t column, double value);
+
 /// What the kind says, for the documents.
 std::string_view meaning_of(FaultKind kind);
 /// True of conversions: the arithmetic is narrower than the formats ask for, and otherwise right.

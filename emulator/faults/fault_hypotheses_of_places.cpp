@@ -168,12 +168,8 @@ Faults find_blank(const ProductNumbers& x, const Region& area) {
   const std::string where =
       lines_of("row", whole.rows) + ", " + lines_of("column", whole.columns) + " of D";
   if (count == 1) {
-    whole.kind = FaultKind::wrong_element;
-    whole.value = x.d(area.rows[0], area.columns[0]);
-    whole.text = "element [" + std::to_string(x.rows(area.rows[0])) + ", " +
-                 std::to_string(x.columns(area.columns[0])) +
-                 "] of D is wrong by itself: " + text_of(*whole.value, 9);
-    return {whole};
+    return {wrong_element(x.rows(area.rows[0]), x.columns(area.columns[0]),
+                          x.d(area.rows[0], area.columns[0]))};
   }
   if (nans == count) {
     whole.kind = FaultKind::not_a_number;

@@ -180,11 +180,10 @@ void look_at_areas(const GemmCapture& capture, const std::function<bool()>& inte
                              .columns = {{area.column, area.column + area.columns}},
                              .operand = "d"};
     if (outputs.size() == 1) {
-      fault.kind = emulator::FaultKind::wrong_element;
-      fault.value = emulator::scalar::decoded(capture.d.format,
-                                              capture.d(first.batch, first.row, first.column));
-      fault.text = "element [" + std::to_string(first.row) + ", " + std::to_string(first.column) +
-                   "] of D is wrong by itself: " + emulator::text_of(*fault.value, 9);
+      fault = emulator::wrong_element(
+          first.row, first.column,
+          emulator::scalar::decoded(capture.d.format,
+                                    capture.d(first.batch, first.row, first.column)));
     } else {
       fault.text = emulator::lines_of("row", fault.rows) + ", " +
                    emulator::lines_of("column", fault.columns) +
