@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "emulator/engine/kernels/shared/vector_set.hpp"
 #include "formats/support/instruction_sets.hpp"
 
 namespace guardbit::tests {
@@ -19,10 +20,17 @@ bool can_test(formats::InstructionSets sets);
 struct Avx512 {
   static constexpr std::string_view name = "avx512";
   static constexpr auto sets = formats::InstructionSets::avx512;
+  static constexpr auto vector_set = emulator::VectorSet::avx512;
 };
 struct Avx2 {
   static constexpr std::string_view name = "avx2";
   static constexpr auto sets = formats::InstructionSets::avx2;
+  static constexpr auto vector_set = emulator::VectorSet::avx2;
+};
+struct Neon {
+  static constexpr std::string_view name = "neon";
+  static constexpr auto sets = formats::InstructionSets::neon;
+  static constexpr auto vector_set = emulator::VectorSet::neon;
 };
 struct Portable {
   static constexpr std::string_view name = "portable";

@@ -64,9 +64,8 @@
 //
 // Direction of rounding. AVX-512's instructions name it. Elsewhere the thread rounds down while
 // tiles run (TileRounding), so that x - x is -0: an accumulator is taken off X, and the sign
-// changed. FP16 results are then rounded by integers (Fp64Lanes::rounded_to_fp16), FP32's toward
-// zero by magnitude, and sums of composed instructions from the two neighbours that rounding down
-// and up gives (add).
+// changed or kept in mind (fp64_pairs.hpp). Of the roundings there, those to FP16 name their
+// direction (Isa::fp16_rounded), and one toward zero takes magnitudes.
 //
 // General tiles: products below 2^-100 or above 2^60, or factors more than 63 binades apart (bf16,
 // tf32, scaled blocks). Exponents then take 16 bits, E is at least e0, c's own exponent is at least
@@ -141,8 +140,9 @@ enum class Lag : std::uint8_t { none, half, whole };
 /// lanes. Where registers hold one half's accumulators alone, the lag is the whole block: one half
 /// is turned, vector by vector, while all products of the other are summed.
 ///
-/// Lanes: the instruction set's vectors (fp64_lanes.hpp). General: exponents in 16 bits,
-/// results anywhere in FP32's range; of FP32's lanes, addends too large for them.
+/// Lanes: the instruction set's vectors (fp32_lanes.hpp, fp64_lanes.hpp, fp64_pairs.hpp). General:
+/// exponents in 16 bits, results anywhere in FP32's range; of FP32's lanes, addends too large for
+/// them.
 template <class Lanes, int BlockK, Result Kind, Composition Blocks, bool General>
 class Tile {
  public:
