@@ -360,20 +360,36 @@ class Tile {
   /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
+    if constexpr (Starts && Lanes::lag == Lag::whole) {
+      // All end before any begins: one alone is a chain that the CPU waits for.
+      ArrayOf<Sum, half * turned> sums;
 #pragma GCC unroll 8
-    for (int i = first; i < last; ++i)
-      turn_one<Row, Starts>(i % half, i / half, block, accumulators);
-  }
-  template <int Row, bool Starts>
-  [[gnu::always_inline]] void turn_one(int row, int v, int block, Accumulators& accumulators) {
-    const int r = Row + row;
-    Turned& accumulator = accumulators.of[row * turned + v];
-    if constexpr (Starts) {
-      accumulator = start<Row>(block + 1, r, v, finish<leaves_cut>(block, r, v, accumulator));
+      for (int i = first; i < last; ++i)
+        sums[i] = end_one<Row>(i % half, i / half, block, accumulators);
+#pragma GCC unroll 8
+      for (int i = first; i < last; ++i)
+        begin_one<Row>(i % half, i / half, block, sums[i], accumulators);
     } else {
-      const Sum result = finish<false>(block, r, v, accumulator);
-      store(sum_at(r, v), composed ? total_[r][v] : result);
+#pragma GCC unroll 8
+      for (int i = first; i < last; ++i) {
+        const int row = i % half, v = i / half;
+        if constexpr (Starts) {
+          begin_one<Row>(row, v, block, end_one<Row>(row, v, block, accumulators), accumulators);
+        } else {
+          const Sum result = finish<false>(block, Row + row, v, accumulators.of[row * turned + v]);
+          store(sum_at(Row + row, v), composed ? total_[Row + row][v] : result);
+        }
+      }
     }
+  }
+  template <int Row>
+  [[gnu::always_inline]] Sum end_one(int row, int v, int block, const Accumulators& accumulators) {
+    return finish<leaves_cut>(block, Row + row, v, accumulators.of[row * turned + v]);
+  }
+  template <int Row>
+  [[gnu::always_inline]] void begin_one(int row, int v, int block, const Sum& sum,
+                                        Accumulators& accumulators) {
+    accumulators.of[row * turned + v] = start<Row>(block + 1, Row + row, v, sum);
   }
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn_half(int block, Accumulators& accumulators) {
