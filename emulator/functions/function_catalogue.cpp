@@ -6,6 +6,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/functions/function_digest.hpp"
+#include "formats/codec.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/suggestions.hpp"
@@ -77,6 +78,14 @@ std::vector<std::vector<std::uint64_t>> function_results(
                  : compute_part<std::uint64_t>(function.run_wide, operands, begin, end, results);
   });
   return results;
+}
+
+bool same_function_result(const formats::Format& format, std::uint64_t recorded,
+                          std::uint64_t computed) {
+  if (recorded == computed) return true;
+  return formats::bits(format) >= 32 &&
+         formats::decode(format, recorded).kind == formats::Kind::nan &&
+         formats::decode(format, computed).kind == formats::Kind::nan;
 }
 
 int input_bits(const Function& function) {

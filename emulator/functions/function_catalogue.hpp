@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -31,6 +32,15 @@ const Function& require_function(std::string_view arch, std::string_view name,
 std::vector<std::vector<std::uint64_t>> function_results(
     const Function& function, const std::vector<std::vector<std::uint64_t>>& operands,
     int threads = 0);
+
+/// Names of arrays in files and recordings: the operands, and the results.
+inline constexpr std::array<const char*, most_operands> operand_names = {"x", "y", "z", "w"};
+inline constexpr std::array<const char*, most_results> result_names = {"d", "d1"};
+
+/// Does a computed code agree with a recorded one? Two NaNs of FP32 or FP64 are equal: digests
+/// have one. Everything else is compared bit by bit.
+bool same_function_result(const formats::Format& format, std::uint64_t recorded,
+                          std::uint64_t computed);
 
 /// Inputs of a function of one number are numbered by their codes; of more than 32 bits the number
 /// is the high word, and the low one is 0. Formats that have so many, from 0 to 2^bits.

@@ -287,7 +287,8 @@ void print_result(const FunctionResult& r) {
   std::cout << paint(f.name, Colour::bold) << '\n';
   print_fact("computes", std::string(f.meaning));
   for (std::size_t i = 0; i < f.operands; ++i)
-    print_fact(operand_names.at(i), number_text(r.operands.at(i), f.formats.operands.at(i)));
+    print_fact(emulator::operand_names.at(i),
+               number_text(r.operands.at(i), f.formats.operands.at(i)));
   print_how(r);
   for (std::size_t i = 0; i < f.results; ++i) print_result(r, i);
 }
@@ -296,7 +297,7 @@ nlohmann::ordered_json result_json(const FunctionResult& r) {
   const Function& f = *r.function;
   nlohmann::ordered_json j;
   for (std::size_t i = 0; i < f.operands; ++i)
-    j[operand_names.at(i)] = code_text(r.operands.at(i), f.formats.operands.at(i));
+    j[emulator::operand_names.at(i)] = code_text(r.operands.at(i), f.formats.operands.at(i));
   for (std::size_t i = 0; i < f.results; ++i) add_result(j, r, i, i == 0 ? "" : "_d1");
   if (f.form != nullptr || f.formatted_form != nullptr) {
     j["unit"] = unit_json(f, r.operands[0]);

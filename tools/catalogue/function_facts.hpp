@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/functions/function.hpp"
+#include "emulator/functions/function_catalogue.hpp"
 #include "emulator/functions/function_errors.hpp"
 
 // What is said of functions of the catalogue: lists, one result taken apart, errors.
@@ -33,9 +33,6 @@ void print_errors(const emulator::Function& function, const emulator::FunctionEr
 nlohmann::ordered_json errors_json(const emulator::Function& function,
                                    const emulator::FunctionErrors& errors);
 
-/// Names of operands, as captures and files have them.
-inline constexpr std::array<const char*, emulator::most_operands> operand_names = {"x", "y", "z",
-                                                                                   "w"};
 /// "fp32", or of several formats all of them.
 std::string operand_formats_text(const emulator::Function& function);
 

@@ -108,7 +108,7 @@ FunctionArgument read_argument(const Function& function, const std::string& word
   if (const auto code = code_of_number(word, format)) return {word, {*code}, {}};
   if (!std::filesystem::exists(word) && word.find(':') == std::string::npos)
     throw Error("function", formats::in_quotes(word) + " is no number, and no such file is there");
-  const Tensor array = read_operand("", operand_names.at(i), word, format);
+  const Tensor array = read_operand("", emulator::operand_names.at(i), word, format);
   if (array.format != format) {
     throw Error(formats::printable(word), std::string(function.name) + " takes " +
                                               formats::name_of(format) + ", not " +
@@ -153,7 +153,8 @@ void compute_arrays(const Function& function, const FunctionOptions& options,
   const auto results = emulator::function_results(function, codes, options.threads);
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < results.size(); ++i)
-    tensors.push_back(formats::tensor_of_codes(i == 0 ? "d" : "d1", function.formats.results.at(i),
+    tensors.push_back(formats::tensor_of_codes(emulator::result_names.at(i),
+                                               function.formats.results.at(i),
                                                formats::Packing::container, shape, results[i]));
   formats::write_tensors(options.output, {}, tensors);
   if (!options.json) {
