@@ -1,7 +1,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <stdexcept>
+#include <cstddef>
+#include <cstring>
 
 #include "emulator/functions/drawn_operands.hpp"
 #include "emulator/functions/function_digest.hpp"
@@ -9,6 +10,8 @@
 #include "emulator/functions/rounded_instruction.hpp"
 #include "emulator/functions/unit/double_rsqrt.hpp"
 #include "emulator/functions/unit/quotients.hpp"
+#include "formats/support/error.hpp"
+#include "formats/support/suggestions.hpp"
 #include "gpu/cuda/function/instruction_validation.hpp"
 
 // An instruction's kernel is text, which the driver compiles; the model's kernel has the
@@ -21,7 +24,7 @@ namespace mufu = emulator::mufu;
 using emulator::ReferenceNumber;
 
 void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+  if (status != cudaSuccess) throw formats::Error("CUDA", cudaGetErrorString(status));
 }
 
 /// What computes an instruction's results on the device.
@@ -97,7 +100,9 @@ DeviceModel model_of(const std::string& name) {
     model.operands = static_cast<int>(operands_of(instruction.operation));
     return model;
   }
-  throw std::runtime_error("no model of " + name);
+  const std::vector<std::string> names = modelled_instructions();
+  throw formats::Error("gpu",
+                       formats::unknown_name("function", name, {names.begin(), names.end()}));
 }
 
 /// The text of a kernel that executes the instruction on arrays of operands, a thread each.
@@ -227,6 +232,79 @@ __global__ void compare(const DeviceModel* model, Launch launch, Sums* sums) {
     sums->examples[place] = {{codes[0], codes[1], codes[2]}, device, wanted};
 }
 
+/// An instruction's compiled text, its model, and arrays for one launch.
+class InstructionOnDevice {
+ public:
+  static constexpr std::uint32_t most_at_once = 1 << 26;
+
+  InstructionOnDevice(const std::string& name, std::uint32_t at_once) : host_(model_of(name)) {
+    check(cudaMallocManaged(&model_, sizeof *model_));
+    *model_ = host_;
+    const std::string text = kernel_text(name, host_);
+    check(cudaLibraryLoadData(&library_, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    check(cudaLibraryGetKernel(&kernel_, library_, "compute"));
+    const std::uint64_t bytes = std::uint64_t{at_once} * static_cast<unsigned>(bits()) / 8;
+    for (void*& array : launch_.operands) check(cudaMalloc(&array, bytes));
+    check(cudaMalloc(&launch_.results, bytes));
+    // All codes, or high words, of what has one operand.
+    launch_.is_enumerated =
+        host_.operands == 1 && (bits() <= 32 || host_.kind == ModelKind::formatted);
+  }
+  InstructionOnDevice(const InstructionOnDevice&) = delete;
+  InstructionOnDevice& operator=(const InstructionOnDevice&) = delete;
+  ~InstructionOnDevice() {
+    for (void* const array : launch_.operands) cudaFree(array);
+    cudaFree(launch_.results);
+    cudaFree(model_);
+    cudaLibraryUnload(library_);
+  }
+
+  int bits() const { return formats::bits(host_.format); }
+  std::size_t operands() const { return static_cast<std::size_t>(host_.operands); }
+  /// How many inputs there are, where all are taken; else 0.
+  std::uint64_t enumerated() const {
+    return launch_.is_enumerated ? std::uint64_t{1} << std::min(bits(), 32) : 0;
+  }
+
+  /// Draws the inputs from a number on, and computes.
+  void run(std::uint64_t first, std::uint32_t count) {
+    launch_.first = first;
+    launch_.count = count;
+    draw<<<blocks(), block>>>(host_.format, host_.operands, launch_);
+    std::uint32_t threads = host_.is_packed ? (count + 1) / 2 : count;
+    void* arguments[] = {&launch_.results, &launch_.operands[0], &launch_.operands[1],
+                         &launch_.operands[2], &threads};
+    check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel_), dim3(blocks()), dim3(block),
+                           arguments, 0, nullptr));
+    check(cudaGetLastError());
+  }
+  void compare_with_model(Sums* sums) {
+    compare<<<blocks(), block>>>(model_, launch_, sums);
+    check(cudaGetLastError());
+  }
+
+  /// Codes of an operand, or with -1 of the results.
+  std::vector<std::uint64_t> codes(int operand) const {
+    const std::size_t bytes = static_cast<std::size_t>(bits()) / 8;
+    std::vector<std::byte> words(launch_.count * bytes);
+    check(cudaMemcpy(words.data(), operand < 0 ? launch_.results : launch_.operands[operand],
+                     words.size(), cudaMemcpyDeviceToHost));
+    std::vector<std::uint64_t> codes(launch_.count);
+    for (std::size_t i = 0; i < codes.size(); ++i) std::memcpy(&codes[i], &words[i * bytes], bytes);
+    return codes;
+  }
+
+ private:
+  static constexpr std::uint32_t block = 256;
+  std::uint32_t blocks() const { return (launch_.count + block - 1) / block; }
+
+  DeviceModel host_;
+  DeviceModel* model_ = nullptr;
+  cudaLibrary_t library_ = nullptr;
+  cudaKernel_t kernel_ = nullptr;
+  Launch launch_;
+};
+
 }  // namespace
 
 std::vector<std::string> modelled_instructions() {
@@ -239,55 +317,40 @@ std::vector<std::string> modelled_instructions() {
   return names;
 }
 
-FunctionReport validate_instruction(const std::string& name, std::uint64_t count) {
-  constexpr std::uint32_t at_once = 1 << 26, block = 256;
-  FunctionReport report;
-  report.function = name;
-  DeviceModel* model = nullptr;
-  check(cudaMallocManaged(&model, sizeof *model));
-  *model = model_of(name);
-  const std::string text = kernel_text(name, *model);
-  cudaLibrary_t library = nullptr;
-  check(cudaLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-  cudaKernel_t kernel = nullptr;
-  check(cudaLibraryGetKernel(&kernel, library, "compute"));
-  const int bits = formats::bits(model->format);
-  Launch launch;
-  launch.is_enumerated =
-      model->operands == 1 && (bits <= 32 || model->kind == ModelKind::formatted);
-  const std::uint64_t total = launch.is_enumerated ? std::uint64_t{1} << std::min(bits, 32) : count;
-  const std::uint64_t bytes = std::uint64_t{at_once} * static_cast<unsigned>(bits) / 8;
-  for (void*& array : launch.operands) check(cudaMalloc(&array, bytes));
-  check(cudaMalloc(&launch.results, bytes));
+FunctionReport validate_instruction(const std::string& name, std::uint64_t count,
+                                    const std::function<bool(std::uint64_t)>& goes_on) {
+  constexpr std::uint32_t at_once = InstructionOnDevice::most_at_once;
+  InstructionOnDevice instruction(name, at_once);
+  const std::uint64_t total = instruction.enumerated() != 0 ? instruction.enumerated() : count;
   Sums* sums = nullptr;
   check(cudaMallocManaged(&sums, sizeof *sums));
   *sums = {};
-  for (launch.first = 0; launch.first < total; launch.first += at_once) {
-    launch.count =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, total - launch.first));
-    const std::uint32_t blocks = (launch.count + block - 1) / block;
-    draw<<<blocks, block>>>(model->format, model->operands, launch);
-    std::uint32_t threads = model->is_packed ? launch.count / 2 : launch.count;
-    void* arguments[] = {&launch.results, &launch.operands[0], &launch.operands[1],
-                         &launch.operands[2], &threads};
-    check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(block),
-                           arguments, 0, nullptr));
-    compare<<<blocks, block>>>(model, launch, sums);
-    check(cudaGetLastError());
+  FunctionReport report;
+  report.function = name;
+  for (std::uint64_t first = 0; first < total && goes_on(first); first += at_once) {
+    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(at_once, total - first));
+    instruction.run(first, part);
+    instruction.compare_with_model(sums);
+    check(cudaDeviceSynchronize());
+    report.compared += part;
   }
-  check(cudaDeviceSynchronize());
-  report.compared = total;
   report.mismatches = sums->mismatches;
   report.digest = sums->digest;
   report.first_digest = sums->first_digest;
   report.examples.assign(sums->examples,
                          sums->examples + std::min<std::uint64_t>(sums->mismatches, most_examples));
-  for (void* const array : launch.operands) check(cudaFree(array));
-  check(cudaFree(launch.results));
   check(cudaFree(sums));
-  check(cudaFree(model));
-  check(cudaLibraryUnload(library));
   return report;
+}
+
+FunctionRecording record_instruction(const std::string& name, std::uint32_t count) {
+  InstructionOnDevice instruction(name, count);
+  instruction.run(0, count);
+  FunctionRecording recording;
+  for (std::size_t i = 0; i < instruction.operands(); ++i)
+    recording.operands.push_back(instruction.codes(static_cast<int>(i)));
+  recording.results = instruction.codes(-1);
+  return recording;
 }
 
 }  // namespace guardbit::gpu

@@ -30,7 +30,16 @@ struct FunctionReport {
 std::vector<std::string> modelled_instructions();
 
 /// Compares an instruction with its model. Inputs are all codes, or all high words of a unit's FP64
-/// form, where an instruction has one operand of at most 32 bits; else `count` of drawn_operands.
-FunctionReport validate_instruction(const std::string& name, std::uint64_t count);
+/// form, where an instruction has one operand; else `count` of drawn_operands. `goes_on(inputs
+/// done)` is asked between launches. formats::Error for a name that has no model.
+FunctionReport validate_instruction(const std::string& name, std::uint64_t count,
+                                    const std::function<bool(std::uint64_t)>& goes_on);
+
+/// The first inputs of an instruction and the device's results, as codes.
+struct FunctionRecording {
+  std::vector<std::vector<std::uint64_t>> operands;
+  std::vector<std::uint64_t> results;
+};
+FunctionRecording record_instruction(const std::string& name, std::uint32_t count);
 
 }  // namespace guardbit::gpu
