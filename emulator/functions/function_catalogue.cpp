@@ -16,8 +16,8 @@ namespace guardbit::emulator {
 const std::vector<Function>& function_catalogue() {
   static const std::vector<Function> all = [] {
     std::vector<Function> list = ptx_functions();
-    for (const auto& part :
-         {ptx_functions_of_formats(), cuda_functions(), cuda_functions_of_halves()})
+    for (const auto& part : {ptx_functions_of_formats(), cuda_functions(),
+                             cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
@@ -33,6 +33,11 @@ const Function& require_function(std::string_view arch, std::string_view name,
     if (function.arch == page) names.push_back(function.name);
     if (std::ranges::find(machines, function.arch) == machines.end())
       machines.push_back(function.arch);
+  }
+  if (!names.empty() && name.find('(') == std::string_view::npos) {
+    const std::string of_half = std::string(name) + "(half)";
+    if (std::ranges::find(names, of_half) != names.end())
+      return require_function(arch, of_half, where);
   }
   if (names.empty()) {
     std::string choices;

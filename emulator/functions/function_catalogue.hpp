@@ -16,13 +16,15 @@ std::vector<Function> ptx_functions();
 /// Instructions of other formats than FP32, and those that round once.
 std::vector<Function> ptx_functions_of_formats();
 std::vector<Function> cuda_functions();
-/// CUDA's functions of FP16 and BF16 numbers.
+/// CUDA's functions of FP16 and BF16 numbers, and its arithmetic of them.
 std::vector<Function> cuda_functions_of_halves();
+std::vector<Function> cuda_arithmetic_of_halves();
 
 /// All of them.
 const std::vector<Function>& function_catalogue();
 
-/// The function of that name on a machine; formats::Error that begins with `where` and names the
+/// The function of that name on a machine, of FP16 where the name has overloads and does not say
+/// which; formats::Error that begins with `where` and names the
 /// nearest ones.
 const Function& require_function(std::string_view arch, std::string_view name,
                                  std::string_view where);

@@ -79,6 +79,7 @@ TEST_CASE("function takes numbers in the function's format") {
   const nlohmann::json half =
       json_of({"function", "hexp(half)", "1", "--json"}).at("results").at(0);
   CHECK(half.at("x") == "0x3c00");
+  CHECK(json_of({"function", "hexp", "1", "--json"}).at("function") == "hexp(half)");
   CHECK(half.at("result") == "0x4170");
   const nlohmann::json wide =
       json_of({"function", "rcp.approx.ftz.f64", "3", "--json"}).at("results").at(0);
