@@ -109,6 +109,8 @@ TEST_CASE("function computes arrays of every format, packed forms by elements") 
         std::vector<std::uint64_t>{0x4000, 0x3800, 0x7c00});
   CHECK(compute("ex2.approx.ftz.bf16", formats::bf16, {0x3f80, 0x0000}) ==
         std::vector<std::uint64_t>{0x4000, 0x3f80});
+  CHECK(compute("hexp2", formats::bf16, {0x3f80}) == std::vector<std::uint64_t>{0x4000});
+  CHECK(compute("hexp2", formats::fp16, {0x3c00}) == std::vector<std::uint64_t>{0x4000});
   CHECK(compute("sqrt.rn.f64", formats::fp64, {0x4010000000000000}) ==
         std::vector<std::uint64_t>{0x4000000000000000});
 }

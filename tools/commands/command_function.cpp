@@ -133,6 +133,20 @@ std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& oper
   return shape;
 }
 
+/// The overload of a name without its type: that of the first array's format.
+const Function& overload_of(const Function& function, const FunctionOptions& options) {
+  if (options.name == function.name) return function;
+  for (std::size_t i = 0; i < std::min(function.operands, options.arguments.size()); ++i) {
+    const std::string& word = options.arguments[i];
+    if (code_of_number(word, formats::fp16)) continue;
+    const Tensor array = read_operand("", emulator::operand_names.at(i), word, formats::fp16);
+    return array.format == formats::bf16
+               ? emulator::require_function(options.arch, options.name + "(bfloat16)", "function")
+               : function;
+  }
+  return function;
+}
+
 void compute_arrays(const Function& function, const FunctionOptions& options,
                     nlohmann::ordered_json document) {
   const std::size_t wanted = function.operands;
@@ -242,7 +256,10 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   }
   if (options.arguments.empty())
     throw Error("function", "needs a number or a file, --digest or --errors");
-  if (!options.output.empty()) return compute_arrays(function, options, document);
+  if (!options.output.empty()) {
+    const Function& overload = overload_of(function, options);
+    return compute_arrays(overload, options, heading(overload, toolkit));
+  }
   std::vector<std::uint64_t> codes;
   for (const std::string& word : options.arguments) {
     const auto code =
@@ -289,6 +306,7 @@ void add_function(CLI::App& app, int&) {
   command->footer(
       "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to the function's format.\n"
       "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"
+      "CUDA's functions of halves have their type in parentheses, as hexp(half) and hexp(bfloat16); without it the arrays say which.\n"
       "A packed form (f16x2) computes the elements of arrays as its form of one element does.\n"
       "Example: guardbit function expf x.npy -o y.npy");
   command->callback([options, command] { run(*command, *options); });
