@@ -7,7 +7,7 @@
 
 // FP32 numbers on a device's own units: what ReferenceNumber has. Sums and products are intrinsics,
 // which no compiler option changes; the special function unit is asked by its instructions, which
-// are compared with their models on all inputs (instruction_validation.hpp).
+// are compared with their models on all inputs (ptx_validation.hpp).
 namespace guardbit::gpu {
 
 /// What only a device computes; hosts compile programs, and never call them.

@@ -12,7 +12,7 @@
 #include "emulator/functions/unit/quotients.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
-#include "gpu/cuda/function/instruction_validation.hpp"
+#include "gpu/cuda/function/ptx_validation.hpp"
 
 // An instruction's kernel is text, which the driver compiles; the model's kernel has the
 // interpreters of emulator/functions/.
