@@ -86,6 +86,8 @@ struct Handler {
 std::span<const Handler> cast_calls();
 std::span<const Handler> data_calls();
 std::span<const Handler> pointwise_calls();
+std::span<const Handler> reduction_calls();
+std::span<const Handler> softmax_calls();
 
 /// The handler of an operator; null where there is none.
 const Handler* find_handler(std::string_view op);
