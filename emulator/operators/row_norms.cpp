@@ -64,7 +64,8 @@ Moments layer_moments_of_vectors(std::span<const float> row) {
   for (std::size_t t = 0; t < vector_threads; ++t) all[t] = {means[t], squares[t], counts[t]};
   std::array<Moments, vector_threads / warp_lanes> warps;
   for (std::size_t w = 0; w < warps.size(); ++w)
-    warps[w] = halved(std::span<Moments>(all).subspan(w * warp_lanes, warp_lanes), VectorWelford::combined);
+    warps[w] = halved(std::span<Moments>(all).subspan(w * warp_lanes, warp_lanes),
+                      VectorWelford::combined);
   return halved(std::span<Moments>(warps), VectorWelford::combined);
 }
 
