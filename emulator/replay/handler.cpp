@@ -7,8 +7,8 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {cast_calls,      data_calls,      norm_calls,
-                                 pointwise_calls, reduction_calls, softmax_calls};
+constexpr std::array families = {cast_calls,      data_calls,    loss_calls,      norm_calls,
+                                 pointwise_calls, pooling_calls, reduction_calls, softmax_calls};
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {
