@@ -7,8 +7,9 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {cast_calls,      data_calls,    loss_calls,      norm_calls,
-                                 pointwise_calls, pooling_calls, reduction_calls, softmax_calls};
+constexpr std::array families = {cast_calls,      data_calls,      draw_calls,    loss_calls,
+                                 norm_calls,      pointwise_calls, pooling_calls, reduction_calls,
+                                 scattered_calls, softmax_calls};
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {
