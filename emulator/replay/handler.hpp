@@ -84,10 +84,12 @@ struct Handler {
 
 /// The handlers of a family, one function in each calls_*.cpp.
 std::span<const Handler> cast_calls();
+std::span<const Handler> convolution_calls();
 std::span<const Handler> data_calls();
 std::span<const Handler> foreach_calls();
 std::span<const Handler> optimizer_calls();
 std::span<const Handler> pointwise_calls();
+std::span<const Handler> product_calls();
 
 /// The handler of an operator; null where there is none.
 const Handler* find_handler(std::string_view op);
