@@ -71,7 +71,9 @@ std::optional<ProductVerdict> by_the_book(const ProductCall& call, Context& cont
   return std::nullopt;
 }
 
-std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, double seconds) {
+/// `simple`: only plans whose K is one chain.
+std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, double seconds,
+                               bool simple) {
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                        std::chrono::duration<double>(seconds));
@@ -79,6 +81,7 @@ std::vector<GemmPlan> searched(const GemmCapture& capture, Context& context, dou
   options.threads = context.threads;
   constexpr std::size_t most_plans = 12;
   options.most_plans = most_plans;
+  options.simple = simple;
   options.interrupted = [&] {
     return context.plans->interrupted() || std::chrono::steady_clock::now() > end;
   };
@@ -115,17 +118,21 @@ ProductVerdict judge_product(const ProductCall& call, Context& context) {
     if (context.plans->has_failed(call.shape))
       return {Status::unmodelled, "no plan was found for this shape", false, 0};
     std::string unsupported;
-    const double seconds =
-        context.plans->search_seconds / static_cast<double>(call.captures.size());
-    for (std::size_t i = 0; i < call.captures.size(); ++i) {
-      std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds);
-      if (plans.empty()) continue;
-      const std::string words = words_of(call, i, plans.front());
-      const bool is_supported_by_bits =
-          is_supported(call.captures[i], plans.front(), context.threads);
-      context.plans->set(key_of(call, i), std::move(plans));
-      if (is_supported_by_bits) return {Status::exact, words, false, 0};
-      if (unsupported.empty()) unsupported = words;
+    // One chain in any order of K is likelier than a partition in the first order.
+    for (const bool simple : {true, false}) {
+      for (std::size_t i = 0; i < call.captures.size(); ++i) {
+        const double share = simple ? 0.25 : 0.75;
+        const double seconds =
+            share * context.plans->search_seconds / static_cast<double>(call.captures.size());
+        std::vector<GemmPlan> plans = searched(call.captures[i], context, seconds, simple);
+        if (plans.empty()) continue;
+        const std::string words = words_of(call, i, plans.front());
+        const bool is_supported_by_bits =
+            is_supported(call.captures[i], plans.front(), context.threads);
+        context.plans->set(key_of(call, i), std::move(plans));
+        if (is_supported_by_bits) return {Status::exact, words, false, 0};
+        if (unsupported.empty()) unsupported = words;
+      }
     }
     if (!unsupported.empty())
       return {Status::unmodelled, "any order of K gives the result, one is " + unsupported, false,
