@@ -7,7 +7,7 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {data_calls, pointwise_calls};
+constexpr std::array families = {attention_calls, data_calls, pointwise_calls};
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {

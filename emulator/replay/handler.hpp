@@ -83,6 +83,7 @@ struct Handler {
 };
 
 /// The handlers of a family, one function in each calls_*.cpp.
+std::span<const Handler> attention_calls();
 std::span<const Handler> data_calls();
 std::span<const Handler> pointwise_calls();
 
