@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "formats/codec.hpp"
+#include "formats/conversion/converters.hpp"
 #include "formats/value.hpp"
 
 namespace guardbit::emulator::operators {
@@ -55,11 +56,12 @@ std::uint16_t bf16_of(float number) {
   return static_cast<std::uint16_t>((code + 0x7fff + (code >> 16 & 1)) >> 16);
 }
 
-/// Any other floating format, by the one place that rounds; past the largest number a NaN where
-/// there is no infinity, as PyTorch's casts to FP8 have it.
+/// Any other floating format as PyTorch converts to it.
 std::uint64_t code_of(const Format& type, float number) {
+  const formats::Converter* converter = formats::find_converter("pytorch", type);
   const formats::Value value = formats::decode(formats::fp32, std::bit_cast<std::uint32_t>(number));
-  return formats::encode(type, value);
+  return formats::encode(type, value, formats::Rounding::nearest_even,
+                         converter == nullptr ? formats::Overflow{} : converter->overflow);
 }
 
 template <class Word>
@@ -90,14 +92,16 @@ float number_at(const Tensor& tensor, std::int64_t index) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, value)));
 }
 
-template <class Word, class CodeOf>
-std::vector<std::byte> bytes_of_codes(std::size_t count, const CodeOf& code_of_index) {
-  std::vector<std::byte> bytes(count * sizeof(Word));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto word = static_cast<Word>(code_of_index(i));
-    std::memcpy(bytes.data() + i * sizeof(Word), &word, sizeof(Word));
+/// Writes the code of each number as a word.
+template <class Word, class CodeOf, class Source>
+void write_codes(std::int64_t begin, std::span<Source> numbers, std::span<std::byte> bytes,
+                 const CodeOf& code_of_number) {
+  std::byte* at = bytes.data() + static_cast<std::size_t>(begin) * sizeof(Word);
+  for (const auto number : numbers) {
+    const auto word = static_cast<Word>(code_of_number(number));
+    std::memcpy(at, &word, sizeof(Word));
+    at += sizeof(Word);
   }
-  return bytes;
 }
 
 /// A floating number as an integer: cut toward zero, kept inside the type's range; NaNs give 0.
@@ -191,38 +195,73 @@ Tensor tensor_of_bytes(const Format& type, Dimensions shape, Dimensions stride,
           .shape = std::move(shape),
           .stride = std::move(stride),
           .offset = 0,
+          .is_on_gpu = true,
           .bytes = *owner,
           .owner = owner};
 }
 
-Tensor tensor_of_numbers(const Format& type, Dimensions shape, Dimensions stride,
-                         std::span<const float> numbers) {
-  const std::size_t count = numbers.size();
-  std::vector<std::byte> bytes;
+Tensor uninitialised_tensor(const Format& type, Dimensions shape) {
+  Tensor tensor{.type = type,
+                .shape = std::move(shape),
+                .stride = {},
+                .offset = 0,
+                .is_on_gpu = true,
+                .bytes = {},
+                .owner = nullptr};
+  tensor.stride = contiguous_stride(tensor.shape);
+  const auto size = static_cast<std::size_t>(tensor.count() * tensor.element_bytes());
+  auto memory = std::shared_ptr<std::byte[]>(new std::byte[size]);
+  tensor.bytes = {memory.get(), size};
+  tensor.owner = std::move(memory);
+  return tensor;
+}
+
+std::span<std::byte> writable_bytes(const Tensor& tensor) {
+  return {const_cast<std::byte*>(tensor.bytes.data()), tensor.bytes.size()};
+}
+
+void write_numbers(const Format& type, std::int64_t begin, std::span<const float> numbers,
+                   bool keeps_nans, std::span<std::byte> bytes) {
   if (type == formats::fp32) {
-    bytes = bytes_of_codes<std::uint32_t>(count, [&](std::size_t i) {
-      return numbers[i] == numbers[i] ? std::bit_cast<std::uint32_t>(numbers[i]) : 0x7fffffffU;
+    write_codes<std::uint32_t>(begin, numbers, bytes, [&](float x) {
+      return x == x || keeps_nans ? std::bit_cast<std::uint32_t>(x) : 0x7fffffffU;
     });
   } else if (type == formats::fp16) {
-    bytes =
-        bytes_of_codes<std::uint16_t>(count, [&](std::size_t i) { return fp16_of(numbers[i]); });
+    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
+      const auto code = std::bit_cast<std::uint32_t>(x);
+      return x == x || !keeps_nans ? fp16_of(x)
+                                   : static_cast<std::uint16_t>((code >> 16 & 0x8000) |
+                                                                (code >> 13 & 0x3ff) | 0x7c00);
+    });
   } else if (type == formats::bf16) {
-    bytes =
-        bytes_of_codes<std::uint16_t>(count, [&](std::size_t i) { return bf16_of(numbers[i]); });
+    write_codes<std::uint16_t>(begin, numbers, bytes, [&](float x) {
+      return x == x || !keeps_nans
+                 ? bf16_of(x)
+                 : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
+    });
   } else if (type == formats::fp64) {
-    bytes = bytes_of_codes<std::uint64_t>(
-        count, [&](std::size_t i) { return std::bit_cast<std::uint64_t>(double{numbers[i]}); });
+    write_codes<double>(begin, numbers, bytes, [](float x) { return double{x}; });
   } else if (formats::is_integer(type)) {
-    std::vector<std::int64_t> integers(count);
-    for (std::size_t i = 0; i < count; ++i) integers[i] = integer_of(numbers[i]);
-    Tensor tensor = tensor_of_integers(type, std::move(shape), integers);
-    tensor.stride = std::move(stride);
-    return tensor;
+    const auto number = [&](float x) {
+      return type == formats::b1 ? static_cast<std::int64_t>(x != 0) : integer_of(x);
+    };
+    switch (formats::container_bits(type)) {
+      case 8: return write_codes<std::uint8_t>(begin, numbers, bytes, number);
+      case 16: return write_codes<std::uint16_t>(begin, numbers, bytes, number);
+      case 32: return write_codes<std::uint32_t>(begin, numbers, bytes, number);
+      default: return write_codes<std::uint64_t>(begin, numbers, bytes, number);
+    }
   } else {
-    bytes = bytes_of_codes<std::uint8_t>(count,
-                                         [&](std::size_t i) { return code_of(type, numbers[i]); });
+    write_codes<std::uint8_t>(begin, numbers, bytes, [&](float x) { return code_of(type, x); });
   }
-  return tensor_of_bytes(type, std::move(shape), std::move(stride), std::move(bytes));
+}
+
+Tensor tensor_of_numbers(const Format& type, Dimensions shape, Dimensions stride,
+                         std::span<const float> numbers) {
+  Tensor tensor = uninitialised_tensor(type, std::move(shape));
+  tensor.stride = std::move(stride);
+  write_numbers(type, 0, numbers, false, writable_bytes(tensor));
+  return tensor;
 }
 
 Tensor tensor_of_numbers(const Format& type, Dimensions shape, std::span<const float> numbers) {
@@ -232,19 +271,18 @@ Tensor tensor_of_numbers(const Format& type, Dimensions shape, std::span<const f
 
 Tensor tensor_of_integers(const Format& type, Dimensions shape,
                           std::span<const std::int64_t> numbers) {
-  const std::size_t count = numbers.size();
-  const auto number = [&](std::size_t i) {
-    return type == formats::b1 ? static_cast<std::int64_t>(numbers[i] != 0) : numbers[i];
+  const auto number = [&](std::int64_t x) {
+    return type == formats::b1 ? static_cast<std::int64_t>(x != 0) : x;
   };
-  std::vector<std::byte> bytes;
+  Tensor tensor = uninitialised_tensor(type, std::move(shape));
+  const auto bytes = writable_bytes(tensor);
   switch (formats::container_bits(type)) {
-    case 8: bytes = bytes_of_codes<std::uint8_t>(count, number); break;
-    case 16: bytes = bytes_of_codes<std::uint16_t>(count, number); break;
-    case 32: bytes = bytes_of_codes<std::uint32_t>(count, number); break;
-    default: bytes = bytes_of_codes<std::uint64_t>(count, number); break;
+    case 8: write_codes<std::uint8_t>(0, numbers, bytes, number); break;
+    case 16: write_codes<std::uint16_t>(0, numbers, bytes, number); break;
+    case 32: write_codes<std::uint32_t>(0, numbers, bytes, number); break;
+    default: write_codes<std::uint64_t>(0, numbers, bytes, number); break;
   }
-  Dimensions stride = contiguous_stride(shape);
-  return tensor_of_bytes(type, std::move(shape), std::move(stride), std::move(bytes));
+  return tensor;
 }
 
 }  // namespace guardbit::emulator::operators

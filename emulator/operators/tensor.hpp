@@ -24,6 +24,8 @@ struct Tensor {
   Dimensions stride;
   /// in elements from the start of its allocation, which is aligned to 512 bytes
   std::int64_t offset = 0;
+  /// A tensor of the CPU keeps its host's arithmetic, which has no model here.
+  bool is_on_gpu = true;
   /// what `owner` keeps alive
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -68,6 +70,13 @@ Tensor tensor_of_numbers(const formats::Format& type, Dimensions shape,
                          std::span<const float> numbers);
 Tensor tensor_of_integers(const formats::Format& type, Dimensions shape,
                           std::span<const std::int64_t> numbers);
+/// A tensor whose elements are yet to be written, without gaps, and the memory of such a one.
+Tensor uninitialised_tensor(const formats::Format& type, Dimensions shape);
+std::span<std::byte> writable_bytes(const Tensor& tensor);
+/// Writes the elements from `begin` on, each rounded once. NaNs become the units' one, or with
+/// `keeps_nans` keep their bits as far as the type has them.
+void write_numbers(const formats::Format& type, std::int64_t begin, std::span<const float> numbers,
+                   bool keeps_nans, std::span<std::byte> bytes);
 /// A tensor that owns these bytes.
 Tensor tensor_of_bytes(const formats::Format& type, Dimensions shape, Dimensions stride,
                        std::vector<std::byte> bytes);

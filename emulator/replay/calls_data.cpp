@@ -12,7 +12,6 @@ Answer marks(const Call&, Context&) { return moves_data("a mark of the profiler"
 
 constexpr std::array handlers = {
     Handler{"aten._local_scalar_dense", moves},
-    Handler{"aten._to_copy.default", moves},  // replaced by casts
     Handler{"aten._unsafe_view", moves},
     Handler{"aten.arange", moves},
     Handler{"aten.as_strided", moves},
@@ -21,7 +20,6 @@ constexpr std::array handlers = {
     Handler{"aten.cat", moves},
     Handler{"aten.clone", moves},
     Handler{"aten.constant_pad_nd", moves},
-    Handler{"aten.copy_", moves},
     Handler{"aten.detach", moves},
     Handler{"aten.embedding", moves},
     Handler{"aten.empty", moves},

@@ -7,7 +7,8 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {attention_calls, data_calls, pointwise_calls};
+constexpr std::array families = {attention_calls, cast_calls,      data_calls,
+                                 foreach_calls,   optimizer_calls, pointwise_calls};
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {

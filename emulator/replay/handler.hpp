@@ -57,9 +57,9 @@ struct Answer {
   std::string plan;
   /// exact means: compare. unmodelled, data and unordered stay what they are.
   Status status = Status::exact;
-  /// For calls that give nothing: the positions of the arguments that change, in the order of
-  /// `results` (a list counts as one position).
-  std::vector<std::size_t> changed = {};
+  /// For calls that give nothing: the names of the arguments that change, in the order of
+  /// `results`, each with all of its tensors.
+  std::vector<std::string> changed = {};
   /// of products: the plan was known before the result was looked at
   bool is_predicted = true;
   /// Of unordered calls: for each result how many of its elements are no possible outcome; nothing
@@ -84,7 +84,10 @@ struct Handler {
 
 /// The handlers of a family, one function in each calls_*.cpp.
 std::span<const Handler> attention_calls();
+std::span<const Handler> cast_calls();
 std::span<const Handler> data_calls();
+std::span<const Handler> foreach_calls();
+std::span<const Handler> optimizer_calls();
 std::span<const Handler> pointwise_calls();
 
 /// The handler of an operator; null where there is none.
