@@ -17,7 +17,6 @@ using attention::Problem;
 
 enum class Backend : std::uint8_t { flash, efficient, cudnn };
 
-
 bool is_of_tensor_cores(const formats::Format& type) {
   return type == formats::fp16 || type == formats::bf16;
 }
@@ -73,7 +72,7 @@ void take_dropout(Problem& x, double probability, const Tensor* first, const Ten
   if (probability == 0) return;
   if (first == nullptr) throw UnknownArguments{"no state of the generator"};
   x.dropout = {probability, word_of(*first, 0), 0};
-  x.dropout.offset = first->count() > 1 ? word_of(*first, 1)
+  x.dropout.offset = first->count() > 1  ? word_of(*first, 1)
                      : second == nullptr ? 0
                                          : word_of(*second, 0);
 }
@@ -84,18 +83,18 @@ const Tensor* recorded(const Call& call, std::size_t place) {
   return list == nullptr || place >= list->size() ? nullptr : (*list)[place].tensor();
 }
 
-/// A result for each tensor that the call gives.
-Answer answer_of(const Call& call, std::vector<std::optional<Tensor>> results, std::string plan) {
-  const std::size_t count = tensors_of(call.out).size();
-  if (count > results.size()) results.resize(count);
-  return computed(std::move(results), std::move(plan));
+/// Out and logsumexp; what else the call gives is the state of the generator.
+Answer answer_of(Tensor out, Tensor log_sums, std::string plan) {
+  Answer answer = computed({std::move(out), std::move(log_sums)}, std::move(plan));
+  answer.data_from = 2;
+  return answer;
 }
 
-Answer forward(const Call& call, Problem& x, const attention::ForwardKernel& kernel,
-               std::int64_t padded_rows, Dimensions log_shape, bool has_log_sums) {
+Answer forward(const Problem& x, const attention::ForwardKernel& kernel, std::int64_t padded_rows,
+               Dimensions log_shape, bool has_log_sums) {
   const ForwardResult result = attention::compute(kernel, x);
-  Tensor out = operators::tensor_of_numbers(
-      x.type, {x.batch, x.heads, x.queries, x.value_width}, result.out);
+  Tensor out = operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.value_width},
+                                            result.out);
   std::vector<float> logs;
   for (std::int64_t head = 0; head < x.batch * x.heads && has_log_sums; ++head) {
     const auto first = result.logsumexp.begin() + head * x.queries;
@@ -103,7 +102,7 @@ Answer forward(const Call& call, Problem& x, const attention::ForwardKernel& ker
     logs.resize(static_cast<std::size_t>((head + 1) * padded_rows), INFINITY);
   }
   Tensor log_sums = operators::tensor_of_numbers(formats::fp32, std::move(log_shape), logs);
-  return answer_of(call, {std::move(out), std::move(log_sums)}, kernel.description());
+  return answer_of(std::move(out), std::move(log_sums), kernel.description());
 }
 
 Answer flash(const Call& call, Context& context) {
@@ -113,14 +112,13 @@ Answer flash(const Call& call, Context& context) {
   const Dimensions log_shape = {x.batch, x.heads, x.queries};
   const std::int64_t rows = x.queries;
   // One query of several heads that share keys: the heads become queries.
-  const bool is_swapped = x.queries == 1 && x.heads > x.kv_heads && x.dropout.probability == 0 &&
-                          x.width % 8 == 0;
-  if (!is_swapped)
-    return forward(call, x, flash_forward(x, context.machine), rows, log_shape, true);
+  const bool is_swapped =
+      x.queries == 1 && x.heads > x.kv_heads && x.dropout.probability == 0 && x.width % 8 == 0;
+  if (!is_swapped) return forward(x, flash_forward(x, context.machine), rows, log_shape, true);
   x.queries = x.heads / x.kv_heads;
   x.heads = x.kv_heads;
-  Answer answer = forward(call, x, flash_forward(x, context.machine), x.queries,
-                          {x.batch, x.heads, x.queries}, true);
+  Answer answer =
+      forward(x, flash_forward(x, context.machine), x.queries, {x.batch, x.heads, x.queries}, true);
   answer.results[0]->shape = {x.batch, x.heads * x.queries, 1, x.value_width};
   answer.results[1]->shape = log_shape;
   return answer;
@@ -133,8 +131,7 @@ Answer efficient(const Call& call, Context& context) {
   take_dropout(x, call.number(5, "dropout_p", 0), recorded(call, 2), recorded(call, 3));
   const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
   const std::int64_t rows = has_log_sums ? (x.queries + 31) / 32 * 32 : 0;
-  return forward(call, x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows},
-                 has_log_sums);
+  return forward(x, attention::efficient_forward(x), rows, {x.batch, x.heads, rows}, has_log_sums);
 }
 
 Answer cudnn(const Call& call, Context& context) {
@@ -143,8 +140,8 @@ Answer cudnn(const Call& call, Context& context) {
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
   if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
   const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
-  return forward(call, x, attention::cudnn_forward(x), x.queries,
-                 {x.batch, x.heads, x.queries, 1}, has_log_sums);
+  return forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1},
+                 has_log_sums);
 }
 
 /// Of open sums, how many rounded elements no order of the parts gives.
@@ -170,6 +167,18 @@ std::int64_t impossible_elements(const Problem& x, const BackwardResult& result,
   return impossible;
 }
 
+/// How many elements are not the recorded ones; nothing where none are recorded.
+std::optional<std::int64_t> differing_elements(const Tensor& tensor, const Tensor* recorded) {
+  if (recorded == nullptr || recorded->bytes.size() != tensor.bytes.size()) return {};
+  const auto bytes = static_cast<std::size_t>(tensor.element_bytes());
+  std::int64_t differing = 0;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += bytes) {
+    const auto element = tensor.bytes.subspan(at, bytes);
+    differing += std::ranges::equal(element, recorded->bytes.subspan(at, bytes)) ? 0 : 1;
+  }
+  return differing;
+}
+
 /// Gradients of keys or values: of query heads that share one, rounded, then added in FP32.
 Tensor shared_gradient(const Problem& x, const std::vector<float>& of_heads, std::int64_t width) {
   const std::int64_t group = x.heads / x.kv_heads, size = x.keys * width;
@@ -193,14 +202,17 @@ Answer backward(const Call& call, const BackwardProblem& problem,
       operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.width}, result.dq),
       shared_gradient(x, result.dk, x.width), shared_gradient(x, result.dv, x.value_width)};
   if (!result.dbias.empty()) {
-    results.push_back(operators::tensor_of_numbers(
-        x.type, {x.batch, x.heads, x.queries, x.keys}, result.dbias));
+    results.push_back(
+        operators::tensor_of_numbers(x.type, {x.batch, x.heads, x.queries, x.keys}, result.dbias));
   }
-  Answer answer = answer_of(call, std::move(results), kernel.description());
-  if (result.open.empty()) return answer;
+  Answer answer = computed(std::move(results), kernel.description());
+  if (result.open.empty() && !result.is_open) return answer;
   answer.status = Status::unordered;
-  answer.impossible.resize(answer.results.size());
+  for (std::size_t i = 0; i < answer.results.size(); ++i)
+    answer.impossible.push_back(differing_elements(*answer.results[i], recorded(call, i)));
+  if (result.open.empty()) return answer;
   const bool is_tried = result.open.front().parts.size() <= attention::most_tried_tiles;
+  answer.impossible[0].reset();
   if (is_tried && !problem.recorded_dq.empty())
     answer.impossible[0] = impossible_elements(x, result, problem.recorded_dq);
   return answer;
@@ -234,8 +246,7 @@ Answer flash_backward(const Call& call, Context& context) {
   if (call.boolean(11, "is_causal", false)) x.causal = Causal::bottom_right;
   take_dropout(x, call.number(10, "dropout_p", 0), call.optional_tensor(12, "philox_seed"),
                call.optional_tensor(13, "philox_offset"));
-  const auto kernel =
-      attention::flash_backward(x, context.machine, is_deterministic(context));
+  const auto kernel = attention::flash_backward(x, context.machine, is_deterministic(context));
   return backward(call, backward_problem(call, x, 4), kernel);
 }
 

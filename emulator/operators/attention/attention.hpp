@@ -76,6 +76,8 @@ struct BackwardResult {
   std::vector<float> dbias;
   /// heads whose dq depends on timing; dq then holds the sums in ascending order
   std::vector<OpenSum> open;
+  /// Chains of dq take tiles of keys in the order of arrival.
+  bool is_open = false;
 };
 
 }  // namespace guardbit::emulator::attention

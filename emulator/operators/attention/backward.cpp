@@ -51,8 +51,13 @@ class Head {
  public:
   Head(const BackwardForm& form, const BackwardProblem& problem, std::int64_t head,
        BackwardResult& result)
-      : form_(form), x_(problem.forward), problem_(problem), unit_(x_.type, form.products),
-        head_(head), dropout_(form.dropout, x_, head), result_(result) {
+      : form_(form),
+        x_(problem.forward),
+        problem_(problem),
+        unit_(x_.type, form.products),
+        head_(head),
+        dropout_(form.dropout, x_, head),
+        result_(result) {
     const std::int64_t kv = head / x_.heads * x_.kv_heads + x_.kv_head(head % x_.heads);
     const float* q = x_.q.data() + head * x_.queries * x_.width;
     const float* k = x_.k.data() + kv * x_.keys * x_.width;
@@ -65,8 +70,7 @@ class Head {
     k_columns_ = unit_.pack(Side::b, {k, 1, x_.width}, x_.width, x_.keys);
     v_rows_ = unit_.pack(Side::b, {v, x_.value_width}, x_.keys, x_.value_width);
     grad_rows_ = unit_.pack(Side::a, {grad, x_.value_width}, x_.queries, x_.value_width);
-    grad_columns_ =
-        unit_.pack(Side::b, {grad, 1, x_.value_width}, x_.value_width, x_.queries);
+    grad_columns_ = unit_.pack(Side::b, {grad, 1, x_.value_width}, x_.value_width, x_.queries);
     for (std::int64_t i = 0; i < x_.queries; ++i) {
       delta_.push_back(delta_of(form.delta, grad + i * x_.value_width, out + i * x_.value_width,
                                 x_.value_width));
@@ -80,11 +84,15 @@ class Head {
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       ScoreTile scores = score(tile);
       add_key_gradients(scores, tile);
-      if (form_.query_gradient == QueryGradient::added) add_part(scores, tile, tiles);
-      else chained_.push_back(std::move(scores));
+      if (form_.query_gradient == QueryGradient::added)
+        add_part(scores, tile, tiles);
+      else
+        chained_.push_back(std::move(scores));
     }
-    if (form_.query_gradient == QueryGradient::added) add_sums();
-    else chain_parts();
+    if (form_.query_gradient == QueryGradient::added)
+      add_sums();
+    else
+      chain_parts();
     if (form_.scales_early) return;
     const float kept = form_.dropout == DropoutOrder::flash ? dropout_.kept_factor() : 1;
     const float factor = static_cast<float>(x_.scale) * kept;
@@ -136,9 +144,9 @@ class Head {
     const float factor = scale_of_exponents(x_.scale);
     const auto scale = static_cast<float>(x_.scale);
     const float base = log == -infinity ? 0 : log * log2_e;
-    const float* bias =
-        x_.bias.empty() ? nullptr
-                        : x_.bias.data() + (head_ * x_.queries + query) * x_.keys + s.first_key;
+    const float* bias = x_.bias.empty()
+                            ? nullptr
+                            : x_.bias.data() + (head_ * x_.queries + query) * x_.keys + s.first_key;
     for (std::int64_t j = 0; j < s.keys; ++j) {
       float& x = scores[j];
       const bool is_hidden = x_.causal != Causal::none && s.first_key + j > query + offset();
@@ -162,13 +170,12 @@ class Head {
     const auto scale = static_cast<float>(x_.scale);
     float* const gradients = s.gradients.data() + row * s.keys;
     float* const rounded = s.probabilities.data() + row * s.keys;
-    float* const bias = result_.dbias.empty()
-                            ? nullptr
-                            : result_.dbias.data() + (head_ * x_.queries + query) * x_.keys +
-                                  s.first_key;
+    float* const bias =
+        result_.dbias.empty()
+            ? nullptr
+            : result_.dbias.data() + (head_ * x_.queries + query) * x_.keys + s.first_key;
     const bool drops = dropout_.is_used();
-    const float factor =
-        form_.dropout == DropoutOrder::efficient ? dropout_.kept_factor() : 1.0F;
+    const float factor = form_.dropout == DropoutOrder::efficient ? dropout_.kept_factor() : 1.0F;
     for (std::int64_t j = 0; j < s.keys; ++j) {
       const bool is_kept = !drops || dropout_.is_kept(query, s.first_key + j);
       const float dp = is_kept ? gradients[j] * factor : 0;
@@ -177,7 +184,9 @@ class Head {
       if (form_.scales_early) g *= scale;
       gradients[j] = operators::rounded_to(x_.type, g);
       if (!drops) continue;
-      rounded[j] = is_kept ? operators::rounded_to(x_.type, rounded[j] * operators::rounded_to(x_.type, factor)) : 0;
+      rounded[j] = is_kept ? operators::rounded_to(
+                                 x_.type, rounded[j] * operators::rounded_to(x_.type, factor))
+                           : 0;
     }
   }
 
@@ -249,8 +258,9 @@ class Head {
       const std::int64_t split = key_tile % form_.splits, round = key_tile / form_.splits;
       if (form_.splits == 1) return key_tile;
       const std::int64_t first = chained_[tile].first_query / form_.query_tile;
-      const std::int64_t step = x_.causal == Causal::none ? (query_tile - split % count + count) % count
-                                                          : query_tile - first;
+      const std::int64_t step = x_.causal == Causal::none
+                                    ? (query_tile - split % count + count) % count
+                                    : query_tile - first;
       return round * count + step;
     };
     std::vector<std::size_t> order;
@@ -334,6 +344,7 @@ BackwardResult compute_backward(const BackwardForm& form, const BackwardProblem&
                           for (std::size_t i = begin; i < end; ++i)
                             Head(form, problem, static_cast<std::int64_t>(i), result).run();
                         });
+  result.is_open = form.query_gradient == QueryGradient::chained && form.splits > 1;
   std::erase_if(result.open, [](const OpenSum& sum) { return sum.parts.empty(); });
   return result;
 }

@@ -23,9 +23,7 @@ enum class Probability : std::uint8_t {
   /// ex2(RN(fma(S, scale, -logsumexp) * log2(e))), without subnormal numbers
   fused,
 };
-constexpr auto words(Probability) {
-  return std::array{"two_products", "exponential", "fused"};
-}
+constexpr auto words(Probability) { return std::array{"two_products", "exponential", "fused"}; }
 
 /// How the sum delta is added: threads take 8 columns after the other; a thread's columns are added
 /// in order by FMAs, or as pairs; sums of threads meet in that order.

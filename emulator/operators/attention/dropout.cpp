@@ -29,12 +29,11 @@ Words philox(std::uint64_t seed, std::uint64_t counter, std::uint64_t subsequenc
 /// FlashAttention: a lane of a warp draws 16 bytes for its places in 16 rows and 32 columns.
 bool is_kept_by_flash(const Problem& x, std::int64_t head, std::int64_t query, std::int64_t key) {
   const std::int64_t lane = query % 8 * 4 + key % 8 / 2;
-  const auto place = static_cast<std::uint64_t>(query / 16) |
-                     static_cast<std::uint64_t>(key / 32) << 32;
-  const Words words =
-      philox(x.dropout.seed, x.dropout.offset + static_cast<std::uint64_t>(head * 32 + lane), place, 7);
-  const std::int64_t byte =
-      key % 32 / 16 * 8 + key % 16 / 8 * 4 + query % 16 / 8 * 2 + key % 2;
+  const auto place = static_cast<std::uint64_t>(query / 16) | static_cast<std::uint64_t>(key / 32)
+                                                                  << 32;
+  const Words words = philox(
+      x.dropout.seed, x.dropout.offset + static_cast<std::uint64_t>(head * 32 + lane), place, 7);
+  const std::int64_t byte = key % 32 / 16 * 8 + key % 16 / 8 * 4 + query % 16 / 8 * 2 + key % 2;
   const std::uint32_t drawn = words[byte / 4] >> (byte % 4 * 8) & 0xff;
   const float kept = 1.0F - static_cast<float>(x.dropout.probability);
   return drawn <= static_cast<std::uint32_t>(std::floor(static_cast<double>(kept) * 255.0));
@@ -43,8 +42,8 @@ bool is_kept_by_flash(const Problem& x, std::int64_t head, std::int64_t query, s
 /// CUTLASS: the numbers of one sequence, in row-major order of all scores.
 bool is_kept_by_efficient(const Problem& x, std::int64_t head, std::int64_t query,
                           std::int64_t key) {
-  const std::uint64_t at = x.dropout.offset +
-                           static_cast<std::uint64_t>((head * x.queries + query) * x.keys + key);
+  const std::uint64_t at =
+      x.dropout.offset + static_cast<std::uint64_t>((head * x.queries + query) * x.keys + key);
   const Words words = philox(x.dropout.seed, at / 4, 0, 10);
   const float number = std::fma(static_cast<float>(words[at % 4]), 0x1p-32F, 0x1p-33F);
   return number > static_cast<float>(x.dropout.probability);

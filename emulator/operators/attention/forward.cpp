@@ -30,9 +30,11 @@ struct RowState {
 /// One row of thread blocks: a tile of queries of a head.
 class QueryTile {
  public:
-  QueryTile(const ForwardForm& form, const Problem& problem, std::int64_t head,
-            std::int64_t tile)
-      : form_(form), x_(problem), unit_(problem.type, form.products), head_(head),
+  QueryTile(const ForwardForm& form, const Problem& problem, std::int64_t head, std::int64_t tile)
+      : form_(form),
+        x_(problem),
+        unit_(problem.type, form.products),
+        head_(head),
         first_(tile * form.query_tile),
         rows_(std::min<std::int64_t>(form.query_tile, problem.queries - first_)),
         states_(static_cast<std::size_t>(rows_)),
@@ -44,8 +46,8 @@ class QueryTile {
     q_ = unit_.pack(Side::a,
                     {problem.q.data() + (head * problem.queries + first_) * width, width, 1}, rows_,
                     width);
-    k_ = unit_.pack(Side::b, {problem.k.data() + kv * problem.keys * width, width, 1},
-                    problem.keys, width);
+    k_ = unit_.pack(Side::b, {problem.k.data() + kv * problem.keys * width, width, 1}, problem.keys,
+                    width);
     v_ = unit_.pack(Side::b, {problem.v.data() + kv * problem.keys * value_width, 1, value_width},
                     value_width, problem.keys);
   }
@@ -54,7 +56,8 @@ class QueryTile {
   std::int64_t key_tiles() const {
     const std::int64_t offset =
         x_.causal == Causal::bottom_right ? x_.keys - x_.queries : std::int64_t{0};
-    const std::int64_t seen = x_.causal == Causal::none ? x_.keys : first_ + form_.query_tile + offset;
+    const std::int64_t seen =
+        x_.causal == Causal::none ? x_.keys : first_ + form_.query_tile + offset;
     return tiles_of(std::min(x_.keys, seen), form_.key_tile);
   }
 

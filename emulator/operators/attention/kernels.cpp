@@ -20,8 +20,8 @@ int flash_width(std::int64_t width) {
 /// The kernel that splits keys: its tiles, whether it splits or not.
 int flash_split_tile(std::int64_t width) { return width <= 64 ? 256 : width <= 128 ? 128 : 64; }
 
-/// As many splits as fill the multiprocessors nearly as well as the best number does: PyTorch counts
-/// two thread blocks on each.
+/// As many splits as fill the multiprocessors nearly as well as the best number does: PyTorch
+/// counts two thread blocks on each.
 int flash_splits(const Problem& x, const operators::Machine& machine) {
   if (x.dropout.probability > 0) return 1;
   const std::int64_t tiles = tiles_of(x.keys, flash_split_tile(x.width));
@@ -72,10 +72,10 @@ ForwardKernel flash_forward(const Problem& x, const operators::Machine& machine)
     return kernel;
   }
   kernel.form.query_tile = width == 256 || (width == 192 && drops) ? 64 : 128;
-  kernel.form.key_tile = width <= 32              ? 128
-                         : width == 64            ? (drops ? 64 : 128)
+  kernel.form.key_tile = width <= 32             ? 128
+                         : width == 64           ? (drops ? 64 : 128)
                          : width == 128 && drops ? 32
-                                                  : 64;
+                                                 : 64;
   return kernel;
 }
 
@@ -158,7 +158,8 @@ BackwardKernel cudnn_backward(const Problem& x) {
 }
 
 std::string ForwardKernel::description() const {
-  std::string text = std::string(form.name) + ": " + tiles_in_words(form.query_tile, form.key_tile) +
+  std::string text = std::string(form.name) + ": " +
+                     tiles_in_words(form.query_tile, form.key_tile) +
                      (form.keys_descend ? ", last first" : ", first first");
   if (splits > 1) text += ", " + counted(splits, "split");
   return text;

@@ -44,7 +44,8 @@ std::uint32_t small_piece(float x) {
 }  // namespace
 
 Unit::Unit(const formats::Format& type, int products)
-    : type_(type), instruction_(instruction_for(type, type == formats::fp32 ? step : products)),
+    : type_(type),
+      instruction_(instruction_for(type, type == formats::fp32 ? step : products)),
       engine_(&require_engine("auto", instruction_)) {}
 
 Lines Unit::pack(Side side, const Numbers& numbers, std::int64_t lines, std::int64_t k) const {
