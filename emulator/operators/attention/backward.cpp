@@ -64,12 +64,12 @@ class Head {
     const float* v = x_.v.data() + kv * x_.keys * x_.value_width;
     const float* grad = problem.grad.data() + head * x_.queries * x_.value_width;
     const float* out = problem.out.data() + head * x_.queries * x_.value_width;
-    q_rows_ = unit_.pack(Side::a, {q, x_.width}, x_.queries, x_.width);
+    q_rows_ = unit_.pack(Side::a, {q, x_.width}, x_.queries, x_.width, true);
     q_columns_ = unit_.pack(Side::b, {q, 1, x_.width}, x_.width, x_.queries);
-    k_rows_ = unit_.pack(Side::b, {k, x_.width}, x_.keys, x_.width);
+    k_rows_ = unit_.pack(Side::b, {k, x_.width}, x_.keys, x_.width, true);
     k_columns_ = unit_.pack(Side::b, {k, 1, x_.width}, x_.width, x_.keys);
-    v_rows_ = unit_.pack(Side::b, {v, x_.value_width}, x_.keys, x_.value_width);
-    grad_rows_ = unit_.pack(Side::a, {grad, x_.value_width}, x_.queries, x_.value_width);
+    v_rows_ = unit_.pack(Side::b, {v, x_.value_width}, x_.keys, x_.value_width, true);
+    grad_rows_ = unit_.pack(Side::a, {grad, x_.value_width}, x_.queries, x_.value_width, true);
     grad_columns_ = unit_.pack(Side::b, {grad, 1, x_.value_width}, x_.value_width, x_.queries);
     for (std::int64_t i = 0; i < x_.queries; ++i) {
       delta_.push_back(delta_of(form.delta, grad + i * x_.value_width, out + i * x_.value_width,
@@ -120,7 +120,7 @@ class Head {
     s.queries = x_.queries - s.first_query;
     const auto size = static_cast<std::size_t>(s.queries * s.keys);
     std::vector<float> p(size);
-    unit_.multiply({q_rows_, s.first_query}, {k_rows_, s.first_key}, s.queries, s.keys, x_.width,
+    unit_.multiply({q_rows_, s.first_query}, {k_rows_, s.first_key}, s.queries, s.keys, q_rows_.k,
                    p.data(), s.keys, true);
     for (std::int64_t i = 0; i < s.queries; ++i) to_exponents(s, i, p.data() + i * s.keys);
     const Functions& f = functions();
@@ -130,7 +130,7 @@ class Head {
         .apply(p);
     s.gradients.resize(size);
     unit_.multiply({grad_rows_, s.first_query}, {v_rows_, s.first_key}, s.queries, s.keys,
-                   x_.value_width, s.gradients.data(), s.keys, true);
+                   grad_rows_.k, s.gradients.data(), s.keys, true);
     s.probabilities = p;
     for (float& x : s.probabilities) x = operators::rounded_to(x_.type, x);
     for (std::int64_t i = 0; i < s.queries; ++i) to_gradients(s, i, p.data() + i * s.keys);

@@ -45,9 +45,9 @@ class QueryTile {
     const std::int64_t width = problem.width, value_width = problem.value_width;
     q_ = unit_.pack(Side::a,
                     {problem.q.data() + (head * problem.queries + first_) * width, width, 1}, rows_,
-                    width);
+                    width, true);
     k_ = unit_.pack(Side::b, {problem.k.data() + kv * problem.keys * width, width, 1}, problem.keys,
-                    width);
+                    width, true);
     v_ = unit_.pack(Side::b, {problem.v.data() + kv * problem.keys * value_width, 1, value_width},
                     value_width, problem.keys);
   }
@@ -82,7 +82,7 @@ class QueryTile {
     key_ = tile * form_.key_tile;
     keys_ = std::min<std::int64_t>(form_.key_tile, x_.keys - key_);
     scores_.resize(static_cast<std::size_t>(rows_ * keys_));
-    unit_.multiply({q_}, {k_, key_}, rows_, keys_, x_.width, scores_.data(), keys_, true);
+    unit_.multiply({q_}, {k_, key_}, rows_, keys_, q_.k, scores_.data(), keys_, true);
     for (std::int64_t i = 0; i < rows_; ++i) {
       const std::span row(scores_.data() + i * keys_, static_cast<std::size_t>(keys_));
       scale(row, i);

@@ -48,7 +48,8 @@ Unit::Unit(const formats::Format& type, int products)
       instruction_(instruction_for(type, type == formats::fp32 ? step : products)),
       engine_(&require_engine("auto", instruction_)) {}
 
-Lines Unit::pack(Side side, const Numbers& numbers, std::int64_t lines, std::int64_t k) const {
+Lines Unit::pack(Side side, const Numbers& numbers, std::int64_t lines, std::int64_t k,
+                 bool residue_first) const {
   Lines packed;
   if (!is_cut()) {
     std::vector<float> row(static_cast<std::size_t>(lines * k));
@@ -62,7 +63,10 @@ Lines Unit::pack(Side side, const Numbers& numbers, std::int64_t lines, std::int
     packed.line_bytes = k * 2;
     return packed;
   }
+  constexpr std::int64_t tile = step * tile_steps;
+  const std::int64_t residue = residue_first ? k % tile : 0;
   packed.k = (k + step - 1) / step * step;
+  if (residue != 0) packed.k = (k + tile - 1) / tile * tile;
   packed.line_bytes = packed.k * pieces * 4;
   packed.codes.resize(static_cast<std::size_t>(lines * packed.line_bytes));
   for (std::int64_t i = 0; i < lines; ++i) {
@@ -73,7 +77,8 @@ Lines Unit::pack(Side side, const Numbers& numbers, std::int64_t lines, std::int
       const std::array<std::uint32_t, 3> of_a = {small, big, big}, of_b = {big, small, big};
       const auto& codes = side == Side::a ? of_a : of_b;
       for (std::int64_t p = 0; p < pieces; ++p) {
-        const std::int64_t at = (j / step * pieces + p) * step + j % step;
+        const std::int64_t place = j < residue || residue == 0 ? j : j - residue + tile;
+        const std::int64_t at = (place / step * pieces + p) * step + place % step;
         std::memcpy(line + at * 4, &codes[static_cast<std::size_t>(p)], 4);
       }
     }
