@@ -47,6 +47,8 @@ struct Call {
   bool is_likely_of_cpu = false;
   /// of the CUDA generator, where the recording has it
   std::optional<std::uint64_t> seed, philox_offset;
+  /// the library's settings that are others from here on, by name
+  std::map<std::string, std::string> changed_flags;
 
   /// The argument of that position or name; null where it is absent, None too.
   const Value* find(std::size_t position, std::string_view name) const;

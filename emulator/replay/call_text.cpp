@@ -73,6 +73,8 @@ class CallReader {
         });
       } else if (key == "written") {
         object([&](const std::string& name) { call.written.emplace(name, value()); });
+      } else if (key == "flags") {
+        call.changed_flags = json_.flags();
       } else if (key == "seed") {
         call.seed = static_cast<std::uint64_t>(integer("seed"));
       } else if (key == "philox_offset") {

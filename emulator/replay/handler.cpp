@@ -7,8 +7,18 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {cast_calls,      convolution_calls, data_calls,   foreach_calls,
-                                 optimizer_calls, pointwise_calls,   product_calls};
+// clang-format off: one line each, which merge
+constexpr std::array families = {
+    attention_calls,
+    cast_calls,
+    convolution_calls,
+    data_calls,
+    foreach_calls,
+    optimizer_calls,
+    pointwise_calls,
+    product_calls,
+};
+// clang-format on
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,6 +61,8 @@ struct Answer {
   /// For calls that give nothing: the names of the arguments that change, in the order of
   /// `results`, each with all of its tensors.
   std::vector<std::string> changed = {};
+  /// Results from this one on are data, as the state of a generator is.
+  std::size_t data_from = std::numeric_limits<std::size_t>::max();
   /// of products: the plan was known before the result was looked at
   bool is_predicted = true;
   /// Of unordered calls: for each result how many of its elements are no possible outcome; nothing
@@ -83,6 +86,7 @@ struct Handler {
 };
 
 /// The handlers of a family, one function in each calls_*.cpp.
+std::span<const Handler> attention_calls();
 std::span<const Handler> cast_calls();
 std::span<const Handler> convolution_calls();
 std::span<const Handler> data_calls();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "emulator/replay/call_text.hpp"
+#include "emulator/replay/json_reader.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -97,6 +98,8 @@ Recording read_recording(const formats::MappedFile& file) {
   });
   // The first recordings lack a kind, and the tensors' devices.
   if (!tensors.metadata.contains("kind")) infer_devices(recording.calls);
+  if (const std::string flags = taken(tensors.metadata, "flags"); !flags.empty())
+    tensors.metadata.merge(JsonReader(where + ": flags", flags).flags());
   recording.metadata = std::move(tensors.metadata);
   if (const auto version = recording.metadata.find("torch"); version != recording.metadata.end())
     recording.library = version->second;

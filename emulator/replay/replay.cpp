@@ -72,7 +72,7 @@ CallResult judged(const Answer& answer, const Recorded& recorded, bool is_likely
     return result;
   }
   std::size_t missing = 0, compared = 0;
-  for (std::size_t i = 0; i < recorded.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(recorded.size(), answer.data_from); ++i) {
     if (recorded[i] == nullptr) continue;
     if (i >= answer.results.size() || !answer.results[i]) {
       result.outputs += recorded[i]->count();
@@ -179,8 +179,9 @@ void require_measured_library(const Recording& recording) {
 Replay replay(const Recording& recording, const ReplaySettings& settings) {
   Replay replay;
   replay.calls.resize(recording.calls.size());
+  std::map<std::string, std::string> flags = recording.metadata;
   Context context{.machine = settings.machine,
-                  .flags = &recording.metadata,
+                  .flags = &flags,
                   .plans = settings.plans,
                   .threads = formats::thread_count(settings.threads)};
   std::unique_ptr<ChangedContents> contents;
@@ -196,6 +197,7 @@ Replay replay(const Recording& recording, const ReplaySettings& settings) {
       break;
     }
     const Call& call = recording.calls[i];
+    for (const auto& [name, value] : call.changed_flags) flags[name] = value;
     const Answer answer = answer_of(call, context);
     Recorded recorded = recorded_results(answer, call);
     if (is_seen_later(answer, recorded)) {
