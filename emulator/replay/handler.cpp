@@ -14,9 +14,12 @@ constexpr std::array families = {
     convolution_calls,
     data_calls,
     foreach_calls,
+    norm_calls,
     optimizer_calls,
     pointwise_calls,
     product_calls,
+    reduction_calls,
+    softmax_calls,
 };
 // clang-format on
 
