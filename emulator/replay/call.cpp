@@ -1,6 +1,7 @@
 #include "emulator/replay/call.hpp"
 
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "formats/format_catalogue.hpp"
@@ -30,6 +31,13 @@ std::optional<double> number_in(const Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value.content))
     return static_cast<double>(*number);
   if (const auto* truth = std::get_if<bool>(&value.content)) return *truth ? 1.0 : 0.0;
+  // What JSON has no numbers for may be written as a text.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (const auto* text = std::get_if<std::string>(&value.content)) {
+    if (*text == "inf") return infinity;
+    if (*text == "-inf") return -infinity;
+    if (*text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  }
   return std::nullopt;
 }
 

@@ -38,10 +38,17 @@ struct Call {
   std::map<std::string, Value> kwargs;
   /// what the recording has as its result
   Value out;
+  /// What the call left in arguments that are not among its results, by their names, where the
+  /// recording has it.
+  std::map<std::string, Value> written;
   /// of calls too large to keep: the rows and columns that `out` has
   std::optional<Dimensions> sampled_rows, sampled_columns;
+  /// The CPU seems to have computed it, in a recording that names no devices.
+  bool is_likely_of_cpu = false;
   /// of the CUDA generator, where the recording has it
   std::optional<std::uint64_t> seed, philox_offset;
+  /// the library's settings that are others from here on, by name
+  std::map<std::string, std::string> changed_flags;
 
   /// The argument of that position or name; null where it is absent, None too.
   const Value* find(std::size_t position, std::string_view name) const;

@@ -71,6 +71,10 @@ class CallReader {
           else
             json_.skip();
         });
+      } else if (key == "written") {
+        object([&](const std::string& name) { call.written.emplace(name, value()); });
+      } else if (key == "flags") {
+        call.changed_flags = json_.flags();
       } else if (key == "seed") {
         call.seed = static_cast<std::uint64_t>(integer("seed"));
       } else if (key == "philox_offset") {

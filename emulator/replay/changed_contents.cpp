@@ -35,12 +35,11 @@ std::uint64_t digest_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-ChangedContents::ChangedContents(const Recording& recording) {
-  // Tensors without elements all lie at one place.
-  std::unordered_map<const std::byte*, std::size_t> known;
+ChangedContents::ChangedContents(const Recording& recording) : recording_(recording) {
   const auto see = [&](const Tensor& tensor, std::size_t call, bool as_argument) {
+    // Tensors without elements all lie at one place.
     if (tensor.bytes.empty()) return;
-    const auto [place, is_new] = known.emplace(tensor.bytes.data(), contents_.size());
+    const auto [place, is_new] = places_.emplace(tensor.bytes.data(), contents_.size());
     if (is_new) {
       contents_.push_back({&tensor, call, call, as_argument, 0, false});
       alike_[kind_of(tensor)].push_back(place->second);
@@ -87,17 +86,33 @@ const Tensor* ChangedContents::find_equal(std::size_t call, const Tensor& comput
   return nullptr;
 }
 
-const Tensor* ChangedContents::find_other(std::size_t call, const Tensor& computed) {
-  Content* first = nullptr;
-  for (const std::size_t index : alike(computed)) {
-    Content& content = contents_[index];
-    const bool is_fresh = content.came_as_argument && content.first_seen > call &&
-                          !content.was_found && is_alike(*content.tensor, computed);
-    if (is_fresh && (first == nullptr || content.first_seen < first->first_seen)) first = &content;
+bool ChangedContents::is_fresh(const Tensor& tensor, std::size_t call) const {
+  const auto place = places_.find(tensor.bytes.data());
+  if (place == places_.end()) return false;
+  const Content& content = contents_[place->second];
+  return content.came_as_argument && content.first_seen > call && !content.was_found;
+}
+
+std::vector<const Tensor*> ChangedContents::find_others(
+    std::size_t call, const std::vector<std::optional<Tensor>>& computed) {
+  std::vector<const Tensor*> found(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i)
+    found[i] = computed[i] ? find_equal(call, *computed[i]) : nullptr;
+  if (std::ranges::find(found, nullptr) == found.end()) return found;
+  for (std::size_t later = call + 1; later < recording_.calls.size(); ++later) {
+    for (const Value& argument : recording_.calls[later].args) {
+      const std::vector<const Tensor*> list = tensors_of(argument);
+      bool fits = list.size() == computed.size();
+      for (std::size_t i = 0; fits && i < list.size(); ++i)
+        fits = computed[i] && is_alike(*list[i], *computed[i]) &&
+               (is_fresh(*list[i], call) || list[i] == found[i]);
+      if (!fits) continue;
+      for (const Tensor* tensor : list)
+        contents_[places_.at(tensor->bytes.data())].was_found = true;
+      return list;
+    }
   }
-  if (first == nullptr) return nullptr;
-  first->was_found = true;
-  return first->tensor;
+  return found;
 }
 
 }  // namespace guardbit::emulator::replay

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -22,9 +23,11 @@ class ChangedContents {
 
   /// The one that is equal bit for bit.
   const Tensor* find_equal(std::size_t call, const Tensor& computed);
-  /// Where no content is equal: the first that no call gave as its result and that was found for no
-  /// other. To be asked after all that have an equal one.
-  const Tensor* find_other(std::size_t call, const Tensor& computed);
+  /// Of all results of a call, those that are equal bit for bit, and where there are none those of
+  /// the next list that a call takes in which each tensor is alike, was given by no call and was
+  /// found for no other. To be asked after all that have equal ones.
+  std::vector<const Tensor*> find_others(std::size_t call,
+                                         const std::vector<std::optional<Tensor>>& computed);
 
  private:
   struct Content {
@@ -38,10 +41,14 @@ class ChangedContents {
     bool was_found = false;
   };
 
+  bool is_fresh(const Tensor& tensor, std::size_t call) const;
   void make_digests();
   const std::vector<std::size_t>& alike(const Tensor& tensor) const;
 
+  const Recording& recording_;
   std::vector<Content> contents_;
+  /// by the place of their bytes
+  std::unordered_map<const std::byte*, std::size_t> places_;
   /// by type and shape
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> alike_;
   bool has_digests_ = false;

@@ -7,9 +7,25 @@ namespace guardbit::emulator::replay {
 namespace {
 
 /// The one table of operators: a line for each family.
-constexpr std::array families = {cast_calls,      data_calls,      draw_calls,    loss_calls,
-                                 norm_calls,      pointwise_calls, pooling_calls, reduction_calls,
-                                 scattered_calls, softmax_calls};
+// clang-format off: one line each, which merge
+constexpr std::array families = {
+    attention_calls,
+    cast_calls,
+    convolution_calls,
+    data_calls,
+    draw_calls,
+    foreach_calls,
+    loss_calls,
+    norm_calls,
+    optimizer_calls,
+    pointwise_calls,
+    pooling_calls,
+    product_calls,
+    reduction_calls,
+    scattered_calls,
+    softmax_calls,
+};
+// clang-format on
 
 const std::unordered_map<std::string_view, const Handler*>& handlers() {
   static const auto table = [] {

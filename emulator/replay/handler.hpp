@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,9 +58,11 @@ struct Answer {
   std::string plan;
   /// exact means: compare. unmodelled, data and unordered stay what they are.
   Status status = Status::exact;
-  /// For calls that give nothing: the positions of the arguments that change, in the order of
-  /// `results` (a list counts as one position).
-  std::vector<std::size_t> changed = {};
+  /// For calls that give nothing: the names of the arguments that change, in the order of
+  /// `results`, each with all of its tensors.
+  std::vector<std::string> changed = {};
+  /// Results from this one on are data, as the state of a generator is.
+  std::size_t data_from = std::numeric_limits<std::size_t>::max();
   /// of products: the plan was known before the result was looked at
   bool is_predicted = true;
   /// Of unordered calls: for each result how many of its elements are no possible outcome; nothing
@@ -83,13 +86,18 @@ struct Handler {
 };
 
 /// The handlers of a family, one function in each calls_*.cpp.
+std::span<const Handler> attention_calls();
 std::span<const Handler> cast_calls();
+std::span<const Handler> convolution_calls();
 std::span<const Handler> data_calls();
 std::span<const Handler> draw_calls();
 std::span<const Handler> loss_calls();
+std::span<const Handler> foreach_calls();
 std::span<const Handler> norm_calls();
+std::span<const Handler> optimizer_calls();
 std::span<const Handler> pointwise_calls();
 std::span<const Handler> pooling_calls();
+std::span<const Handler> product_calls();
 std::span<const Handler> reduction_calls();
 std::span<const Handler> scattered_calls();
 std::span<const Handler> softmax_calls();

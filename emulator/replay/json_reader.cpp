@@ -176,6 +176,21 @@ void JsonReader::null() {
   if (!take_word("null")) refuse("not JSON: no value");
 }
 
+std::map<std::string, std::string> JsonReader::flags() {
+  std::map<std::string, std::string> flags;
+  begin_object();
+  for (std::string name; next_key(name);) {
+    if (kind() == Kind::string) {
+      flags[name] = string();
+      continue;
+    }
+    const std::size_t begin = at_;
+    skip();
+    flags[name] = std::string(text_.substr(begin, at_ - begin));
+  }
+  return flags;
+}
+
 void JsonReader::skip() {
   std::string key;
   switch (kind()) {

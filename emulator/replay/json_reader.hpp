@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,6 +30,8 @@ class JsonReader {
   std::variant<std::int64_t, double> number();
   bool boolean();
   void null();
+  /// An object of booleans, numbers and texts, each as the text that stands there.
+  std::map<std::string, std::string> flags();
   /// Takes any value and drops it.
   void skip();
   /// formats::Error unless nothing but space follows.

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "emulator/replay/call_text.hpp"
+#include "emulator/replay/json_reader.hpp"
 #include "formats/files/safetensors.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/printable.hpp"
@@ -21,6 +24,44 @@ std::string taken(std::map<std::string, std::string>& metadata, const std::strin
   std::string value = std::move(found->second);
   metadata.erase(found);
   return value;
+}
+
+using Contents = std::unordered_set<const std::byte*>;
+
+bool is_copy(const Call& call) {
+  return call.op.starts_with("aten._to_copy.") || call.op.starts_with("aten.copy_.");
+}
+
+bool makes_cpu_tensors(const Call& call) {
+  const Value* device = call.find(std::numeric_limits<std::size_t>::max(), "device");
+  const auto* name = device == nullptr ? nullptr : std::get_if<std::string>(&device->content);
+  return name != nullptr && name->starts_with("cpu");
+}
+
+/// Which calls are the CPU's, in a recording that does not say so.
+void infer_devices(std::vector<Call>& calls) {
+  Contents of_cpu;
+  for (Call& call : calls) {
+    bool is_of_cpu = makes_cpu_tensors(call);
+    for (const Value& value : call.args) {
+      for (const Tensor* tensor : tensors_of(value)) {
+        const bool is_known = tensor->rank() > 0 && of_cpu.contains(tensor->bytes.data());
+        is_of_cpu = is_of_cpu || is_known;
+      }
+    }
+    const Value* device = call.find(std::numeric_limits<std::size_t>::max(), "device");
+    if (is_copy(call) &&
+        (device != nullptr ? !makes_cpu_tensors(call) : call.op.starts_with("aten.copy_."))) {
+      // From there on the content may be the GPU's.
+      for (const Value& value : call.args) {
+        for (const Tensor* tensor : tensors_of(value)) of_cpu.erase(tensor->bytes.data());
+      }
+      continue;
+    }
+    if (!is_of_cpu) continue;
+    call.is_likely_of_cpu = true;
+    for (const Tensor* tensor : tensors_of(call.out)) of_cpu.insert(tensor->bytes.data());
+  }
 }
 
 }  // namespace
@@ -49,12 +90,16 @@ Recording read_recording(const formats::MappedFile& file) {
                                          .offset = 0,
                                          .is_on_gpu = true,
                                          .bytes = tensor.bytes,
-                                         .owner = nullptr});
+                                         .owner = file.owner});
   }
   recording.calls = parse_calls(where + ": ops", calls, [&](std::string_view name) {
     const auto found = contents.find(name);
     return found == contents.end() ? nullptr : &found->second;
   });
+  // The first recordings lack a kind, and the tensors' devices.
+  if (!tensors.metadata.contains("kind")) infer_devices(recording.calls);
+  if (const std::string flags = taken(tensors.metadata, "flags"); !flags.empty())
+    tensors.metadata.merge(JsonReader(where + ": flags", flags).flags());
   recording.metadata = std::move(tensors.metadata);
   if (const auto version = recording.metadata.find("torch"); version != recording.metadata.end())
     recording.library = version->second;

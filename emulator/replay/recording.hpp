@@ -22,6 +22,8 @@ struct Recording {
   formats::MappedFile file;
 };
 
+/// Recordings that name no devices: tensors that the CPU's generator drew, and what was computed of
+/// them before they were copied, are taken for the CPU's.
 /// formats::Error for whatever does not fit: one line with file and place.
 Recording read_recording(const std::string& path);
 Recording read_recording(const formats::MappedFile& file);

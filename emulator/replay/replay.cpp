@@ -61,7 +61,7 @@ void count_others(const Answer& answer, const Recorded& recorded, CallResult& re
   if (result.mismatches > 0) result.status = Status::differs;
 }
 
-CallResult judged(const Answer& answer, const Recorded& recorded) {
+CallResult judged(const Answer& answer, const Recorded& recorded, bool is_likely_of_cpu) {
   CallResult result;
   result.status = answer.status;
   result.plan = answer.plan;
@@ -72,7 +72,7 @@ CallResult judged(const Answer& answer, const Recorded& recorded) {
     return result;
   }
   std::size_t missing = 0, compared = 0;
-  for (std::size_t i = 0; i < recorded.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(recorded.size(), answer.data_from); ++i) {
     if (recorded[i] == nullptr) continue;
     if (i >= answer.results.size() || !answer.results[i]) {
       result.outputs += recorded[i]->count();
@@ -88,7 +88,11 @@ CallResult judged(const Answer& answer, const Recorded& recorded) {
     compare(*recorded[i], *answer.results[i], i, result);
     ++compared;
   }
-  if (result.first) {
+  if (result.first && is_likely_of_cpu) {
+    result = {};
+    result.status = Status::data;
+    result.plan = "computed by the CPU, otherwise than the GPU computes it";
+  } else if (result.first) {
     result.status = Status::differs;
   } else if (missing > 0) {
     result.status = Status::unmodelled;
@@ -123,18 +127,30 @@ Answer answer_of(const Call& call, Context& context) {
   }
 }
 
-Recorded recorded_results(const Call& call) { return tensors_of(call.out); }
+/// What the recording says of the results: those that the call gave, or the arguments that it
+/// changed.
+Recorded recorded_results(const Answer& answer, const Call& call) {
+  Recorded recorded = tensors_of(call.out);
+  if (!recorded.empty()) return recorded;
+  for (const std::string& name : answer.changed) {
+    const auto found = call.written.find(name);
+    if (found == call.written.end()) return {};
+    const auto tensors = tensors_of(found->second);
+    recorded.insert(recorded.end(), tensors.begin(), tensors.end());
+  }
+  return recorded;
+}
 
-/// Did the call change its arguments and give nothing?
-bool changes_arguments(const Answer& answer, const Call& call) {
-  return answer.status == Status::exact && !answer.changed.empty() && call.out.is_none();
+/// Did the call change its arguments, and only later calls say to what?
+bool is_seen_later(const Answer& answer, const Recorded& recorded) {
+  return answer.status == Status::exact && !answer.changed.empty() && recorded.empty();
 }
 
 }  // namespace
 
 CallResult replay_call(const Call& call, Context& context) {
   const Answer answer = answer_of(call, context);
-  return judged(answer, recorded_results(call));
+  return judged(answer, recorded_results(answer, call), call.is_likely_of_cpu);
 }
 
 void Summary::add(const CallResult& result) {
@@ -163,8 +179,9 @@ void require_measured_library(const Recording& recording) {
 Replay replay(const Recording& recording, const ReplaySettings& settings) {
   Replay replay;
   replay.calls.resize(recording.calls.size());
+  std::map<std::string, std::string> flags = recording.metadata;
   Context context{.machine = settings.machine,
-                  .flags = &recording.metadata,
+                  .flags = &flags,
                   .plans = settings.plans,
                   .threads = formats::thread_count(settings.threads)};
   std::unique_ptr<ChangedContents> contents;
@@ -180,15 +197,16 @@ Replay replay(const Recording& recording, const ReplaySettings& settings) {
       break;
     }
     const Call& call = recording.calls[i];
+    for (const auto& [name, value] : call.changed_flags) flags[name] = value;
     const Answer answer = answer_of(call, context);
-    Recorded recorded = recorded_results(call);
-    if (changes_arguments(answer, call)) {
+    Recorded recorded = recorded_results(answer, call);
+    if (is_seen_later(answer, recorded)) {
       if (!contents) contents = std::make_unique<ChangedContents>(recording);
       for (const auto& result : answer.results)
         recorded.push_back(result ? contents->find_equal(i, *result) : nullptr);
       if (std::ranges::find(recorded, nullptr) != recorded.end()) open.push_back(i);
     }
-    replay.calls[i] = judged(answer, recorded);
+    replay.calls[i] = judged(answer, recorded, call.is_likely_of_cpu);
     for (const Tensor* tensor : recorded) touched += tensor == nullptr ? 0 : tensor->bytes.size();
     for (const Value& value : call.args) {
       for (const Tensor* tensor : tensors_of(value)) touched += tensor->bytes.size();
@@ -200,12 +218,7 @@ Replay replay(const Recording& recording, const ReplaySettings& settings) {
   }
   for (const std::size_t i : open) {
     const Answer answer = answer_of(recording.calls[i], context);
-    Recorded recorded;
-    for (const auto& result : answer.results) {
-      const Tensor* became = result ? contents->find_equal(i, *result) : nullptr;
-      recorded.push_back(became != nullptr || !result ? became : contents->find_other(i, *result));
-    }
-    replay.calls[i] = judged(answer, recorded);
+    replay.calls[i] = judged(answer, contents->find_others(i, answer.results), false);
   }
   for (const CallResult& result : replay.calls) replay.summary.add(result);
   return replay;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/replay/comparison.hpp"
 #include "emulator/replay/replay.hpp"
 
 // What `guardbit replay` says of recordings.
@@ -25,5 +26,14 @@ void print_summary(std::ostream& out, const ReplayedFile& file);
 nlohmann::ordered_json to_json(const ReplayedFile& file);
 /// The same as a page of HTML.
 std::string replay_page(const std::vector<ReplayedFile>& files);
+
+/// Two recordings compared, and how each of the first calls with unequal results was computed.
+struct ComparedFiles {
+  std::string a, b;
+  emulator::replay::Comparison comparison;
+  emulator::replay::CallResult of_a, of_b;
+};
+void print_comparison(std::ostream& out, const ComparedFiles& files);
+nlohmann::ordered_json to_json(const ComparedFiles& files);
 
 }  // namespace guardbit::tools
