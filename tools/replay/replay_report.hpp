@@ -1,0 +1,39 @@
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "emulator/replay/comparison.hpp"
+#include "emulator/replay/replay.hpp"
+
+// What `guardbit replay` says of recordings.
+namespace guardbit::tools {
+
+/// A recording and what became of its calls.
+struct ReplayedFile {
+  std::string path;
+  /// the operators' names, in the order of the calls
+  std::vector<std::string> ops;
+  emulator::replay::Replay replay;
+};
+
+/// A line for each call: its number, what became of it, the operator, how it was computed.
+void print_calls(std::ostream& out, const ReplayedFile& file);
+/// How many calls and outputs came out right.
+void print_summary(std::ostream& out, const ReplayedFile& file);
+nlohmann::ordered_json to_json(const ReplayedFile& file);
+/// The same as a page of HTML.
+std::string replay_page(const std::vector<ReplayedFile>& files);
+
+/// Two recordings compared, and how each of the first calls with unequal results was computed.
+struct ComparedFiles {
+  std::string a, b;
+  emulator::replay::Comparison comparison;
+  emulator::replay::CallResult of_a, of_b;
+};
+void print_comparison(std::ostream& out, const ComparedFiles& files);
+nlohmann::ordered_json to_json(const ComparedFiles& files);
+
+}  // namespace guardbit::tools
