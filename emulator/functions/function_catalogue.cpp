@@ -53,7 +53,7 @@ std::uint64_t function_digest(const Function& function, std::uint64_t stride, in
     for (std::size_t i = begin; i < end; i += at_once) {
       const std::size_t part = std::min(at_once, end - i);
       for (std::size_t k = 0; k < part; ++k) x[k] = static_cast<std::uint32_t>((i + k) * stride);
-      function.run(x, {}, std::span(results).first(part));
+      function.run({{x}, {std::span(results).first(part)}});
       for (std::size_t k = 0; k < part; ++k) sum += function_digest_share(x[k], results[k]);
     }
     const std::lock_guard lock(mutex);

@@ -28,9 +28,9 @@ struct Side {
 void compute(const Function& function, Side& side) {
   side.results.resize(side.x.size());
   side.exact.clear();
-  function.run(side.x, {}, side.results);
+  function.run({{side.x}, {side.results}});
   for (const std::uint32_t code : side.x)
-    side.exact.push_back(function.in_doubles(number_of(code), 0));
+    side.exact.push_back(function.in_doubles({number_of(code)})[0]);
 }
 
 void count(FunctionErrors& errors, std::uint32_t x, std::uint32_t result, double exact) {

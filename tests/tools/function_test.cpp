@@ -70,8 +70,8 @@ TEST_CASE("function computes arrays, with one number for all elements of another
   const auto& power = emulator::require_function("sm_90", "powf", "test");
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto code = std::bit_cast<std::uint32_t>(numbers[i]);
-    CHECK(y[i] == exponential.reference(code, 0));
-    CHECK(z[i] == power.reference(code, std::bit_cast<std::uint32_t>(3.0F)));
+    CHECK(y[i] == exponential.reference({code})[0]);
+    CHECK(z[i] == power.reference({code, std::bit_cast<std::uint32_t>(3.0F)})[0]);
   }
 }
 

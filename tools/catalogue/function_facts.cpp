@@ -149,7 +149,7 @@ nlohmann::ordered_json unit_json(const mufu::SpecialFunctionForm& form, std::uin
   return j;
 }
 
-std::vector<ProgramStep> steps_of(const FunctionResult& r) { return r.function->steps(r.x, r.y); }
+std::vector<ProgramStep> steps_of(const FunctionResult& r) { return r.function->steps({r.x, r.y}); }
 
 void print_steps(const FunctionResult& r) {
   Table table("rllll");
@@ -198,7 +198,8 @@ nlohmann::ordered_json functions_json(const std::vector<Function>& functions) {
 
 FunctionResult function_result(const Function& function, std::uint32_t x, std::uint32_t y) {
   const auto number = [](std::uint32_t code) { return double{std::bit_cast<float>(code)}; };
-  return {&function, x, y, function.reference(x, y), function.in_doubles(number(x), number(y))};
+  return {&function, x, y, static_cast<std::uint32_t>(function.reference({x, y})[0]),
+          function.in_doubles({number(x), number(y)})[0]};
 }
 
 void print_result(const FunctionResult& r) {

@@ -66,7 +66,7 @@ nlohmann::ordered_json heading(const Function& function, int toolkit) {
 
 void show_values(const Function& function, const FunctionOptions& options,
                  const std::vector<std::uint32_t>& codes, nlohmann::ordered_json document) {
-  const auto operands = static_cast<std::size_t>(function.operands);
+  const std::size_t operands = function.operands;
   if (codes.size() % operands != 0) {
     throw Error("function", std::string(function.name) + " takes " + std::to_string(operands) +
                                 " numbers, " + std::to_string(codes.size()) + " were given");
@@ -128,7 +128,7 @@ std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& oper
 
 void compute_arrays(const Function& function, const FunctionOptions& options,
                     nlohmann::ordered_json document) {
-  const auto wanted = static_cast<std::size_t>(function.operands);
+  const std::size_t wanted = function.operands;
   if (options.arguments.size() != wanted) {
     throw Error("function", std::string(function.name) + " takes " + counted(wanted, "operand") +
                                 ", " + std::to_string(options.arguments.size()) + " were given");
@@ -142,12 +142,11 @@ void compute_arrays(const Function& function, const FunctionOptions& options,
     if (x.codes.size() == 1) x.codes.resize(count, x.codes[0]);
   std::vector<std::uint32_t> results(count);
   formats::parallel_for(count, 1 << 16, options.threads, [&](std::size_t begin, std::size_t end) {
-    const auto part = [&](const std::vector<std::uint32_t>& codes) {
-      return std::span(codes).subspan(begin, end - begin);
-    };
-    function.run(part(operands[0].codes),
-                 wanted == 2 ? part(operands[1].codes) : emulator::FunctionCodes{},
-                 std::span(results).subspan(begin, end - begin));
+    emulator::CodeArrays<std::uint32_t> part;
+    for (std::size_t i = 0; i < wanted; ++i)
+      part.operands.at(i) = std::span(operands[i].codes).subspan(begin, end - begin);
+    part.results[0] = std::span(results).subspan(begin, end - begin);
+    function.run(part);
   });
   const Tensor d =
       formats::tensor_of_codes("d", formats::fp32, formats::Packing::container, shape, results);

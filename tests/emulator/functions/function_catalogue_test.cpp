@@ -65,7 +65,7 @@ std::uint64_t digest_of_pairs(const Function& function, std::uint64_t stride) {
       x.push_back(pair.x);
       y.push_back(pair.y);
     }
-    function.run(x, y, results);
+    function.run({{x, y}, {results}});
     std::uint64_t sum = 0;
     for (std::size_t i = begin; i < end; ++i)
       sum += emulator::function_digest_share(i * stride, results[i - begin]);
@@ -101,10 +101,10 @@ std::uint32_t correctly_rounded(const char* name, std::uint32_t first) {
   const Function& function = emulator::require_function("sm_90", name, "test");
   std::vector<std::uint32_t> x(1 << 23), results(x.size());
   for (std::uint32_t i = 0; i < x.size(); ++i) x[i] = first + i;
-  function.run(x, {}, results);
+  function.run({{x}, {results}});
   std::uint32_t count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double exact = function.in_doubles(std::bit_cast<float>(x[i]), 0);
+    const double exact = function.in_doubles({std::bit_cast<float>(x[i])})[0];
     count += std::bit_cast<std::uint32_t>(static_cast<float>(exact)) == results[i] ? 1U : 0U;
   }
   return count;
@@ -134,10 +134,10 @@ TEST_CASE("the host's units and integers compute the same functions") {
   std::vector<std::uint32_t> y = arguments(600), results(x.size());
   for (std::size_t i = 0; i < y.size(); ++i) std::swap(y[i], y[i * 31 % y.size()]);
   for (const Function& function : function_catalogue()) {
-    function.run(x, y, results);
+    function.run({{x, y}, {results}});
     for (std::size_t i = 0; i < x.size(); ++i) {
       INFO(function.name << " of " << std::hex << x[i] << ", " << y[i]);
-      REQUIRE(function.reference(x[i], y[i]) == results[i]);
+      REQUIRE(function.reference({x[i], y[i]})[0] == results[i]);
     }
   }
 }
@@ -147,9 +147,9 @@ TEST_CASE("functions compute what the catalogue says") {
   for (const Function& function : function_catalogue()) {
     for (const float x : {0.3F, 0.75F, 1.25F, 2.5F, -0.6F, -2.25F}) {
       for (const float y : {1.5F, -3.0F}) {
-        const double wanted = function.in_doubles(x, y);
-        const std::uint32_t code =
-            function.reference(std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y));
+        const double wanted = function.in_doubles({x, y})[0];
+        const auto code = static_cast<std::uint32_t>(function.reference(
+            {std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y)})[0]);
         INFO(function.name << " of " << x << ", " << y);
         CHECK(std::isnan(wanted) == std::isnan(number(code)));
         if (!std::isnan(wanted))
