@@ -1,0 +1,281 @@
+#pragma once
+
+// The special function unit in vectors. Included behind `#pragma GCC target`.
+//
+// T = C0 + C1 x + C2 S(x) has up to 44 bits. Its lower 32 are sums of products modulo 2^32; the
+// upper ones follow from C0 and C1 x to a few units, because the lower bits say which number it is.
+// S(x) is the square of the upper 8 bits of x without its lowest bit, and for each of 7 lower bits
+// the upper ones shifted as far: pairs of 16-bit products give two of these at a time
+// (tests/claims/squarer_test.cpp).
+
+#include <array>
+#include <cstdint>
+
+#include "emulator/functions/kernels/unit_tables.hpp"
+#include "emulator/functions/kernels/vector_number.hpp"
+#include "emulator/functions/unit/special_function_forms.hpp"
+#include "formats/support/vectors/vector.hpp"
+
+namespace guardbit::emulator::kernels {
+
+/// The functions of the unit, on vectors of an instruction set.
+template <class Isa>
+struct VectorUnit {
+  using Lookup = CoefficientLookup<Isa>;
+  using Number = VectorNumber<Isa>;
+  using Word = VectorWords<Isa>;
+  using Mask = VectorMask<Isa>;
+  using Words = typename Isa::Words;
+  using Signed = typename Isa::template Of<std::int32_t>;
+
+  static constexpr std::uint32_t fraction_mask = 0x7fffff;
+  static constexpr std::uint32_t offset_mask = 0x1ffff;
+
+  /// S(x) as two numbers of 16 bits in each word, whose sum it is; below 2^15 each.
+  [[gnu::always_inline]] static Words square_halves(Words x) {
+    const Words placed = x << 7;
+    const Words upper = Isa::bytes_of_words(placed, 2, -1, 2, -1);
+    const Words lower = Isa::bytes_of_words(placed, 0, 1, 0, 1);
+    Words sum = Isa::sums_of_products(upper & 0xffff, upper) >> 1;
+    for (const std::uint32_t pair : {0x40008000U, 0x10002000U, 0x04000800U, 0x00000200U})
+      sum += Isa::high_halves_of_products(lower & pair, upper);
+    return sum;
+  }
+
+  /// T in units of U, cut, and what is below as a fraction of that many bits.
+  struct Interpolated {
+    Words whole, low;
+  };
+
+  /// `factor_of_x` is x times what a binade's c1 has over the first one's, of so many bits more.
+  template <const mufu::UnitFunction& f, int extra_bits = 0>
+  [[gnu::always_inline]] static Interpolated interpolate(Words index, Words x, Words factor_of_x) {
+    static_assert(f.squarer.lowest_column == 19);
+    static_assert(fits_coefficient_table<f>());
+    constexpr CoefficientScale scale = coefficient_scale(f);
+    constexpr int k = scale.fraction;
+    static_assert(mufu::offset_bits - f.binades[0].grid.c1 == k);
+    static constexpr std::size_t count =
+        static_cast<std::size_t>(f.binade_count) * f.binades[0].segments.size();
+    static constexpr CoefficientTable<count> table = coefficient_table<f, count>();
+    Words c0, slopes;
+    Lookup::find(table, index, c0, slopes);
+    const Words c1 = slopes >> 16, c2 = Isa::bytes_of_words(slopes, 0, 1, 0, 1);
+    const Words rise = Isa::low_words_of_products(c1, factor_of_x);
+    const Words curve = Isa::sums_of_products(square_halves(x), c2);
+    const Words start = (c0 << (k + scale.c0)) + static_cast<std::uint32_t>(scale.bias);
+    // The upper halves of words: 16 bits of the factor times c1.
+    const Words near_products =
+        Isa::high_halves_of_products(slopes, factor_of_x << (15 - extra_bits));
+    const Words near_rise = near_products >> 16 << (mufu::offset_bits + extra_bits - k);
+    const Words near_start = c0 >> -scale.c0;
+    const Words low = (scale.is_falling ? start - rise : start + rise) + curve;
+    const Words near = scale.is_falling ? near_start - near_rise : near_start + near_rise;
+    return {near + signed_shift<k>(low - (near << k)), low};
+  }
+
+  template <int n>
+  [[gnu::always_inline]] static Words signed_shift(Words x) {
+    return formats::vectors::as<Words>(formats::vectors::as<Signed>(x) >> n);
+  }
+
+  /// whole + low / 2^n cut to 24 significant bits, in units of 2^unit; `low` has n bits that count
+  /// and above them those of `whole`.
+  template <int n>
+  [[gnu::always_inline]] static Number cut(Words whole, Words low, float unit) {
+    constexpr int upper_bits = 24 - n;
+    const Number high = Number::of_integer(Word(whole & ~((1U << upper_bits) - 1)));
+    const Number rest = Number::of_integer(Word(low & 0xffffff));
+    const Number step = 1.0F / static_cast<float>(1U << n);
+    if constexpr (Isa::names_rounding) {
+      return Number::of_floats(Isa::fma_toward_zero(rest.floats(), step.floats(), high.floats())) *
+             unit;
+    } else {
+      // `high` is 0 or more than the rest: what the sum loses is exact, and a zero positive.
+      const Number nearest = fma(rest, step, high);
+      const Number lost = fma(rest, step, high - nearest);
+      return Number::of(bits(nearest) - (bits(lost) >> 31)) * unit;
+    }
+  }
+
+  [[gnu::always_inline]] static Words code_of(Number x) { return bits(x).words; }
+  [[gnu::always_inline]] static Words pick(Mask mask, Words yes, Words no) {
+    return Isa::select(mask.lanes, yes, no);
+  }
+  [[gnu::always_inline]] static Words all(std::uint32_t x) {
+    return formats::vectors::fill<Words>(x);
+  }
+  [[gnu::always_inline]] static Mask is_less(Words x, std::uint32_t bound) {
+    return Word(x) < Word(bound);
+  }
+  /// Signed words below a bound.
+  [[gnu::always_inline]] static Mask is_below(Words x, std::int32_t bound) {
+    return Word(x ^ 0x80000000) < Word(static_cast<std::uint32_t>(bound) ^ 0x80000000);
+  }
+  [[gnu::always_inline]] static Number with_nan(Number result, Number x) {
+    return select(x == x, result, Number::of(mufu::nan_code));
+  }
+
+  [[gnu::always_inline]] static Number ex2(Number x) {
+    const Words code = code_of(x);
+    const Words significand = (code & fraction_mask) | 0x800000;
+    const Words biased = (code >> 23) & 0xff;
+    // |x| in units of 2^-23; what is 2^7 or more is infinite or 0.
+    const Words most = all(127 + 7);
+    const Words shift = pick(Word(biased) < Word(most), biased, most) - 127;
+    const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
+    const Words is_negative = signed_shift<31>(code);
+    const Mask is_whole = Word(fixed & fraction_mask) == Word(0U);
+    const Words value = (fixed ^ is_negative) - pick(is_whole, is_negative, Words{});
+    const Words whole = signed_shift<23>(value), part = value & fraction_mask;
+    const Words t =
+        interpolate<mufu::ex2>(part >> 17, part & offset_mask, part & offset_mask).whole;
+    Words result = t + ((whole + 126) << 23);
+    result = pick(is_below(whole, -126), Words{}, result);
+    result = pick(is_below(whole, 128), result, all(mufu::infinity_code));
+    return with_nan(Number::of(Word(result)), x);
+  }
+
+  [[gnu::always_inline]] static Number rcp(Number x) {
+    const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
+    const Words offset = (code << 1) & offset_mask;
+    const Words t = interpolate<mufu::rcp>((code >> 16) & 127, offset, offset).whole;
+    Words result = t + (252U << 23) - (magnitude & ~fraction_mask);
+    // also of infinities
+    result = pick(is_below(result, 0x800000), Words{}, result);
+    result = pick(is_less(magnitude, mufu::smallest_normal), all(mufu::infinity_code), result);
+    return with_nan(Number::of(Word(result | (code & mufu::sign_bit))), x);
+  }
+
+  [[gnu::always_inline]] static Number rsqrt(Number x) {
+    const Words code = code_of(x);
+    const Words offset = code & offset_mask;
+    const Words t = interpolate<mufu::rsqrt>((code >> 17) & 127, offset, offset).whole;
+    // 4^k: the binade of even exponents begins there
+    const Mask is_exact = Word(code & 0xffffff) == Word(0x800000U);
+    const Words turned = signed_shift<1>((code >> 23) - 127);
+    Words result = pick(is_exact, all(1U << 24), t) + ((125 - turned) << 23);
+    result = pick(is_less(code, mufu::infinity_code), result, Words{});
+    result = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), result);
+    const Words magnitude = code & ~mufu::sign_bit;
+    return Number::of(Word(pick(is_less(magnitude, mufu::smallest_normal),
+                                all(mufu::infinity_code) | (code & mufu::sign_bit), result)));
+  }
+
+  [[gnu::always_inline]] static Number sqrt(Number x) {
+    const Words code = code_of(x);
+    const Words offset = code & offset_mask;
+    // c1 of odd exponents lies on a grid twice as coarse.
+    const Words is_even = (code >> 23) & 1;
+    const Words factor = Isa::shift_left(offset, all(1) - is_even);
+    const Words t = interpolate<mufu::sqrt, 1>((code >> 17) & 127, offset, factor).whole;
+    const Words turned = signed_shift<1>((code >> 23) - 127);
+    Words result = t + ((126 + turned) << 23);
+    result = pick(is_less(code, mufu::infinity_code), result, code);
+    result = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), result);
+    const Words magnitude = code & ~mufu::sign_bit;
+    return Number::of(
+        Word(pick(is_less(magnitude, mufu::smallest_normal), code & mufu::sign_bit, result)));
+  }
+
+  template <const mufu::UnitFunction& f>
+  [[gnu::always_inline]] static Number sine(Number turns) {
+    const Words code = code_of(turns);
+    const Words significand = (code & fraction_mask) | 0x800000;
+    const Words shift = ((code >> 23) & 0xff) - 125;
+    const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
+    const Words quadrant = (fixed >> 23) + static_cast<std::uint32_t>(f.quadrant);
+    const Words is_odd = Words{} - (quadrant & 1);
+    const Words part = (fixed ^ is_odd) & fraction_mask;
+    const Interpolated t = interpolate<f>(part >> 17, part & offset_mask, part & offset_mask);
+    const Number magnitude = cut<coefficient_scale(f).fraction>(t.whole, t.low, 0x1p-24F);
+    Words sign = (quadrant & 2) << 30;
+    if (f.is_odd) sign ^= code & mufu::sign_bit;
+    const Number result = Number::of(Word(code_of(magnitude) | sign));
+    return select(abs(turns) < Number::of(mufu::infinity_code), result, Number::of(mufu::nan_code));
+  }
+
+  [[gnu::always_inline]] static Number lg2(Number x) {
+    const Words code = code_of(x);
+    const Words offset = code & offset_mask;
+    const Interpolated t = interpolate<mufu::lg2>((code >> 17) & 63, offset, offset);
+    constexpr int k = coefficient_scale(mufu::lg2).fraction, sum_bits = 13;
+    // log2(x) in units of 2^-23 and, below, 2^-36; ones' complements of negative sums
+    const Words whole = t.whole + (((code >> 23) - 128) << 23);
+    const Words is_negative = signed_shift<31>(whole);
+    const Words low = ((t.low >> (k - sum_bits)) & ((1U << sum_bits) - 1)) | (whole << sum_bits);
+    Number result = cut<sum_bits>(whole ^ is_negative, low ^ is_negative, 0x1p-23F);
+    result = Number::of(Word(code_of(result) | (is_negative & mufu::sign_bit)));
+    result = select(x == 1, 0, result);
+    Words special = pick(is_less(code, mufu::infinity_code), code_of(result), code);
+    special = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), special);
+    const Words magnitude = code & ~mufu::sign_bit;
+    return Number::of(Word(pick(is_less(magnitude, mufu::smallest_normal),
+                                all(mufu::sign_bit | mufu::infinity_code), special)));
+  }
+
+  [[gnu::always_inline]] static Number tanh(Number x) {
+    static constexpr TanhTable table = tanh_table();
+    constexpr int k = TanhTable::fraction, first_exponent = 127 + mufu::tanh.first_exponent;
+    const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
+    const Words binade = ((magnitude >> 23) - first_exponent) & 15;
+    const Words index_bits = Isa::bytes_looked_up(table.index_bits.data(), binade);
+    const Words placed = code << 9;
+    const Words index = Isa::bytes_looked_up(table.first.data(), binade) +
+                        Isa::shift_right(placed, all(32) - index_bits);
+    const Words offset = Isa::shift_left(placed, index_bits) >> 15;
+    const Words c0 = Lookup::find(table.c0, index), c1 = Lookup::find(table.c1, index),
+                c2 = Lookup::find(table.c2, index);
+    const Words square = Isa::sums_of_products(square_halves(offset), all(0x00010001));
+    const Words low =
+        (c0 << k) + Isa::low_words_of_products(c1, offset) + Isa::low_words_of_products(c2, square);
+    const Number units = 1.0F / (1 << k);
+    const Number rise = Number::of_integer(Word(c1)) * Number::of_integer(Word(offset));
+    const Number near_number =
+        fma(fma(Number::of_integer(Word(c2)), Number::of_integer(Word(square)), rise), units,
+            Number::of_integer(Word(c0)));
+    const Words near = integer(near_number).words;
+    const Words whole = near + signed_shift<k>(low - (near << k));
+    const Number result = cut<k>(whole, low, 0x1p-24F);
+    Words special = code_of(result);
+    special = pick(is_less(magnitude, static_cast<std::uint32_t>(first_exponent) << 23), magnitude,
+                   special);
+    constexpr std::uint32_t above = first_exponent + mufu::most_binades;
+    special = pick(is_less(magnitude, above << 23), special, all(mufu::one_code));
+    return with_nan(Number::of(Word(special | (code & mufu::sign_bit))), x);
+  }
+
+  [[gnu::always_inline]] static Number evaluate(const mufu::UnitFunction& f, Number x) {
+    if (&f == &mufu::ex2) return ex2(x);
+    if (&f == &mufu::lg2) return lg2(x);
+    if (&f == &mufu::rcp) return rcp(x);
+    if (&f == &mufu::rsqrt) return rsqrt(x);
+    if (&f == &mufu::sqrt) return sqrt(x);
+    if (&f == &mufu::sin) return sine<mufu::sin>(x);
+    if (&f == &mufu::cos) return sine<mufu::cos>(x);
+    return tanh(x);
+  }
+
+  [[gnu::always_inline]] static Number evaluate(const mufu::SpecialFunctionForm& form, Number x) {
+    const Word magnitude = bits(abs(x));
+    const auto taken = [&](const mufu::Scaling& scaling) __attribute__((always_inline)) {
+      const Mask in_range = (magnitude >= Word(scaling.from)) & (magnitude < Word(scaling.to));
+      return scaling.negative_only ? in_range & (bits(x) != magnitude) : in_range;
+    };
+    Number argument = mufu::apply(form.before, x);
+    for (const mufu::Scaling& scaling : form.scalings) {
+      if (scaling.to == 0) continue;
+      const Mask mask = taken(scaling);
+      if (any(mask)) argument = select(mask, mufu::apply(scaling.before, x), argument);
+    }
+    Number result = evaluate(*form.function, argument);
+    for (const mufu::Scaling& scaling : form.scalings) {
+      if (scaling.to == 0) continue;
+      const Mask mask = taken(scaling);
+      if (any(mask)) result = select(mask, mufu::apply(scaling.after, result), result);
+    }
+    return result;
+  }
+};
+
+}  // namespace guardbit::emulator::kernels
