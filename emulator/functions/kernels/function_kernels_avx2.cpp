@@ -45,12 +45,18 @@ struct CoefficientLookup<Avx2> {
   template <std::size_t count>
   [[gnu::always_inline]] static void find(const CoefficientTable<count>& table, Words index,
                                           Words& c0, Words& slopes) {
-    alignas(32) std::uint32_t places[8];
-    formats::vectors::store(places, index);
+    Words places = index;
+    asm("" : "+m"(places));  // else GCC takes lanes out of the register, which is slower
+    const auto place = [&](int lane) __attribute__((always_inline)) {
+      std::uint32_t at = 0;
+      std::memcpy(&at, static_cast<const char*>(static_cast<const void*>(&places)) + 4 * lane, 4);
+      return at;
+    };
     const auto two = [&](int i, int j) __attribute__((always_inline)) {
-      const __m128i first = _mm_loadl_epi64(at(table, places[i]));
-      const __m128i second = _mm_loadl_epi64(at(table, places[j]));
-      return _mm_unpacklo_epi64(first, second);
+      const __m128i first = _mm_loadl_epi64(at(table, place(i)));
+      return _mm_castps_si128(_mm_loadh_pi(
+          _mm_castsi128_ps(first),
+          static_cast<const __m64*>(static_cast<const void*>(at(table, place(j))))));
     };
     // Words of one kind come together within 128 bits.
     const __m256 front = _mm256_castsi256_ps(_mm256_set_m128i(two(4, 5), two(0, 1)));

@@ -33,24 +33,33 @@ template <class Isa, class Program>
   formats::vectors::store(results, bits(result).words);
 }
 
-/// Whole vectors, and what is left at the end in one that is filled up with zeros.
+template <class Isa>
+inline constexpr std::size_t lanes_of = sizeof(typename Isa::Words) / sizeof(std::uint32_t);
+
+/// Whole vectors.
 template <class Isa, class Program>
-[[gnu::flatten]] void run_kernel(const std::uint32_t* x, const std::uint32_t* y,
-                                 std::uint32_t* results, std::size_t count) {
-  constexpr std::size_t lanes = sizeof(typename Isa::Words) / sizeof(std::uint32_t);
+[[gnu::flatten, gnu::noinline]] void run_vectors(const std::uint32_t* x, const std::uint32_t* y,
+                                                 std::uint32_t* results, std::size_t vectors) {
   constexpr bool is_of_one = std::is_invocable_v<Program, VectorNumber<Isa>>;
-  std::uint32_t last_x[lanes] = {}, last_y[lanes] = {}, last_results[lanes];
-  for (std::size_t i = 0; i < count; i += lanes) {
-    const std::size_t part = count - i;
-    if (part >= lanes) {
-      compute_vector<Isa, Program>(x + i, is_of_one ? nullptr : y + i, results + i);
-      continue;
-    }
-    std::memcpy(last_x, x + i, part * sizeof *x);
-    if (!is_of_one) std::memcpy(last_y, y + i, part * sizeof *y);
-    compute_vector<Isa, Program>(last_x, last_y, last_results);
-    std::memcpy(results + i, last_results, part * sizeof *results);
+  for (std::size_t i = 0; i < vectors; ++i) {
+    const std::size_t at = i * lanes_of<Isa>;
+    compute_vector<Isa, Program>(x + at, is_of_one ? nullptr : y + at, results + at);
   }
+}
+
+/// What is left at the end is computed in a vector that is filled up with zeros.
+template <class Isa, class Program>
+void run_kernel(const std::uint32_t* x, const std::uint32_t* y, std::uint32_t* results,
+                std::size_t count) {
+  constexpr std::size_t lanes = lanes_of<Isa>;
+  const std::size_t rest = count % lanes, at = count - rest;
+  run_vectors<Isa, Program>(x, y, results, count / lanes);
+  if (rest == 0) return;
+  std::uint32_t last_x[lanes] = {}, last_y[lanes] = {}, last_results[lanes];
+  std::memcpy(last_x, x + at, rest * sizeof *x);
+  if (y != nullptr) std::memcpy(last_y, y + at, rest * sizeof *y);
+  run_vectors<Isa, Program>(last_x, last_y, last_results, 1);
+  std::memcpy(results + at, last_results, rest * sizeof *results);
 }
 
 template <class Isa, class... Programs>
