@@ -30,6 +30,11 @@
 #pragma GCC target("avx2,fma,f16c")
 #endif
 
+#if !defined(__clang__)
+// GCC 12 warns of the ABI of lambdas, all of which are inlined.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 #include "emulator/functions/kernels/kernels_of.hpp"
 #include "formats/support/vectors/avx2.hpp"
 
@@ -44,7 +49,7 @@ struct CoefficientLookup<Avx2> {
   /// Entries are loaded one by one, which is quicker than gathering them.
   template <std::size_t count>
   [[gnu::always_inline]] static void find(const CoefficientTable<count>& table, Words index,
-                                          Words& c0, Words& slopes) {
+                                          Words& first, Words& second) {
     Words places = index;
     asm("" : "+m"(places));  // else GCC takes lanes out of the register, which is slower
     const auto place = [&](int lane) __attribute__((always_inline)) {
@@ -54,20 +59,15 @@ struct CoefficientLookup<Avx2> {
     };
     const auto two = [&](int i, int j) __attribute__((always_inline)) {
       const __m128i first = _mm_loadl_epi64(at(table, place(i)));
-      return _mm_castps_si128(_mm_loadh_pi(
-          _mm_castsi128_ps(first),
-          static_cast<const __m64*>(static_cast<const void*>(at(table, place(j))))));
+      return _mm_castps_si128(
+          _mm_loadh_pi(_mm_castsi128_ps(first),
+                       static_cast<const __m64*>(static_cast<const void*>(at(table, place(j))))));
     };
     // Words of one kind come together within 128 bits.
     const __m256 front = _mm256_castsi256_ps(_mm256_set_m128i(two(4, 5), two(0, 1)));
     const __m256 back = _mm256_castsi256_ps(_mm256_set_m128i(two(6, 7), two(2, 3)));
-    c0 = formats::vectors::as<Words>(_mm256_shuffle_ps(front, back, 0x88));
-    slopes = formats::vectors::as<Words>(_mm256_shuffle_ps(front, back, 0xDD));
-  }
-  static Words find(const std::array<std::uint32_t, 64>& table, Words index) {
-    return formats::vectors::as<Words>(
-        _mm256_i32gather_epi32(static_cast<const int*>(static_cast<const void*>(table.data())),
-                               formats::vectors::as<__m256i>(index), 4));
+    first = formats::vectors::as<Words>(_mm256_shuffle_ps(front, back, 0x88));
+    second = formats::vectors::as<Words>(_mm256_shuffle_ps(front, back, 0xDD));
   }
 
  private:

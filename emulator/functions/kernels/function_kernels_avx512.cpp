@@ -38,6 +38,11 @@
     "avx512f,avx512bw,avx512dq,avx512vl,avx512bitalg,avx512vpopcntdq,avx512vbmi,avx2,fma,f16c")
 #endif
 
+#if !defined(__clang__)
+// GCC 12 warns of the ABI of lambdas, all of which are inlined.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 #include "emulator/functions/kernels/kernels_of.hpp"
 #include "formats/support/vectors/avx512.hpp"
 
@@ -50,12 +55,9 @@ struct CoefficientLookup<Avx512> {
   using Words = Avx512::Words;
 
   template <std::size_t count>
-  static void find(const CoefficientTable<count>& table, Words index, Words& c0, Words& slopes) {
-    c0 = found<count>(table.c0.data(), index);
-    slopes = found<count>(table.slopes.data(), index);
-  }
-  static Words find(const std::array<std::uint32_t, 64>& table, Words index) {
-    return found<64>(table.data(), index);
+  static void find(const CoefficientTable<count>& table, Words index, Words& first, Words& second) {
+    first = found<count>(table.first.data(), index);
+    second = found<count>(table.second.data(), index);
   }
 
  private:

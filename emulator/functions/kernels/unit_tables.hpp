@@ -11,12 +11,18 @@
 // The special function unit's coefficients as vectors take them.
 namespace guardbit::emulator::kernels {
 
-/// 2^n entries of two words: c0 as it is, and the magnitude of c1 above c2, 16 bits each.
+/// Entries of two words, apart and together.
 template <std::size_t count>
 struct CoefficientTable {
-  std::array<std::uint32_t, count> c0{}, slopes{};
-  /// both of an entry, c0 in the low half
+  std::array<std::uint32_t, count> first{}, second{};
+  /// the first word in the low half
   std::array<std::uint64_t, count> entries{};
+
+  constexpr void set(std::size_t place, std::uint32_t first_word, std::uint32_t second_word) {
+    first[place] = first_word;
+    second[place] = second_word;
+    entries[place] = std::uint64_t{second_word} << 32 | first_word;
+  }
 };
 
 /// How a function's coefficients become sums of 32-bit words. T counts units of 2^-fraction U; all
@@ -40,8 +46,9 @@ constexpr CoefficientScale coefficient_scale(const mufu::UnitFunction& f) {
   return scale;
 }
 
-/// Binades follow one another, the last one first where the leading bit counts odd exponents: bit 0
-/// of a biased exponent is set where the exponent is even.
+/// c0 as it is, and the magnitude of c1 above c2, 16 bits each. Binades follow one another, the
+/// last one first where the leading bit counts odd exponents: bit 0 of a biased exponent is set
+/// where the exponent is even.
 template <const mufu::UnitFunction& f, std::size_t count>
 constexpr CoefficientTable<count> coefficient_table() {
   constexpr CoefficientScale scale = coefficient_scale(f);
@@ -52,10 +59,8 @@ constexpr CoefficientTable<count> coefficient_table() {
     for (const mufu::Segment& s : binade.segments) {
       const auto c1 = static_cast<std::uint32_t>(s.c1 < 0 ? -s.c1 : s.c1);
       const std::int32_t c2 = s.c2 * (1 << (scale.fraction + binade.grid.c2 - 15));
-      table.c0[place] = static_cast<std::uint32_t>(s.c0);
-      table.slopes[place] = c1 << 16 | (static_cast<std::uint32_t>(c2) & 0xffff);
-      table.entries[place] = std::uint64_t{table.slopes[place]} << 32 | table.c0[place];
-      ++place;
+      table.set(place++, static_cast<std::uint32_t>(s.c0),
+                c1 << 16 | (static_cast<std::uint32_t>(c2) & 0xffff));
     }
   }
   return table;
@@ -81,14 +86,14 @@ constexpr bool fits_coefficient_table() {
   return true;
 }
 
-/// Of tanh: c0, c1 and c2 as words in units of 2^-15 U, c0 in its own grid's; the low 6 bits of
-/// c0's shift are above it. A binade's segments follow those of the one before.
+/// Of tanh: c0, c1 and c2 in units of 2^-15 U, c0 in units of U. An entry's first word has c0 in 24
+/// bits and 8 bits of c1, its second one the other 11 of c1, and from bit 14 on c2 with its sign. A
+/// binade's segments follow those of the one before.
 struct TanhTable {
   static constexpr int fraction = 15;
-  std::array<std::uint32_t, 64> c0{}, c1{}, c2{};
-  /// of each binade, in bytes: its first segment, and the number of bits that choose one
-  alignas(16) std::array<std::uint8_t, 16> first{};
-  alignas(16) std::array<std::uint8_t, 16> index_bits{};
+  CoefficientTable<64> coefficients{};
+  /// of each binade: its first segment, and the number of bits that choose one
+  alignas(16) std::array<std::uint8_t, 16> first{}, index_bits{};
 };
 constexpr TanhTable tanh_table() {
   TanhTable table;
@@ -98,11 +103,10 @@ constexpr TanhTable tanh_table() {
     table.first[i] = static_cast<std::uint8_t>(place);
     table.index_bits[i] = static_cast<std::uint8_t>(std::countr_zero(binade.segments.size()));
     for (const mufu::Segment& s : binade.segments) {
-      // U is the unit of all; c0 stays below 2^24 of them.
-      table.c0[place] = static_cast<std::uint32_t>(s.c0) << binade.grid.c0;
-      table.c1[place] = static_cast<std::uint32_t>(s.c1) << (binade.grid.c1 - 2);
-      table.c2[place] = static_cast<std::uint32_t>(s.c2) << binade.grid.c2;
-      ++place;
+      const auto c0 = static_cast<std::uint32_t>(s.c0) << binade.grid.c0;
+      const auto c1 = static_cast<std::uint32_t>(s.c1) << (binade.grid.c1 - 2);
+      const auto c2 = static_cast<std::uint32_t>(s.c2) << binade.grid.c2;
+      table.coefficients.set(place++, c0 | c1 << 24, c1 >> 8 | c2 << 14);
     }
   }
   return table;

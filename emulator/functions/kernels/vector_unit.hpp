@@ -102,50 +102,73 @@ struct VectorUnit {
   [[gnu::always_inline]] static Words pick(Mask mask, Words yes, Words no) {
     return Isa::select(mask.lanes, yes, no);
   }
+  [[gnu::always_inline]] static bool all(Mask mask) { return Isa::all(mask.lanes); }
   [[gnu::always_inline]] static Words all(std::uint32_t x) {
     return formats::vectors::fill<Words>(x);
-  }
-  [[gnu::always_inline]] static Mask is_less(Words x, std::uint32_t bound) {
-    return Word(x) < Word(bound);
-  }
-  /// Signed words below a bound.
-  [[gnu::always_inline]] static Mask is_below(Words x, std::int32_t bound) {
-    return Word(x ^ 0x80000000) < Word(static_cast<std::uint32_t>(bound) ^ 0x80000000);
   }
   [[gnu::always_inline]] static Number with_nan(Number result, Number x) {
     return select(x == x, result, Number::of(mufu::nan_code));
   }
+  /// Signed words below a bound.
+  [[gnu::always_inline]] static Mask is_below(Words x, std::uint32_t bound) {
+    return {Isa::less_signed(x, all(bound))};
+  }
+  /// Codes of positive normal numbers.
+  [[gnu::always_inline]] static Mask is_positive_normal(Words code) {
+    return is_below(code + 0x7f800000, 0xff000000);
+  }
 
-  [[gnu::always_inline]] static Number ex2(Number x) {
+  // Each function has a short form for arguments that are nothing special, and one for all.
+
+  template <bool is_usual>
+  [[gnu::always_inline]] static Number ex2_of(Number x) {
     const Words code = code_of(x);
     const Words significand = (code & fraction_mask) | 0x800000;
     const Words biased = (code >> 23) & 0xff;
+    Words shift = biased - 127;
     // |x| in units of 2^-23; what is 2^7 or more is infinite or 0.
-    const Words most = all(127 + 7);
-    const Words shift = pick(Word(biased) < Word(most), biased, most) - 127;
+    if (!is_usual) shift = pick(is_below(shift, 7), shift, all(7));
     const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
     const Words is_negative = signed_shift<31>(code);
     const Mask is_whole = Word(fixed & fraction_mask) == Word(0U);
     const Words value = (fixed ^ is_negative) - pick(is_whole, is_negative, Words{});
     const Words whole = signed_shift<23>(value), part = value & fraction_mask;
-    const Words t =
-        interpolate<mufu::ex2>(part >> 17, part & offset_mask, part & offset_mask).whole;
+    const Words offset = part & offset_mask;
+    const Words t = interpolate<mufu::ex2>(part >> 17, offset, offset).whole;
     Words result = t + ((whole + 126) << 23);
-    result = pick(is_below(whole, -126), Words{}, result);
+    if (is_usual) return Number::of(Word(result));
+    result = pick(is_below(whole, 0U - 126), Words{}, result);
     result = pick(is_below(whole, 128), result, all(mufu::infinity_code));
     return with_nan(Number::of(Word(result)), x);
   }
+  [[gnu::always_inline]] static Number ex2(Number x) {
+    const Mask is_usual = is_below(code_of(abs(x)), 0x42fc0000);  // 126
+    return all(is_usual) ? ex2_of<true>(x) : ex2_of_any(x);
+  }
+  [[gnu::noinline]] static Number ex2_of_any(Number x) { return ex2_of<false>(x); }
 
-  [[gnu::always_inline]] static Number rcp(Number x) {
+  template <bool is_usual>
+  [[gnu::always_inline]] static Number rcp_of(Number x) {
     const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
     const Words offset = (code << 1) & offset_mask;
     const Words t = interpolate<mufu::rcp>((code >> 16) & 127, offset, offset).whole;
     Words result = t + (252U << 23) - (magnitude & ~fraction_mask);
-    // also of infinities
-    result = pick(is_below(result, 0x800000), Words{}, result);
-    result = pick(is_less(magnitude, mufu::smallest_normal), all(mufu::infinity_code), result);
-    return with_nan(Number::of(Word(result | (code & mufu::sign_bit))), x);
+    if (!is_usual) {
+      // also of infinities
+      result = pick(is_below(result, mufu::smallest_normal), Words{}, result);
+      result = pick(is_below(magnitude, mufu::smallest_normal), all(mufu::infinity_code), result);
+    }
+    const Number signed_result = Number::of(Word(result | (code & mufu::sign_bit)));
+    return is_usual ? signed_result : with_nan(signed_result, x);
   }
+  /// Of normal numbers below 2^125.
+  [[gnu::always_inline]] static Number rcp(Number x) {
+    const Words magnitude = code_of(abs(x));
+    const Mask is_usual =
+        is_below(magnitude + (0x80000000 - mufu::smallest_normal), 0x80000000 + (251U << 23));
+    return all(is_usual) ? rcp_of<true>(x) : rcp_of_any(x);
+  }
+  [[gnu::noinline]] static Number rcp_of_any(Number x) { return rcp_of<false>(x); }
 
   [[gnu::always_inline]] static Number rsqrt(Number x) {
     const Words code = code_of(x);
@@ -154,28 +177,35 @@ struct VectorUnit {
     // 4^k: the binade of even exponents begins there
     const Mask is_exact = Word(code & 0xffffff) == Word(0x800000U);
     const Words turned = signed_shift<1>((code >> 23) - 127);
-    Words result = pick(is_exact, all(1U << 24), t) + ((125 - turned) << 23);
-    result = pick(is_less(code, mufu::infinity_code), result, Words{});
-    result = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), result);
-    const Words magnitude = code & ~mufu::sign_bit;
-    return Number::of(Word(pick(is_less(magnitude, mufu::smallest_normal),
-                                all(mufu::infinity_code) | (code & mufu::sign_bit), result)));
+    const Words result = pick(is_exact, all(1U << 24), t) + ((125 - turned) << 23);
+    if (all(is_positive_normal(code))) [[likely]]
+      return Number::of(Word(result));
+    return with_specials(x, result, mufu::infinity_code, 0);
   }
 
   [[gnu::always_inline]] static Number sqrt(Number x) {
     const Words code = code_of(x);
     const Words offset = code & offset_mask;
     // c1 of odd exponents lies on a grid twice as coarse.
-    const Words is_even = (code >> 23) & 1;
-    const Words factor = Isa::shift_left(offset, all(1) - is_even);
+    const Mask is_even = Word(code & 0x800000) != Word(0U);
+    const Words factor = pick(is_even, offset, offset + offset);
     const Words t = interpolate<mufu::sqrt, 1>((code >> 17) & 127, offset, factor).whole;
     const Words turned = signed_shift<1>((code >> 23) - 127);
-    Words result = t + ((126 + turned) << 23);
-    result = pick(is_less(code, mufu::infinity_code), result, code);
-    result = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), result);
-    const Words magnitude = code & ~mufu::sign_bit;
-    return Number::of(
-        Word(pick(is_less(magnitude, mufu::smallest_normal), code & mufu::sign_bit, result)));
+    const Words result = t + ((126 + turned) << 23);
+    if (all(is_positive_normal(code))) [[likely]]
+      return Number::of(Word(result));
+    return with_specials(x, result, 0, mufu::infinity_code);
+  }
+
+  /// A result where x is positive and normal. Of what is below the normal range `zero` with x's
+  /// sign, of infinity `infinite`.
+  [[gnu::noinline]] static Number with_specials(Number x, Words result, std::uint32_t zero,
+                                                std::uint32_t infinite) {
+    const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
+    result = pick(is_positive_normal(code), result, all(mufu::nan_code));
+    result = pick(Word(code) == Word(mufu::infinity_code), all(infinite), result);
+    const Words of_zero = all(zero) | (code & mufu::sign_bit);
+    return Number::of(Word(pick(is_below(magnitude, mufu::smallest_normal), of_zero, result)));
   }
 
   template <const mufu::UnitFunction& f>
@@ -186,13 +216,14 @@ struct VectorUnit {
     const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
     const Words quadrant = (fixed >> 23) + static_cast<std::uint32_t>(f.quadrant);
     const Words is_odd = Words{} - (quadrant & 1);
-    const Words part = (fixed ^ is_odd) & fraction_mask;
-    const Interpolated t = interpolate<f>(part >> 17, part & offset_mask, part & offset_mask);
+    const Words part = (fixed ^ is_odd) & fraction_mask, offset = part & offset_mask;
+    const Interpolated t = interpolate<f>(part >> 17, offset, offset);
     const Number magnitude = cut<coefficient_scale(f).fraction>(t.whole, t.low, 0x1p-24F);
     Words sign = (quadrant & 2) << 30;
     if (f.is_odd) sign ^= code & mufu::sign_bit;
     const Number result = Number::of(Word(code_of(magnitude) | sign));
-    return select(abs(turns) < Number::of(mufu::infinity_code), result, Number::of(mufu::nan_code));
+    const Mask is_finite = is_below(code & ~mufu::sign_bit, mufu::infinity_code);
+    return select(is_finite, result, Number::of(mufu::nan_code));
   }
 
   [[gnu::always_inline]] static Number lg2(Number x) {
@@ -206,17 +237,19 @@ struct VectorUnit {
     const Words low = ((t.low >> (k - sum_bits)) & ((1U << sum_bits) - 1)) | (whole << sum_bits);
     Number result = cut<sum_bits>(whole ^ is_negative, low ^ is_negative, 0x1p-23F);
     result = Number::of(Word(code_of(result) | (is_negative & mufu::sign_bit)));
-    result = select(x == 1, 0, result);
-    Words special = pick(is_less(code, mufu::infinity_code), code_of(result), code);
-    special = pick(Word(code) > Word(mufu::infinity_code), all(mufu::nan_code), special);
-    const Words magnitude = code & ~mufu::sign_bit;
-    return Number::of(Word(pick(is_less(magnitude, mufu::smallest_normal),
-                                all(mufu::sign_bit | mufu::infinity_code), special)));
+    result = select(Word(code) == Word(mufu::one_code), 0, result);
+    if (all(is_positive_normal(code))) [[likely]]
+      return result;
+    const Number of_zero = Number::of(mufu::sign_bit | mufu::infinity_code);
+    const Mask is_zero = is_below(code & ~mufu::sign_bit, mufu::smallest_normal);
+    return select(is_zero, of_zero, with_specials(x, code_of(result), 0, mufu::infinity_code));
   }
 
   [[gnu::always_inline]] static Number tanh(Number x) {
     static constexpr TanhTable table = tanh_table();
-    constexpr int k = TanhTable::fraction, first_exponent = 127 + mufu::tanh.first_exponent;
+    constexpr int k = TanhTable::fraction;
+    constexpr std::uint32_t first_exponent = 127 + mufu::tanh.first_exponent,
+                            above = first_exponent + mufu::most_binades;
     const Words code = code_of(x), magnitude = code & ~mufu::sign_bit;
     const Words binade = ((magnitude >> 23) - first_exponent) & 15;
     const Words index_bits = Isa::bytes_looked_up(table.index_bits.data(), binade);
@@ -224,25 +257,27 @@ struct VectorUnit {
     const Words index = Isa::bytes_looked_up(table.first.data(), binade) +
                         Isa::shift_right(placed, all(32) - index_bits);
     const Words offset = Isa::shift_left(placed, index_bits) >> 15;
-    const Words c0 = Lookup::find(table.c0, index), c1 = Lookup::find(table.c1, index),
-                c2 = Lookup::find(table.c2, index);
+    Words first, second;
+    Lookup::find(table.coefficients, index, first, second);
+    const Words c0 = first & 0xffffff, c1 = (first >> 24) | (second & 0x7ff) << 8,
+                c2 = signed_shift<14>(second);
     const Words square = Isa::sums_of_products(square_halves(offset), all(0x00010001));
     const Words low =
         (c0 << k) + Isa::low_words_of_products(c1, offset) + Isa::low_words_of_products(c2, square);
     const Number units = 1.0F / (1 << k);
     const Number rise = Number::of_integer(Word(c1)) * Number::of_integer(Word(offset));
-    const Number near_number =
-        fma(fma(Number::of_integer(Word(c2)), Number::of_integer(Word(square)), rise), units,
-            Number::of_integer(Word(c0)));
-    const Words near = integer(near_number).words;
+    const Number curve = fma(Number::of_integer(Word(c2)), Number::of_integer(Word(square)), rise);
+    const Words near = c0 + Isa::to_signed((curve * units).floats());
     const Words whole = near + signed_shift<k>(low - (near << k));
-    const Number result = cut<k>(whole, low, 0x1p-24F);
-    Words special = code_of(result);
-    special = pick(is_less(magnitude, static_cast<std::uint32_t>(first_exponent) << 23), magnitude,
-                   special);
-    constexpr std::uint32_t above = first_exponent + mufu::most_binades;
-    special = pick(is_less(magnitude, above << 23), special, all(mufu::one_code));
-    return with_nan(Number::of(Word(special | (code & mufu::sign_bit))), x);
+    const Words sign = code & mufu::sign_bit;
+    const Words result = code_of(cut<k>(whole, low, 0x1p-24F));
+    const Mask is_interpolated = is_below(magnitude + (0x80000000 - (first_exponent << 23)),
+                                          0x80000000 + (mufu::most_binades << 23));
+    if (all(is_interpolated)) [[likely]]
+      return Number::of(Word(result | sign));
+    Words special = pick(is_below(magnitude, first_exponent << 23), magnitude, result);
+    special = pick(is_below(magnitude, above << 23), special, all(mufu::one_code));
+    return with_nan(Number::of(Word(special | sign)), x);
   }
 
   [[gnu::always_inline]] static Number evaluate(const mufu::UnitFunction& f, Number x) {
@@ -259,8 +294,9 @@ struct VectorUnit {
   [[gnu::always_inline]] static Number evaluate(const mufu::SpecialFunctionForm& form, Number x) {
     const Word magnitude = bits(abs(x));
     const auto taken = [&](const mufu::Scaling& scaling) __attribute__((always_inline)) {
-      const Mask in_range = (magnitude >= Word(scaling.from)) & (magnitude < Word(scaling.to));
-      return scaling.negative_only ? in_range & (bits(x) != magnitude) : in_range;
+      Mask mask = is_below(magnitude.words, scaling.to);
+      if (scaling.from != 0) mask = mask & !is_below(magnitude.words, scaling.from);
+      return scaling.negative_only ? mask & is_below(bits(x).words, 0) : mask;
     };
     Number argument = mufu::apply(form.before, x);
     for (const mufu::Scaling& scaling : form.scalings) {

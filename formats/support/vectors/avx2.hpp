@@ -149,6 +149,10 @@ struct Avx2 : Vectors<32> {
   static Mask less(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
   static Mask at_most(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LE_OQ)); }
   static Mask unlike(Mask x) { return ~x; }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return as<Mask>(_mm256_cmpgt_epi32(as<__m256i>(y), as<__m256i>(x)));
+  }
   static bool all(Mask x) { return _mm256_movemask_ps(as<Floats>(x)) == 0xFF; }
   /// One bit a lane.
   static std::uint32_t bits_of(Mask x) {

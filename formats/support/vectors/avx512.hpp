@@ -139,6 +139,10 @@ struct Avx512 : Vectors<64> {
   static Mask less(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LT_OQ); }
   static Mask at_most(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LE_OQ); }
   static Mask unlike(Mask x) { return static_cast<Mask>(~x); }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return _mm512_cmplt_epi32_mask(as<__m512i>(x), as<__m512i>(y));
+  }
   static bool all(Mask x) { return x == 0xFFFF; }
   /// One bit a lane.
   static std::uint32_t bits_of(Mask x) { return x; }
