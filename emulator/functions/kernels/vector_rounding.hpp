@@ -66,15 +66,23 @@ struct VectorRounding {
     if constexpr (Isa::names_rounding) {
       return Isa::multiply_toward_zero(x, y);
     } else {
-      const Floats nearest = x * y;
+      const Words signs = (words(x) ^ words(y)) & sign;
+      const Floats a = of(words(x) & ~sign), b = of(words(y) & ~sign), nearest = a * b;
+      // From 2^-100 on what a product leaves is exact, and a zero positive.
+      const Words place = words(nearest) - 0x0d800000;
+      const Mask is_usual = Isa::less_signed(
+          place ^ sign, formats::vectors::fill<Words>((0x7f800000 - 0x0d800000) ^ sign));
+      if (Isa::all(is_usual)) [[likely]] {
+        const Floats rest = Isa::fma(a, b, of(words(nearest) ^ sign));
+        return of((words(nearest) - (words(rest) >> 31)) | signs);
+      }
       const Floats rest = in_doubles(
-          [](Doubles a, Doubles b, Doubles near) __attribute__((always_inline)) {
-            return a * b - near;  // the product is exact, and the difference has the right sign
+          [](Doubles p, Doubles q, Doubles near) __attribute__((always_inline)) {
+            return p * q - near;  // the product is exact, and the difference has the right sign
           },
-          x, y, nearest);
-      const Floats zero{};
-      return toward_zero(nearest, (Isa::less(zero, nearest) & Isa::less(rest, zero)) |
-                                      (Isa::less(nearest, zero) & Isa::less(zero, rest)));
+          a, b, nearest);
+      const Floats cut = toward_zero(nearest, Isa::less(rest, Floats{}));
+      return of(words(cut) | signs);
     }
   }
 

@@ -36,7 +36,7 @@ struct VectorUnit {
     const Words placed = x << 7;
     const Words upper = Isa::bytes_of_words(placed, 2, -1, 2, -1);
     const Words lower = Isa::bytes_of_words(placed, 0, 1, 0, 1);
-    Words sum = Isa::sums_of_products(upper & 0xffff, upper) >> 1;
+    Words sum = Isa::sums_of_products(upper, upper) >> 2;  // twice the square, over 4
     for (const std::uint32_t pair : {0x40008000U, 0x10002000U, 0x04000800U, 0x00000200U})
       sum += Isa::high_halves_of_products(lower & pair, upper);
     return sum;
@@ -122,19 +122,14 @@ struct VectorUnit {
 
   template <bool is_usual>
   [[gnu::always_inline]] static Number ex2_of(Number x) {
-    const Words code = code_of(x);
-    const Words significand = (code & fraction_mask) | 0x800000;
-    const Words biased = (code >> 23) & 0xff;
-    Words shift = biased - 127;
-    // |x| in units of 2^-23; what is 2^7 or more is infinite or 0.
-    if (!is_usual) shift = pick(is_below(shift, 7), shift, all(7));
-    const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
-    const Words is_negative = signed_shift<31>(code);
+    // All results beyond are infinite or 0.
+    const Number limited = is_usual ? x : select(x < 200, select(x > -200, x, -200), Number(200));
+    // In units of 2^-23, cut; a negative number's fraction is its ones' complement, unless it is 0.
+    const Words fixed = Isa::to_signed((limited * 0x1p23F).floats());
     const Mask is_whole = Word(fixed & fraction_mask) == Word(0U);
-    const Words value = (fixed ^ is_negative) - pick(is_whole, is_negative, Words{});
-    const Words whole = signed_shift<23>(value), part = value & fraction_mask;
-    const Words offset = part & offset_mask;
-    const Words t = interpolate<mufu::ex2>(part >> 17, offset, offset).whole;
+    const Words value = fixed + pick(is_whole, Words{}, signed_shift<31>(fixed));
+    const Words whole = signed_shift<23>(value), offset = value & offset_mask;
+    const Words t = interpolate<mufu::ex2>((value >> 17) & 63, offset, offset).whole;
     Words result = t + ((whole + 126) << 23);
     if (is_usual) return Number::of(Word(result));
     result = pick(is_below(whole, 0U - 126), Words{}, result);
@@ -170,14 +165,18 @@ struct VectorUnit {
   }
   [[gnu::noinline]] static Number rcp_of_any(Number x) { return rcp_of<false>(x); }
 
+  /// Half the biased exponent, rounded up, at its place.
+  [[gnu::always_inline]] static Words half_exponent(Words code) {
+    return ((code + 0x800000) >> 1) & 0x7f800000;
+  }
+
   [[gnu::always_inline]] static Number rsqrt(Number x) {
     const Words code = code_of(x);
     const Words offset = code & offset_mask;
     const Words t = interpolate<mufu::rsqrt>((code >> 17) & 127, offset, offset).whole;
     // 4^k: the binade of even exponents begins there
     const Mask is_exact = Word(code & 0xffffff) == Word(0x800000U);
-    const Words turned = signed_shift<1>((code >> 23) - 127);
-    const Words result = pick(is_exact, all(1U << 24), t) + ((125 - turned) << 23);
+    const Words result = pick(is_exact, all(1U << 24), t) + (189U << 23) - half_exponent(code);
     if (all(is_positive_normal(code))) [[likely]]
       return Number::of(Word(result));
     return with_specials(x, result, mufu::infinity_code, 0);
@@ -190,8 +189,7 @@ struct VectorUnit {
     const Mask is_even = Word(code & 0x800000) != Word(0U);
     const Words factor = pick(is_even, offset, offset + offset);
     const Words t = interpolate<mufu::sqrt, 1>((code >> 17) & 127, offset, factor).whole;
-    const Words turned = signed_shift<1>((code >> 23) - 127);
-    const Words result = t + ((126 + turned) << 23);
+    const Words result = t + (62U << 23) + half_exponent(code);
     if (all(is_positive_normal(code))) [[likely]]
       return Number::of(Word(result));
     return with_specials(x, result, 0, mufu::infinity_code);
@@ -208,22 +206,37 @@ struct VectorUnit {
     return Number::of(Word(pick(is_below(magnitude, mufu::smallest_normal), of_zero, result)));
   }
 
-  template <const mufu::UnitFunction& f>
-  [[gnu::always_inline]] static Number sine(Number turns) {
+  template <const mufu::UnitFunction& f, bool is_usual>
+  [[gnu::always_inline]] static Number sine_of(Number turns) {
     const Words code = code_of(turns);
-    const Words significand = (code & fraction_mask) | 0x800000;
-    const Words shift = ((code >> 23) & 0xff) - 125;
-    const Words fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
+    // In units of 2^-25, cut; whole turns do not count.
+    Words fixed;
+    if constexpr (is_usual) {
+      fixed = Isa::to_signed((abs(turns) * 0x1p25F).floats());
+    } else {
+      const Words significand = (code & fraction_mask) | 0x800000;
+      const Words shift = ((code >> 23) & 0xff) - 125;
+      fixed = Isa::shift_left(significand, shift) | Isa::shift_right(significand, -shift);
+    }
     const Words quadrant = (fixed >> 23) + static_cast<std::uint32_t>(f.quadrant);
-    const Words is_odd = Words{} - (quadrant & 1);
-    const Words part = (fixed ^ is_odd) & fraction_mask, offset = part & offset_mask;
-    const Interpolated t = interpolate<f>(part >> 17, offset, offset);
+    const Words part = fixed ^ (Words{} - (quadrant & 1)), offset = part & offset_mask;
+    const Interpolated t = interpolate<f>((part >> 17) & 63, offset, offset);
     const Number magnitude = cut<coefficient_scale(f).fraction>(t.whole, t.low, 0x1p-24F);
     Words sign = (quadrant & 2) << 30;
     if (f.is_odd) sign ^= code & mufu::sign_bit;
     const Number result = Number::of(Word(code_of(magnitude) | sign));
+    if (is_usual) return result;
     const Mask is_finite = is_below(code & ~mufu::sign_bit, mufu::infinity_code);
     return select(is_finite, result, Number::of(mufu::nan_code));
+  }
+  template <const mufu::UnitFunction& f>
+  [[gnu::always_inline]] static Number sine(Number turns) {
+    const Mask is_usual = is_below(code_of(abs(turns)), 0x42000000);  // 32
+    return all(is_usual) ? sine_of<f, true>(turns) : sine_of_any<f>(turns);
+  }
+  template <const mufu::UnitFunction& f>
+  [[gnu::noinline]] static Number sine_of_any(Number turns) {
+    return sine_of<f, false>(turns);
   }
 
   [[gnu::always_inline]] static Number lg2(Number x) {
