@@ -69,6 +69,10 @@ class TracedNumber {
   friend TracedNumber multiply_toward_zero(TracedNumber x, TracedNumber y) {
     return traced("multiply_toward_zero", multiply_toward_zero(x.number_, y.number_), {x, y});
   }
+  friend TracedNumber truncated_remainder(TracedNumber x, TracedNumber y, int exponent) {
+    return traced(exponent == 0 ? "remainder" : "remainder, doubled",
+                  truncated_remainder(x.number_, y.number_, exponent), {x, y});
+  }
   /// The special function unit with its steps, as one.
   friend TracedNumber evaluate(const mufu::SpecialFunctionForm& form, TracedNumber x) {
     return traced(form.name, mufu::evaluate(form, x.number_), {x});
