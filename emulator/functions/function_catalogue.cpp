@@ -12,7 +12,8 @@
 
 namespace guardbit::emulator {
 
-const std::vector<Function>& function_catalogue() {
+const std::vector<Function>& function_catalogue(CompileMode mode) {
+  if (mode != CompileMode::standard) return cuda_functions(mode);
   static const std::vector<Function> all = [] {
     std::vector<Function> list = ptx_functions();
     const std::vector<Function> cuda = cuda_functions();
@@ -23,10 +24,10 @@ const std::vector<Function>& function_catalogue() {
 }
 
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where) {
+                                 std::string_view where, CompileMode compile) {
   const std::string_view page = require_page(arch, "--arch");
   std::vector<std::string_view> names, machines;
-  for (const Function& function : function_catalogue()) {
+  for (const Function& function : function_catalogue(compile)) {
     if (function.arch == page && function.name == name) return function;
     if (function.arch == page) names.push_back(function.name);
     if (std::ranges::find(machines, function.arch) == machines.end())
@@ -37,6 +38,14 @@ const Function& require_function(std::string_view arch, std::string_view name,
     for (const std::string_view machine : machines)
       choices.append(choices.empty() ? "" : ", ").append(machine);
     throw formats::Error("--arch", "no functions are known of " + std::string(arch), choices);
+  }
+  if (compile != CompileMode::standard &&
+      std::ranges::any_of(function_catalogue(), [&](const Function& function) {
+        return function.arch == page && function.name == name;
+      })) {
+    throw formats::Error("--compile", std::string(name) +
+                                          " is an instruction: what it computes does not depend "
+                                          "on how nvcc compiles");
   }
   throw formats::Error(std::string(where), formats::unknown_name("function", name, names));
 }

@@ -10,17 +10,18 @@
 // The functions that a GPU computes, by their names.
 namespace guardbit::emulator {
 
-/// Instructions of PTX, and CUDA's functions as nvcc compiles them without further options.
+/// Instructions of PTX, and CUDA's functions as nvcc compiles them.
 std::vector<Function> ptx_functions();
-std::vector<Function> cuda_functions();
+const std::vector<Function>& cuda_functions(CompileMode mode = CompileMode::standard);
 
-/// Both.
-const std::vector<Function>& function_catalogue();
+/// Both; in other modes than the standard one CUDA's alone.
+const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::standard);
 
 /// The function of that name on a machine; formats::Error that begins with `where` and names the
 /// nearest ones.
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where);
+                                 std::string_view where,
+                                 CompileMode compile = CompileMode::standard);
 
 /// The digest of a function of one number over every `stride`th of the 2^32 inputs, on `threads`
 /// threads (0: all). It calls progress(inputs done) now and then, one call at a time; whatever that

@@ -17,6 +17,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "tools/catalogue/function_facts.hpp"
@@ -38,7 +39,7 @@ using formats::Error;
 using formats::Tensor;
 
 struct FunctionOptions {
-  std::string name, arch = "sm_90", toolkit, output;
+  std::string name, arch = "sm_90", toolkit, compile = "default", output;
   std::vector<std::string> arguments;
   bool list = false, digest = false, errors = false, json = false, markdown = false;
   int threads = 0;
@@ -59,6 +60,7 @@ std::optional<std::uint32_t> code_of_number(const std::string& word) {
 nlohmann::ordered_json heading(const Function& function, int toolkit) {
   return {{"function", function.name},
           {"arch", function.arch},
+          {"compile", formats::word_of(function.compile)},
           {"toolkit", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
 }
 
@@ -208,18 +210,21 @@ int checked_toolkit(const FunctionOptions& options) {
 
 void run(const CLI::App& command, const FunctionOptions& options) {
   const int toolkit = checked_toolkit(options);
+  const auto compile =
+      formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {
     refuse_unread(command, {"--digest", "--errors", "--output"}, "without --list");
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
-    const auto& all = emulator::function_catalogue();
+    const auto& all = emulator::function_catalogue(compile);
     options.json ? print_json({{"functions", functions_json(all)}})
                  : print_functions(all, options.markdown);
     return;
   }
   refuse_unread(command, {"--markdown"}, "with --list");
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
-  const Function& function = emulator::require_function(options.arch, options.name, "function");
+  const Function& function =
+      emulator::require_function(options.arch, options.name, "function", compile);
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");
@@ -271,6 +276,11 @@ void add_function(CLI::App& app, int&) {
   command->add_flag("--errors", options->errors,
                     "Errors over all 2^32 inputs: the largest, how many are correctly rounded");
   command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command
+      ->add_option("--compile", options->compile,
+                   "How nvcc compiles CUDA's functions: default, ftz (-ftz=true) or fast "
+                   "(-use_fast_math)")
+      ->type_name("MODE");
   command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
@@ -278,7 +288,8 @@ void add_function(CLI::App& app, int&) {
   command->footer(
       "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to fp32.\n"
       "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"
-      "Example: guardbit function expf x.npy -o y.npy");
+      "Example: guardbit function expf x.npy -o y.npy\n"
+      "Example: guardbit function expf --compile fast 1.5");
   command->callback([options, command] { run(*command, *options); });
 }
 

@@ -4,6 +4,7 @@
 #include "emulator/functions/cuda/quarter_turns.hpp"
 #include "emulator/functions/unit/quotients.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
+#include "formats/rounding.hpp"
 
 // CUDA's trigonometric functions and their inverses.
 namespace guardbit::emulator::cuda_math {

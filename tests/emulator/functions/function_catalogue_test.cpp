@@ -1,5 +1,6 @@
 #include "emulator/functions/function_catalogue.hpp"
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -14,8 +15,10 @@
 #include "emulator/functions/argument_pairs.hpp"
 #include "emulator/functions/function_digest.hpp"
 #include "emulator/inputs/input_draw.hpp"
+#include "formats/format_catalogue.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
+#include "formats/support/words.hpp"
 #include "tests/catch.hpp"
 #include "tests/places.hpp"
 
@@ -37,62 +40,97 @@ std::uint64_t parsed_hex(const std::string& text) {
   return word;
 }
 
-/// Instructions of PTX and CUDA's functions by default.
-const std::map<std::string, Digests>& recorded_digests() {
-  static const std::map<std::string, Digests> all = [] {
+/// By the record's list and the function's name in it.
+using RecordKey = std::pair<std::string, std::string>;
+const std::map<RecordKey, Digests>& recorded_digests() {
+  static const std::map<RecordKey, Digests> all = [] {
     std::ifstream file(in_source("tests/golden/functions/sm_90.json"));
-    std::map<std::string, Digests> digests;
+    std::map<RecordKey, Digests> digests;
     const nlohmann::json recording = nlohmann::json::parse(file);
     for (const nlohmann::json& row : recording.at("digests")) {
-      if (row.at("list") != "ptx" && row.at("list") != "default") continue;
-      digests[row.at("function")] = {parsed_hex(row.at("digest")),
-                                     parsed_hex(row.at("quick_digest"))};
+      digests[{row.at("list"), row.at("function")}] = {parsed_hex(row.at("digest")),
+                                                       parsed_hex(row.at("quick_digest"))};
     }
     return digests;
   }();
   return all;
 }
-
-/// Of every `stride`th of 2^32 pairs.
-std::uint64_t digest_of_pairs(const Function& function, std::uint64_t stride) {
-  const std::uint64_t count = ((std::uint64_t{1} << 32) + stride - 1) / stride;
-  std::mutex mutex;
-  std::uint64_t total = 0;
-  formats::parallel_for(count, 1 << 12, 0, [&](std::size_t begin, std::size_t end) {
-    std::vector<std::uint32_t> x, y, results(end - begin);
-    for (std::size_t i = begin; i < end; ++i) {
-      const emulator::ArgumentPair pair = emulator::argument_pair(i * stride);
-      x.push_back(pair.x);
-      y.push_back(pair.y);
-    }
-    function.run({{x, y}, {results}});
-    std::uint64_t sum = 0;
-    for (std::size_t i = begin; i < end; ++i)
-      sum += emulator::function_digest_share(i * stride, results[i - begin]);
-    const std::lock_guard lock(mutex);
-    total += sum;
-  });
-  return total;
+const Digests& recorded_digests(const Function& function, std::size_t result) {
+  const std::string name = std::string(function.name) + (result == 0 ? "" : " d1");
+  const RecordKey instruction = {"ptx", name};
+  if (recorded_digests().contains(instruction)) return recorded_digests().at(instruction);
+  const RecordKey of_cuda = {std::string(formats::word_of(function.compile)), name};
+  REQUIRE(recorded_digests().contains(of_cuda));
+  return recorded_digests().at(of_cuda);
 }
 
-std::uint64_t digest_of(const Function& function, std::uint64_t stride) {
-  return function.operands == 1 ? emulator::function_digest(function, stride)
-                                : digest_of_pairs(function, stride);
+/// What one input adds to the digests of a function's results. Functions of more than one number
+/// have inputs by argument_tuple; integers are drawn from their codes.
+std::vector<std::uint32_t> drawn_codes(const Function& function, std::uint64_t number) {
+  if (function.operands == 1) return {static_cast<std::uint32_t>(number)};
+  const emulator::ArgumentTuple t = emulator::argument_tuple(number);
+  std::vector<std::uint32_t> codes = {t.x, t.y, t.z, t.w};
+  codes.resize(function.operands);
+  if (function.formats.operands[0] == formats::int32)
+    codes[0] = emulator::small_integer_argument(codes[0]);
+  if (function.formats.operands[1] == formats::int32)
+    codes[1] = emulator::integer_argument(codes[1]);
+  return codes;
+}
+
+/// Of each result, over every `stride`th of 2^32 inputs.
+std::array<std::uint64_t, 2> digests_of(const Function& function, std::uint64_t stride) {
+  const std::uint64_t count = ((std::uint64_t{1} << 32) + stride - 1) / stride;
+  std::mutex mutex;
+  std::array<std::uint64_t, 2> totals{};
+  formats::parallel_for(count, 1 << 12, 0, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::vector<std::uint32_t>> operands(function.operands), results(function.results);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::vector<std::uint32_t> codes = drawn_codes(function, i * stride);
+      for (std::size_t k = 0; k < codes.size(); ++k) operands[k].push_back(codes[k]);
+    }
+    emulator::CodeArrays<std::uint32_t> arrays;
+    for (std::size_t k = 0; k < operands.size(); ++k) arrays.operands.at(k) = operands[k];
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      results[k].resize(end - begin);
+      arrays.results.at(k) = results[k];
+    }
+    function.run(arrays);
+    std::array<std::uint64_t, 2> sums{};
+    for (std::size_t k = 0; k < results.size(); ++k)
+      for (std::size_t i = begin; i < end; ++i)
+        sums.at(k) += emulator::function_digest_share(i * stride, results[k][i - begin]);
+    const std::lock_guard lock(mutex);
+    for (std::size_t k = 0; k < sums.size(); ++k) totals.at(k) += sums.at(k);
+  });
+  return totals;
+}
+
+/// Every function in every mode.
+std::vector<Function> all_functions() {
+  std::vector<Function> all;
+  for (const emulator::CompileMode mode : formats::enumerators_of<emulator::CompileMode>) {
+    const std::vector<Function>& list = function_catalogue(mode);
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
 }
 
 TEST_CASE("functions give the hardware's results, in part") {
-  for (const Function& function : function_catalogue()) {
-    INFO(function.name);
-    REQUIRE(recorded_digests().contains(std::string(function.name)));
-    CHECK(digest_of(function, emulator::quick_digest_stride) ==
-          recorded_digests().at(std::string(function.name)).quick);
+  for (const Function& function : all_functions()) {
+    INFO(function.name << ", " << formats::word_of(function.compile));
+    const auto digests = digests_of(function, emulator::quick_digest_stride);
+    for (std::size_t k = 0; k < function.results; ++k)
+      CHECK(digests.at(k) == recorded_digests(function, k).quick);
   }
 }
 
 TEST_CASE("functions give the hardware's results for all inputs", "[sweep]") {
-  for (const Function& function : function_catalogue()) {
-    INFO(function.name);
-    CHECK(digest_of(function, 1) == recorded_digests().at(std::string(function.name)).whole);
+  for (const Function& function : all_functions()) {
+    INFO(function.name << ", " << formats::word_of(function.compile));
+    const auto digests = digests_of(function, 1);
+    for (std::size_t k = 0; k < function.results; ++k)
+      CHECK(digests.at(k) == recorded_digests(function, k).whole);
   }
 }
 
@@ -131,29 +169,72 @@ std::vector<std::uint32_t> arguments(std::size_t count) {
 
 TEST_CASE("the host's units and integers compute the same functions") {
   const std::vector<std::uint32_t> x = arguments(600);
-  std::vector<std::uint32_t> y = arguments(600), results(x.size());
-  for (std::size_t i = 0; i < y.size(); ++i) std::swap(y[i], y[i * 31 % y.size()]);
-  for (const Function& function : function_catalogue()) {
-    function.run({{x, y}, {results}});
+  // Other orders of the same codes, for the other operands.
+  const auto shuffled = [&](std::size_t factor) {
+    std::vector<std::uint32_t> y = x;
+    for (std::size_t i = 0; i < y.size(); ++i) std::swap(y[i], y[i * factor % y.size()]);
+    return y;
+  };
+  std::vector<std::uint32_t> small(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) small[i] = static_cast<std::uint32_t>(i % 16) - 2;
+  const std::array numbers = {x, shuffled(31), shuffled(17), shuffled(7)};
+  std::array<std::vector<std::uint32_t>, 2> results;
+  for (std::vector<std::uint32_t>& codes : results) codes.resize(x.size());
+  for (const Function& function : all_functions()) {
+    emulator::CodeArrays<std::uint32_t> arrays;
+    for (std::size_t k = 0; k < function.operands; ++k) {
+      arrays.operands.at(k) =
+          function.formats.operands.at(k) == formats::int32 ? small : numbers.at(k);
+    }
+    for (std::size_t k = 0; k < function.results; ++k) arrays.results.at(k) = results.at(k);
+    function.run(arrays);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      INFO(function.name << " of " << std::hex << x[i] << ", " << y[i]);
-      REQUIRE(function.reference({x[i], y[i]})[0] == results[i]);
+      emulator::OperandCodes codes{};
+      for (std::size_t k = 0; k < function.operands; ++k) codes.at(k) = arrays.operands.at(k)[i];
+      INFO(function.name << ", " << formats::word_of(function.compile) << " of " << std::hex
+                         << codes[0] << ", " << codes[1] << ", " << codes[2] << ", " << codes[3]);
+      const emulator::ResultCodes wanted = function.reference(codes);
+      for (std::size_t k = 0; k < function.results; ++k)
+        REQUIRE(wanted.at(k) == arrays.results.at(k)[i]);
     }
   }
 }
 
+/// A result as a number, and an operand of that number.
+double value_of(const formats::Format& format, std::uint64_t code) {
+  const auto word = static_cast<std::uint32_t>(code);
+  return format == formats::int32 ? static_cast<double>(static_cast<std::int32_t>(word))
+                                  : double{std::bit_cast<float>(word)};
+}
+std::uint64_t code_of(const formats::Format& format, double x) {
+  return format == formats::int32 ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x))
+                                  : std::bit_cast<std::uint32_t>(static_cast<float>(x));
+}
+
 TEST_CASE("functions compute what the catalogue says") {
-  const auto number = [](std::uint32_t code) { return double{std::bit_cast<float>(code)}; };
-  for (const Function& function : function_catalogue()) {
-    for (const float x : {0.3F, 0.75F, 1.25F, 2.5F, -0.6F, -2.25F}) {
-      for (const float y : {1.5F, -3.0F}) {
-        const double wanted = function.in_doubles({x, y})[0];
-        const auto code = static_cast<std::uint32_t>(function.reference(
-            {std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y)})[0]);
-        INFO(function.name << " of " << x << ", " << y);
-        CHECK(std::isnan(wanted) == std::isnan(number(code)));
-        if (!std::isnan(wanted))
-          CHECK(std::abs(number(code) - wanted) < 1e-5 * (1 + std::abs(wanted)));
+  for (const Function& function : all_functions()) {
+    for (const double x : {0.3, 0.75, 1.25, 2.5, -0.6, -2.25}) {
+      // which -use_fast_math computes by a logarithm
+      if (x < 0 && function.name == "powf" && function.compile == emulator::CompileMode::fast)
+        continue;
+      for (const double y : {1.5, -3.0}) {
+        emulator::OperandCodes codes{};
+        std::array<double, emulator::most_operands> numbers{};
+        for (std::size_t k = 0; k < function.operands; ++k) {
+          const formats::Format& format = function.formats.operands.at(k);
+          codes.at(k) = code_of(format, std::array{x, y, -x * 0.5, y + 1}.at(k));
+          numbers.at(k) = value_of(format, codes.at(k));
+        }
+        const auto wanted = function.in_doubles(numbers);
+        const emulator::ResultCodes results = function.reference(codes);
+        for (std::size_t k = 0; k < function.results; ++k) {
+          const double number = value_of(function.formats.results.at(k), results.at(k));
+          INFO(function.name << ", " << formats::word_of(function.compile) << " of " << x << ", "
+                             << y);
+          CHECK(std::isnan(wanted.at(k)) == std::isnan(number));
+          if (!std::isnan(wanted.at(k)))
+            CHECK(std::abs(number - wanted.at(k)) < 1e-5 * (1 + std::abs(wanted.at(k))));
+        }
       }
     }
   }
@@ -167,6 +248,12 @@ TEST_CASE("digests do not depend on the number of threads, and can be given up")
   CHECK_THROWS_AS(emulator::function_digest(function, stride, 2,
                                             [](std::uint64_t) { throw formats::Error("enough"); }),
                   formats::Error);
+}
+
+TEST_CASE("instructions are refused in other compile modes") {
+  CHECK_THROWS_WITH(
+      emulator::require_function("sm_90", "rcp.rn.f32", "function", emulator::CompileMode::ftz),
+      Catch::Matchers::Contains("--compile") && Catch::Matchers::Contains("instruction"));
 }
 
 TEST_CASE("an unknown function is refused with the nearest names") {
