@@ -10,6 +10,7 @@
 
 #include "emulator/functions/compile_mode.hpp"
 #include "emulator/functions/numbers/traced_number.hpp"
+#include "emulator/functions/unit/special_function_formats.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
 #include "emulator/model/instruction.hpp"
 #include "formats/format_catalogue.hpp"
@@ -39,6 +40,11 @@ struct FunctionFormats {
   std::array<formats::Format, most_results> results{formats::fp32, formats::fp32};
 };
 
+/// All operands and results of one format.
+constexpr FunctionFormats formats_of(const formats::Format& format) {
+  return {{format, format, format, format}, {format, format}};
+}
+
 struct Function {
   /// PTX's, as in ex2.approx.ftz.f32, or CUDA's, as in expf
   std::string_view name;
@@ -52,6 +58,7 @@ struct Function {
   Evidence evidence;
   /// the special function unit's steps, if it is nothing else
   const mufu::SpecialFunctionForm* form = nullptr;
+  const mufu::FormattedForm* formatted_form = nullptr;
   /// The results of many arguments, by the host's own units where they are as good. A NaN of FP32
   /// is 0x7fffffff. A function that has a format of more than 32 bits has run_wide, others run.
   std::function<void(const CodeArrays<std::uint32_t>&)> run;

@@ -7,6 +7,7 @@
 #include "emulator/functions/function.hpp"
 #include "emulator/functions/function_digest.hpp"
 #include "emulator/functions/numbers/host_number.hpp"
+#include "emulator/functions/numbers/narrowed.hpp"
 #include "emulator/functions/numbers/reference_number.hpp"
 
 // A program of numbers as a function of codes. A Program is an object without state. It takes one
@@ -25,7 +26,7 @@ constexpr auto argument_of(std::uint32_t code) {
   } else if constexpr (format == formats::fp32) {
     return Number::of(code);
   } else {
-    return Number::of(static_cast<std::uint32_t>(formats::convert(format, code, formats::fp32)));
+    return Number::of(widened_code(format, code));
   }
 }
 
@@ -38,9 +39,7 @@ constexpr std::uint32_t code_of_result(Number x) {
   } else if constexpr (format == formats::fp32) {
     return with_one_nan(bits(x));
   } else {
-    constexpr formats::Overflow one_nan = {.nan = formats::Overflow::Nan::all_ones};
-    return static_cast<std::uint32_t>(
-        formats::convert(formats::fp32, bits(x), format, formats::Rounding::nearest_even, one_nan));
+    return narrowed_code(format, bits(x));
   }
 }
 
@@ -145,6 +144,8 @@ std::array<double, most_results> exact_results(const Exact& exact,
 
 inline constexpr Evidence all_results = {Basis::measured,
                                          "H100, CUDA 13.0: digest of all 2^32 results"};
+inline constexpr Evidence all_codes_of_16_bits = {Basis::measured,
+                                                  "H100, CUDA 13.0: digest of all 2^16 results"};
 inline constexpr Evidence drawn_results = {
     Basis::measured, "H100, CUDA 13.0: digest of the results of 2^32 drawn pairs"};
 

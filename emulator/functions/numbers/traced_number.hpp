@@ -11,12 +11,13 @@
 // Numbers that write down what a program does with them.
 namespace guardbit::emulator {
 
-/// One operation of a program, in codes of FP32.
+/// One operation of a program, in codes of one format.
 struct ProgramStep {
   std::string_view operation;
   int operands = 0;
-  std::array<std::uint32_t, 3> arguments{};
-  std::uint32_t result = 0;
+  std::array<std::uint64_t, 3> arguments{};
+  std::uint64_t result = 0;
+  formats::Format format = formats::fp32;
 };
 
 /// The steps that this thread's traced numbers take go here.
