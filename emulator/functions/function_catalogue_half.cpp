@@ -132,7 +132,7 @@ std::vector<Function> cuda_functions_of_halves(CompileMode mode) {
              function.name == "hcos(bfloat16)";
     });
     const auto tanh = [](auto x) { return mufu::tanh_approx(x); };
-    const auto sin = [](auto x) { return mufu::sin_approx(x); };
+    const auto sin = [](auto x) { return select(flushed(x) == 0, x, mufu::sin_approx(x)); };
     const auto cos = [](auto x) { return mufu::cos_approx(x); };
     all.push_back(narrow_function<formats_of_half>("htanh(half)", "tanh(x)", tanh, tanh_of));
     all.push_back(narrow_function<formats_of_bfloat16>("hsin(bfloat16)", "sin(x)", sin, sin_of));
