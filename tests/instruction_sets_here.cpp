@@ -24,6 +24,10 @@ bool cpu_has(InstructionSets sets) {
 #endif
 }
 
+bool is_here(InstructionSets sets) {
+  return cpu_has(sets) && formats::allowed_instruction_sets() >= sets;
+}
+
 bool can_test(InstructionSets sets) {
   const std::string_view name = sets == InstructionSets::avx512 ? Avx512::name
                                 : sets == InstructionSets::avx2 ? Avx2::name

@@ -11,6 +11,9 @@ namespace guardbit::tests {
 /// library that overlooks them is found out.
 bool cpu_has(formats::InstructionSets sets);
 
+/// Whether they are here: the CPU has them and GUARDBIT_CPU does not mask them.
+bool is_here(formats::InstructionSets sets);
+
 /// Whether such an engine must be here: the CPU has the instructions and GUARDBIT_CPU does not mask
 /// them. Where not, prints what makes ctest report the case as skipped, so the case returns before
 /// it checks anything.

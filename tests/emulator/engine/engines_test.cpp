@@ -385,9 +385,6 @@ TEST_CASE("engines are found by name") {
       "sm_90", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "test");
   const MatrixInstruction chain = emulator::require_instruction(
       "sm_90", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "test");
-  const auto is_here = [](formats::InstructionSets sets) {
-    return cpu_has(sets) && formats::allowed_instruction_sets() >= sets;
-  };
   CHECK(emulator::require_engine("auto", plain).name == (is_here(Avx512::sets) ? Avx512::name
                                                          : is_here(Avx2::sets) ? Avx2::name
                                                          : is_here(Neon::sets) ? Neon::name

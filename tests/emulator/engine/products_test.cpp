@@ -309,10 +309,17 @@ TEST_CASE("products equal the reference on 10^9 outputs", "[sweep]") {
     std::int64_t outputs = 0;
   };
   std::vector<Swept> swept;
-  for (const Engine* engine :
-       {product_engine<Avx512>(), product_engine<Avx2>(), product_engine<Neon>()})
+  const auto sweep = [&]<class Sets>(Sets) {
+    const Engine* const engine = is_here(Sets::sets) ? product_engine<Sets>() : nullptr;
     if (engine != nullptr) swept.push_back({engine, product_instructions(*engine)});
-  if (swept.empty()) return;
+  };
+  sweep(Avx512());
+  sweep(Avx2());
+  sweep(Neon());
+  if (swept.empty()) {
+    std::cout << "SKIPPED: no engine of vectors is here\n";
+    return;
+  }
   std::vector<const MatrixInstruction*> instructions;
   const char* const part = std::getenv("GUARDBIT_SWEEP_ROWS");
   for (const Swept& by : swept)

@@ -74,8 +74,11 @@ void chain(const std::byte* a, const std::byte* b, std::int64_t length, const st
   }
   if constexpr (!keeps_nan && !Isa::nans_as_x86) {
     auto nans = sums[0][0] != sums[0][0];
-    for (const auto& of_row : sums)
+#pragma GCC unroll 16
+    for (const auto& of_row : sums) {
+#pragma GCC unroll 6
       for (const Vector& sum : of_row) nans |= sum != sum;
+    }
     if (Isa::any(formats::vectors::as<typename Isa::Mask>(nans)))
       return chain<Isa, Vector, true>(a, b, length, from, from_stride, to, to_stride);
   }

@@ -360,8 +360,9 @@ class Tile {
   /// [first, last) that are turned at once. `Starts`: there is a next one.
   template <int Row, bool Starts>
   [[gnu::always_inline]] void turn(int first, int last, int block, Accumulators& accumulators) {
-    if constexpr (Starts && Lanes::lag == Lag::whole) {
-      // All end before any begins: one alone is a chain that the CPU waits for.
+    if constexpr (Starts && Lanes::lag == Lag::whole && Kind == Result::fp16) {
+      // All end before any begins: the way through FP16 and back is long, and the CPU looks ahead
+      // at little more than one.
       ArrayOf<Sum, half * turned> sums;
 #pragma GCC unroll 8
       for (int i = first; i < last; ++i)
