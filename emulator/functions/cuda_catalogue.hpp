@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -49,18 +48,7 @@ class CudaCatalogue {
         "H100, CUDA 13.0, -use_fast_math: digest of the results of 2^32 drawn operands"};
     const auto place = static_cast<std::size_t>(mode);
     function.compile = mode;
-    constexpr std::array<std::string_view, 24> without_digest = {
-        "ceilf",    "fabsf",   "floorf",    "truncf",     "ilogbf",   "copysignf",
-        "fdividef", "fmaxf",   "fminf",     "nextafterf", "ldexpf",   "scalbnf",
-        "jnf",      "ynf",     "fmaf",      "norm3df",    "rnorm3df", "norm4df",
-        "rnorm4df", "sincosf", "sincospif", "__sincosf",  "modff",    "frexpf"};
-    const bool has_digest =
-        function.name != "remquof" && std::find(without_digest.begin(), without_digest.end(),
-                                                function.name) == without_digest.end();
-    if (!has_digest) {
-      function.evidence = {Basis::inferred, "the steps that nvcc 13.0 compiles; no digest yet"};
-    } else
-      function.evidence = {Basis::measured, (function.operands == 1 ? of_all : of_drawn).at(place)};
+    function.evidence = {Basis::measured, (function.operands == 1 ? of_all : of_drawn).at(place)};
     lists_.at(place).push_back(std::move(function));
   }
 
