@@ -13,6 +13,19 @@
 // CUDA's functions as entries of the catalogue, in each mode that nvcc compiles them in.
 namespace guardbit::emulator {
 
+/// What the digests of a function of so many operands are, in a mode.
+constexpr Evidence cuda_evidence(std::size_t operands, CompileMode mode) {
+  using Sources = std::array<std::string_view, formats::words_of<CompileMode>.size()>;
+  constexpr Sources of_all = {"H100, CUDA 13.0: digest of all 2^32 results",
+                              "H100, CUDA 13.0, -ftz=true: digest of all 2^32 results",
+                              "H100, CUDA 13.0, -use_fast_math: digest of all 2^32 results"};
+  constexpr Sources of_drawn = {
+      "H100, CUDA 13.0: digest of the results of 2^32 drawn operands",
+      "H100, CUDA 13.0, -ftz=true: digest of the results of 2^32 drawn operands",
+      "H100, CUDA 13.0, -use_fast_math: digest of the results of 2^32 drawn operands"};
+  return {Basis::measured, (operands == 1 ? of_all : of_drawn).at(static_cast<std::size_t>(mode))};
+}
+
 class CudaCatalogue {
  public:
   const std::vector<Function>& functions(CompileMode mode) const {
@@ -38,17 +51,9 @@ class CudaCatalogue {
 
  private:
   void push(Function function, CompileMode mode) {
-    using Sources = std::array<std::string_view, formats::words_of<CompileMode>.size()>;
-    constexpr Sources of_all = {"H100, CUDA 13.0: digest of all 2^32 results",
-                                "H100, CUDA 13.0, -ftz=true: digest of all 2^32 results",
-                                "H100, CUDA 13.0, -use_fast_math: digest of all 2^32 results"};
-    constexpr Sources of_drawn = {
-        "H100, CUDA 13.0: digest of the results of 2^32 drawn operands",
-        "H100, CUDA 13.0, -ftz=true: digest of the results of 2^32 drawn operands",
-        "H100, CUDA 13.0, -use_fast_math: digest of the results of 2^32 drawn operands"};
     const auto place = static_cast<std::size_t>(mode);
     function.compile = mode;
-    function.evidence = {Basis::measured, (function.operands == 1 ? of_all : of_drawn).at(place)};
+    function.evidence = cuda_evidence(function.operands, mode);
     lists_.at(place).push_back(std::move(function));
   }
 

@@ -132,9 +132,9 @@ std::vector<Function> cuda_functions_of_halves(CompileMode mode) {
     const auto tanh = [](auto x) { return mufu::tanh_approx(x); };
     const auto sin = [](auto x) { return select(flushed(x) == 0, x, mufu::sin_approx(x)); };
     const auto cos = [](auto x) { return mufu::cos_approx(x); };
-    all.push_back(narrow_function<formats_of_half>("htanh(half)", "tanh(x)", tanh, tanh_of));
-    all.push_back(narrow_function<formats_of_bfloat16>("hsin(bfloat16)", "sin(x)", sin, sin_of));
-    all.push_back(narrow_function<formats_of_bfloat16>("hcos(bfloat16)", "cos(x)", cos, cos_of));
+    all.push_back(narrow_function<formats_of_half>("htanh(half)", "tanh(x)", tanh, exact_tanh));
+    all.push_back(narrow_function<formats_of_bfloat16>("hsin(bfloat16)", "sin(x)", sin, exact_sin));
+    all.push_back(narrow_function<formats_of_bfloat16>("hcos(bfloat16)", "cos(x)", cos, exact_cos));
   }
   for (Function& function : all) {
     function.compile = mode;
