@@ -13,11 +13,29 @@
 
 namespace guardbit::emulator {
 
-const std::vector<Function>& function_catalogue() {
+namespace {
+
+std::vector<Function> compiled_functions(CompileMode mode) {
+  std::vector<Function> list = cuda_functions(mode);
+  for (const auto& part : {cuda_rounded_functions(mode), cuda_functions_of_halves(mode)})
+    list.insert(list.end(), part.begin(), part.end());
+  return list;
+}
+
+}  // namespace
+
+const std::vector<Function>& function_catalogue(CompileMode mode) {
+  if (mode != CompileMode::standard) {
+    static const std::vector<Function> ftz = compiled_functions(CompileMode::ftz),
+                                       fast = compiled_functions(CompileMode::fast);
+    return mode == CompileMode::ftz ? ftz : fast;
+  }
   static const std::vector<Function> all = [] {
+    constexpr CompileMode mode = CompileMode::standard;
     std::vector<Function> list = ptx_functions();
-    for (const auto& part : {ptx_functions_of_formats(), cuda_functions(),
-                             cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
+    for (const auto& part :
+         {ptx_functions_of_formats(), cuda_functions(), cuda_rounded_functions(mode),
+          cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
@@ -25,10 +43,10 @@ const std::vector<Function>& function_catalogue() {
 }
 
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where) {
+                                 std::string_view where, CompileMode compile) {
   const std::string_view page = require_page(arch, "--arch");
   std::vector<std::string_view> names, machines;
-  for (const Function& function : function_catalogue()) {
+  for (const Function& function : function_catalogue(compile)) {
     if (function.arch == page && function.name == name) return function;
     if (function.arch == page) names.push_back(function.name);
     if (std::ranges::find(machines, function.arch) == machines.end())
@@ -37,13 +55,23 @@ const Function& require_function(std::string_view arch, std::string_view name,
   if (!names.empty() && name.find('(') == std::string_view::npos) {
     const std::string of_half = std::string(name) + "(half)";
     if (std::ranges::find(names, of_half) != names.end())
-      return require_function(arch, of_half, where);
+      return require_function(arch, of_half, where, compile);
   }
   if (names.empty()) {
     std::string choices;
     for (const std::string_view machine : machines)
       choices.append(choices.empty() ? "" : ", ").append(machine);
     throw formats::Error("--arch", "no functions are known of " + std::string(arch), choices);
+  }
+  if (compile != CompileMode::standard &&
+      std::ranges::any_of(function_catalogue(), [&](const Function& function) {
+        return function.arch == page && function.name == name;
+      })) {
+    throw formats::Error("--compile",
+                         std::string(name) +
+                             " is known as an instruction, which does not depend on "
+                             "how nvcc compiles",
+                         "default");
   }
   throw formats::Error(std::string(where), formats::unknown_name("function", name, names));
 }

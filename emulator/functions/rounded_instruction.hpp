@@ -95,6 +95,16 @@ constexpr std::uint64_t limited(const RoundedInstruction& i, std::uint64_t code,
   return i.limit == ResultLimit::sat && code > one ? one : code;
 }
 
+/// Is a result below the normal range where it is rounded to as many bits of any exponent? Scaled
+/// by a power of 2 it keeps them.
+constexpr bool is_tiny(const Format& format, Unrounded exact, formats::Rounding rounding) {
+  const int scale = format.fraction_bits + 2;
+  exact.exponent += scale;
+  const std::uint64_t wide =
+      formats::encode(format, exact, rounding) & formats::magnitude_mask(format);
+  return wide < static_cast<std::uint64_t>(scale + 1) << format.fraction_bits;
+}
+
 }  // namespace rounded
 
 /// The code of the result. Operands that the operation does not have do not count.
@@ -113,10 +123,10 @@ constexpr std::uint64_t evaluate(const RoundedInstruction& i,
                                                 i.rounding == formats::Rounding::downward);
   const bool is_nan = exact.kind == formats::Kind::nan;
   if (is_nan) return limited(i, nan_code(i.format, std::span(codes).first(count)), true);
-  const std::uint64_t cut = formats::encode(i.format, exact, formats::Rounding::toward_zero);
-  if (i.flushes && (is_subnormal(i.format, cut) || (cut & formats::magnitude_mask(i.format)) == 0))
-    return limited(i, cut & formats::sign_mask(i.format), false);
-  return limited(i, formats::encode(i.format, exact, i.rounding), false);
+  const std::uint64_t rounded = formats::encode(i.format, exact, i.rounding);
+  if (i.flushes && is_tiny(i.format, exact, i.rounding))
+    return limited(i, rounded & formats::sign_mask(i.format), false);
+  return limited(i, rounded, false);
 }
 
 /// One of PTX's names, as in fma.rz.ftz.sat.f32; of a packed form the instruction of one element.
