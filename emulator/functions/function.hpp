@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/functions/compile_mode.hpp"
 #include "emulator/functions/numbers/traced_number.hpp"
 #include "emulator/functions/unit/special_function_formats.hpp"
 #include "emulator/functions/unit/special_function_forms.hpp"
@@ -52,6 +53,8 @@ struct Function {
   std::string_view meaning;
   std::size_t operands = 1, results = 1;
   FunctionFormats formats{};
+  /// how nvcc compiles it; PTX's instructions are what they are
+  CompileMode compile = CompileMode::standard;
   Evidence evidence;
   /// the special function unit's steps, if it is nothing else
   const mufu::SpecialFunctionForm* form = nullptr;

@@ -14,11 +14,27 @@
 
 namespace guardbit::emulator {
 
-const std::vector<Function>& function_catalogue() {
+namespace {
+
+std::vector<Function> compiled_functions(CompileMode mode) {
+  std::vector<Function> list = cuda_functions(mode);
+  const std::vector<Function> halves = cuda_functions_of_halves(mode);
+  list.insert(list.end(), halves.begin(), halves.end());
+  return list;
+}
+
+}  // namespace
+
+const std::vector<Function>& function_catalogue(CompileMode mode) {
+  if (mode != CompileMode::standard) {
+    static const std::vector<Function> ftz = compiled_functions(CompileMode::ftz),
+                                       fast = compiled_functions(CompileMode::fast);
+    return mode == CompileMode::ftz ? ftz : fast;
+  }
   static const std::vector<Function> all = [] {
     std::vector<Function> list = ptx_functions();
-    for (const auto& part :
-         {ptx_functions_of_formats(), cuda_functions(), cuda_functions_of_halves()})
+    for (const auto& part : {ptx_functions_of_formats(), cuda_functions(),
+                             cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
       list.insert(list.end(), part.begin(), part.end());
     for (Function& function : list)
       function = on_engine(std::move(function), function_engines().front());
@@ -28,7 +44,8 @@ const std::vector<Function>& function_catalogue() {
 }
 
 Function on_engine(Function function, const FunctionEngine& engine) {
-  const FunctionKernel* const kernel = find_kernel(engine, function.name);
+  const FunctionKernel* const kernel =
+      function.compile == CompileMode::standard ? find_kernel(engine, function.name) : nullptr;
   if (kernel == nullptr) return function;
   function.engine = engine.name;
   function.run = [run = kernel->run](const CodeArrays<std::uint32_t>& arrays) {
@@ -39,20 +56,35 @@ Function on_engine(Function function, const FunctionEngine& engine) {
 }
 
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where) {
+                                 std::string_view where, CompileMode compile) {
   const std::string_view page = require_page(arch, "--arch");
   std::vector<std::string_view> names, machines;
-  for (const Function& function : function_catalogue()) {
+  for (const Function& function : function_catalogue(compile)) {
     if (function.arch == page && function.name == name) return function;
     if (function.arch == page) names.push_back(function.name);
     if (std::ranges::find(machines, function.arch) == machines.end())
       machines.push_back(function.arch);
+  }
+  if (!names.empty() && name.find('(') == std::string_view::npos) {
+    const std::string of_half = std::string(name) + "(half)";
+    if (std::ranges::find(names, of_half) != names.end())
+      return require_function(arch, of_half, where, compile);
   }
   if (names.empty()) {
     std::string choices;
     for (const std::string_view machine : machines)
       choices.append(choices.empty() ? "" : ", ").append(machine);
     throw formats::Error("--arch", "no functions are known of " + std::string(arch), choices);
+  }
+  if (compile != CompileMode::standard &&
+      std::ranges::any_of(function_catalogue(), [&](const Function& function) {
+        return function.arch == page && function.name == name;
+      })) {
+    throw formats::Error("--compile",
+                         std::string(name) +
+                             " is known as an instruction, which does not depend on "
+                             "how nvcc compiles",
+                         "default");
   }
   throw formats::Error(std::string(where), formats::unknown_name("function", name, names));
 }

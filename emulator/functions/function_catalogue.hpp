@@ -12,24 +12,28 @@
 // The functions that a GPU computes, by their names.
 namespace guardbit::emulator {
 
-/// Instructions of PTX, and CUDA's functions as nvcc compiles them without further options.
+/// Instructions of PTX, and CUDA's functions as nvcc compiles them.
 std::vector<Function> ptx_functions();
 /// Instructions of other formats than FP32, and those that round once.
 std::vector<Function> ptx_functions_of_formats();
-std::vector<Function> cuda_functions();
-/// CUDA's functions of FP16 and BF16 numbers.
-std::vector<Function> cuda_functions_of_halves();
+const std::vector<Function>& cuda_functions(CompileMode mode = CompileMode::standard);
+/// CUDA's functions of FP16 and BF16 numbers, and its arithmetic of them.
+std::vector<Function> cuda_functions_of_halves(CompileMode mode = CompileMode::standard);
+std::vector<Function> cuda_arithmetic_of_halves();
 
-/// All of them, by the fastest engine that has a kernel.
-const std::vector<Function>& function_catalogue();
+/// All of them, by the fastest engine that has a kernel; in other modes than the standard one CUDA's
+/// functions alone.
+const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::standard);
 
 /// The function by an engine; as it is where that has no kernel for it.
 Function on_engine(Function function, const FunctionEngine& engine);
 
-/// The function of that name on a machine; formats::Error that begins with `where` and names the
+/// The function of that name on a machine, of FP16 where the name has overloads and does not say
+/// which; formats::Error that begins with `where` and names the
 /// nearest ones.
 const Function& require_function(std::string_view arch, std::string_view name,
-                                 std::string_view where);
+                                 std::string_view where,
+                                 CompileMode compile = CompileMode::standard);
 
 /// The codes of all results of as many arguments: an array for each operand and each result, on
 /// `threads` threads (0: all).

@@ -109,6 +109,13 @@ constexpr RoundedMeaning meaning_of(RoundedOperation operation) {
   return {};
 }
 
+Function rounded_function(std::string_view name, const RoundedInstruction& instruction) {
+  const RoundedMeaning meaning = meaning_of(instruction.operation);
+  return integer_function(
+      name, meaning.text, instruction.format, operands_of(instruction.operation),
+      [i = instruction](const OperandCodes& codes) { return evaluate(i, codes); }, meaning.exact);
+}
+
 /// Those of FP32 that divide or take roots are programs (function_catalogue_ptx.cpp).
 bool is_program(const RoundedInstruction& i) {
   return i.format == formats::fp32 &&
@@ -120,17 +127,49 @@ std::vector<Function> rounded_functions() {
   std::vector<Function> all;
   for (const auto& [name, instruction] : rounded_instructions()) {
     if (is_program(instruction)) continue;
-    const RoundedMeaning meaning = meaning_of(instruction.operation);
-    Function function = integer_function(
-        name, meaning.text, instruction.format, operands_of(instruction.operation),
-        [i = instruction](const OperandCodes& codes) { return evaluate(i, codes); }, meaning.exact);
-    function.evidence = by_manual;
-    all.push_back(function);
+    all.push_back(rounded_function(name, instruction));
+    all.back().evidence = by_manual;
   }
   return all;
 }
 
+/// CUDA's arithmetic of FP16 and BF16 numbers, which is an instruction each, or several whose
+/// results are the same.
+struct CudaArithmetic {
+  std::string_view half, bfloat16;
+  RoundedOperation operation;
+  ResultLimit limit = ResultLimit::none;
+};
+constexpr std::array<CudaArithmetic, 12> cuda_arithmetic = {{
+    {"__hadd(half)", "__hadd(bfloat16)", RoundedOperation::add},
+    {"__hsub(half)", "__hsub(bfloat16)", RoundedOperation::sub},
+    {"__hmul(half)", "__hmul(bfloat16)", RoundedOperation::mul},
+    {"__hadd_rn(half)", "__hadd_rn(bfloat16)", RoundedOperation::add},
+    {"__hsub_rn(half)", "__hsub_rn(bfloat16)", RoundedOperation::sub},
+    {"__hmul_rn(half)", "__hmul_rn(bfloat16)", RoundedOperation::mul},
+    {"__hadd_sat(half)", "__hadd_sat(bfloat16)", RoundedOperation::add, ResultLimit::sat},
+    {"__hsub_sat(half)", "__hsub_sat(bfloat16)", RoundedOperation::sub, ResultLimit::sat},
+    {"__hmul_sat(half)", "__hmul_sat(bfloat16)", RoundedOperation::mul, ResultLimit::sat},
+    {"__hfma(half)", "__hfma(bfloat16)", RoundedOperation::fma},
+    {"__hfma_sat(half)", "__hfma_sat(bfloat16)", RoundedOperation::fma, ResultLimit::sat},
+    {"__hfma_relu(half)", "__hfma_relu(bfloat16)", RoundedOperation::fma, ResultLimit::relu},
+}};
+
 }  // namespace
+
+std::vector<Function> cuda_arithmetic_of_halves() {
+  std::vector<Function> all;
+  for (const CudaArithmetic& a : cuda_arithmetic) {
+    for (const auto& [name, format] :
+         {std::pair(a.half, formats::fp16), std::pair(a.bfloat16, formats::bf16)}) {
+      all.push_back(
+          rounded_function(name, {.operation = a.operation, .format = format, .limit = a.limit}));
+      all.back().evidence = {Basis::inferred,
+                             "as nvcc 13.0 compiles it, of parts that are measured"};
+    }
+  }
+  return all;
+}
 
 std::vector<Function> ptx_functions_of_formats() {
   std::vector<Function> all = forms_of_unit();

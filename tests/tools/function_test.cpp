@@ -48,6 +48,16 @@ TEST_CASE("function shows the steps of a program") {
   CHECK(holds(run_command({"function", "powf", "2", "0.5"}).out, "0x3fb504f3"));
 }
 
+TEST_CASE("function computes as nvcc's options say") {
+  // 1e-40 is 0 for steps that flush.
+  CHECK(holds(run_command({"function", "sqrtf", "1e-40", "--compile", "ftz"}).out, "0x00000000"));
+  CHECK(holds(run_command({"function", "sqrtf", "1e-40"}).out, "0x1e3ce508"));
+  const nlohmann::json fast = json_of({"function", "expf", "--compile", "fast", "1.5", "--json"});
+  CHECK(fast.at("compile") == "fast");
+  CHECK(fast.at("results") == json_of({"function", "__expf", "1.5", "--json"}).at("results"));
+  CHECK(json_of({"function", "expf", "1.5", "--json"}).at("compile") == "default");
+}
+
 TEST_CASE("function computes arrays, with one number for all elements of another") {
   const TemporaryFolder folder;
   const std::vector<float> numbers = {0.5F, 2, -3, 0};
@@ -79,6 +89,7 @@ TEST_CASE("function takes numbers in the function's format") {
   const nlohmann::json half =
       json_of({"function", "hexp(half)", "1", "--json"}).at("results").at(0);
   CHECK(half.at("x") == "0x3c00");
+  CHECK(json_of({"function", "hexp", "1", "--json"}).at("function") == "hexp(half)");
   CHECK(half.at("result") == "0x4170");
   const nlohmann::json wide =
       json_of({"function", "rcp.approx.ftz.f64", "3", "--json"}).at("results").at(0);
@@ -108,6 +119,8 @@ TEST_CASE("function computes arrays of every format, packed forms by elements") 
         std::vector<std::uint64_t>{0x4000, 0x3800, 0x7c00});
   CHECK(compute("ex2.approx.ftz.bf16", formats::bf16, {0x3f80, 0x0000}) ==
         std::vector<std::uint64_t>{0x4000, 0x3f80});
+  CHECK(compute("hexp2", formats::bf16, {0x3f80}) == std::vector<std::uint64_t>{0x4000});
+  CHECK(compute("hexp2", formats::fp16, {0x3c00}) == std::vector<std::uint64_t>{0x4000});
   CHECK(compute("sqrt.rn.f64", formats::fp64, {0x4010000000000000}) ==
         std::vector<std::uint64_t>{0x4000000000000000});
 }
@@ -154,6 +167,8 @@ TEST_CASE("function refuses what it cannot take in one line") {
       {{"function", "expf", "1", "--digest"}, "--digest"},
       {{"function", "expf", "1", "--arch", "cdna3"}, "sm_90"},
       {{"function", "expf", "1", "--toolkit", "12.4"}, "13.0"},
+      {{"function", "expf", "1", "--compile", "quick"}, "default, ftz, fast"},
+      {{"function", "ex2.approx.f32", "1", "--compile", "fast"}, "is an instruction"},
       {{"function", "expf", "--list"}, "--list"}};
   for (const auto& [words, text] : cases) {
     const CommandResult result = run_command(words);

@@ -18,6 +18,7 @@
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"
 #include "formats/support/printable.hpp"
+#include "formats/support/words.hpp"
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "tools/catalogue/function_facts.hpp"
@@ -39,7 +40,7 @@ using formats::Error;
 using formats::Tensor;
 
 struct FunctionOptions {
-  std::string name, arch = "sm_90", toolkit, output;
+  std::string name, arch = "sm_90", toolkit, compile = "default", output;
   std::vector<std::string> arguments;
   bool list = false, digest = false, errors = false, json = false, markdown = false;
   int threads = 0;
@@ -66,6 +67,7 @@ std::string counted_word(std::size_t n) {
 nlohmann::ordered_json heading(const Function& function, int toolkit) {
   return {{"function", function.name},
           {"arch", function.arch},
+          {"compile", formats::word_of(function.compile)},
           {"toolkit", std::to_string(toolkit / 100) + "." + std::to_string(toolkit % 100)}};
 }
 
@@ -131,6 +133,20 @@ std::vector<std::int64_t> common_shape(const std::vector<FunctionArgument>& oper
     shape = *x.shape;
   }
   return shape;
+}
+
+/// The overload of a name without its type: that of the first array's format.
+const Function& overload_of(const Function& function, const FunctionOptions& options) {
+  if (options.name == function.name) return function;
+  for (std::size_t i = 0; i < std::min(function.operands, options.arguments.size()); ++i) {
+    const std::string& word = options.arguments[i];
+    if (code_of_number(word, formats::fp16)) continue;
+    const Tensor array = read_operand("", emulator::operand_names.at(i), word, formats::fp16);
+    return array.format == formats::bf16
+               ? emulator::require_function(options.arch, options.name + "(bfloat16)", "function")
+               : function;
+  }
+  return function;
 }
 
 void compute_arrays(const Function& function, const FunctionOptions& options,
@@ -217,18 +233,21 @@ int checked_toolkit(const FunctionOptions& options) {
 
 void run(const CLI::App& command, const FunctionOptions& options) {
   const int toolkit = checked_toolkit(options);
+  const auto compile =
+      formats::require_word<emulator::CompileMode>("mode", options.compile, "--compile");
   if (options.list) {
     refuse_unread(command, {"--digest", "--errors", "--output"}, "without --list");
     if (!options.name.empty()) throw Error("--list", "takes no name");
     emulator::require_page(options.arch, "--arch");
-    const auto& all = emulator::function_catalogue();
+    const auto& all = emulator::function_catalogue(compile);
     options.json ? print_json({{"functions", functions_json(all)}})
                  : print_functions(all, options.markdown);
     return;
   }
   refuse_unread(command, {"--markdown"}, "with --list");
   if (options.name.empty()) throw Error("function", "needs NAME, or --list");
-  const Function& function = emulator::require_function(options.arch, options.name, "function");
+  const Function& function =
+      emulator::require_function(options.arch, options.name, "function", compile);
   const nlohmann::ordered_json document = heading(function, toolkit);
   if (options.digest || options.errors) {
     if (options.digest && options.errors) throw Error("--digest", "not with --errors");
@@ -242,7 +261,10 @@ void run(const CLI::App& command, const FunctionOptions& options) {
   }
   if (options.arguments.empty())
     throw Error("function", "needs a number or a file, --digest or --errors");
-  if (!options.output.empty()) return compute_arrays(function, options, document);
+  if (!options.output.empty()) {
+    const Function& overload = overload_of(function, options);
+    return compute_arrays(overload, options, heading(overload, toolkit));
+  }
   std::vector<std::uint64_t> codes;
   for (const std::string& word : options.arguments) {
     const auto code =
@@ -282,6 +304,11 @@ void add_function(CLI::App& app, int&) {
   command->add_flag("--errors", options->errors,
                     "Errors over all inputs: the largest, how many are correctly rounded");
   command->add_option("--arch", options->arch, "The machine (default sm_90)");
+  command
+      ->add_option("--compile", options->compile,
+                   "How nvcc compiles CUDA's functions: default, ftz (-ftz=true) or fast "
+                   "(-use_fast_math)")
+      ->type_name("MODE");
   command->add_option("--toolkit", options->toolkit, "The CUDA version (default 13.0)");
   add_threads_option(*command, options->threads);
   command->add_flag("--json", options->json, "Print JSON");
@@ -289,8 +316,10 @@ void add_function(CLI::App& app, int&) {
   command->footer(
       "A number is a decimal, 0x1.8p-3, inf, nan or a code as in 0x3f800000:fp32; it is rounded to the function's format.\n"
       "Example: guardbit function ex2.approx.ftz.f32 -1.25\n"
+      "CUDA's functions of halves have their type in parentheses, as hexp(half) and hexp(bfloat16); without it the arrays say which.\n"
       "A packed form (f16x2) computes the elements of arrays as its form of one element does.\n"
-      "Example: guardbit function expf x.npy -o y.npy");
+      "Example: guardbit function expf x.npy -o y.npy\n"
+      "Example: guardbit function expf --compile fast 1.5");
   command->callback([options, command] { run(*command, *options); });
 }
 

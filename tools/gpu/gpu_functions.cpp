@@ -11,7 +11,8 @@
 #include "formats/tensors/storage.hpp"
 #include "formats/text.hpp"
 #include "gpu/cuda/device/device.hpp"
-#include "gpu/cuda/function/instruction_validation.hpp"
+#include "gpu/cuda/function/program_validation.hpp"
+#include "gpu/cuda/function/ptx_validation.hpp"
 #include "tools/catalogue/function_facts.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/elapsed.hpp"
@@ -69,9 +70,23 @@ int validate_functions(const FunctionCampaign& campaign) {
                   << counted(report.mismatches, "mismatch", "es") << '\n';
     }
   }
+  Json pairs = Json::array();
+  if (campaign.names.empty() && !interruption.asked_for()) {
+    for (const gpu::ProgramReport& report : gpu::validate_programs(campaign.inputs)) {
+      inputs += report.compared;
+      mismatches += report.mismatches;
+      pairs.push_back({{"function", report.function},
+                       {"inputs", report.compared},
+                       {"mismatches", report.mismatches}});
+      if (!campaign.json && report.mismatches != 0)
+        std::cout << report.function << ": " << report.compared << " pairs, "
+                  << counted(report.mismatches, "mismatch", "es") << '\n';
+    }
+  }
   Json summary = provenance(device);
   summary["date"] = today();
   summary["functions"] = rows;
+  summary["programs"] = pairs;
   summary["total"] = {{"functions", rows.size()},
                       {"inputs", inputs},
                       {"mismatches", mismatches},

@@ -16,11 +16,15 @@ struct FunctionMismatch {
   std::uint64_t device = 0, model = 0;
 };
 
+/// Of which a digest is kept beside that of all.
+inline constexpr std::uint64_t first_inputs = 1 << 14;
+
 struct FunctionReport {
   std::string function;
   std::uint64_t compared = 0, mismatches = 0;
   /// Sums of shares of the device's results (emulator/functions/function_digest.hpp), a result of
-  /// 64 bits as its halves' exclusive or: of all, and of the first 2^20.
+  /// 64 bits as its halves' exclusive or: of all, and of the
+  /// first_inputs first ones.
   std::uint64_t digest = 0, first_digest = 0;
   /// some that differ
   std::vector<FunctionMismatch> examples;

@@ -12,7 +12,7 @@
 #include "emulator/functions/unit/quotients.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/suggestions.hpp"
-#include "gpu/cuda/function/instruction_validation.hpp"
+#include "gpu/cuda/function/ptx_validation.hpp"
 
 // An instruction's kernel is text, which the driver compiles; the model's kernel has the
 // interpreters of emulator/functions/.
@@ -217,7 +217,7 @@ __global__ void compare(const DeviceModel* model, Launch launch, Sums* sums) {
   const std::uint64_t number = launch.first + i;
   unsigned long long share = emulator::function_digest_share(
       number, static_cast<std::uint32_t>(bits == 64 ? device >> 32 ^ device : device));
-  unsigned long long first = number < 1 << 20 ? share : 0;
+  unsigned long long first = number < first_inputs ? share : 0;
   for (int step = 16; step > 0; step /= 2) {
     share += __shfl_xor_sync(__activemask(), share, step);
     first += __shfl_xor_sync(__activemask(), first, step);
