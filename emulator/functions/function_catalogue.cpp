@@ -46,7 +46,8 @@ const std::vector<Function>& function_catalogue(CompileMode mode) {
 }
 
 Function on_engine(Function function, const FunctionEngine& engine) {
-  const FunctionKernel* const kernel = find_kernel(engine, function.name);
+  const FunctionKernel* const kernel =
+      function.compile == CompileMode::standard ? find_kernel(engine, function.name) : nullptr;
   if (kernel == nullptr) return function;
   function.engine = engine.name;
   function.run = [run = kernel->run](const CodeArrays<std::uint32_t>& arrays) {

@@ -5,15 +5,15 @@
 #include <span>
 #include <vector>
 
-#include "emulator/functions/array_function.hpp"
 #include "emulator/functions/argument_pairs.hpp"
+#include "emulator/functions/array_function.hpp"
 #include "emulator/functions/function_catalogue.hpp"
 #include "emulator/inputs/input_draw.hpp"
 #include "tests/catch.hpp"
 #include "tests/instruction_sets_here.hpp"
 
-// Kernels of functions have the reference's bits. That these are the hardware's, and that nothing is
-// left out, function_catalogue_test.cpp holds, by digests of what runs here.
+// Kernels of functions have the reference's bits. That these are the hardware's, and that nothing
+// is left out, function_catalogue_test.cpp holds, by digests of what runs here.
 namespace guardbit::tests {
 namespace {
 
