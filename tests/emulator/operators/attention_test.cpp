@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
 #include "emulator/operators/attention/kernels.hpp"
 #include "emulator/replay/recording.hpp"
 #include "emulator/replay/replay.hpp"
+#include "tests/catch.hpp"
 #include "tests/places.hpp"
 
 // Attention against recorded calls of PyTorch's backends; kernels that differ in one rule must not
