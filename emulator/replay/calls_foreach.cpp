@@ -34,8 +34,8 @@ Value number_of(const Tensor& tensor, std::size_t number) {
   return {operators::doubles_of(tensor).at(number)};
 }
 
-/// What the kernels of lists do otherwise: they divide by a number, and do not multiply by its
-/// reciprocal.
+/// What the kernels of lists do otherwise: those with a number for each tensor divide by it, and do
+/// not multiply by its reciprocal.
 void adapt_to_lists(const std::string& name, Call& single) {
   if (name != "div" || single.args.size() < 2 || single.args[1].tensor() != nullptr) return;
   const float divisor = static_cast<float>(single.number(1, "other"));
@@ -63,7 +63,7 @@ Answer each_tensor(const Call& call, Context& context) {
                                 : part_of(call.args[k], i, tensors.size()));
     for (const auto& [key, value] : call.kwargs)
       single.kwargs.emplace(key, part_of(value, i, tensors.size()));
-    adapt_to_lists(name, single);
+    if (call.op.ends_with(".ScalarList")) adapt_to_lists(name, single);
     Answer of_one = handler->answer(single, context);
     if (of_one.status != Status::exact) return of_one;
     answer.results.push_back(std::move(of_one.results.at(0)));

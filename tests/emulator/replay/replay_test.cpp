@@ -93,7 +93,7 @@ TEST_CASE("Replay: a number that divides is a reciprocal rounded once, in a list
   const std::string number = "0.031622776601683805";
   const Replay replay = replayed(
       file.write(call("aten.div.Tensor", x + "," + number, product) + "," +
-                 call("aten._foreach_div.Scalar", "[" + x + "]," + number, "[" + quotient + "]")));
+                 call("aten._foreach_div.ScalarList", "[" + x + "],[" + number + "]", "[" + quotient + "]")));
   CHECK(replay.calls[0].status == Status::exact);
   CHECK(replay.calls[1].status == Status::exact);
 }
