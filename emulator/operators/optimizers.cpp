@@ -157,7 +157,7 @@ inline void sgd(const Elements& x, const void* constants) {
     if (c.maximize) g = -g;
     if (c.has_decay) g = std::fma(c.decay, p, g);
     if (c.has_momentum) {
-      const float momentum = c.is_first_step ? g : std::fma(c.momentum, x.first[i], c.share * g);
+      const float momentum = c.is_first_step ? g : std::fma(c.share, g, c.momentum * x.first[i]);
       x.first[i] = momentum;
       g = c.nesterov ? std::fma(c.momentum, momentum, g) : momentum;
     }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Operators over lists of tensors (aten._foreach_add_.List): each tensor is computed as by the
 // operator of one tensor, but for what the kernels of lists do otherwise.
@@ -45,6 +45,13 @@ void adapt_to_lists(const std::string& name, Call& single) {
   single.args[1] = Value{std::move(tensor)};
 }
 
+/// The greater and the lesser of lists come from the unit, NaNs too.
+void make_unit_nans(Tensor& tensor) {
+  if (!operators::is_working_type(tensor.type)) return;
+  tensor = operators::tensor_of_numbers(tensor.type, tensor.shape, tensor.stride,
+                                        operators::numbers_of(tensor));
+}
+
 Answer each_tensor(const Call& call, Context& context) {
   const std::string name = base_name(call);
   const std::string op = "aten." + name + (is_in_place(call) ? "_.default" : ".default");
@@ -67,6 +74,7 @@ Answer each_tensor(const Call& call, Context& context) {
     Answer of_one = handler->answer(single, context);
     if (of_one.status != Status::exact) return of_one;
     answer.results.push_back(std::move(of_one.results.at(0)));
+    if (name == "maximum" || name == "minimum") make_unit_nans(*answer.results.back());
     answer.plan = "each: " + of_one.plan;
   }
   if (is_in_place(call)) answer.changed = {"self"};

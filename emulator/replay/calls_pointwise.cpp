@@ -7,7 +7,7 @@
 #include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/integers.hpp"
 #include "emulator/operators/pointwise.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 #include "emulator/replay/operand_types.hpp"
 
 // Operators that compute each element of their result from the elements at its place.
