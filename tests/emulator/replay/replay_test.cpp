@@ -10,6 +10,7 @@
 #include "emulator/replay/comparison.hpp"
 #include "emulator/replay/plan_book.hpp"
 #include "formats/support/error.hpp"
+#include "tests/catch.hpp"
 #include "tests/emulator/replay/recording_file.hpp"
 #include "tests/places.hpp"
 
@@ -92,7 +93,7 @@ TEST_CASE("Replay: a number that divides is a reciprocal rounded once, in a list
   const std::string number = "0.031622776601683805";
   const Replay replay = replayed(
       file.write(call("aten.div.Tensor", x + "," + number, product) + "," +
-                 call("aten._foreach_div.Scalar", "[" + x + "]," + number, "[" + quotient + "]")));
+                 call("aten._foreach_div.ScalarList", "[" + x + "],[" + number + "]", "[" + quotient + "]")));
   CHECK(replay.calls[0].status == Status::exact);
   CHECK(replay.calls[1].status == Status::exact);
 }
@@ -171,7 +172,7 @@ TEST_CASE("Replay: damaged recordings are refused in one line") {
   const auto tensor = [](const std::string& rest) {
     return call("aten.neg.default", R"({"tensor": "t0", )" + rest + "}", "null");
   };
-  CHECK(error("[").find("not JSON") != std::string::npos);
+  CHECK(error(R"({"op" 3})").find("not JSON") != std::string::npos);
   CHECK(error(call("aten.neg.default", x, x) + ", 3").find("call 1: an object") !=
         std::string::npos);
   CHECK(error(R"({"args": []})").find("names no op") != std::string::npos);
@@ -187,7 +188,8 @@ TEST_CASE("Replay: damaged recordings are refused in one line") {
   CHECK(error(tensor(R"("shape": [2])")).find("needs shape and stride") != std::string::npos);
   CHECK(error(R"({"op": "a", "args": )" + std::string(100, '[')).find("nests deeper") !=
         std::string::npos);
-  for (const std::string& text : {error("["), error(tensor(R"("shape": [3], "stride": [1])"))})
+  for (const std::string& text :
+       {error(R"({"op" 3})"), error(tensor(R"("shape": [3], "stride": [1])"))})
     CHECK(text.find('\n') == std::string::npos);
 }
 

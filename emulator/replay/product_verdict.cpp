@@ -1,4 +1,4 @@
-#include "emulator/replay/product.hpp"
+#include "emulator/replay/product_verdict.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "tools/replay/replay_report.hpp"
+#include "tools/products/replay_report.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,6 @@
 #include "formats/text.hpp"
 #include "tools/console/counted.hpp"
 #include "tools/console/terminal.hpp"
-#include "tools/report/page.hpp"
 
 namespace guardbit::tools {
 namespace {
@@ -45,20 +44,19 @@ std::string first_text(const FirstDifference& first) {
          number_text(first, first.got) + ")";
 }
 
-/// What the line of a call says after its outputs.
+}  // namespace
+
 std::string words_of(const CallResult& call) {
   if (!call.first) return call.plan;
   return std::to_string(call.mismatches) + " differ; " + first_text(*call.first) + "; " + call.plan;
 }
 
-std::string percent(std::int64_t part, std::int64_t whole) {
+std::string percent_text(std::int64_t part, std::int64_t whole) {
   // Never 100 % of what is not all.
   const double share =
       whole == 0 ? 100 : 100 * static_cast<double>(part) / static_cast<double>(whole);
   return (part < whole && share > 99.99 ? "99.99" : fixed(share, 2)) + " %";
 }
-
-}  // namespace
 
 void print_calls(std::ostream& out, const ReplayedFile& file) {
   Table table("rllrl", false);
@@ -77,8 +75,9 @@ void print_summary(std::ostream& out, const ReplayedFile& file) {
   out << formats::printable(file.path) << ": " << counted(sum.calls, "call") << ", " << sum.exact
       << " exact, " << sum.differs << " differ, " << sum.unordered << " unordered, "
       << sum.unmodelled << " without a model, " << sum.data << " data\n"
-      << "  modelled  " << percent(modelled, sum.calls - sum.data) << " of the calls that compute\n"
-      << "  outputs   " << sum.outputs << ", exact " << percent(sum.outputs_exact, sum.outputs)
+      << "  modelled  " << percent_text(modelled, sum.calls - sum.data)
+      << " of the calls that compute\n"
+      << "  outputs   " << sum.outputs << ", exact " << percent_text(sum.outputs_exact, sum.outputs)
       << ": " << sum.predicted << " predicted, " << sum.explained << " explained\n";
 }
 
@@ -112,29 +111,6 @@ nlohmann::ordered_json to_json(const ReplayedFile& file) {
             {"outputs_exact", sum.outputs_exact},
             {"predicted", sum.predicted},
             {"explained", sum.explained}}}};
-}
-
-std::string replay_page(const std::vector<ReplayedFile>& files) {
-  std::string page = page_head("Replay");
-  for (const ReplayedFile& file : files) {
-    const Summary& sum = file.replay.summary;
-    page += "<h1>" + escaped(formats::printable(file.path)) + "</h1>\n<p>" +
-            counted(sum.calls, "call") + ": " + std::to_string(sum.exact) + " exact, " +
-            std::to_string(sum.differs) + " differ, " + std::to_string(sum.unordered) +
-            " unordered, " + std::to_string(sum.unmodelled) + " without a model, " +
-            std::to_string(sum.data) + " data; " + percent(sum.outputs_exact, sum.outputs) +
-            " of " + counted(sum.outputs, "output") + " exact</p>\n<table>\n" +
-            "<tr><th>call</th><th>status</th><th>operator</th><th>outputs</th><th>how</th></tr>\n";
-    for (std::size_t i = 0; i < file.replay.calls.size(); ++i) {
-      const CallResult& call = file.replay.calls[i];
-      page += "<tr><td>" + std::to_string(i) + "</td><td>" +
-              std::string(formats::word_of(call.status)) + "</td><td>" +
-              escaped(formats::printable(file.ops[i], 60)) + "</td><td>" +
-              std::to_string(call.outputs) + "</td><td>" + escaped(words_of(call)) + "</td></tr>\n";
-    }
-    page += "</table>\n";
-  }
-  return page + std::string(page_end);
 }
 
 void print_comparison(std::ostream& out, const ComparedFiles& files) {

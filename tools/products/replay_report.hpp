@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -24,8 +25,10 @@ void print_calls(std::ostream& out, const ReplayedFile& file);
 /// How many calls and outputs came out right.
 void print_summary(std::ostream& out, const ReplayedFile& file);
 nlohmann::ordered_json to_json(const ReplayedFile& file);
-/// The same as a page of HTML.
-std::string replay_page(const std::vector<ReplayedFile>& files);
+/// What the line of a call says after its outputs.
+std::string words_of(const emulator::replay::CallResult& call);
+/// "99.99 %", and never 100 % of what is not all.
+std::string percent_text(std::int64_t part, std::int64_t whole);
 
 /// Two recordings compared, and how each of the first calls with unequal results was computed.
 struct ComparedFiles {

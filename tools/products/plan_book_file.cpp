@@ -1,4 +1,4 @@
-#include "tools/replay/plan_book_file.hpp"
+#include "tools/products/plan_book_file.hpp"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
