@@ -198,6 +198,7 @@ SHOWN = {  # the columns of each kind that the page needs
     "curve": ["name", "subject", "axis", "x", "ratio"],
     "convert": COMMON + ["ratio", "copied_ratio"],
     "trace": COMMON + ["seconds", "ratio", "goal"],
+    "function": COMMON + ["yardstick", "yardstick_rate", "ratio", "goal"],
 }
 
 
@@ -369,6 +370,15 @@ def traces(results):
         f"\n{size / 2**20:.0f} MiB of numbers.\n")
 
 
+def functions(results):
+    """Functions of arrays beside Eigen's vectorised ones for the same instruction set."""
+    rows = [[f"`{r['subject']}`", r["engine"], number(r["rate"]), r["yardstick"].removeprefix("eigen_"),
+             number(r["yardstick_rate"]), ratio(r["ratio"]), str(round(r["goal"], 2)) if "goal" in r else ""]
+            for r in results if r["kind"] == "function" and "ratio" in r]
+    return rows and table(["function", "engine", "10^9/s", "Eigen's", "10^9/s", "of Eigen's", "goal"], rows) + (
+        "\n2^20 numbers, one thread.\n")
+
+
 def memory(results):
     rows = [[r["subject"], number(r["rate"])] for r in results if r["kind"] == "memory" and r["name"].startswith("memory/")]
     return rows and table(["memory", "GB/s"], rows)
@@ -467,6 +477,7 @@ def page(runs, results):
         ("Conversions", conversions(results)),
         ("Casts of files", conversions(results) and CASTS),
         ("Gradient traces", traces(results)),
+        ("Functions", functions(results)),
         ("Memory, one thread", memory(results)),
         ("The vector layer", VECTORS),
     ]

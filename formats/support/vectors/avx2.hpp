@@ -126,6 +126,61 @@ struct Avx2 : Vectors<32> {
     return as<Words>(_mm256_blendv_epi8(as<__m256i>(no), as<__m256i>(yes), as<__m256i>(mask)));
   }
 
+  // Comparisons of numbers: none of them holds of a NaN.
+  static Mask equal(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_EQ_OQ)); }
+  static Mask less(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
+  static Mask at_most(Floats x, Floats y) { return as<Mask>(_mm256_cmp_ps(x, y, _CMP_LE_OQ)); }
+  static Mask unlike(Mask x) { return ~x; }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return as<Mask>(_mm256_cmpgt_epi32(as<__m256i>(y), as<__m256i>(x)));
+  }
+  static bool all(Mask x) { return _mm256_movemask_ps(as<Floats>(x)) == 0xFF; }
+  /// One bit a lane.
+  static std::uint32_t bits_of(Mask x) {
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(as<Floats>(x)));
+  }
+
+  static Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
+  static Floats to_nearest_integer(Floats x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static Floats to_integer_toward_zero(Floats x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
+  static Floats of_signed(Words x) { return _mm256_cvtepi32_ps(as<__m256i>(x)); }
+  /// Toward zero; 2^31 where there is no such integer.
+  static Words to_signed(Floats x) { return as<Words>(_mm256_cvttps_epi32(x)); }
+
+  /// The upper halves of products of 16-bit lanes.
+  static Words high_halves_of_products(Words x, Words y) {
+    return as<Words>(_mm256_mulhi_epu16(as<__m256i>(x), as<__m256i>(y)));
+  }
+  /// Sums of the two products of signed 16-bit lanes in each word.
+  static Words sums_of_products(Words x, Words y) {
+    return as<Words>(_mm256_madd_epi16(as<__m256i>(x), as<__m256i>(y)));
+  }
+  static Words low_words_of_products(Words x, Words y) {
+    return as<Words>(_mm256_mullo_epi32(as<__m256i>(x), as<__m256i>(y)));
+  }
+  /// Of every word the bytes that four indices name; of a negative index 0.
+  static Words bytes_of_words(Words x, int i0, int i1, int i2, int i3) {
+    const auto byte = [](int index) {
+      return static_cast<std::uint32_t>(index < 0 ? 0x80 : index);
+    };
+    const std::uint32_t first = byte(i0) | byte(i1) << 8 | byte(i2) << 16 | byte(i3) << 24;
+    const __m256i places = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C, 0, 0x04040404,
+                                             0x08080808, 0x0C0C0C0C);
+    return as<Words>(_mm256_shuffle_epi8(
+        as<__m256i>(x), _mm256_add_epi32(places, _mm256_set1_epi32(static_cast<int>(first)))));
+  }
+  /// Of 16 bytes, in the low byte of each word, those that the words below 16 name.
+  static Words bytes_looked_up(const std::uint8_t* table, Words index) {
+    const __m256i bytes = _mm256_broadcastsi128_si256(
+        _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(table))));
+    return as<Words>(_mm256_shuffle_epi8(bytes, as<__m256i>(index | 0x80808000)));
+  }
+
   static Words shift_left(Words x, Words n) {
     return as<Words>(_mm256_sllv_epi32(as<__m256i>(x), as<__m256i>(n)));
   }

@@ -133,6 +133,75 @@ struct Avx512 : Vectors<64> {
     return as<Words>(_mm512_mask_mov_epi32(as<__m512i>(no), mask, as<__m512i>(yes)));
   }
 
+  // Comparisons of numbers: none of them holds of a NaN.
+  static Mask equal(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ); }
+  static Mask less(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LT_OQ); }
+  static Mask at_most(Floats x, Floats y) { return _mm512_cmp_ps_mask(x, y, _CMP_LE_OQ); }
+  static Mask unlike(Mask x) { return static_cast<Mask>(~x); }
+  /// Of signed words.
+  static Mask less_signed(Words x, Words y) {
+    return _mm512_cmplt_epi32_mask(as<__m512i>(x), as<__m512i>(y));
+  }
+  static bool all(Mask x) { return x == 0xFFFF; }
+  /// One bit a lane.
+  static std::uint32_t bits_of(Mask x) { return x; }
+
+  static Floats square_root(Floats x) { return _mm512_sqrt_ps(x); }
+  static Floats to_nearest_integer(Floats x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  static Floats to_integer_toward_zero(Floats x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  }
+  static Floats of_signed(Words x) { return _mm512_cvtepi32_ps(as<__m512i>(x)); }
+  /// Toward zero; 2^31 where there is no such integer.
+  static Words to_signed(Floats x) { return as<Words>(_mm512_cvttps_epi32(x)); }
+
+  static Floats fma_toward_zero(Floats a, Floats b, Floats c) {
+    return _mm512_fmadd_round_ps(a, b, c, toward_zero);
+  }
+  static Floats add_toward_zero(Floats a, Floats b) {
+    return _mm512_add_round_ps(a, b, toward_zero);
+  }
+  static Floats multiply_toward_zero(Floats a, Floats b) {
+    return _mm512_mul_round_ps(a, b, toward_zero);
+  }
+  static Floats divide_toward_zero(Floats a, Floats b) {
+    return _mm512_div_round_ps(a, b, toward_zero);
+  }
+  static Floats divide_down(Floats a, Floats b) { return _mm512_div_round_ps(a, b, down); }
+  static Floats divide_up(Floats a, Floats b) { return _mm512_div_round_ps(a, b, up); }
+  static Floats square_root_down(Floats x) { return _mm512_sqrt_round_ps(x, down); }
+  static Floats square_root_up(Floats x) { return _mm512_sqrt_round_ps(x, up); }
+
+  /// The upper halves of products of 16-bit lanes.
+  static Words high_halves_of_products(Words x, Words y) {
+    return as<Words>(_mm512_mulhi_epu16(as<__m512i>(x), as<__m512i>(y)));
+  }
+  /// Sums of the two products of signed 16-bit lanes in each word.
+  static Words sums_of_products(Words x, Words y) {
+    return as<Words>(_mm512_madd_epi16(as<__m512i>(x), as<__m512i>(y)));
+  }
+  static Words low_words_of_products(Words x, Words y) {
+    return as<Words>(_mm512_mullo_epi32(as<__m512i>(x), as<__m512i>(y)));
+  }
+  /// Of every word the bytes that four indices name; of a negative index 0.
+  static Words bytes_of_words(Words x, int i0, int i1, int i2, int i3) {
+    const auto byte = [](int index) {
+      return static_cast<std::uint32_t>(index < 0 ? 0x80 : index);
+    };
+    const std::uint32_t first = byte(i0) | byte(i1) << 8 | byte(i2) << 16 | byte(i3) << 24;
+    const __m512i places = _mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0);
+    return as<Words>(_mm512_shuffle_epi8(
+        as<__m512i>(x), _mm512_add_epi32(places, _mm512_set1_epi32(static_cast<int>(first)))));
+  }
+  /// Of 16 bytes, in the low byte of each word, those that the words below 16 name.
+  static Words bytes_looked_up(const std::uint8_t* table, Words index) {
+    const __m512i bytes = _mm512_broadcast_i32x4(
+        _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(table))));
+    return as<Words>(_mm512_shuffle_epi8(bytes, as<__m512i>(index | 0x80808000)));
+  }
+
   /// Shifts by 32 and more give zero.
   static Words shift_left(Words x, Words n) {
     return as<Words>(_mm512_sllv_epi32(as<__m512i>(x), as<__m512i>(n)));
@@ -193,6 +262,8 @@ struct Avx512 : Vectors<64> {
     return _mm512_packus_epi32(as<__m512i>(x), as<__m512i>(y));
   }
   static constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+  static constexpr int up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+  static constexpr int toward_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 };
 
 }  // namespace guardbit::formats::vectors
