@@ -63,6 +63,8 @@ struct Function {
   /// is 0x7fffffff. A function that has a format of more than 32 bits has run_wide, others run.
   std::function<void(const CodeArrays<std::uint32_t>&)> run;
   std::function<void(const CodeArrays<std::uint64_t>&)> run_wide;
+  /// what `run` is: avx512 or avx2 where there is such a kernel (kernels/function_kernels.hpp)
+  std::string_view engine = "portable";
   /// The same of one, in integers; and its steps.
   std::function<ResultCodes(const OperandCodes&)> reference;
   std::function<std::vector<ProgramStep>(const OperandCodes&)> steps;

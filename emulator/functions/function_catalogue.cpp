@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/functions/function_digest.hpp"
@@ -37,9 +38,23 @@ const std::vector<Function>& function_catalogue(CompileMode mode) {
          {ptx_functions_of_formats(), cuda_functions(), cuda_rounded_functions(mode),
           cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
       list.insert(list.end(), part.begin(), part.end());
+    for (Function& function : list)
+      function = on_engine(std::move(function), function_engines().front());
     return list;
   }();
   return all;
+}
+
+Function on_engine(Function function, const FunctionEngine& engine) {
+  const FunctionKernel* const kernel =
+      function.compile == CompileMode::standard ? find_kernel(engine, function.name) : nullptr;
+  if (kernel == nullptr) return function;
+  function.engine = engine.name;
+  function.run = [run = kernel->run](const CodeArrays<std::uint32_t>& arrays) {
+    run(arrays.operands[0].data(), arrays.operands[1].data(), arrays.results[0].data(),
+        arrays.results[0].size());
+  };
+  return function;
 }
 
 const Function& require_function(std::string_view arch, std::string_view name,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/functions/function.hpp"
+#include "emulator/functions/kernels/function_kernels.hpp"
 
 // The functions that a GPU computes, by their names.
 namespace guardbit::emulator {
@@ -22,8 +23,12 @@ std::vector<Function> cuda_rounded_functions(CompileMode mode);
 std::vector<Function> cuda_functions_of_halves(CompileMode mode = CompileMode::standard);
 std::vector<Function> cuda_arithmetic_of_halves();
 
-/// All of them; in other modes than the standard one CUDA's functions alone.
+/// All of them, by the fastest engine that has a kernel; in other modes than the standard one CUDA's
+/// functions alone.
 const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::standard);
+
+/// The function by an engine; as it is where that has no kernel for it.
+Function on_engine(Function function, const FunctionEngine& engine);
 
 /// The function of that name on a machine, of FP16 where the name has overloads and does not say
 /// which; formats::Error that begins with `where` and names the

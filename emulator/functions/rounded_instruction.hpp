@@ -80,7 +80,7 @@ constexpr Unrounded exact_result(RoundedOperation operation, const Value& x, con
 
 /// The NaN that an instruction gives: all ones, but of FP64 an operand's own, or fff8000000000000.
 constexpr std::uint64_t nan_code(const Format& format, std::span<const std::uint64_t> operands) {
-  if (format != formats::fp64) return formats::magnitude_mask(format);
+  if (formats::bits(format) != 64) return formats::magnitude_mask(format);
   for (const std::uint64_t code : operands)
     if ((code & formats::magnitude_mask(format)) > formats::infinity_code(format))
       return code | std::uint64_t{1} << (format.fraction_bits - 1);

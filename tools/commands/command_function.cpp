@@ -174,11 +174,12 @@ void compute_arrays(const Function& function, const FunctionOptions& options,
                                                formats::Packing::container, shape, results[i]));
   formats::write_tensors(options.output, {}, tensors);
   if (!options.json) {
-    std::cout << function.name << " of " << counted(count, "number") << ": "
-              << formats::printable(options.output) << '\n';
+    std::cout << function.name << " of " << counted(count, "number") << ", engine "
+              << function.engine << ": " << formats::printable(options.output) << '\n';
     return;
   }
   document["elements"] = count;
+  document["engine"] = function.engine;
   document["file"] = options.output;
   print_json(document);
 }
@@ -200,6 +201,7 @@ void print_digest(const Function& function, const FunctionOptions& options,
   const std::uint64_t digest = emulator::function_digest(
       function, 1, options.threads, [&](std::uint64_t done) { line.update(done); });
   document["digest"] = hex_digits(digest, 16);
+  document["engine"] = function.engine;
   options.json ? print_json(document)
                : void(std::cout << function.name << " " << hex_digits(digest, 16) << '\n');
 }
