@@ -6,7 +6,7 @@
 #include <string>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // layer_norm and rms_norm, over the last dimensions.
 namespace guardbit::emulator::operators {

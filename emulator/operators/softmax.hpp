@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // softmax and log_softmax with their gradients, as PyTorch's kernels compute them.
 namespace guardbit::emulator::operators {
