@@ -23,8 +23,8 @@ std::vector<Function> cuda_rounded_functions(CompileMode mode);
 std::vector<Function> cuda_functions_of_halves(CompileMode mode = CompileMode::standard);
 std::vector<Function> cuda_arithmetic_of_halves();
 
-/// All of them, by the fastest engine that has a kernel; in other modes than the standard one CUDA's
-/// functions alone.
+/// All of them, by the fastest engine that has a kernel; in other modes than the standard one
+/// CUDA's functions alone.
 const std::vector<Function>& function_catalogue(CompileMode mode = CompileMode::standard);
 
 /// The function by an engine; as it is where that has no kernel for it.

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "emulator/engine/cpu.hpp"
-#include "emulator/functions/kernels/instruction_set_kernels.hpp"
 
 namespace guardbit::emulator {
 

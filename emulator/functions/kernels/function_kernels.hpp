@@ -24,6 +24,13 @@ struct FunctionEngine {
   std::span<const FunctionKernel> kernels;
 };
 
+namespace kernels {
+
+/// Empty where the library was built for another processor.
+extern const std::span<const FunctionKernel> avx2, avx512;
+
+}  // namespace kernels
+
 /// Those that the CPU has and GUARDBIT_CPU allows, the widest first; the last one is `portable`.
 std::span<const FunctionEngine> function_engines();
 

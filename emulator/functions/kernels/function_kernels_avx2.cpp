@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "emulator/functions/kernels/function_kernels.hpp"
-#include "emulator/functions/kernels/instruction_set_kernels.hpp"
 #include "emulator/functions/kernels/large_angles.hpp"
 #include "emulator/functions/kernels/unit_tables.hpp"
 #include "formats/rounding.hpp"
@@ -35,7 +34,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-#include "emulator/functions/kernels/kernels_of.hpp"
+#include "emulator/functions/kernels/vector_kernels.hpp"
 #include "formats/support/vectors/avx2.hpp"
 
 namespace guardbit::emulator::kernels {
