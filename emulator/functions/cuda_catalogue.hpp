@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -13,6 +12,19 @@
 
 // CUDA's functions as entries of the catalogue, in each mode that nvcc compiles them in.
 namespace guardbit::emulator {
+
+/// What the digests of a function of so many operands are, in a mode.
+constexpr Evidence cuda_evidence(std::size_t operands, CompileMode mode) {
+  using Sources = std::array<std::string_view, formats::words_of<CompileMode>.size()>;
+  constexpr Sources of_all = {"H100, CUDA 13.0: digest of all 2^32 results",
+                              "H100, CUDA 13.0, -ftz=true: digest of all 2^32 results",
+                              "H100, CUDA 13.0, -use_fast_math: digest of all 2^32 results"};
+  constexpr Sources of_drawn = {
+      "H100, CUDA 13.0: digest of the results of 2^32 drawn operands",
+      "H100, CUDA 13.0, -ftz=true: digest of the results of 2^32 drawn operands",
+      "H100, CUDA 13.0, -use_fast_math: digest of the results of 2^32 drawn operands"};
+  return {Basis::measured, (operands == 1 ? of_all : of_drawn).at(static_cast<std::size_t>(mode))};
+}
 
 class CudaCatalogue {
  public:
@@ -39,28 +51,9 @@ class CudaCatalogue {
 
  private:
   void push(Function function, CompileMode mode) {
-    using Sources = std::array<std::string_view, formats::words_of<CompileMode>.size()>;
-    constexpr Sources of_all = {"H100, CUDA 13.0: digest of all 2^32 results",
-                                "H100, CUDA 13.0, -ftz=true: digest of all 2^32 results",
-                                "H100, CUDA 13.0, -use_fast_math: digest of all 2^32 results"};
-    constexpr Sources of_drawn = {
-        "H100, CUDA 13.0: digest of the results of 2^32 drawn operands",
-        "H100, CUDA 13.0, -ftz=true: digest of the results of 2^32 drawn operands",
-        "H100, CUDA 13.0, -use_fast_math: digest of the results of 2^32 drawn operands"};
     const auto place = static_cast<std::size_t>(mode);
     function.compile = mode;
-    constexpr std::array<std::string_view, 24> without_digest = {
-        "ceilf",    "fabsf",   "floorf",    "truncf",     "ilogbf",   "copysignf",
-        "fdividef", "fmaxf",   "fminf",     "nextafterf", "ldexpf",   "scalbnf",
-        "jnf",      "ynf",     "fmaf",      "norm3df",    "rnorm3df", "norm4df",
-        "rnorm4df", "sincosf", "sincospif", "__sincosf",  "modff",    "frexpf"};
-    const bool has_digest =
-        function.name != "remquof" && std::find(without_digest.begin(), without_digest.end(),
-                                                function.name) == without_digest.end();
-    if (!has_digest) {
-      function.evidence = {Basis::inferred, "the steps that nvcc 13.0 compiles; no digest yet"};
-    } else
-      function.evidence = {Basis::measured, (function.operands == 1 ? of_all : of_drawn).at(place)};
+    function.evidence = cuda_evidence(function.operands, mode);
     lists_.at(place).push_back(std::move(function));
   }
 

@@ -18,8 +18,8 @@ namespace {
 
 std::vector<Function> compiled_functions(CompileMode mode) {
   std::vector<Function> list = cuda_functions(mode);
-  const std::vector<Function> halves = cuda_functions_of_halves(mode);
-  list.insert(list.end(), halves.begin(), halves.end());
+  for (const auto& part : {cuda_rounded_functions(mode), cuda_functions_of_halves(mode)})
+    list.insert(list.end(), part.begin(), part.end());
   return list;
 }
 
@@ -32,9 +32,11 @@ const std::vector<Function>& function_catalogue(CompileMode mode) {
     return mode == CompileMode::ftz ? ftz : fast;
   }
   static const std::vector<Function> all = [] {
+    constexpr CompileMode mode = CompileMode::standard;
     std::vector<Function> list = ptx_functions();
-    for (const auto& part : {ptx_functions_of_formats(), cuda_functions(),
-                             cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
+    for (const auto& part :
+         {ptx_functions_of_formats(), cuda_functions(), cuda_rounded_functions(mode),
+          cuda_functions_of_halves(), cuda_arithmetic_of_halves()})
       list.insert(list.end(), part.begin(), part.end());
     for (Function& function : list)
       function = on_engine(std::move(function), function_engines().front());

@@ -17,6 +17,8 @@ std::vector<Function> ptx_functions();
 /// Instructions of other formats than FP32, and those that round once.
 std::vector<Function> ptx_functions_of_formats();
 const std::vector<Function>& cuda_functions(CompileMode mode = CompileMode::standard);
+/// CUDA's arithmetic of FP32 in each rounding.
+std::vector<Function> cuda_rounded_functions(CompileMode mode);
 /// CUDA's functions of FP16 and BF16 numbers, and its arithmetic of them.
 std::vector<Function> cuda_functions_of_halves(CompileMode mode = CompileMode::standard);
 std::vector<Function> cuda_arithmetic_of_halves();

@@ -109,11 +109,24 @@ constexpr RoundedMeaning meaning_of(RoundedOperation operation) {
   return {};
 }
 
+double limited(ResultLimit limit, double x) {
+  switch (limit) {
+    case ResultLimit::none: return x;
+    case ResultLimit::sat: return x > 0 ? std::min(x, 1.0) : 0;
+    case ResultLimit::relu: return x < 0 ? 0 : x;
+  }
+  return x;
+}
+
 Function rounded_function(std::string_view name, const RoundedInstruction& instruction) {
   const RoundedMeaning meaning = meaning_of(instruction.operation);
-  return integer_function(
+  Function function = integer_function(
       name, meaning.text, instruction.format, operands_of(instruction.operation),
       [i = instruction](const OperandCodes& codes) { return evaluate(i, codes); }, meaning.exact);
+  function.in_doubles = [exact = meaning.exact, limit = instruction.limit](const Doubles& a) {
+    return std::array{limited(limit, exact(a)), 0.0};
+  };
+  return function;
 }
 
 /// Those of FP32 that divide or take roots are programs (function_catalogue_ptx.cpp).

@@ -22,21 +22,21 @@ Function narrow_function(std::string_view name, std::string_view meaning, Progra
   return function;
 }
 
-double exp10_of_double(double x) { return std::pow(10, x); }
-double reciprocal_of_double(double x) { return 1 / x; }
-double root_reciprocal_of_double(double x) { return 1 / std::sqrt(x); }
-double quotient_of_double(double x, double y) { return x / y; }
+double exact_exp10(double x) { return std::pow(10, x); }
+double exact_reciprocal(double x) { return 1 / x; }
+double exact_root_reciprocal(double x) { return 1 / std::sqrt(x); }
+double exact_quotient(double x, double y) { return x / y; }
 
 // The host's functions, by one type each: they have overloads.
-constexpr auto exp_of = [](double x) { return std::exp(x); };
-constexpr auto exp2_of = [](double x) { return std::exp2(x); };
-constexpr auto log_of = [](double x) { return std::log(x); };
-constexpr auto log2_of = [](double x) { return std::log2(x); };
-constexpr auto log10_of = [](double x) { return std::log10(x); };
-constexpr auto sin_of = [](double x) { return std::sin(x); };
-constexpr auto cos_of = [](double x) { return std::cos(x); };
-constexpr auto tanh_of = [](double x) { return std::tanh(x); };
-constexpr auto root_of = [](double x) { return std::sqrt(x); };
+constexpr auto exact_exp = [](double x) { return std::exp(x); };
+constexpr auto exact_exp2 = [](double x) { return std::exp2(x); };
+constexpr auto exact_log = [](double x) { return std::log(x); };
+constexpr auto exact_log2 = [](double x) { return std::log2(x); };
+constexpr auto exact_log10 = [](double x) { return std::log10(x); };
+constexpr auto exact_sin = [](double x) { return std::sin(x); };
+constexpr auto exact_cos = [](double x) { return std::cos(x); };
+constexpr auto exact_tanh = [](double x) { return std::tanh(x); };
+constexpr auto exact_root = [](double x) { return std::sqrt(x); };
 
 std::vector<Function> half_functions() {
   using namespace cuda_math;
@@ -46,34 +46,33 @@ std::vector<Function> half_functions() {
   };
   return {
       entry(
-          "hexp(half)", "e^x", [](auto x) { return half::exp(x); }, exp_of),
+          "hexp(half)", "e^x", [](auto x) { return half::exp(x); }, exact_exp),
       entry(
-          "hexp2(half)", "2^x", [](auto x) { return half::exp2(x); }, exp2_of),
+          "hexp2(half)", "2^x", [](auto x) { return half::exp2(x); }, exact_exp2),
       entry(
-          "hexp10(half)", "10^x", [](auto x) { return half::exp10(x); }, exp10_of_double),
+          "hexp10(half)", "10^x", [](auto x) { return half::exp10(x); }, exact_exp10),
       entry(
-          "hlog(half)", "log(x)", [](auto x) { return half::log(x); }, log_of),
+          "hlog(half)", "log(x)", [](auto x) { return half::log(x); }, exact_log),
       entry(
-          "hlog2(half)", "log2(x)", [](auto x) { return half::log2(x); }, log2_of),
+          "hlog2(half)", "log2(x)", [](auto x) { return half::log2(x); }, exact_log2),
       entry(
-          "hlog10(half)", "log10(x)", [](auto x) { return half::log10(x); }, log10_of),
+          "hlog10(half)", "log10(x)", [](auto x) { return half::log10(x); }, exact_log10),
       entry(
-          "hsin(half)", "sin(x)", [](auto x) { return half::sin(x); }, sin_of),
+          "hsin(half)", "sin(x)", [](auto x) { return half::sin(x); }, exact_sin),
       entry(
-          "hcos(half)", "cos(x)", [](auto x) { return half::cos(x); }, cos_of),
+          "hcos(half)", "cos(x)", [](auto x) { return half::cos(x); }, exact_cos),
       entry(
-          "htanh(half)", "tanh(x)", [](auto x) { return tanhf(x); }, tanh_of),
+          "htanh(half)", "tanh(x)", [](auto x) { return tanhf(x); }, exact_tanh),
       entry(
-          "hrcp(half)", "1 / x", [](auto x) { return mufu::rcp_approx_ftz(x); },
-          reciprocal_of_double),
+          "hrcp(half)", "1 / x", [](auto x) { return mufu::rcp_approx_ftz(x); }, exact_reciprocal),
       entry(
           "hrsqrt(half)", "1 / sqrt(x)", [](auto x) { return mufu::rsqrt_approx_ftz(x); },
-          root_reciprocal_of_double),
+          exact_root_reciprocal),
       entry(
-          "hsqrt(half)", "sqrt(x)", [](auto x) { return mufu::sqrt_approx_ftz(x); }, root_of),
+          "hsqrt(half)", "sqrt(x)", [](auto x) { return mufu::sqrt_approx_ftz(x); }, exact_root),
       entry(
           "__hdiv(half)", "x / y", [](auto x, auto y) { return half::divide(x, y); },
-          quotient_of_double),
+          exact_quotient),
   };
 }
 
@@ -85,34 +84,33 @@ std::vector<Function> bfloat16_functions() {
   };
   return {
       entry(
-          "hexp(bfloat16)", "e^x", [](auto x) { return bfloat16::exp(x); }, exp_of),
+          "hexp(bfloat16)", "e^x", [](auto x) { return bfloat16::exp(x); }, exact_exp),
       entry(
-          "hexp2(bfloat16)", "2^x", [](auto x) { return mufu::ex2_approx(x); }, exp2_of),
+          "hexp2(bfloat16)", "2^x", [](auto x) { return mufu::ex2_approx(x); }, exact_exp2),
       entry(
-          "hexp10(bfloat16)", "10^x", [](auto x) { return bfloat16::exp10(x); }, exp10_of_double),
+          "hexp10(bfloat16)", "10^x", [](auto x) { return bfloat16::exp10(x); }, exact_exp10),
       entry(
-          "hlog(bfloat16)", "log(x)", [](auto x) { return bfloat16::log(x); }, log_of),
+          "hlog(bfloat16)", "log(x)", [](auto x) { return bfloat16::log(x); }, exact_log),
       entry(
-          "hlog2(bfloat16)", "log2(x)", [](auto x) { return mufu::lg2_approx(x); }, log2_of),
+          "hlog2(bfloat16)", "log2(x)", [](auto x) { return mufu::lg2_approx(x); }, exact_log2),
       entry(
-          "hlog10(bfloat16)", "log10(x)", [](auto x) { return bfloat16::log10(x); }, log10_of),
+          "hlog10(bfloat16)", "log10(x)", [](auto x) { return bfloat16::log10(x); }, exact_log10),
       entry(
-          "hsin(bfloat16)", "sin(x)", [](auto x) { return sinf(x); }, sin_of),
+          "hsin(bfloat16)", "sin(x)", [](auto x) { return sinf(x); }, exact_sin),
       entry(
-          "hcos(bfloat16)", "cos(x)", [](auto x) { return cosf(x); }, cos_of),
+          "hcos(bfloat16)", "cos(x)", [](auto x) { return cosf(x); }, exact_cos),
       entry(
-          "htanh(bfloat16)", "tanh(x)", [](auto x) { return mufu::tanh_approx(x); }, tanh_of),
+          "htanh(bfloat16)", "tanh(x)", [](auto x) { return mufu::tanh_approx(x); }, exact_tanh),
       entry(
-          "hrcp(bfloat16)", "1 / x", [](auto x) { return mufu::rcp_approx(x); },
-          reciprocal_of_double),
+          "hrcp(bfloat16)", "1 / x", [](auto x) { return mufu::rcp_approx(x); }, exact_reciprocal),
       entry(
           "hrsqrt(bfloat16)", "1 / sqrt(x)", [](auto x) { return mufu::rsqrt_approx(x); },
-          root_reciprocal_of_double),
+          exact_root_reciprocal),
       entry(
-          "hsqrt(bfloat16)", "sqrt(x)", [](auto x) { return mufu::sqrt_approx(x); }, root_of),
+          "hsqrt(bfloat16)", "sqrt(x)", [](auto x) { return mufu::sqrt_approx(x); }, exact_root),
       entry(
           "__hdiv(bfloat16)", "x / y", [](auto x, auto y) { return bfloat16::divide(x, y); },
-          quotient_of_double),
+          exact_quotient),
   };
 }
 
@@ -134,9 +132,9 @@ std::vector<Function> cuda_functions_of_halves(CompileMode mode) {
     const auto tanh = [](auto x) { return mufu::tanh_approx(x); };
     const auto sin = [](auto x) { return select(flushed(x) == 0, x, mufu::sin_approx(x)); };
     const auto cos = [](auto x) { return mufu::cos_approx(x); };
-    all.push_back(narrow_function<formats_of_half>("htanh(half)", "tanh(x)", tanh, tanh_of));
-    all.push_back(narrow_function<formats_of_bfloat16>("hsin(bfloat16)", "sin(x)", sin, sin_of));
-    all.push_back(narrow_function<formats_of_bfloat16>("hcos(bfloat16)", "cos(x)", cos, cos_of));
+    all.push_back(narrow_function<formats_of_half>("htanh(half)", "tanh(x)", tanh, exact_tanh));
+    all.push_back(narrow_function<formats_of_bfloat16>("hsin(bfloat16)", "sin(x)", sin, exact_sin));
+    all.push_back(narrow_function<formats_of_bfloat16>("hcos(bfloat16)", "cos(x)", cos, exact_cos));
   }
   for (Function& function : all) {
     function.compile = mode;

@@ -22,7 +22,7 @@ double reciprocal_of(double x, double) { return 1 / x; }
 double root_of(double x, double) { return std::sqrt(x); }
 double quotient_of(double x, double y) { return x / y; }
 
-std::vector<Function> rounded_instructions() {
+std::vector<Function> divisions_and_roots() {
   using enum formats::Rounding;
   return {
       function_of("rcp.rn.f32", "1 / x", Reciprocal<nearest_even>(), reciprocal_of),
@@ -94,7 +94,7 @@ std::vector<Function> unit_forms() {
 
 std::vector<Function> ptx_functions() {
   std::vector<Function> all = unit_forms();
-  const std::vector<Function> rounded = rounded_instructions();
+  const std::vector<Function> rounded = divisions_and_roots();
   all.insert(all.end(), rounded.begin(), rounded.end());
   return all;
 }

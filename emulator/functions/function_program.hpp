@@ -164,7 +164,7 @@ Function function_of(std::string_view name, std::string_view meaning, Program, E
   function.formats = formats;
   function.evidence = operands == 1 ? all_results : drawn_results;
   function.run = run_program<Program, formats>;
-  function.reference = one_result<ReferenceNumber, Program, formats>;
+  function.reference = one_result<TracedNumber, Program, formats>;
   function.steps = steps_of<Program, formats>;
   function.in_doubles = [exact](const std::array<double, most_operands>& a) {
     return exact_results(exact, a);

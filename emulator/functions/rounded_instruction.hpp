@@ -80,7 +80,7 @@ constexpr Unrounded exact_result(RoundedOperation operation, const Value& x, con
 
 /// The NaN that an instruction gives: all ones, but of FP64 an operand's own, or fff8000000000000.
 constexpr std::uint64_t nan_code(const Format& format, std::span<const std::uint64_t> operands) {
-  if (format != formats::fp64) return formats::magnitude_mask(format);
+  if (formats::bits(format) != 64) return formats::magnitude_mask(format);
   for (const std::uint64_t code : operands)
     if ((code & formats::magnitude_mask(format)) > formats::infinity_code(format))
       return code | std::uint64_t{1} << (format.fraction_bits - 1);
@@ -93,6 +93,16 @@ constexpr std::uint64_t limited(const RoundedInstruction& i, std::uint64_t code,
   if (is_nan) return i.limit == ResultLimit::sat ? 0 : code;
   if ((code & formats::sign_mask(i.format)) != 0) return 0;
   return i.limit == ResultLimit::sat && code > one ? one : code;
+}
+
+/// Is a result below the normal range where it is rounded to as many bits of any exponent? Scaled
+/// by a power of 2 it keeps them.
+constexpr bool is_tiny(const Format& format, Unrounded exact, formats::Rounding rounding) {
+  const int scale = format.fraction_bits + 2;
+  exact.exponent += scale;
+  const std::uint64_t wide =
+      formats::encode(format, exact, rounding) & formats::magnitude_mask(format);
+  return wide < static_cast<std::uint64_t>(scale + 1) << format.fraction_bits;
 }
 
 }  // namespace rounded
@@ -113,10 +123,10 @@ constexpr std::uint64_t evaluate(const RoundedInstruction& i,
                                                 i.rounding == formats::Rounding::downward);
   const bool is_nan = exact.kind == formats::Kind::nan;
   if (is_nan) return limited(i, nan_code(i.format, std::span(codes).first(count)), true);
-  const std::uint64_t cut = formats::encode(i.format, exact, formats::Rounding::toward_zero);
-  if (i.flushes && (is_subnormal(i.format, cut) || (cut & formats::magnitude_mask(i.format)) == 0))
-    return limited(i, cut & formats::sign_mask(i.format), false);
-  return limited(i, formats::encode(i.format, exact, i.rounding), false);
+  const std::uint64_t rounded = formats::encode(i.format, exact, i.rounding);
+  if (i.flushes && is_tiny(i.format, exact, i.rounding))
+    return limited(i, rounded & formats::sign_mask(i.format), false);
+  return limited(i, rounded, false);
 }
 
 /// One of PTX's names, as in fma.rz.ftz.sat.f32; of a packed form the instruction of one element.

@@ -48,7 +48,7 @@ class CompiledNumber {
     return result(x.taken() - y.taken());
   }
   friend constexpr CompiledNumber operator*(CompiledNumber x, CompiledNumber y) {
-    return result(x.taken() * y.taken());
+    return product_result(x.taken() * y.taken(), x.taken(), y.taken(), Number(0));
   }
   friend constexpr CompiledNumber operator/(CompiledNumber x, CompiledNumber y) {
     if constexpr (is_fast) {
@@ -76,7 +76,7 @@ class CompiledNumber {
     return CompiledNumber(square_root(x.taken(), rounding));
   }
   friend constexpr CompiledNumber fma(CompiledNumber x, CompiledNumber y, CompiledNumber z) {
-    return result(fma(x.taken(), y.taken(), z.taken()));
+    return product_result(fma(x.taken(), y.taken(), z.taken()), x.taken(), y.taken(), z.taken());
   }
   friend constexpr CompiledNumber fma_down(CompiledNumber x, CompiledNumber y, CompiledNumber z) {
     return result(fma_down(x.taken(), y.taken(), z.taken()));
@@ -140,6 +140,19 @@ class CompiledNumber {
  private:
   constexpr Number taken() const { return flushed(number_); }
   static constexpr CompiledNumber result(Number x) { return CompiledNumber(flushed(x)); }
+  /// x y + z, rounded to `rounded`: a zero where 24 bits of any exponent would round it below the
+  /// normal range. Where that decides, the smaller factor and z can be scaled.
+  static constexpr CompiledNumber product_result(Number rounded, Number x, Number y, Number z) {
+    constexpr float smallest = 0x1p-126F, scale = 0x1p24F;
+    const auto at_the_edge = [&] {
+      const auto is_x_smaller = abs(x) < abs(y);
+      const Number wide = fma(x * select(is_x_smaller, Number(scale), Number(1)),
+                              y * select(is_x_smaller, Number(1), Number(scale)), z * scale);
+      return select(abs(wide) < smallest * scale, copysign(Number(0), rounded), rounded);
+    };
+    return CompiledNumber(
+        Number::choose(abs(rounded) == smallest, at_the_edge, [&] { return flushed(rounded); }));
+  }
 
   Number number_{};
 };

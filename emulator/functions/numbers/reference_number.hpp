@@ -157,10 +157,14 @@ class ReferenceNumber {
 
   static constexpr ReferenceNumber rounded(
       const formats::Unrounded& x, formats::Rounding rounding = formats::Rounding::nearest_even) {
+    constexpr formats::Format fp32 = formats::fp32;  // a device has no address of the other one
     constexpr formats::Overflow one_nan = {.nan = formats::Overflow::Nan::all_ones};
-    return of(static_cast<Word>(formats::encode(formats::fp32, x, rounding, one_nan)));
+    return of(static_cast<Word>(formats::encode(fp32, x, rounding, one_nan)));
   }
-  constexpr formats::Value value() const { return formats::decode(formats::fp32, code_); }
+  constexpr formats::Value value() const {
+    constexpr formats::Format fp32 = formats::fp32;
+    return formats::decode(fp32, code_);
+  }
   constexpr formats::Unrounded exact() const { return formats::exactly(value()); }
   constexpr bool is_nan() const { return (code_ & ~sign_mask) > 0x7f800000; }
   /// Numbers in their order; both zeros are 0.

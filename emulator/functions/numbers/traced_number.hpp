@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,13 +24,21 @@ struct ProgramStep {
 /// The steps that this thread's traced numbers take go here.
 inline thread_local std::vector<ProgramStep>* traced_steps = nullptr;
 
+/// What a program's constants do to its result: those that this thread's traced numbers are made of
+/// are written down, and one of them is another, by its code.
+struct ConstantSurvey {
+  std::set<std::uint32_t> seen;
+  std::uint32_t changed = 0, replacement = 0;
+};
+inline thread_local ConstantSurvey* surveyed_constants = nullptr;
+
 class TracedNumber {
  public:
   using Word = ReferenceNumber::Word;
   using Mask = bool;
 
   constexpr TracedNumber() = default;
-  constexpr TracedNumber(float x) : number_(x) {}  // NOLINT(google-explicit-constructor): constants
+  TracedNumber(float x) : number_(surveyed(x)) {}  // NOLINT(google-explicit-constructor): constants
   static TracedNumber of(Word code) { return TracedNumber(ReferenceNumber::of(code)); }
   static TracedNumber of_integer(Word n) { return TracedNumber(ReferenceNumber::of_integer(n)); }
 
@@ -106,6 +115,14 @@ class TracedNumber {
 
  private:
   explicit TracedNumber(ReferenceNumber x) : number_(x) {}
+
+  static ReferenceNumber surveyed(ReferenceNumber x) {
+    if (surveyed_constants == nullptr) return x;
+    surveyed_constants->seen.insert(bits(x));
+    const bool is_changed = bits(x) == surveyed_constants->changed &&
+                            surveyed_constants->changed != surveyed_constants->replacement;
+    return is_changed ? ReferenceNumber::of(surveyed_constants->replacement) : x;
+  }
 
   static TracedNumber traced(std::string_view operation, ReferenceNumber result,
                              std::initializer_list<TracedNumber> operands) {

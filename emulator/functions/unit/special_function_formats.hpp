@@ -21,12 +21,14 @@ enum class UnitOperand : std::uint8_t {
 constexpr auto words(UnitOperand) { return std::array{"fp16", "bf16", "high_word"}; }
 
 constexpr formats::Format format_of(UnitOperand operand) {
+  // Copies, since a device has no address of the others.
+  constexpr formats::Format fp16 = formats::fp16, bf16 = formats::bf16, fp64 = formats::fp64;
   switch (operand) {
-    case UnitOperand::fp16: return formats::fp16;
-    case UnitOperand::bf16: return formats::bf16;
-    case UnitOperand::high_word: return formats::fp64;
+    case UnitOperand::fp16: return fp16;
+    case UnitOperand::bf16: return bf16;
+    case UnitOperand::high_word: return fp64;
   }
-  return formats::fp32;
+  return fp16;
 }
 
 struct FormattedForm {
@@ -63,18 +65,17 @@ constexpr std::uint32_t high_word_of(std::uint32_t code, int scale) {
   if (magnitude == 0) return sign;
   if (magnitude > infinity_code) return nan_code;
   if (magnitude == infinity_code) return sign | 0x7ff00000;
-  const int biased =
-      static_cast<int>(magnitude >> fraction_bits) - 127 + formats::fp64.bias + scale;
+  constexpr int bias = formats::fp64.bias;
+  const int biased = static_cast<int>(magnitude >> fraction_bits) - 127 + bias + scale;
   if (biased < 1) return sign;
   return sign | static_cast<std::uint32_t>(biased) << 20 | (magnitude & 0x7fffff) >> 3;
 }
 
 constexpr UnitArgument unit_argument(const FormattedForm& form, std::uint64_t code) {
+  constexpr formats::Format fp32 = formats::fp32;
   if (form.operand == UnitOperand::high_word)
     return argument_of_high_word(*form.function, static_cast<std::uint32_t>(code >> 32));
-  return {
-      static_cast<std::uint32_t>(formats::convert(format_of(form.operand), code, formats::fp32)),
-      0};
+  return {static_cast<std::uint32_t>(formats::convert(format_of(form.operand), code, fp32)), 0};
 }
 
 /// The result's code in the form's format of the unit's in FP32. Numbers past the largest one of a
@@ -83,10 +84,11 @@ constexpr std::uint64_t result_of_unit(const FormattedForm& form, const UnitArgu
                                        std::uint32_t code) {
   if (form.operand == UnitOperand::high_word)
     return std::uint64_t{high_word_of(code, argument.exponent)} << 32;
+  constexpr formats::Format fp32 = formats::fp32;
   constexpr formats::Overflow overflow = {.finite = formats::Overflow::Finite::infinity_always,
                                           .nan = formats::Overflow::Nan::all_ones};
-  return formats::convert(formats::fp32, code, format_of(form.operand),
-                          formats::Rounding::toward_zero, overflow);
+  return formats::convert(fp32, code, format_of(form.operand), formats::Rounding::toward_zero,
+                          overflow);
 }
 
 constexpr std::uint64_t evaluate(const FormattedForm& form, std::uint64_t code) {

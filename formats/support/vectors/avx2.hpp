@@ -10,7 +10,7 @@ namespace guardbit::formats::vectors {
 
 /// AVX2, FMA and F16C, with Avx512's members. Include it where the target allows that.
 struct Avx2 : Vectors<32> {
-  static constexpr bool names_rounding = false;
+  static constexpr bool names_rounding = false, nans_as_x86 = true;
 
   /// The thread must round down.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
@@ -21,9 +21,6 @@ struct Avx2 : Vectors<32> {
   static Doubles all(double x) { return _mm256_set1_pd(x); }
   static Floats all(float x) { return _mm256_set1_ps(x); }
 
-  static Shorts shorts(Vectors<16>::Bytes x) {
-    return as<Shorts>(_mm256_cvtepu8_epi16(as<__m128i>(x)));
-  }
   static Words words(Vectors<16>::Shorts x) {
     return as<Words>(_mm256_cvtepu16_epi32(as<__m128i>(x)));
   }
@@ -35,20 +32,11 @@ struct Avx2 : Vectors<32> {
   static Doubles doubles(Vectors<16>::Floats x) { return _mm256_cvtps_pd(x); }
   static Vectors<16>::Floats floats(Doubles x) { return _mm256_cvtpd_ps(x); }
 
-  static Doubles larger(Doubles x, Doubles y) { return _mm256_max_pd(x, y); }
   static Floats larger(Floats x, Floats y) { return _mm256_max_ps(x, y); }
   /// Of two NaNs y; of a number and a NaN y, too, which kernels hand over as a number.
-  static Doubles larger_magnitude(Doubles x, Doubles y) {
-    const Doubles sign = fill<Doubles>(-0.0);
-    return _mm256_max_pd(_mm256_andnot_pd(sign, x), _mm256_andnot_pd(sign, y));
-  }
   static Floats larger_magnitude(Floats x, Floats y) {
     const Floats sign = fill<Floats>(-0.0F);
     return _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y));
-  }
-
-  static Doubles larger_magnitude_of(Doubles positive, Doubles y) {
-    return _mm256_max_pd(positive, _mm256_andnot_pd(fill<Doubles>(-0.0), y));
   }
   template <class Vector>
   static Vector and_or(Vector x, Vector y, Vector z) {
@@ -58,9 +46,6 @@ struct Avx2 : Vectors<32> {
   template <class Vector>
   static Vector or_and(Vector x, Vector y, Vector z) {
     return x | (y & z);
-  }
-  static Longs select_bits(Longs mask, Longs x, Longs /*y*/, Longs rest) {
-    return (x & mask) | rest;
   }
   static Doubles replaced(Doubles x, Doubles y, Doubles limit, Doubles magnitude) {
     const Doubles sign = fill<Doubles>(-0.0);
@@ -90,8 +75,7 @@ struct Avx2 : Vectors<32> {
     return as<Shorts>(_mm256_maddubs_epi16(byte_counts(as<__m256i>(x)), _mm256_set1_epi8(1)));
   }
   static Words bit_counts(Words x) {
-    const __m256i shorts = as<__m256i>(bit_counts(as<Shorts>(x)));
-    return as<Words>(_mm256_madd_epi16(shorts, _mm256_set1_epi16(1)));
+    return pair_products(bit_counts(as<Shorts>(x)), fill<Shorts>(1));
   }
 
   static Vectors<16>::Floats floats_toward_zero(Doubles x) {
@@ -104,14 +88,8 @@ struct Avx2 : Vectors<32> {
   static Vectors<16>::Shorts fp16_codes(Floats x) {
     return as<Vectors<16>::Shorts>(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
-  static Vectors<8>::Shorts fp16_codes(Vectors<16>::Floats x) {
-    const __m128i codes = _mm_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
-    return half_of<0>(as<Vectors<16>::Shorts>(codes));
-  }
   static Floats fp16_numbers(Vectors<16>::Shorts x) { return _mm256_cvtph_ps(as<__m128i>(x)); }
-  static Vectors<16>::Floats fp16_numbers(Vectors<8>::Shorts x) {
-    return _mm_cvtph_ps(as<__m128i>(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3)));
-  }
+  static Floats fp16_rounded(Floats x) { return fp16_numbers(fp16_codes(x)); }
 
   /// At most 56 products of -12 to 12 and 0 to 24 a word: pairs are summed in 16 bits.
   struct ByteDots {
@@ -120,9 +98,13 @@ struct Avx2 : Vectors<32> {
       return sums + as<Shorts>(_mm256_maddubs_epi16(as<__m256i>(x), as<__m256i>(y)));
     }
     static Words end(Shorts sums, Words start) {
-      return start + as<Words>(_mm256_madd_epi16(as<__m256i>(sums), _mm256_set1_epi16(1)));
+      return start + pair_products(sums, fill<Shorts>(1));
     }
   };
+  /// Sums of products of two neighbouring numbers of 16 bits, signed.
+  static Words pair_products(Shorts x, Shorts y) {
+    return as<Words>(_mm256_madd_epi16(as<__m256i>(x), as<__m256i>(y)));
+  }
   static Words less_third_byte(Words x, Words y) { return x - ((y >> 16) & 0xFF); }
   static Words larger_where(Words bits, Words x, Words y) {
     const Words larger = x > y ? x : y;

@@ -12,6 +12,8 @@ namespace guardbit::formats::vectors {
 struct Avx512 : Vectors<64> {
   /// Instructions name their direction of rounding; elsewhere the thread's counts for all.
   static constexpr bool names_rounding = true;
+  /// Of operands' NaNs and invalid operations, the CPU makes what x86 makes.
+  static constexpr bool nans_as_x86 = true;
 
   /// a * b + c rounded down.
   static Doubles fma_down(Doubles a, Doubles b, Doubles c) {
@@ -47,11 +49,6 @@ struct Avx512 : Vectors<64> {
   static Doubles larger_magnitude(Doubles x, Doubles y) { return _mm512_range_pd(x, y, 0b1011); }
   static Floats larger_magnitude(Floats x, Floats y) { return _mm512_range_ps(x, y, 0b1011); }
 
-  /// The same of a number that is not negative and another.
-  template <class Vector>
-  static Vector larger_magnitude_of(Vector positive, Vector y) {
-    return larger_magnitude(positive, y);
-  }
   /// (x & y) | z
   template <class Vector>
   static Vector and_or(Vector x, Vector y, Vector z) {
@@ -65,8 +62,8 @@ struct Avx512 : Vectors<64> {
     return as<Vector>(
         _mm512_ternarylogic_epi64(as<__m512i>(x), as<__m512i>(y), as<__m512i>(z), 0xF8));
   }
-  /// x where the mask's bits are set, else y, of which `rest` are the bits outside the mask.
-  static Longs select_bits(Longs mask, Longs x, Longs y, Longs /*rest*/) {
+  /// x where the mask's bits are set, else y.
+  static Longs select_bits(Longs mask, Longs x, Longs y) {
     return as<Longs>(
         _mm512_ternarylogic_epi64(as<__m512i>(x), as<__m512i>(mask), as<__m512i>(y), 0xE2));
   }
@@ -95,6 +92,8 @@ struct Avx512 : Vectors<64> {
   static Vectors<32>::Floats fp16_numbers(Vectors<16>::Shorts x) {
     return _mm256_cvtph_ps(as<__m128i>(x));
   }
+  /// Of FP16, the nearest, even of two.
+  static Floats fp16_rounded(Floats x) { return fp16_numbers(fp16_codes(x)); }
 
   /// Sums of products of four neighbouring bytes, the first unsigned, as words: `begin` them, `add`
   /// to them, `end` them. VNNI.

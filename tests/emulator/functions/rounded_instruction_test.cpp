@@ -107,5 +107,71 @@ TEST_CASE("suffixes flush, limit and fill") {
   CHECK(result("add.rm.f64", 0x3ff0000000000000, 0xbff0000000000000) == 0x8000000000000000);
 }
 
+/// Those of one FP32 operand are recorded over all codes.
+bool is_drawn(const RoundedInstruction& i) {
+  return operands_of(i.operation) > 1 || i.format == formats::fp64;
+}
+
+/// An instruction with one fact changed.
+std::vector<RoundedInstruction> mutants(const RoundedInstruction& of) {
+  std::vector<RoundedInstruction> all;
+  const auto mutated = [&](const auto& change) {
+    RoundedInstruction other = of;
+    change(other);
+    all.push_back(other);
+  };
+  using formats::Rounding;
+  for (const Rounding rounding : {Rounding::nearest_even, Rounding::nearest_away,
+                                  Rounding::toward_zero, Rounding::downward, Rounding::upward})
+    if (rounding != of.rounding) mutated([&](auto& i) { i.rounding = rounding; });
+  for (const auto limit :
+       {emulator::ResultLimit::none, emulator::ResultLimit::sat, emulator::ResultLimit::relu})
+    if (limit != of.limit) mutated([&](auto& i) { i.limit = limit; });
+  mutated([](auto& i) { i.flushes = !i.flushes; });
+  mutated([](auto& i) { i.takes_out_of_bounds = !i.takes_out_of_bounds; });
+  return all;
+}
+
+/// Whether one of the first drawn operands has another result.
+bool is_noticed(const RoundedInstruction& of, const RoundedInstruction& mutant) {
+  for (std::uint64_t i = 0; i < 1 << 14; ++i) {
+    const auto operands = drawn_operands(of.format, i);
+    if (evaluate(of, operands) != evaluate(mutant, operands)) return true;
+  }
+  return false;
+}
+
+/// Mutants that are the same function: of what is not negative, down is toward zero; no reciprocal
+/// and no root ties; a NaN is 0 by .sat, too.
+bool is_same_function(const RoundedInstruction& of, const RoundedInstruction& mutant) {
+  using emulator::RoundedOperation;
+  using formats::Rounding;
+  const auto is_one_of = [&](Rounding x, Rounding y) {
+    return (of.rounding == x && mutant.rounding == y) || (of.rounding == y && mutant.rounding == x);
+  };
+  const bool never_ties = (of.operation == RoundedOperation::div && of.flushes) ||
+                          of.operation == RoundedOperation::rcp ||
+                          of.operation == RoundedOperation::sqrt;
+  const bool is_same_fill = of.limit == emulator::ResultLimit::sat && mutant.limit == of.limit &&
+                            of.takes_out_of_bounds != mutant.takes_out_of_bounds;
+  const bool is_positive =
+      of.limit != emulator::ResultLimit::none || of.operation == RoundedOperation::sqrt;
+  return (is_positive && is_one_of(Rounding::toward_zero, Rounding::downward)) ||
+         (never_ties && is_one_of(Rounding::nearest_even, Rounding::nearest_away)) || is_same_fill;
+}
+
+TEST_CASE("every fact of an instruction that rounds once is noticed by drawn operands") {
+  for (const auto& [name, instruction] : rounded_instructions()) {
+    // Packed forms and mad are the same instructions.
+    if (!is_drawn(instruction) || name.ends_with("x2") || name.starts_with("mad")) continue;
+    for (const RoundedInstruction& mutant : mutants(instruction)) {
+      INFO(name << ": rounding " << static_cast<int>(mutant.rounding) << ", limit "
+                << static_cast<int>(mutant.limit) << ", flushes " << mutant.flushes << ", oob "
+                << mutant.takes_out_of_bounds);
+      CHECK(is_noticed(instruction, mutant) == !is_same_function(instruction, mutant));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace guardbit::tests
