@@ -27,6 +27,9 @@ struct NamedProgram {
   Program program;
 };
 
+template <class Program>
+NamedProgram(std::string_view, Program) -> NamedProgram<Program>;  // clang 14 deduces none
+
 using enum formats::Rounding;
 
 inline constexpr std::tuple instruction_kernels = {

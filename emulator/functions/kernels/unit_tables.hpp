@@ -78,8 +78,8 @@ constexpr bool fits_coefficient_table() {
       return false;
     for (const mufu::Segment& s : binade.segments) {
       const std::int32_t c2 = s.c2 * (1 << (scale.fraction + binade.grid.c2 - 15));
-      if (s.c0 < 0 || (s.c1 < 0) != scale.is_falling || std::abs(s.c1) > 0xffff || c2 < -0x8000 ||
-          c2 > 0x7fff)
+      if (s.c0 < 0 || (s.c1 < 0) != scale.is_falling || s.c1 > 0xffff || s.c1 < -0xffff ||
+          c2 < -0x8000 || c2 > 0x7fff)
         return false;
     }
   }
