@@ -1,3 +1,4 @@
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -5,8 +6,6 @@
 #include <iostream>
 #include <string>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "emulator/operators/attention/kernels.hpp"
 #include "emulator/replay/recording.hpp"
