@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "emulator/replay/handler.hpp"
-#include "emulator/replay/product.hpp"
+#include "emulator/replay/calls.hpp"
+#include "emulator/replay/product_verdict.hpp"
 
 // Convolutions and their gradients, as products whose K walks filters, channels or pixels in an
 // order that the bits tell.

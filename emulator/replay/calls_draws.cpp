@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "emulator/operators/draws.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Random numbers of the CUDA generator, where a call says the generator's state.
 namespace guardbit::emulator::replay {

@@ -1,5 +1,5 @@
 #include "emulator/operators/losses.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Losses and their gradients.
 namespace guardbit::emulator::replay {

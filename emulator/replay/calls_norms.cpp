@@ -3,7 +3,7 @@
 
 #include "emulator/operators/channel_norms.hpp"
 #include "emulator/operators/row_norms.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Normalisations and their gradients.
 namespace guardbit::emulator::replay {

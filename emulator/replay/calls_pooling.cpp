@@ -1,5 +1,5 @@
 #include "emulator/operators/pooling.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Pooling and interpolation of images.
 namespace guardbit::emulator::replay {

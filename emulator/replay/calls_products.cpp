@@ -2,8 +2,8 @@
 #include <string>
 #include <utility>
 
-#include "emulator/replay/handler.hpp"
-#include "emulator/replay/product.hpp"
+#include "emulator/replay/calls.hpp"
+#include "emulator/replay/product_verdict.hpp"
 
 // Matrix products, by plans.
 namespace guardbit::emulator::replay {

@@ -2,7 +2,7 @@
 
 #include "emulator/operators/reductions.hpp"
 #include "emulator/operators/scan.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Sums, means, norms, moments, extremes; running sums and products; order.
 namespace guardbit::emulator::replay {

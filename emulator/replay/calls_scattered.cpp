@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "emulator/operators/scattered_sums.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Sums whose terms are scattered, and norms of lists.
 namespace guardbit::emulator::replay {

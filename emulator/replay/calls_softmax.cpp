@@ -1,5 +1,5 @@
 #include "emulator/operators/softmax.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // softmax, log_softmax and their gradients.
 namespace guardbit::emulator::replay {

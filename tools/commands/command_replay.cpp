@@ -20,8 +20,9 @@
 #include "tools/console/print_json.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/console/threads_option.hpp"
-#include "tools/replay/plan_book_file.hpp"
-#include "tools/replay/replay_report.hpp"
+#include "tools/products/plan_book_file.hpp"
+#include "tools/products/replay_report.hpp"
+#include "tools/report/replay_page.hpp"
 
 namespace guardbit::tools {
 

@@ -135,12 +135,12 @@ BackwardKernel efficient_backward(const Problem& x, bool is_deterministic) {
   return kernel;
 }
 
-ForwardKernel cudnn_forward(const Problem&) {
+ForwardKernel cudnn_forward(const Problem& x) {
   return {.form = {.name = "cuDNN",
                    .query_tile = 128,
                    .key_tile = 128,
                    .scores = Scores::before_maximum,
-                   .row_sum = RowSum::fresh,
+                   .row_sum = x.width > 64 ? RowSum::running : RowSum::fresh,
                    .log_sum = LogSum::fused_ln2,
                    .flushes_exponentials = true,
                    .approximates_reciprocal = true}};

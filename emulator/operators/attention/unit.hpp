@@ -42,8 +42,8 @@ class Unit {
  public:
   Unit(const formats::Format& type, int products);
 
-  /// `residue_first`: where K is no multiple of the kernel's tile of 32, the first tile is the short
-  /// one. It only matters for FP32, whose sums are added tile by tile.
+  /// `residue_first`: where K is no multiple of the kernel's tile of 32, the first tile is the
+  /// short one. It only matters for FP32, whose sums are added tile by tile.
   Lines pack(Side side, const Numbers& numbers, std::int64_t lines, std::int64_t k,
              bool residue_first = false) const;
   /// d[i, j] = the chain over `k` elements of A's line i and B's line j, which begins with d[i, j],
