@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Tensors of different shapes as operands of one operator.
 namespace guardbit::emulator::operators {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Conversions of whole tensors.
 namespace guardbit::emulator::operators {

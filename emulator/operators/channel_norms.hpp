@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // group_norm and batch_norm: moments of groups of channels, or of a channel over the batch.
 namespace guardbit::emulator::operators {

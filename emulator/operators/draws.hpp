@@ -5,7 +5,7 @@
 #include <string>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Numbers that the CUDA generator gives: Philox 4x32-10, a stream for each thread.
 namespace guardbit::emulator::operators {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Pointwise operators over integers and booleans.
 namespace guardbit::emulator::operators {

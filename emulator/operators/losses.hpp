@@ -5,7 +5,7 @@
 #include <string>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Losses and their gradients.
 namespace guardbit::emulator::operators {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 namespace guardbit::emulator::operators {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Steps of optimizers that one kernel does for many tensors (torch.optim with fused=True), and the
 // scaler of automatic mixed precision. Everything is FP32 but where it says otherwise; what is

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Pointwise operators: each element of the result comes from the elements at its place. The
 // operators are a table; an expression's products are contracted with sums exactly where it says

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Pooling and interpolation of images: tensors whose last two dimensions are rows and columns.
 namespace guardbit::emulator::operators {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // How PyTorch's general reduction kernel cuts a reduction among vectors, threads, warps and blocks.
 namespace guardbit::emulator::operators {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Reductions as PyTorch has them, over any dimensions of any tensor.
 namespace guardbit::emulator::operators {

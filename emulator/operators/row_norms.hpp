@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // layer_norm and rms_norm, over the last dimensions.
 namespace guardbit::emulator::operators {

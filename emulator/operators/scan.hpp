@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Running sums and products, and orders.
 namespace guardbit::emulator::operators {

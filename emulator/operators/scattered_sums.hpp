@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Sums whose terms are scattered: gradients of embeddings, index_add; norms of lists.
 namespace guardbit::emulator::operators {

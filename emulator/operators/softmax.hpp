@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // softmax and log_softmax with their gradients, as PyTorch's kernels compute them.
 namespace guardbit::emulator::operators {

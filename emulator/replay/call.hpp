@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // A call of an operator, as a recording holds it or a running program makes it.
 namespace guardbit::emulator::replay {

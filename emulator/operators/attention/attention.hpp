@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/operators/machine.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 // Attention: what is to be computed, whoever computes it.
 namespace guardbit::emulator::attention {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 namespace guardbit::emulator::attention {
 namespace {

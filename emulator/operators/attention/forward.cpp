@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "emulator/operators/attention/arithmetic.hpp"
+#include "emulator/operators/attention/attention_arithmetic.hpp"
 #include "emulator/operators/attention/dropout.hpp"
 #include "emulator/operators/attention/unit.hpp"
 #include "formats/support/parallel.hpp"

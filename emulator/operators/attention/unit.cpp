@@ -8,7 +8,7 @@
 
 #include "emulator/catalogue/instruction_catalogue.hpp"
 #include "emulator/engine/engines.hpp"
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 namespace guardbit::emulator::attention {
 namespace {

@@ -91,9 +91,9 @@ TEST_CASE("Replay: a number that divides is a reciprocal rounded once, in a list
   const std::string quotient = file.fp32({3 / whole, 7 / whole, 0.1F / whole, 11 / whole});
   REQUIRE(product != quotient);
   const std::string number = "0.031622776601683805";
-  const Replay replay = replayed(
-      file.write(call("aten.div.Tensor", x + "," + number, product) + "," +
-                 call("aten._foreach_div.ScalarList", "[" + x + "],[" + number + "]", "[" + quotient + "]")));
+  const Replay replay = replayed(file.write(
+      call("aten.div.Tensor", x + "," + number, product) + "," +
+      call("aten._foreach_div.ScalarList", "[" + x + "],[" + number + "]", "[" + quotient + "]")));
   CHECK(replay.calls[0].status == Status::exact);
   CHECK(replay.calls[1].status == Status::exact);
 }
@@ -199,6 +199,16 @@ TEST_CASE("Replay: libraries that were not measured are refused") {
   const auto recording =
       emulator::replay::read_recording(file.write(call("aten.abs.default", x, x), "2.12.0"));
   CHECK_THROWS_AS(emulator::replay::require_measured_library(recording), formats::Error);
+}
+
+TEST_CASE("Replay: recorded pointwise operators and optimizers are exact, each call") {
+  for (const std::string name : {"pointwise", "optimizers"}) {
+    const Replay replay = replayed(in_source("tests/golden/operators/" + name + ".safetensors"));
+    INFO(name);
+    CHECK(replay.summary.calls == (name == "pointwise" ? 378 : 20));
+    CHECK(replay.summary.exact == replay.summary.calls);
+    CHECK(replay.summary.outputs_exact == replay.summary.outputs);
+  }
 }
 
 TEST_CASE("Replay: shared recordings of operators", "[shared]") {

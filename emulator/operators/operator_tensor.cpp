@@ -1,4 +1,4 @@
-#include "emulator/operators/tensor.hpp"
+#include "emulator/operators/operator_tensor.hpp"
 
 #include <algorithm>
 #include <bit>
