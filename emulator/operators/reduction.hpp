@@ -109,10 +109,18 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
   const std::size_t height = shape.is_split_over_rows ? static_cast<std::size_t>(shape.height) : 1;
   const std::size_t blocks =
       shape.is_split_over_blocks ? static_cast<std::size_t>(shape.blocks) : 1;
+  // Whole warps meet first, by descending distances; then the lanes of one.
+  const auto of_lanes = [&](std::span<State> lanes) {
+    if (shape.lane_order == LaneOrder::descending) return halved(lanes, combine);
+    const std::size_t warp = std::min(lanes.size(), warp_lanes);
+    for (std::size_t distance = lanes.size() / 2; distance >= warp_lanes; distance /= 2) {
+      for (std::size_t t = 0; t < distance; ++t) lanes[t] = combine(lanes[t], lanes[t + distance]);
+    }
+    return paired(lanes.first(warp), combine);
+  };
   const auto lanes_first = [&](std::span<State> block) {
     std::vector<State> rows(height);
-    for (std::size_t y = 0; y < height; ++y)
-      rows[y] = halved(block.subspan(y * width, width), combine);
+    for (std::size_t y = 0; y < height; ++y) rows[y] = of_lanes(block.subspan(y * width, width));
     return halved(std::span(rows), combine);
   };
   std::vector<State> of_blocks(blocks);
@@ -131,7 +139,7 @@ typename Op::State brought_together(const Op& op, const ReductionShape& shape,
     for (std::size_t y = 0; y < height; ++y) column[y] = last[y * width + x];
     lanes[x] = halved(std::span(column), combine);
   }
-  return halved(std::span(lanes), combine);
+  return of_lanes(lanes);
 }
 
 /// Adds elements to slots in turn. `numbers` has `lanes` outputs side by side.

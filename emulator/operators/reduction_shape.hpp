@@ -42,6 +42,14 @@ struct ReductionKernel {
   int vector = 4;
 };
 
+/// Which lanes of a warp meet first.
+enum class LaneOrder : std::uint8_t {
+  /// lane t and t + 16, then t + 8, ...: PyTorch 2.11
+  descending,
+  /// neighbours, then pairs of them, ...: older versions
+  ascending,
+};
+
 /// Element i of an output's inputs goes to thread i mod `threads`, there to its accumulators in
 /// turn; of vectors, element k of each to accumulator k.
 struct ReductionShape {
@@ -53,6 +61,7 @@ struct ReductionShape {
   int width = 1, height = 1, blocks = 1;
   /// threads of a row, of a column and blocks share one output
   bool is_split_over_lanes = false, is_split_over_rows = false, is_split_over_blocks = false;
+  LaneOrder lane_order = LaneOrder::descending;
 
   /// that share one output
   std::int64_t threads() const {

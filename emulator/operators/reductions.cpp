@@ -130,6 +130,9 @@ Reduced product(const Tensor& input, const ReductionRequest& request) {
 Reduced norm(const Tensor& input, double order, const ReductionRequest& request) {
   if (request.type && !casts_in_kernel(input, *request.type))
     return norm(cast(input, *request.type), order, request);
+  // A norm of single elements is their magnitude, whatever its order.
+  if (order != 0 && walk_of_reduction(input, request.dimensions, false).inputs == 1)
+    return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);
   const auto root = [](float number, const ReductionWalk&) { return std::sqrt(number); };
   if (order == 2) return reduced_by(SumOfSquares{}, input, {}, request, root);
   if (order == 1) return reduced_by(SumOfMagnitudes{}, input, {}, request, unchanged);

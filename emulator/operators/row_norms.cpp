@@ -8,6 +8,7 @@
 #include "emulator/operators/array_math.hpp"
 #include "emulator/operators/number_view.hpp"
 #include "emulator/operators/reduction.hpp"
+#include "emulator/operators/reductions.hpp"
 #include "emulator/operators/trees.hpp"
 #include "formats/support/parallel.hpp"
 
@@ -119,12 +120,18 @@ void normalise(RowNorm kind, std::span<const float> row, const RowMoments& momen
   for (std::size_t i = 0; i < row.size(); ++i) {
     const float x = kind == RowNorm::layer ? row[i] - mean : row[i];
     const float scaled = x * reciprocal;
-    if (weight != nullptr && bias != nullptr) {
+    if (kind == RowNorm::layer && !in_vectors) {
+      // An absent bias counts as 0; without a weight the first product is the fused one.
+      const float shift = bias == nullptr ? 0.0F : bias[i];
+      out[i] =
+          weight == nullptr ? std::fma(x, reciprocal, shift) : std::fma(scaled, weight[i], shift);
+    } else if (weight != nullptr && bias != nullptr) {
       out[i] = std::fma(scaled, weight[i], bias[i]);
     } else if (weight != nullptr) {
       out[i] = weight[i] * scaled;
     } else if (bias != nullptr) {
-      out[i] = in_vectors ? std::fma(reciprocal, x, bias[i]) : std::fma(x, reciprocal, bias[i]);
+      // The compiler fused the product and the sum in three of the four unrolled steps.
+      out[i] = i % vector == 0 ? scaled + bias[i] : std::fma(reciprocal, x, bias[i]);
     } else {
       out[i] = scaled;
     }
@@ -175,11 +182,54 @@ void input_gradient(RowNorm kind, std::span<const float> gradient, std::span<con
   }
 }
 
-/// Threads that share a column of so many rows, and the rows that they take at once.
-struct ColumnShape {
-  std::size_t threads = 1, rows = 32;
-  std::size_t blocks = 1;
+struct ColumnOperands {
+  std::span<const float> gradients, numbers, reciprocals, means;
+  std::size_t rows, size;
+  int threads;
 };
+/// Of each block of rows one after another.
+struct ColumnGradients {
+  std::vector<float> weight, bias;
+};
+
+ColumnGradients column_gradients(const ColumnShape& shape, const ColumnOperands& operands) {
+  const std::size_t size = operands.size, own = shape.rows / shape.threads;
+  ColumnGradients all{std::vector<float>(shape.blocks * size),
+                      std::vector<float>(shape.blocks * size)};
+  formats::parallel_for(size, 16, operands.threads, [&](std::size_t begin, std::size_t end) {
+    const std::size_t beside = end - begin, chains = shape.blocks * shape.threads;
+    // Columns side by side, for each thread of a column.
+    std::vector<float> of_weights(chains * beside), of_biases(chains * beside);
+    for (std::size_t r = 0; r < operands.rows; ++r) {
+      const std::size_t block = r / shape.rows % shape.blocks;
+      const std::size_t t = block * shape.threads + r % shape.rows / own;
+      for (std::size_t c = 0; c < beside; ++c) {
+        const std::size_t i = r * size + begin + c;
+        const float x =
+            operands.means.empty() ? operands.numbers[i] : operands.numbers[i] - operands.means[r];
+        float& sum = of_weights[t * beside + c];
+        sum = std::fma(operands.gradients[i] * x, operands.reciprocals[r], sum);
+        of_biases[t * beside + c] += operands.gradients[i];
+      }
+    }
+    std::vector<float> column(shape.threads);
+    const auto total = [&](const std::vector<float>& from, std::size_t block, std::size_t c) {
+      for (std::size_t t = 0; t < shape.threads; ++t)
+        column[t] = from[(block * shape.threads + t) * beside + c];
+      return halved_sum(column);
+    };
+    for (std::size_t b = 0; b < shape.blocks; ++b) {
+      for (std::size_t c = 0; c < beside; ++c) {
+        all.weight[b * size + begin + c] = total(of_weights, b, c);
+        all.bias[b * size + begin + c] = total(of_biases, b, c);
+      }
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
 ColumnShape column_shape(std::size_t rows, std::size_t columns) {
   if (rows > 65536 && columns / 32 < 66)
     return {1, 32, std::min((rows + 31) / 32, 32768 / ((columns + 31) / 32))};
@@ -189,7 +239,10 @@ ColumnShape column_shape(std::size_t rows, std::size_t columns) {
   return {32, 256, 1};
 }
 
-}  // namespace
+std::string ColumnShape::text() const {
+  return std::to_string(threads) + (threads == 1 ? " thread a column" : " threads a column") +
+         (blocks == 1 ? "" : ", " + std::to_string(blocks) + " blocks");
+}
 
 RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
                        const Tensor* weight, const Tensor* bias, double epsilon, int threads) {
@@ -224,8 +277,9 @@ RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised
 
 RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const Tensor& input,
                                     std::size_t normalised_dimensions, const Tensor* mean,
-                                    const Tensor& reciprocal, const Tensor* weight, const Machine&,
-                                    int threads) {
+                                    const Tensor& reciprocal, const Tensor* weight,
+                                    bool wants_columns, int threads,
+                                    const std::optional<ColumnShape>& columns) {
   const auto [rows, size] = sizes_of(input, normalised_dimensions);
   const NumberView gradients(gradient), numbers(input);
   const NumberView reciprocals(reciprocal);
@@ -241,39 +295,30 @@ RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const 
     }
   });
   RowNormGradients all{tensor_of_numbers(input.type, input.shape, results), {}, {}, ""};
-  const ColumnShape shape = column_shape(rows, size);
-  all.plan = "128 threads a row, vectors of 4; " + std::to_string(shape.threads) +
-             (shape.threads == 1 ? " thread a column" : " threads a column");
-  if (weight == nullptr) return all;
-  if (shape.blocks > 1) {
-    all.plan += ", more than 65536 rows: not measured";
-    return all;
-  }
-  std::vector<float> of_weight(size), of_bias(size);
-  formats::parallel_for(size, 16, threads, [&](std::size_t begin, std::size_t end) {
-    const std::size_t columns = end - begin, own = shape.rows / shape.threads;
-    // Columns side by side, for each thread of a column.
-    std::vector<float> of_weights(shape.threads * columns), of_biases(shape.threads * columns);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const std::size_t t = shape.threads == 1 ? 0 : r % shape.rows / own;
-      for (std::size_t c = 0; c < columns; ++c) {
-        const std::size_t i = r * size + begin + c;
-        const float x = means ? numbers[i] - (*means)[r] : numbers[i];
-        float& sum = of_weights[t * columns + c];
-        sum = std::fma(gradients[i] * x, reciprocals[r], sum);
-        of_biases[t * columns + c] += gradients[i];
-      }
-    }
-    std::vector<float> column(shape.threads);
-    for (std::size_t c = 0; c < columns; ++c) {
-      for (std::size_t t = 0; t < shape.threads; ++t) column[t] = of_weights[t * columns + c];
-      of_weight[begin + c] = halved_sum(column);
-      for (std::size_t t = 0; t < shape.threads; ++t) column[t] = of_biases[t * columns + c];
-      of_bias[begin + c] = halved_sum(column);
-    }
-  });
-  all.weight = tensor_of_numbers(weight->type, weight->shape, of_weight);
-  if (kind == RowNorm::layer) all.bias = tensor_of_numbers(weight->type, weight->shape, of_bias);
+  const ColumnShape shape = columns ? *columns : column_shape(rows, size);
+  all.plan = "128 threads a row, vectors of 4; " + shape.text();
+  if (!wants_columns) return all;
+  const ColumnGradients of_columns = column_gradients(
+      shape, {gradients.all(), numbers.all(), reciprocals.all(),
+              means ? means->all() : std::span<const float>{}, rows, size, threads});
+  const formats::Format& type = weight == nullptr ? input.type : weight->type;
+  const Dimensions columns_shape(
+      input.shape.end() - static_cast<std::ptrdiff_t>(normalised_dimensions), input.shape.end());
+  const auto stored = [&](const std::vector<float>& blocks) {
+    if (shape.blocks == 1) return tensor_of_numbers(type, columns_shape, blocks);
+    // Blocks store what they have in the tensor's type; a sum over them follows.
+    const Dimensions of_blocks = {static_cast<std::int64_t>(shape.blocks),
+                                  static_cast<std::int64_t>(size)};
+    ReductionRequest over_blocks;
+    over_blocks.dimensions = {0};
+    over_blocks.threads = threads;
+    Tensor result = sum(tensor_of_numbers(type, of_blocks, blocks), over_blocks).result;
+    result.shape = columns_shape;
+    result.stride = contiguous_stride(columns_shape);
+    return result;
+  };
+  all.weight = stored(of_columns.weight);
+  if (kind == RowNorm::layer) all.bias = stored(of_columns.bias);
   return all;
 }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "emulator/operators/machine.hpp"
 #include "emulator/operators/operator_tensor.hpp"
 
 // layer_norm and rms_norm, over the last dimensions.
@@ -24,6 +23,16 @@ struct RowNormResult {
 RowNormResult row_norm(RowNorm kind, const Tensor& input, std::size_t normalised_dimensions,
                        const Tensor* weight, const Tensor* bias, double epsilon, int threads);
 
+/// Threads that share a column of the weight's gradient, and the rows that they take at once.
+struct ColumnShape {
+  std::size_t threads = 1, rows = 64;
+  /// more than one: partial sums of blocks
+  std::size_t blocks = 1;
+
+  std::string text() const;
+};
+ColumnShape column_shape(std::size_t rows, std::size_t columns);
+
 struct RowNormGradients {
   Tensor input;
   std::optional<Tensor> weight, bias;
@@ -32,6 +41,7 @@ struct RowNormGradients {
 RowNormGradients row_norm_gradients(RowNorm kind, const Tensor& gradient, const Tensor& input,
                                     std::size_t normalised_dimensions, const Tensor* mean,
                                     const Tensor& reciprocal, const Tensor* weight,
-                                    const Machine& machine, int threads);
+                                    bool wants_columns, int threads,
+                                    const std::optional<ColumnShape>& columns = {});
 
 }  // namespace guardbit::emulator::operators

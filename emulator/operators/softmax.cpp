@@ -140,9 +140,11 @@ float greatest_of(std::span<const float> row) {
 }  // namespace
 
 SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
-                      const formats::Format& type, int threads) {
+                      const formats::Format& type, int threads,
+                      const std::optional<SoftmaxShape>& other) {
   const Rows rows = rows_of(input, dimension);
-  const SoftmaxShape shape = forward_shape(sizes_of(rows, input, type != input.type));
+  const SoftmaxShape shape =
+      other ? *other : forward_shape(sizes_of(rows, input, type != input.type));
   const NumberView numbers(input);
   std::vector<float> results(numbers.size());
   for_each_row(rows, threads,
@@ -168,9 +170,21 @@ SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logar
 }
 
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
-                               bool is_logarithm, const formats::Format& type, int threads) {
+                               bool is_logarithm, const formats::Format& type, int threads,
+                               const std::optional<SoftmaxShape>& other) {
   const Rows rows = rows_of(gradient, dimension);
-  const SoftmaxShape shape = backward_shape(sizes_of(rows, gradient, type != gradient.type));
+
+  // softmax's product is a new tensor, so it is aligned wherever the gradient lies.
+  const Tensor fresh{.type = gradient.type,
+                     .shape = gradient.shape,
+                     .stride = contiguous_stride(gradient.shape),
+                     .offset = 0,
+                     .bytes = {},
+                     .owner = {}};
+  const Tensor& summed = is_logarithm ? gradient : fresh;
+  SoftmaxSizes sizes = sizes_of(rows, summed, type != gradient.type);
+  sizes.is_aligned = sizes.is_aligned && (!is_contiguous(output) || is_aligned(output, 16));
+  const SoftmaxShape shape = other ? *other : backward_shape(sizes);
   const NumberView gradients(gradient), outputs(output);
   std::vector<float> results(gradients.size());
   for_each_row(rows, threads,
@@ -184,7 +198,7 @@ SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std
                      of_gradient[i] = rounded_to(gradient.type, of_gradient[i] * of_output[i]);
                  }
                  const float sum =
-                     row_sum(shape, of_gradient, shift_of(shape, gradient, rows, row), values);
+                     row_sum(shape, of_gradient, shift_of(shape, summed, rows, row), values);
                  if (is_logarithm) exp_in_place(of_output);
                  for (std::size_t i = 0; i < of_gradient.size(); ++i)
                    of_gradient[i] = std::fma(-of_output[i], sum, of_gradient[i]);

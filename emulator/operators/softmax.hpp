@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "emulator/operators/operator_tensor.hpp"
@@ -48,10 +49,13 @@ struct SoftmaxResult {
   Tensor result;
   std::string plan;
 };
-/// `type` is that of the result: the input's, or FP32 of a 16-bit input.
+/// `type` is that of the result: the input's, or FP32 of a 16-bit input. `shape` stands for the one
+/// that the library takes.
 SoftmaxResult softmax(const Tensor& input, std::int64_t dimension, bool is_logarithm,
-                      const formats::Format& type, int threads);
+                      const formats::Format& type, int threads,
+                      const std::optional<SoftmaxShape>& shape = {});
 SoftmaxResult softmax_gradient(const Tensor& gradient, const Tensor& output, std::int64_t dimension,
-                               bool is_logarithm, const formats::Format& type, int threads);
+                               bool is_logarithm, const formats::Format& type, int threads,
+                               const std::optional<SoftmaxShape>& shape = {});
 
 }  // namespace guardbit::emulator::operators

@@ -33,16 +33,20 @@ Answer rms_norm(const Call& call, Context& context) {
   return computed({std::move(all.output), std::move(all.reciprocal)}, std::move(all.plan));
 }
 
+/// Does the call's mask ask for that gradient?
+bool wants(const Call& call, std::size_t mask_position, std::size_t gradient) {
+  const Value* mask = call.find(mask_position, "output_mask");
+  if (mask == nullptr || mask->list() == nullptr || gradient >= mask->list()->size()) return true;
+  const bool* is_wanted = std::get_if<bool>(&(*mask->list())[gradient].content);
+  return is_wanted == nullptr || *is_wanted;
+}
+
 /// The gradients that the call's mask asks for, in order.
 Answer gradients(const Call& call, std::size_t mask_position,
                  std::vector<std::optional<Tensor>> all, std::string plan) {
-  const Value* mask = call.find(mask_position, "output_mask");
   std::vector<std::optional<Tensor>> wanted;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool* is_wanted = mask != nullptr && mask->list() != nullptr && i < mask->list()->size()
-                                ? std::get_if<bool>(&(*mask->list())[i].content)
-                                : nullptr;
-    if (is_wanted == nullptr || *is_wanted) wanted.push_back(std::move(all[i]));
+    if (wants(call, mask_position, i)) wanted.push_back(std::move(all[i]));
   }
   return computed(std::move(wanted), std::move(plan));
 }
@@ -51,7 +55,7 @@ Answer layer_norm_gradients(const Call& call, Context& context) {
   ops::RowNormGradients all = ops::row_norm_gradients(
       ops::RowNorm::layer, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
       call.integers(2, "normalized_shape").size(), &call.tensor(3, "mean"), call.tensor(4, "rstd"),
-      call.optional_tensor(5, "weight"), context.machine, context.threads);
+      call.optional_tensor(5, "weight"), wants(call, 7, 1) || wants(call, 7, 2), context.threads);
   return gradients(call, 7, {std::move(all.input), std::move(all.weight), std::move(all.bias)},
                    std::move(all.plan));
 }
@@ -60,7 +64,7 @@ Answer rms_norm_gradients(const Call& call, Context& context) {
   ops::RowNormGradients all = ops::row_norm_gradients(
       ops::RowNorm::rms, floating(call.tensor(0, "grad_out")), floating(call.tensor(1, "input")),
       call.integers(2, "normalized_shape").size(), nullptr, call.tensor(3, "rstd"),
-      call.optional_tensor(4, "weight"), context.machine, context.threads);
+      call.optional_tensor(4, "weight"), wants(call, 5, 1), context.threads);
   return gradients(call, 5, {std::move(all.input), std::move(all.weight)}, std::move(all.plan));
 }
 
