@@ -6,14 +6,25 @@
 namespace guardbit::emulator::operators {
 namespace {
 
-/// BF16 becomes FP32 by a shift, so that a NaN keeps its bits; FP16 goes through the unit.
+/// BF16 and E4M3 become FP32 by their bits, so that a NaN keeps them.
 bool keeps_nans(const formats::Format& from, const formats::Format& to) {
-  return from == formats::bf16 && to == formats::fp32;
+  return (from == formats::bf16 || from == formats::e4m3) && to == formats::fp32;
+}
+
+/// FP16 goes through the unit, which makes NaNs its own.
+std::vector<float> converted_numbers(const Tensor& source) {
+  std::vector<float> numbers = numbers_of(source);
+  if (source.type == formats::fp16) make_unit_nans(numbers);
+  return numbers;
 }
 
 /// From and to FP64, whose numbers FP32 does not hold. Smaller types are reached by way of FP32.
 Tensor converted_doubles(const Tensor& source, const formats::Format& type) {
-  const std::vector<double> numbers = doubles_of(source);
+  std::vector<double> numbers = doubles_of(source);
+  if (source.type == formats::fp16) {
+    const std::vector<float> singles = converted_numbers(source);
+    numbers.assign(singles.begin(), singles.end());
+  }
   if (formats::is_integer(type)) return tensor_of_integers(type, source.shape, integers_of(source));
   Tensor result = uninitialised_tensor(type, source.shape);
   if (type == formats::fp64) {
@@ -51,7 +62,7 @@ Tensor converted(const Tensor& source, const formats::Format& type) {
     result = converted_doubles(source, type);
   } else {
     result = uninitialised_tensor(type, source.shape);
-    write_numbers(type, 0, numbers_of(source), keeps_nans(source.type, type),
+    write_numbers(type, 0, converted_numbers(source), keeps_nans(source.type, type),
                   writable_bytes(result));
   }
   result.stride = source.stride;

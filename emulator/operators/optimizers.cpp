@@ -157,7 +157,7 @@ inline void sgd(const Elements& x, const void* constants) {
     if (c.maximize) g = -g;
     if (c.has_decay) g = std::fma(c.decay, p, g);
     if (c.has_momentum) {
-      const float momentum = c.is_first_step ? g : std::fma(c.momentum, x.first[i], c.share * g);
+      const float momentum = c.is_first_step ? g : std::fma(c.share, g, c.momentum * x.first[i]);
       x.first[i] = momentum;
       g = c.nesterov ? std::fma(c.momentum, momentum, g) : momentum;
     }
@@ -206,7 +206,7 @@ OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters
   c.grad_scale = parameters.grad_scale.value_or(1);
   c.maximize = parameters.maximize;
   c.rounding = {.everywhere = c.maximize && !c.has_scale,
-                .nowhere = c.has_scale,
+                .nowhere = c.has_scale || (before.greatest && !is_vectorised(before)),
                 .is_vectorised = is_vectorised(before)};
   return each_element(before, c.has_scale, best<adam>(), &c, threads);
 }
@@ -237,7 +237,9 @@ OptimizerState adagrad_step(const OptimizerState& before, const OptimizerParamet
   c.has_scale = parameters.grad_scale.has_value();
   c.grad_scale = parameters.grad_scale.value_or(1);
   c.maximize = parameters.maximize;
-  return each_element(before, false, best<adagrad>(), &c, threads);
+  // Only the kernel of tensors that are not aligned stores the gradient.
+  const bool stores_gradient = c.has_scale && !is_vectorised(before);
+  return each_element(before, stores_gradient, best<adagrad>(), &c, threads);
 }
 
 Tensor unscaled_gradient(const Tensor& gradient, float inverse_scale, bool& has_infinity) {
@@ -246,7 +248,12 @@ Tensor unscaled_gradient(const Tensor& gradient, float inverse_scale, bool& has_
     if (!std::isfinite(number)) has_infinity = true;
     if (inverse_scale != 1) number *= inverse_scale;
   }
-  return tensor_of_numbers(gradient.type, gradient.shape, gradient.stride, numbers);
+  Tensor result = uninitialised_tensor(gradient.type, gradient.shape);
+  result.stride = gradient.stride;
+  // What is not multiplied keeps the bits of its NaNs in FP32.
+  const bool keeps_nans = inverse_scale == 1 && gradient.type == formats::fp32;
+  write_numbers(gradient.type, 0, numbers, keeps_nans, writable_bytes(result));
+  return result;
 }
 
 LossScale updated_loss_scale(LossScale before, bool has_infinity, double growth_factor,

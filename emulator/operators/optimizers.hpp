@@ -47,7 +47,7 @@ struct OptimizerParameters {
 OptimizerState adam_step(const OptimizerState& before, const OptimizerParameters& parameters,
                          int threads);
 
-/// g = fma(wd, p, g); momentum = fma(momentum, its weight, (1 - dampening) g), g itself in the
+/// g = fma(wd, p, g); momentum = fma(1 - dampening, g, momentum times its weight), g itself in the
 /// first step; fma(-lr, momentum, p).
 OptimizerState sgd_step(const OptimizerState& before, const OptimizerParameters& parameters,
                         int threads);

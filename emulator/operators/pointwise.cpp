@@ -13,13 +13,24 @@ namespace {
 /// Reads an operand at the places of a larger shape.
 class OperandReader {
  public:
-  OperandReader(const Tensor& tensor, const Dimensions& shape)
-      : tensor_(tensor), shape_(shape), is_whole_(tensor.shape == shape) {
-    if (!is_whole_) numbers_ = numbers_of(tensor);
+  /// `keeps_nans`: the kernel reads FP16 as such; else the unit converts it, and so makes NaNs its
+  /// own.
+  OperandReader(const Tensor& tensor, const Dimensions& shape, bool keeps_nans)
+      : tensor_(tensor),
+        shape_(shape),
+        is_whole_(tensor.shape == shape),
+        keeps_nans_(keeps_nans || tensor.type != formats::fp16) {
+    if (is_whole_) return;
+    numbers_ = numbers_of(tensor);
+    if (!keeps_nans_) make_unit_nans(numbers_);
   }
 
   void read(std::int64_t begin, std::span<float> numbers) const {
-    if (is_whole_) return read_numbers(tensor_, begin, numbers);
+    if (is_whole_) {
+      read_numbers(tensor_, begin, numbers);
+      if (!keeps_nans_) make_unit_nans(numbers);
+      return;
+    }
     if (numbers_.size() == 1) {
       std::ranges::fill(numbers, numbers_.front());
       return;
@@ -31,7 +42,7 @@ class OperandReader {
  private:
   const Tensor& tensor_;
   const Dimensions& shape_;
-  bool is_whole_;
+  bool is_whole_, keeps_nans_;
   /// of a tensor that is broadcast
   std::vector<float> numbers_;
 };
@@ -62,7 +73,8 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
   const auto shape = broadcast_shape(operands);
   assert(shape && operands.size() == static_cast<std::size_t>(op.operands));
   std::vector<OperandReader> readers;
-  for (const Tensor* operand : operands) readers.emplace_back(*operand, *shape);
+  const bool reads_as_such = op.chosen_nan == ChosenNan::kept && type == formats::fp16;
+  for (const Tensor* operand : operands) readers.emplace_back(*operand, *shape, reads_as_such);
   Tensor result = uninitialised_tensor(type, *shape);
   for (const Tensor* operand : operands) {
     if (operand->shape == *shape) {
@@ -71,6 +83,8 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
     }
   }
   const auto bytes = writable_bytes(result);
+  const bool keeps_nans = op.chosen_nan == ChosenNan::kept ||
+                          (op.chosen_nan == ChosenNan::kept_in_fp32 && type == formats::fp32);
   constexpr std::size_t grain = 4096;
   formats::parallel_for(static_cast<std::size_t>(result.count()), grain, threads,
                         [&](std::size_t begin, std::size_t end) {
@@ -83,8 +97,8 @@ Tensor run_pointwise(const PointwiseOperator& op, std::span<const Tensor* const>
                           }
                           const auto results = std::span(numbers[3]).first(end - begin);
                           op.run(views, parameters, results);
-                          write_numbers(type, static_cast<std::int64_t>(begin), results,
-                                        op.keeps_nans, bytes);
+                          write_numbers(type, static_cast<std::int64_t>(begin), results, keeps_nans,
+                                        bytes);
                         });
   return result;
 }

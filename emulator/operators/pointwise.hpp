@@ -26,6 +26,16 @@ struct PointwiseOperands {
   std::array<std::span<const float>, 3> numbers;
 };
 
+/// What becomes of a NaN operand that an operator chooses.
+enum class ChosenNan : std::uint8_t {
+  /// the unit's NaN, as of every other result
+  unit,
+  /// its own bits
+  kept,
+  /// its own bits in FP32; FP16 and BF16 are converted on their way
+  kept_in_fp32,
+};
+
 struct PointwiseOperator {
   /// aten's name of it, with a word for a variant: gelu, gelu_tanh
   std::string_view name;
@@ -34,8 +44,7 @@ struct PointwiseOperator {
   /// rounding to the result's type follows.
   std::string_view expression;
   void (*run)(const PointwiseOperands&, const Parameters&, std::span<float> results) = nullptr;
-  /// A NaN operand comes out with its own bits where it is chosen; else every NaN is the unit's.
-  bool keeps_nans = false;
+  ChosenNan chosen_nan = ChosenNan::unit;
   /// a comparison, whose result is a boolean
   bool is_boolean = false;
 };

@@ -94,12 +94,12 @@ const std::array activations = {
              [](Number x, P p) { return x <= p.numbers[0] ? Number(p.numbers[1]) : x; }),
     choosing("hardshrink", "-p <= x <= p: 0, else x",
              [](Number x, P p) { return x >= -p.numbers[0] && x <= p.numbers[0] ? Number(0) : x; }),
-    pointwise("softshrink", "x > p: x - p; x < -p: x + p; else 0",
-              [](Number x, P p) -> Number {
-                if (is_nan(x)) return x;
-                if (x > p.numbers[0]) return x - p.numbers[0];
-                return x < -p.numbers[0] ? x + p.numbers[0] : Number(0);
-              }),
+    choosing("softshrink", "x > p: x - p; x < -p: x + p; else 0",
+             [](Number x, P p) -> Number {
+               if (is_nan(x)) return x;
+               if (x > p.numbers[0]) return computed_number(x - p.numbers[0]);
+               return x < -p.numbers[0] ? x + p.numbers[0] : Number(0);
+             }),
 };
 
 const std::array gradients = {
@@ -122,24 +122,25 @@ const std::array gradients = {
     pointwise("mish_backward",
               "s = 1 / (1 + expf(-y)), t = tanhf(log1pf(expf(y))); x fma(y s, fma(-t, t, 1), t)",
               [](Number dy, Number x, P) { return mish_gradient(dy, x); }),
-    pointwise("softplus_backward", "z = expf(y p); y p > q: x, else (x z) / (z + 1)",
-              [](Number dy, Number x, P p) {
-                const Number scaled = x * p.numbers[0], z = cuda_math::expf(scaled);
-                return scaled > p.numbers[1] ? dy : (dy * z) / (z + 1);
-              }),
+    choosing_in_fp32("softplus_backward", "z = expf(y p); y p > q: x, else (x z) / (z + 1)",
+                     [](Number dy, Number x, P p) {
+                       const Number scaled = x * p.numbers[0], z = cuda_math::expf(scaled);
+                       return scaled > p.numbers[1] ? dy : computed_number((dy * z) / (z + 1));
+                     }),
     choosing("threshold_backward", "y <= p: 0, else x",
              [](Number dy, Number x, P p) { return x <= p.numbers[0] ? Number(0) : dy; }),
-    pointwise("leaky_relu_backward", "y > 0: x, else x p",
-              [](Number dy, Number x, P p) { return x > 0 ? dy : dy * p.numbers[0]; }),
-    choosing("hardtanh_backward", "y <= p or y >= q: 0, else x",
-             [](Number dy, Number x, P p) {
-               return x <= p.numbers[0] || x >= p.numbers[1] ? Number(0) : dy;
-             }),
-    pointwise("hardswish_backward", "y <= -3: 0; y < 3: x (y / 3 + 0.5); else x",
-              [](Number dy, Number x, P) -> Number {
-                if (x <= -3) return 0;
-                return x < 3 ? dy * (x / 3 + 0.5F) : dy;
-              }),
+    choosing_in_fp32(
+        "leaky_relu_backward", "y > 0: x, else x p",
+        [](Number dy, Number x, P p) { return x > 0 ? dy : computed_number(dy * p.numbers[0]); }),
+    choosing_in_fp32("hardtanh_backward", "y <= p or y >= q: 0, else x",
+                     [](Number dy, Number x, P p) {
+                       return x <= p.numbers[0] || x >= p.numbers[1] ? Number(0) : dy;
+                     }),
+    choosing_in_fp32("hardswish_backward", "y <= -3: 0; y < 3: x (y / 3 + 0.5); else x",
+                     [](Number dy, Number x, P) -> Number {
+                       if (x <= -3) return 0;
+                       return x < 3 ? computed_number(dy * (x / 3 + 0.5F)) : dy;
+                     }),
     pointwise("hardsigmoid_backward", "-3 < y < 3: x (1 / 6), else 0",
               [](Number dy, Number x, P) { return x > -3 && x < 3 ? dy * sixth : Number(0); }),
     pointwise("elu_backward", "y <= 0: ((x r) p) expf(y r), else x q",

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "emulator/functions/cuda/cuda_exponentials.hpp"
 #include "emulator/functions/cuda/cuda_logarithms.hpp"
@@ -23,14 +24,20 @@ Number python_remainder(Number x, Number y) {
   return !(rest == 0) && (y < 0) != (rest < 0) ? rest + y : rest;
 }
 
-/// The quotient that goes with python_remainder; `quotient` is x / y as the kernel has it.
-Number floor_quotient(Number x, Number y, Number whole, Number quotient) {
+/// What a kernel that stores a step in the result's type makes of it.
+Number stored(P p, Number x) { return rounded_to(p.type, x.number()); }
+
+/// The quotient that goes with python_remainder; `whole` is (x - remainder) / y and `quotient` x /
+/// y as the kernel has them. `stores`: each step is stored in the result's type, not only the
+/// integer.
+Number floor_quotient(Number x, Number y, Number whole, Number quotient, P p, bool stores) {
   const Number rest = remainder_of(x, y);
   if (y == 0) return quotient;
-  if (!(rest == 0) && (y < 0) != (rest < 0)) whole = whole - 1;
+  if (!(rest == 0) && (y < 0) != (rest < 0)) whole = stores ? stored(p, whole - 1) : whole - 1;
   if (whole == 0) return copysign(Number(0), quotient);
-  const Number floor = std::floor(whole.number());
-  return whole - floor > 0.5F ? floor + 1 : floor;
+  const Number floor = stored(p, std::floor(whole.number()));
+  const Number above = stores ? stored(p, whole - floor) : whole - floor;
+  return above > 0.5F ? floor + 1 : floor;
 }
 
 /// Zeros of both signs: the positive one is the greater.
@@ -67,18 +74,24 @@ const std::array table = {
     pointwise("div", "x / y", [](Number x, Number y, P) { return x / y; }),
     pointwise("div_by_number", "x p, p is 1 / y rounded once",
               [](Number x, P p) { return x * p.numbers[0]; }),
-    pointwise("div_trunc", "x / y cut to an integer",
-              [](Number x, Number y, P) { return trunc(x / y); }),
-    pointwise("div_by_number_trunc", "x p cut to an integer, p is 1 / y rounded once",
+    pointwise("div_trunc", "x / y, stored in the result's type, cut to an integer",
+              [](Number x, Number y, P p) { return trunc(stored(p, x / y)); }),
+    pointwise("div_by_number_trunc", "x p cut to an integer, p is 1 / y in FP32",
               [](Number x, P p) { return trunc(x * p.numbers[0]); }),
-    pointwise("div_floor", "x - fmodf(x, y), over y, corrected and rounded to an integer",
-              [](Number x, Number y, P) {
-                return floor_quotient(x, y, (x - remainder_of(x, y)) / y, x / y);
+    pointwise("div_floor",
+              "(x - fmodf(x, y)) / y, corrected and rounded to an integer, each step stored in the "
+              "result's type",
+              [](Number x, Number y, P p) {
+                const Number whole = stored(p, stored(p, x - remainder_of(x, y)) / y);
+                return floor_quotient(x, y, whole, stored(p, x / y), p, true);
               }),
-    pointwise("div_by_number_floor", "(x - fmodf(x, q)) p, corrected and rounded to an integer",
+    pointwise("div_by_number_floor",
+              "(x - fmodf(x, q)) p, corrected, p is 1 / q in FP32; the integer stored in the "
+              "result's type",
               [](Number x, P p) {
                 const Number y = p.numbers[1], inverse = p.numbers[0];
-                return floor_quotient(x, y, (x - remainder_of(x, y)) * inverse, x * inverse);
+                return floor_quotient(x, y, (x - remainder_of(x, y)) * inverse, x * inverse, p,
+                                      false);
               }),
     pointwise("pow", "powf(x, y)", [](Number x, Number y, P) { return cuda_math::powf(x, y); }),
     pointwise("atan2", "atan2f(x, y)",
@@ -88,13 +101,13 @@ const std::array table = {
     pointwise("fmod", "fmodf(x, y)", [](Number x, Number y, P) { return remainder_of(x, y); }),
     pointwise("remainder", "fmodf(x, y), y added where the signs differ",
               [](Number x, Number y, P) { return python_remainder(x, y); }),
-    pointwise("copysign", "|x| with the sign of y",
-              [](Number x, Number y, P) { return copysign(x, y); }),
-    pointwise("xlogy", "0 where x is 0, else x logf(y)",
-              [](Number x, Number y, P) {
-                if (is_nan(y)) return y;
-                return x == 0 ? Number(0) : x * cuda_math::logf(y);
-              }),
+    choosing_in_fp32("copysign", "|x| with the sign of y",
+                     [](Number x, Number y, P) { return copysign(x, y); }),
+    choosing_in_fp32("xlogy", "0 where x is 0, else x logf(y)",
+                     [](Number x, Number y, P) -> Number {
+                       if (is_nan(y)) return std::numeric_limits<float>::quiet_NaN();
+                       return x == 0 ? Number(0) : computed_number(x * cuda_math::logf(y));
+                     }),
     pointwise("logaddexp", "max(x, y) + log1pf(expf(-|x - y|))",
               [](Number x, Number y, P) { return log_add_exp(x, y); }),
     pointwise("lerp", "|z| < 0.5: fma(z, y - x, x), else fma(-(y - x), 1 - z, y)",

@@ -8,6 +8,12 @@
 // object without state that takes one to three numbers and the parameters.
 namespace guardbit::emulator::operators {
 
+/// What the unit computed: its NaN has all bits set.
+inline HostNumber computed_number(HostNumber x) {
+  constexpr std::uint32_t nan = 0x7fffffff;
+  return x == x ? x : HostNumber::of(nan);
+}
+
 template <class Expression>
 inline constexpr int operands_of =
     std::is_invocable_v<Expression, HostNumber, const Parameters&>               ? 1
@@ -65,7 +71,14 @@ template <class Expression>
 constexpr PointwiseOperator choosing(std::string_view name, std::string_view text,
                                      Expression expression) {
   PointwiseOperator op = pointwise(name, text, expression);
-  op.keeps_nans = true;
+  op.chosen_nan = ChosenNan::kept;
+  return op;
+}
+template <class Expression>
+constexpr PointwiseOperator choosing_in_fp32(std::string_view name, std::string_view text,
+                                             Expression expression) {
+  PointwiseOperator op = pointwise(name, text, expression);
+  op.chosen_nan = ChosenNan::kept_in_fp32;
   return op;
 }
 template <class Expression>

@@ -89,6 +89,12 @@ float number_at(const Tensor& tensor, std::int64_t index) {
   if (formats::is_integer(tensor.type)) return static_cast<float>(integer_at(tensor, index));
   const formats::Value value =
       formats::decode(tensor.type, word_at<std::uint8_t>(tensor.bytes, index));
+  if (value.kind == formats::Kind::nan) {
+    // E5M2 goes through the unit as FP16, E4M3 is widened bit by bit.
+    constexpr std::uint32_t of_unit = 0x7fffffff, widened = 0x7ff00000, sign = 0x80000000;
+    if (tensor.type == formats::e5m2) return std::bit_cast<float>(of_unit);
+    return std::bit_cast<float>(value.negative ? sign | widened : widened);
+  }
   return std::bit_cast<float>(static_cast<std::uint32_t>(formats::encode(formats::fp32, value)));
 }
 
@@ -153,6 +159,13 @@ std::vector<float> numbers_of(const Tensor& tensor) {
   std::vector<float> numbers(static_cast<std::size_t>(tensor.count()));
   read_numbers(tensor, 0, numbers);
   return numbers;
+}
+
+void make_unit_nans(std::span<float> numbers) {
+  constexpr std::uint32_t nan = 0x7fffffff;
+  for (float& number : numbers) {
+    if (number != number) number = std::bit_cast<float>(nan);
+  }
 }
 
 std::vector<double> doubles_of(const Tensor& tensor) {

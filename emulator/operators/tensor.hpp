@@ -57,6 +57,9 @@ std::vector<double> doubles_of(const Tensor& tensor);
 /// Integers and booleans; floating numbers are truncated.
 std::vector<std::int64_t> integers_of(const Tensor& tensor);
 
+/// NaNs as the GPU's units make them when they convert.
+void make_unit_nans(std::span<float> numbers);
+
 /// A number rounded once to FP16, BF16, ... and back: what a kernel that stores it in that type
 /// reads again. NaNs stay NaNs.
 float rounded_to(const formats::Format& type, float number);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "emulator/operators/attention/kernels.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Attention by PyTorch's three fused backends. What is written out in operators is none of these.
 namespace guardbit::emulator::replay {

@@ -1,5 +1,5 @@
 #include "emulator/operators/casts.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Copies, which convert where the types differ.
 namespace guardbit::emulator::replay {

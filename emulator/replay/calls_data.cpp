@@ -1,4 +1,4 @@
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Operators that move data, and draws whose generator a recording does not hold.
 namespace guardbit::emulator::replay {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Operators over lists of tensors (aten._foreach_add_.List): each tensor is computed as by the
 // operator of one tensor, but for what the kernels of lists do otherwise.
@@ -34,8 +34,8 @@ Value number_of(const Tensor& tensor, std::size_t number) {
   return {operators::doubles_of(tensor).at(number)};
 }
 
-/// What the kernels of lists do otherwise: they divide by a number, and do not multiply by its
-/// reciprocal.
+/// What the kernels of lists do otherwise: those with a number for each tensor divide by it, and do
+/// not multiply by its reciprocal.
 void adapt_to_lists(const std::string& name, Call& single) {
   if (name != "div" || single.args.size() < 2 || single.args[1].tensor() != nullptr) return;
   const float divisor = static_cast<float>(single.number(1, "other"));
@@ -43,6 +43,13 @@ void adapt_to_lists(const std::string& name, Call& single) {
   // As a number of Python it takes no part in the choice of types.
   tensor.is_on_gpu = false;
   single.args[1] = Value{std::move(tensor)};
+}
+
+/// The greater and the lesser of lists come from the unit, NaNs too.
+void make_unit_nans(Tensor& tensor) {
+  if (!operators::is_working_type(tensor.type)) return;
+  tensor = operators::tensor_of_numbers(tensor.type, tensor.shape, tensor.stride,
+                                        operators::numbers_of(tensor));
 }
 
 Answer each_tensor(const Call& call, Context& context) {
@@ -63,10 +70,11 @@ Answer each_tensor(const Call& call, Context& context) {
                                 : part_of(call.args[k], i, tensors.size()));
     for (const auto& [key, value] : call.kwargs)
       single.kwargs.emplace(key, part_of(value, i, tensors.size()));
-    adapt_to_lists(name, single);
+    if (call.op.ends_with(".ScalarList")) adapt_to_lists(name, single);
     Answer of_one = handler->answer(single, context);
     if (of_one.status != Status::exact) return of_one;
     answer.results.push_back(std::move(of_one.results.at(0)));
+    if (name == "maximum" || name == "minimum") make_unit_nans(*answer.results.back());
     answer.plan = "each: " + of_one.plan;
   }
   if (is_in_place(call)) answer.changed = {"self"};

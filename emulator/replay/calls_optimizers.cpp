@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "emulator/operators/optimizers.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 
 // Fused optimizers and the scaler of automatic mixed precision.
 namespace guardbit::emulator::replay {
@@ -115,7 +115,7 @@ Answer sgd(const Call& call, Context& context) {
                                  [&](const OptimizerState& state, const OptimizerParameters& with) {
                                    return operators::sgd_step(state, with, context.threads);
                                  });
-  answer.plan = "g = fma(wd, p, g); fma(momentum, buffer, (1 - dampening) g); fma(-lr, buffer, p)";
+  answer.plan = "g = fma(wd, p, g); fma(1 - dampening, g, momentum buffer); fma(-lr, buffer, p)";
   return answer;
 }
 

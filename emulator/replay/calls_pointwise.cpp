@@ -7,7 +7,7 @@
 #include "emulator/operators/broadcast.hpp"
 #include "emulator/operators/integers.hpp"
 #include "emulator/operators/pointwise.hpp"
-#include "emulator/replay/handler.hpp"
+#include "emulator/replay/calls.hpp"
 #include "emulator/replay/operand_types.hpp"
 
 // Operators that compute each element of their result from the elements at its place.
@@ -109,6 +109,18 @@ Answer binary(const Call& call, Context& context) {
   return of_any_numbers(call, context, base_name(call), two(call));
 }
 
+/// A number of Python as the kernels of comparisons and powers have it: in the tensors' type.
+Operand stored_number(const Operand& number, const Format& common) {
+  if (!number.is_number || !operators::is_working_type(common)) return number;
+  return {operators::tensor_of_numbers(common, {}, operators::numbers_of(number.tensor)), true};
+}
+
+Answer comparison(const Call& call, Context& context) {
+  auto operands = two(call);
+  operands[1] = stored_number(operands[1], common_type(operands));
+  return of_any_numbers(call, context, base_name(call), operands);
+}
+
 Answer floating_binary(const Call& call, Context& context) {
   const auto operands = two(call);
   return with_numbers(call, context, base_name(call), operands, {}, floating_type(operands));
@@ -152,10 +164,11 @@ Answer div(const Call& call, Context& context) {
     return with_numbers(call, context, "div" + ending, operands, parameters,
                         floating_type(operands));
   const Format type = floating_type(operands);
-  // The kernel multiplies by the reciprocal, which is formed in FP64.
+  // The kernels multiply by the reciprocal. That of plain division is formed in FP64.
   const double divisor = call.number(1, "other");
-  parameters.numbers[0] = static_cast<float>(1.0 / divisor);
   parameters.numbers[1] = static_cast<float>(divisor);
+  parameters.numbers[0] =
+      mode.empty() ? static_cast<float>(1.0 / divisor) : 1 / parameters.numbers[1];
   operands.pop_back();
   return with_numbers(call, context, "div_by_number" + ending, operands, parameters, type);
 }
@@ -178,7 +191,7 @@ std::string_view kernel_of_exponent(double exponent) {
 }
 
 Answer pow(const Call& call, Context& context) {
-  const auto operands = two(call);
+  auto operands = two(call);
   const Format common = common_type(operands);
   if (formats::is_integer(common)) return unmodelled("powers of integers");
   if (operands[1].is_number) {
@@ -187,6 +200,7 @@ Answer pow(const Call& call, Context& context) {
     if (const auto kernel = kernel_of_exponent(exponent); !kernel.empty())
       return with_numbers(call, context, kernel, {operands[0]}, {}, common);
   }
+  for (Operand& operand : operands) operand = stored_number(operand, common);
   return with_numbers(call, context, "pow", operands, {}, common);
 }
 
@@ -383,9 +397,8 @@ constexpr std::array unary_names = {
     "signbit",    "silu",      "sin",         "sinh",     "sqrt",        "tan",     "tanh",
     "bitwise_not"};
 constexpr std::array binary_names = {
-    "bitwise_and", "bitwise_or", "bitwise_xor", "eq",          "fmax",       "fmin",        "fmod",
-    "ge",          "gt",         "le",          "logical_and", "logical_or", "logical_xor", "lt",
-    "maximum",     "minimum",    "mul",         "ne",          "remainder"};
+    "bitwise_and", "bitwise_or",  "bitwise_xor", "fmax",    "fmin", "fmod",     "logical_and",
+    "logical_or",  "logical_xor", "maximum",     "minimum", "mul",  "remainder"};
 constexpr std::array floating_binary_names = {"atan2", "copysign", "hypot", "logaddexp", "xlogy"};
 constexpr std::array gradient_names = {
     "sigmoid_backward",   "tanh_backward",        "silu_backward",       "mish_backward",
@@ -396,6 +409,12 @@ struct Named {
   Answer (*answer)(const Call&, Context&);
 };
 constexpr std::array others = {
+    Named{"eq", comparison},
+    Named{"ne", comparison},
+    Named{"lt", comparison},
+    Named{"le", comparison},
+    Named{"gt", comparison},
+    Named{"ge", comparison},
     Named{"ceil", to_integer},
     Named{"floor", to_integer},
     Named{"round", to_integer},

@@ -1,36 +1,8 @@
 #include "emulator/replay/handler.hpp"
 
-#include <array>
-#include <unordered_map>
+#include <utility>
 
 namespace guardbit::emulator::replay {
-namespace {
-
-/// The one table of operators: a line for each family.
-constexpr std::array families = {attention_calls, cast_calls,      data_calls,
-                                 foreach_calls,   optimizer_calls, pointwise_calls};
-
-const std::unordered_map<std::string_view, const Handler*>& handlers() {
-  static const auto table = [] {
-    std::unordered_map<std::string_view, const Handler*> all;
-    for (const auto family : families) {
-      for (const Handler& handler : family()) all.emplace(handler.op, &handler);
-    }
-    return all;
-  }();
-  return table;
-}
-
-}  // namespace
-
-const Handler* find_handler(std::string_view op) {
-  const auto& table = handlers();
-  if (const auto found = table.find(op); found != table.end()) return found->second;
-  const auto overload = op.rfind('.');
-  if (overload == std::string_view::npos) return nullptr;
-  const auto found = table.find(op.substr(0, overload));
-  return found == table.end() ? nullptr : found->second;
-}
 
 bool Context::flag(std::string_view name, bool absent) const {
   if (flags == nullptr) return absent;

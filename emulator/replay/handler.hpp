@@ -85,15 +85,4 @@ struct Handler {
   Answer (*answer)(const Call&, Context&);
 };
 
-/// The handlers of a family, one function in each calls_*.cpp.
-std::span<const Handler> attention_calls();
-std::span<const Handler> cast_calls();
-std::span<const Handler> data_calls();
-std::span<const Handler> foreach_calls();
-std::span<const Handler> optimizer_calls();
-std::span<const Handler> pointwise_calls();
-
-/// The handler of an operator; null where there is none.
-const Handler* find_handler(std::string_view op);
-
 }  // namespace guardbit::emulator::replay

@@ -90,7 +90,7 @@ Recording read_recording(const formats::MappedFile& file) {
                                          .offset = 0,
                                          .is_on_gpu = true,
                                          .bytes = tensor.bytes,
-                                         .owner = nullptr});
+                                         .owner = file.owner});
   }
   recording.calls = parse_calls(where + ": ops", calls, [&](std::string_view name) {
     const auto found = contents.find(name);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "emulator/replay/calls.hpp"
 #include "emulator/replay/changed_contents.hpp"
 #include "formats/support/error.hpp"
 #include "formats/support/parallel.hpp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records every operator that a PyTorch program calls, with its inputs and outputs:
 
-  python3 record_program.py [OPTIONS] FILE.safetensors PROGRAM.py [ARGUMENTS ...]
+  python3 record_program.py [OPTIONS] FILE.safetensors PROGRAM [ARGUMENTS ...]
 
 or, inside a program, `with Recorder("file.safetensors"): ...`. `guardbit replay FILE` computes the operators again.
 Operators are seen below autograd and autocast, so casts and backward operators are calls of their own. Views and empty

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <bit>
-#include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include "emulator/functions/array_function.hpp"
 #include "emulator/functions/function_catalogue.hpp"
 
 // Functions of FP32 numbers as attention kernels call them.
@@ -17,19 +15,16 @@ inline constexpr float log2_e = 0x1.715476p+0F, ln_2 = 0x1.62e43p-1F;
 class UnaryFunction {
  public:
   explicit UnaryFunction(std::string_view name)
-      : run_(require_function("sm_90", name, "attention").run) {}
+      : function_(&require_function("sm_90", name, "attention")) {}
 
-  void apply(std::span<float> numbers) const {
-    const std::span codes(reinterpret_cast<std::uint32_t*>(numbers.data()), numbers.size());
-    run_(codes, {}, codes);
-  }
+  void apply(std::span<float> numbers) const { emulator::apply(*function_, numbers, numbers); }
   float operator()(float x) const {
     apply({&x, 1});
     return x;
   }
 
  private:
-  void (*run_)(FunctionCodes, FunctionCodes, std::span<std::uint32_t>);
+  const Function* function_;
 };
 
 struct Functions {

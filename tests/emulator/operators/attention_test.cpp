@@ -10,6 +10,7 @@
 #include "emulator/operators/attention/kernels.hpp"
 #include "emulator/replay/recording.hpp"
 #include "emulator/replay/replay.hpp"
+#include "tests/catch.hpp"
 #include "tests/places.hpp"
 
 // Attention against recorded calls of PyTorch's backends; kernels that differ in one rule must not
