@@ -56,9 +56,23 @@ Problem problem_of(const Call& call, Backend backend, std::size_t query, const C
 
 void take_bias(Problem& x, const Tensor* bias) {
   if (bias == nullptr) return;
-  if (bias->shape != Dimensions{x.batch, x.heads, x.queries, x.keys})
-    throw UnknownArguments{"a bias of this shape"};
-  x.bias = operators::numbers_of(*bias);
+  const Dimensions shape = {x.batch, x.heads, x.queries, x.keys};
+  const std::size_t missing = shape.size() - std::min(shape.size(), bias->shape.size());
+  Dimensions steps(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > missing;) {
+    const std::int64_t size = bias->shape[i - missing];
+    if (size != 1 && size != shape[i]) throw UnknownArguments{"a bias of this shape"};
+    steps[i] = size == 1 ? 0 : step;
+    step *= size;
+  }
+  const std::vector<float> numbers = operators::numbers_of(*bias);
+  x.bias.reserve(static_cast<std::size_t>(x.batch * x.heads * x.queries * x.keys));
+  for (std::int64_t b = 0; b < x.batch; ++b)
+    for (std::int64_t h = 0; h < x.heads; ++h)
+      for (std::int64_t i = 0; i < x.queries; ++i)
+        for (std::int64_t j = 0; j < x.keys; ++j)
+          x.bias.push_back(numbers[b * steps[0] + h * steps[1] + i * steps[2] + j * steps[3]]);
 }
 
 std::uint64_t word_of(const Tensor& tensor, std::size_t index) {
@@ -139,9 +153,13 @@ Answer cudnn(const Call& call, Context& context) {
   take_bias(x, call.optional_tensor(3, "attn_bias"));
   if (call.boolean(6, "is_causal", false)) x.causal = Causal::top_left;
   if (call.number(5, "dropout_p", 0) != 0) return unmodelled("cuDNN's dropout is not known");
-  const bool has_log_sums = call.boolean(4, "compute_log_sumexp", false);
-  return forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1},
-                 has_log_sums);
+  if (x.queries == 1 && !call.boolean(4, "compute_log_sumexp", false))
+    return unmodelled("cuDNN's kernel for one query in inference is not known");
+  Answer answer =
+      forward(x, attention::cudnn_forward(x), x.queries, {x.batch, x.heads, x.queries, 1}, true);
+  // Otherwise what stands there is no logsumexp but the generator's state.
+  if (!call.boolean(4, "compute_log_sumexp", false)) answer.data_from = 1;
+  return answer;
 }
 
 /// Of open sums, how many rounded elements no order of the parts gives.
@@ -256,6 +274,9 @@ Answer efficient_backward(const Call& call, Context& context) {
   if (call.boolean(11, "is_causal", false)) x.causal = Causal::top_left;
   take_dropout(x, call.number(9, "dropout_p", 0), call.optional_tensor(7, "philox_seed"),
                call.optional_tensor(8, "philox_offset"));
+  if (x.type == formats::fp32)
+    return unmodelled(
+        "gradients of FP32: delta comes from other kernels, and its sums do not fit yet");
   BackwardProblem problem = backward_problem(call, x, 5);
   problem.wants_bias_gradient = recorded(call, 3) != nullptr;
   const auto kernel = attention::efficient_backward(x, is_deterministic(context));

@@ -154,11 +154,16 @@ class Recorder(TorchDispatchMode):
         self.calls, self.left_out = [], 0
         self.contents = Contents(os.path.dirname(os.path.abspath(path)))
         self.profile = None
+        # Scopes inside one another, as when a composite operator is taken apart.
+        self.depth = 0
         if kernels:
             activities = torch.profiler.ProfilerActivity
             self.profile = torch.profiler.profile(activities=[activities.CPU, activities.CUDA])
 
     def __enter__(self):
+        self.depth += 1
+        if self.depth > 1:
+            return super().__enter__()
         self.facts, self.first_flags = machine(), flags()
         self.flags = self.first_flags
         if self.profile:
@@ -167,6 +172,9 @@ class Recorder(TorchDispatchMode):
 
     def __exit__(self, *error):
         super().__exit__(*error)
+        self.depth -= 1
+        if self.depth > 0:
+            return
         if self.profile:
             self.profile.__exit__(None, None, None)
             self.add_kernels()

@@ -159,7 +159,8 @@ class Head {
         if (bias != nullptr) x += bias[j];
         x -= log;
       } else {
-        x = std::fma(x, scale, -log) * log2_e;
+        x = bias == nullptr ? std::fma(x, scale, -log) : std::fma(x, scale, bias[j]) - log;
+        x *= log2_e;
       }
     }
   }
@@ -192,6 +193,7 @@ class Head {
 
   /// Tiles of queries in the order in which the tile of keys takes them.
   std::vector<std::int64_t> query_tiles(const ScoreTile& s, std::int64_t key_tile) const {
+    if (s.queries == 0) return {};
     const std::int64_t first = s.first_query / form_.query_tile;
     std::vector<std::int64_t> tiles(
         static_cast<std::size_t>(tiles_of(x_.queries, form_.query_tile) - first));
@@ -245,7 +247,7 @@ class Head {
     if (!open_.empty())
       result_.open[static_cast<std::size_t>(head_)] = {
           head_, std::move(open_),
-          static_cast<float>(x_.scale) *
+          (form_.scales_early ? 1 : static_cast<float>(x_.scale)) *
               (form_.dropout == DropoutOrder::flash ? dropout_.kept_factor() : 1)};
   }
 

@@ -102,8 +102,14 @@ class QueryTile {
   void scale(std::span<float> row, std::int64_t i) const {
     if (form_.scores == Scores::after_maximum) return;
     if (form_.scores == Scores::before_maximum) {
-      const float factor = scale_of_exponents(x_.scale);
-      for (float& s : row) s *= factor;
+      // The device multiplies the FP32 numbers.
+      const float factor = static_cast<float>(x_.scale) * log2_e;
+      if (x_.bias.empty()) {
+        for (float& s : row) s *= factor;
+        return;
+      }
+      const float* bias = x_.bias.data() + (head_ * x_.queries + first_ + i) * x_.keys + key_;
+      for (float& s : row) s = std::fma(s, static_cast<float>(x_.scale), *bias++) * log2_e;
       return;
     }
     const auto factor = static_cast<float>(x_.scale);
@@ -219,7 +225,7 @@ class QueryTile {
       case LogSum::fused_ln2: return std::fma(state.maximum, ln_2, f.lg2_ftz(sum) * ln_2);
       case LogSum::divided:
         // A row without keys has the sum 1 and the maximum 0.
-        if (state.maximum == -infinity) return 0;
+        if (sum == 0) return 0;
         return state.maximum / log2_e + f.logf(sum);
     }
     return 0;

@@ -19,7 +19,8 @@ namespace guardbit::emulator::attention {
 enum class Scores : std::uint8_t {
   /// the maximum is of S; exponents are RN(S * sl2) - RN(maximum * sl2)
   after_maximum,
-  /// z = RN(S * sl2); the maximum is of z; exponents are z - maximum
+  /// z = RN(S * sl2), with sl2 as FP32 numbers give it, or RN(fma(S, scale, bias) * log2(e)); the
+  /// maximum is of z; exponents are z - maximum
   before_maximum,
   /// z = RN(RN(RN(S * scale) + bias) * log2(e)); else the same
   twice_before_maximum,

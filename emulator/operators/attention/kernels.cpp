@@ -17,6 +17,14 @@ int flash_width(std::int64_t width) {
   return 256;
 }
 
+/// cuDNN's heads in memory of a multiprocessor, as its sums of dO * O show.
+int cudnn_width(std::int64_t width) {
+  for (const int padded : {32, 64, 128}) {
+    if (width <= padded) return padded;
+  }
+  return 256;
+}
+
 /// The kernel that splits keys: its tiles, whether it splits or not.
 int flash_split_tile(std::int64_t width) { return width <= 64 ? 256 : width <= 128 ? 128 : 64; }
 
@@ -140,7 +148,7 @@ ForwardKernel cudnn_forward(const Problem& x) {
                    .query_tile = 128,
                    .key_tile = 128,
                    .scores = Scores::before_maximum,
-                   .row_sum = x.width > 64 ? RowSum::running : RowSum::fresh,
+                   .row_sum = RowSum::fresh,
                    .log_sum = LogSum::fused_ln2,
                    .flushes_exponentials = true,
                    .approximates_reciprocal = true}};
@@ -149,12 +157,11 @@ ForwardKernel cudnn_forward(const Problem& x) {
 BackwardKernel cudnn_backward(const Problem& x) {
   return {.form = {.name = "cuDNN",
                    .query_tile = 64,
-                   .key_tile = 128,
+                   .key_tile = x.width > 128 ? 64 : 128,
                    .probability = Probability::fused,
-                   .delta = {.threads = static_cast<int>(x.value_width / 8), .adds_pairs = true},
+                   .delta = {.threads = cudnn_width(x.value_width) / 8, .adds_pairs = true},
                    .scales_early = true,
-                   .query_gradient = QueryGradient::added,
-                   .query_sums = 1}};
+                   .query_gradient = QueryGradient::added}};
 }
 
 std::string ForwardKernel::description() const {
